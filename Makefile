@@ -1,0 +1,297 @@
+# Copyright 2026 The Weir Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -o errexit -o nounset -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := bin
+OUT := out
+
+# The release that manifests, images and binaries are made for.
+VERSION ?= v0.1.0
+REGISTRY ?= ghcr.io/weir-ipam
+IMAGE_NAME ?= cluster-api-ipam-provider-weir
+IMAGE ?= $(REGISTRY)/$(IMAGE_NAME)
+IMG ?= $(IMAGE):$(VERSION)
+ARCHS ?= amd64 arm64
+
+# How much the suites do: ci (default, minutes) or soak (hours).
+export WEIR_SUITE_SIZE ?= ci
+# Keep the demo's control plane running at its end.
+export KEEP ?=
+FUZZTIME ?= 10s
+GOTESTFLAGS ?=
+RACE ?= -race
+
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+empty :=
+comma := ,
+space := $(empty) $(empty)
+PLATFORMS = $(subst $(space),$(comma),$(addprefix linux/,$(ARCHS)))
+
+##@ General
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make <target> [VARIABLE=value]\n"} \
+		/^[a-zA-Z0-9_-]+:.*##/ {printf "  %-22s%s\n", $$1, $$2} \
+		/^##@/ {printf "\n%s\n", substr($$0, 5)}' $(firstword $(MAKEFILE_LIST))
+
+##@ Tools and control plane, built once from the pinned modules in hack/tools into bin/
+
+CONTROLLER_GEN := $(BIN)/controller-gen
+CRD_REF_DOCS := $(BIN)/crd-ref-docs
+GOLANGCI_LINT := $(BIN)/golangci-lint
+KUSTOMIZE := $(BIN)/kustomize
+CLUSTERCTL := $(BIN)/clusterctl
+KUBECTL := $(BIN)/kubectl
+ETCD := $(BIN)/etcd
+
+# $(call tool-version,tool,module) is the module's version in that tool's go.mod.
+tool-version = $(shell awk '$$1 == "$(2)" {print $$2} $$2 == "$(2)" {print $$3}' hack/tools/$(1)/go.mod | head -n 1)
+# $(call semver-part,version,index) is one number of a version such as v1.36.3.
+semver-part = $(word $(2),$(subst ., ,$(patsubst v%,%,$(1))))
+# $(call build-tool,folder,package[,ldflags]) builds $@ from hack/tools/<folder>.
+build-tool = go -C hack/tools/$(1) build -trimpath -ldflags "$(strip -s -w $(3))" -o $(abspath $@) $(2)
+
+KUBE_VERSION = $(call tool-version,kubernetes,k8s.io/kubernetes)
+CLUSTERCTL_VERSION = $(call tool-version,clusterctl,sigs.k8s.io/cluster-api)
+# Without a version clusterctl and other clients refuse the API server.
+KUBE_LDFLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION) \
+	-X k8s.io/component-base/version.gitMajor=$(call semver-part,$(KUBE_VERSION),1) \
+	-X k8s.io/component-base/version.gitMinor=$(call semver-part,$(KUBE_VERSION),2) \
+	-X k8s.io/client-go/pkg/version.gitVersion=$(KUBE_VERSION)
+CLUSTERCTL_LDFLAGS = -X sigs.k8s.io/cluster-api/version.gitVersion=$(CLUSTERCTL_VERSION) \
+	-X sigs.k8s.io/cluster-api/version.gitMajor=$(call semver-part,$(CLUSTERCTL_VERSION),1) \
+	-X sigs.k8s.io/cluster-api/version.gitMinor=$(call semver-part,$(CLUSTERCTL_VERSION),2)
+
+$(CONTROLLER_GEN): hack/tools/controller-gen/go.mod
+	$(call build-tool,controller-gen,sigs.k8s.io/controller-tools/cmd/controller-gen)
+
+$(CRD_REF_DOCS): hack/tools/crd-ref-docs/go.mod
+	$(call build-tool,crd-ref-docs,github.com/elastic/crd-ref-docs)
+
+$(GOLANGCI_LINT): hack/tools/golangci-lint/go.mod
+	$(call build-tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+$(KUSTOMIZE): hack/tools/kustomize/go.mod
+	$(call build-tool,kustomize,sigs.k8s.io/kustomize/kustomize/v5)
+
+$(CLUSTERCTL): hack/tools/clusterctl/go.mod
+	$(call build-tool,clusterctl,sigs.k8s.io/cluster-api/cmd/clusterctl,$(CLUSTERCTL_LDFLAGS))
+
+$(ETCD): hack/tools/etcd/go.mod
+	$(call build-tool,etcd,go.etcd.io/etcd/server/v3)
+
+$(BIN)/kube-apiserver $(BIN)/kube-controller-manager $(KUBECTL): $(BIN)/%: hack/tools/kubernetes/go.mod
+	$(call build-tool,kubernetes,k8s.io/kubernetes/cmd/$*,$(KUBE_LDFLAGS))
+
+# What KUBEBUILDER_ASSETS (a folder of downloaded binaries) holds is not built.
+CONTROL_PLANE := etcd kube-apiserver kube-controller-manager kubectl
+CONTROL_PLANE_BINS = $(foreach b,$(CONTROL_PLANE),\
+	$(if $(and $(KUBEBUILDER_ASSETS),$(wildcard $(KUBEBUILDER_ASSETS)/$(b))),,$(BIN)/$(b)))
+
+.PHONY: control-plane
+control-plane: $(CONTROL_PLANE_BINS) ## Build etcd, kube-apiserver, kube-controller-manager and kubectl (cold: about 12 minutes)
+
+.PHONY: setup-envtest
+setup-envtest: control-plane ## Make the test control plane ready and print its KUBEBUILDER_ASSETS
+	@echo $(or $(KUBEBUILDER_ASSETS),$(abspath $(BIN)))
+
+.PHONY: tools
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(KUSTOMIZE) $(CLUSTERCTL) ## Build the development tools
+
+##@ Generate
+
+GO_SOURCES := ./api/... ./internal/... ./providers/...
+# Everything that `generate` writes; verify-gen compares exactly this.
+GENERATED := config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml docs/reference/api.md \
+	':(glob)api/**/zz_generated.*.go'
+
+.PHONY: generate
+generate: generate-modules generate-go-deepcopy generate-manifests generate-crd-docs ## Generate everything
+
+.PHONY: generate-modules
+generate-modules: ## Tidy the module
+	go mod tidy
+
+.PHONY: generate-go-deepcopy
+generate-go-deepcopy: $(CONTROLLER_GEN) ## Generate deep copies of the API types
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+.PHONY: generate-manifests
+generate-manifests: $(CONTROLLER_GEN) ## Generate CRDs, RBAC and webhook configurations
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=manager-role webhook \
+		paths="./internal/...;./providers/..." \
+		output:rbac:artifacts:config=config/rbac \
+		output:webhook:artifacts:config=config/webhook
+
+.PHONY: generate-crd-docs
+generate-crd-docs: $(CRD_REF_DOCS) ## Generate the API reference, docs/reference/api.md
+	@mkdir -p docs/reference
+	$(CRD_REF_DOCS) --log-level=ERROR --source-path=api --config=hack/crd-ref-docs/config.yaml \
+		--renderer=markdown --output-path=docs/reference/api.md
+
+##@ Lint and verify
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Lint the code
+	$(GOLANGCI_LINT) run
+
+.PHONY: lint-fix
+lint-fix: $(GOLANGCI_LINT) ## Lint the code and fix what can be fixed
+	$(GOLANGCI_LINT) run --fix
+
+.PHONY: verify
+verify: verify-modules verify-boilerplate verify-gen lint verify-cross ## Run all checks that need no running control plane
+
+.PHONY: verify-gen
+verify-gen: generate-go-deepcopy generate-manifests generate-crd-docs ## Fail if generated files are not up to date
+	@git diff --exit-code -- $(GENERATED) || { echo "verify-gen: run 'make generate' and commit (or stage) the result"; exit 1; }
+	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
+		test -z "$$untracked" || { echo "verify-gen: generated but not added to git:"; echo "$$untracked"; exit 1; }
+
+.PHONY: verify-crd-docs
+verify-crd-docs: generate-crd-docs ## Fail if the API reference is not up to date
+	@git diff --exit-code -- docs/reference/api.md
+
+.PHONY: verify-modules
+verify-modules: ## Fail if go.mod or go.sum is not tidy
+	go mod tidy -diff
+
+.PHONY: verify-boilerplate
+verify-boilerplate: ## Fail if a Go file lacks the licence header
+	@hack/verify-boilerplate.sh
+
+.PHONY: verify-cross
+verify-cross: $(addprefix verify-cross-,$(ARCHS)) ## Compile the manager for every released platform
+
+verify-cross-%:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -o $(OUT)/cross/manager-linux-$* .
+
+.PHONY: verify-govulncheck
+verify-govulncheck: ## Look for known vulnerabilities (needs the network's vulnerability database, so not part of verify)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+
+##@ Build
+
+.PHONY: build
+build: manager ## Build the manager
+
+.PHONY: manager
+manager: ## Build the manager into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager .
+
+##@ Test
+
+# $(call gotest,name,flags and packages) runs go test, keeps its JSON in out/
+# and prints packages, failures and a count.
+gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json $(GOTESTFLAGS) $(2)
+E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) manager release-manifests
+
+.PHONY: test
+test: ## Run all tests: unit, integration, end to end
+	@rm -f $(OUT)/test-*.json
+	$(MAKE) test-unit
+	$(MAKE) test-integration
+	$(MAKE) test-e2e
+	@go run ./hack/testsummary $(OUT)/test-*.json
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need nothing but Go
+	$(call gotest,unit,$(RACE) -timeout 15m . $(GO_SOURCES) ./hack/... ./test/architecture/...)
+
+.PHONY: test-integration
+test-integration: control-plane ## Run the tests against a real API server
+	$(call gotest,integration,$(RACE) -timeout 25m ./test/framework/... ./test/integration/...)
+
+.PHONY: test-e2e
+test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane
+	$(call gotest,e2e,-p 1 -count 1 -timeout 30m ./test/e2e/...)
+
+.PHONY: test-verbose
+test-verbose: control-plane ## Run unit and integration tests with full output
+	go test -v $(RACE) -timeout 40m . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/framework/... ./test/integration/...
+
+.PHONY: test-cover
+test-cover: control-plane ## Run unit and integration tests, write out/coverage.html and print the total
+	@mkdir -p $(OUT)
+	go test -timeout 40m -coverprofile=$(OUT)/coverage.out \
+		-coverpkg=$(subst $(space),$(comma),$(GO_SOURCES)) \
+		$(GO_SOURCES) ./test/integration/...
+	go tool cover -html=$(OUT)/coverage.out -o $(OUT)/coverage.html
+	go tool cover -func=$(OUT)/coverage.out | tail -n 1
+
+.PHONY: test-fuzz
+test-fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each
+	@FUZZTIME=$(FUZZTIME) hack/fuzz.sh
+
+.PHONY: test-soak
+test-soak: ## Run integration and end-to-end tests at soak size (hours)
+	$(MAKE) WEIR_SUITE_SIZE=soak GOTESTFLAGS="-count 1 -timeout 12h" test-integration test-e2e
+
+.PHONY: bench
+bench: control-plane manager ## Measure claims per second and writes per claim on a real control plane
+	go run ./test/bench
+
+.PHONY: demo
+demo: $(E2E_NEEDS) ## Show Weir at work on a throw-away control plane (KEEP=1 leaves it running)
+	go run ./test/demo
+
+##@ Deploy (the cluster is kubectl's current context)
+
+.PHONY: install
+install: $(KUSTOMIZE) $(KUBECTL) ## Install the CRDs
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+
+.PHONY: deploy
+deploy: release-manifests $(KUBECTL) ## Install CRDs and manager (needs cert-manager in the cluster and the image in a registry)
+	$(KUBECTL) apply --server-side -f $(RELEASE_DIR)/ipam-components.yaml
+
+.PHONY: undeploy
+undeploy: release-manifests $(KUBECTL) ## Remove manager and CRDs, and with them all pools and claims
+	$(KUBECTL) delete --ignore-not-found -f $(RELEASE_DIR)/ipam-components.yaml
+
+##@ Release
+
+# The layout of a clusterctl local repository.
+RELEASE_DIR := $(OUT)/ipam-weir/$(VERSION)
+
+.PHONY: release-manifests
+release-manifests: $(KUSTOMIZE) ## Write ipam-components.yaml and metadata.yaml to out/ipam-weir/VERSION
+	@KUSTOMIZE=$(KUSTOMIZE) IMAGE=$(IMAGE) VERSION=$(VERSION) hack/release-manifests.sh $(RELEASE_DIR)
+
+.PHONY: release
+release: release-manifests ## Write manifests, manager binaries and checksums to out/ipam-weir/VERSION
+	@for arch in $(ARCHS); do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -ldflags "$(LDFLAGS)" \
+			-o $(RELEASE_DIR)/manager-linux-$$arch . ; \
+	done
+	@cd $(RELEASE_DIR) && rm -f SHA256SUMS && sha256sum * > SHA256SUMS && cat SHA256SUMS
+
+.PHONY: docker-build
+docker-build: ## Build the image for this machine (needs docker)
+	docker build --build-arg LDFLAGS="$(LDFLAGS)" -t $(IMG) .
+
+.PHONY: docker-build-all
+docker-build-all: ## Build the image for every released platform (needs docker with buildx)
+	docker buildx build --build-arg LDFLAGS="$(LDFLAGS)" \
+		--platform $(PLATFORMS) -t $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Build the image for every released platform and push it (needs docker with buildx and a login)
+	docker buildx build --push --build-arg LDFLAGS="$(LDFLAGS)" --platform $(PLATFORMS) -t $(IMG) .
+
+##@ Clean
+
+.PHONY: clean
+clean: ## Remove test output, release artifacts and the manager; the built tools stay
+	rm -rf $(OUT) $(BIN)/manager
+
+.PHONY: clean-tools
+clean-tools: ## Remove the built tools and control plane too
+	rm -rf $(BIN)

@@ -1,0 +1,176 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// event is a line of "go test -json", see "go doc test2json".
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+	Elapsed float64
+	// FailedBuild is set on the failure of a package that did not compile.
+	FailedBuild string
+}
+
+// tally counts tests by outcome.
+type tally struct{ passed, failed, skipped int }
+
+// test is one running or finished test; the empty name is its package.
+type test struct {
+	output  strings.Builder
+	outcome string
+	// parent is set when it has subtests; only leaves are counted.
+	parent bool
+	// specs is set when the test ran a Ginkgo suite: its specs are counted.
+	specs *tally
+}
+
+// summary collects events. The zero value is unusable.
+type summary struct {
+	w     io.Writer
+	tests map[[2]string]*test
+}
+
+func newSummary(w io.Writer) *summary {
+	return &summary{w: w, tests: map[[2]string]*test{}}
+}
+
+// read takes in events until the end. Lines that are no events are printed as
+// they are.
+func (s *summary) read(r io.Reader) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			s.line(line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading events: %w", err)
+		}
+	}
+}
+
+func (s *summary) line(line []byte) {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil {
+		fmt.Fprintf(s.w, "%s", line)
+		return
+	}
+	t := s.test(e.Package, e.Test)
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(s.w, e.Output)
+	case "output":
+		t.output.WriteString(e.Output)
+		s.countSpecs(e)
+	case "pass", "fail", "skip":
+		t.outcome = e.Action
+		s.finished(e, t)
+	}
+}
+
+func (s *summary) test(pkg, name string) *test {
+	key := [2]string{pkg, name}
+	if s.tests[key] == nil {
+		s.tests[key] = &test{}
+		if slash := strings.LastIndexByte(name, '/'); slash > 0 {
+			s.test(pkg, name[:slash]).parent = true
+		}
+	}
+	return s.tests[key]
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+var specs = regexp.MustCompile(`(\d+) Passed \| (\d+) Failed \| (\d+) Pending \| (\d+) Skipped`)
+
+// countSpecs notes the counts that a Ginkgo suite prints at its end.
+func (s *summary) countSpecs(e event) {
+	match := specs.FindStringSubmatch(colour.ReplaceAllString(e.Output, ""))
+	if match == nil || e.Test == "" {
+		return
+	}
+	var n [4]int
+	for i := range n {
+		n[i], _ = strconv.Atoi(match[i+1]) // Digits only.
+	}
+	s.test(e.Package, e.Test).specs = &tally{passed: n[0], failed: n[1], skipped: n[2] + n[3]}
+}
+
+// finished prints the line of a package that ended, after the output of its
+// failed tests, and forgets outputs that nobody needs.
+func (s *summary) finished(e event, t *test) {
+	if e.Test != "" {
+		if e.Action == "fail" && !t.parent {
+			fmt.Fprintf(s.w, "--- FAIL: %s %s (%.2fs)\n%s", e.Package, e.Test, e.Elapsed, t.output.String())
+		}
+		t.output.Reset()
+		return
+	}
+	switch {
+	case e.Action == "fail" && e.FailedBuild == "":
+		fmt.Fprint(s.w, t.output.String())
+	case e.Action == "fail":
+		fmt.Fprintf(s.w, "FAIL\t%s [build failed]\n", e.Package)
+	case e.Action == "pass":
+		fmt.Fprintf(s.w, "ok  \t%s\t%.3fs\n", e.Package, e.Elapsed)
+	}
+	t.output.Reset()
+}
+
+// counts returns the line "N passed, N failed, N skipped". A package that
+// failed without a failed test (it did not compile, or it crashed) counts as
+// one failure, and so does a test that never ended.
+func (s *summary) counts() string {
+	var sum tally
+	failures := map[string]int{}
+	for key, t := range s.tests {
+		if key[1] == "" || t.parent && t.outcome != "" && t.specs == nil {
+			continue
+		}
+		n := t.tally()
+		sum.passed += n.passed
+		sum.failed += n.failed
+		sum.skipped += n.skipped
+		failures[key[0]] += n.failed
+	}
+	for key, t := range s.tests {
+		if key[1] == "" && t.outcome == "fail" && failures[key[0]] == 0 {
+			sum.failed++
+		}
+	}
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", sum.passed, sum.failed, sum.skipped)
+}
+
+func (t *test) tally() tally {
+	if t.specs != nil {
+		n := *t.specs
+		if t.outcome != "pass" && n.failed == 0 {
+			n.failed = 1 // A suite that failed outside its specs.
+		}
+		return n
+	}
+	switch t.outcome {
+	case "pass":
+		return tally{passed: 1}
+	case "skip":
+		return tally{skipped: 1}
+	default:
+		return tally{failed: 1}
+	}
+}

@@ -1,0 +1,53 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Kinds of this group, as they appear in references.
+const (
+	// IPPoolKind is the kind of namespaced pools.
+	IPPoolKind = "IPPool"
+	// GlobalIPPoolKind is the kind of cluster-scoped pools.
+	GlobalIPPoolKind = "GlobalIPPool"
+	// IPClaimKind is the kind of Weir's own claims.
+	IPClaimKind = "IPClaim"
+	// IPAllocationKind is the kind of the ledger's records.
+	IPAllocationKind = "IPAllocation"
+)
+
+// Finalizers.
+const (
+	// ClaimFinalizer is on every IPAddressClaim that Weir answers. It comes off when the claim's address is released.
+	ClaimFinalizer = "ipam.weir.dev/claim"
+	// AddressFinalizer protects an IPAddress for as long as its claim lives (Cluster API contract: "IPAddress").
+	AddressFinalizer = "ipam.weir.dev/address"
+	// AllocationFinalizer is on every IPAllocation; only the ledger takes it off.
+	AllocationFinalizer = "ipam.weir.dev/allocation"
+	// PoolFinalizer holds a pool until nothing is allocated from it.
+	PoolFinalizer = "ipam.weir.dev/pool"
+)
+
+// Annotations and labels.
+const (
+	// AddressAnnotation on an IPAddressClaim asks for one address: that address is handed out, or none.
+	AddressAnnotation = "ipam.weir.dev/address"
+	// DNSServersAnnotation on an IPAddress carries the DNS servers of its network, comma separated in the pool's order:
+	// the IPAddress kind has no field for them.
+	DNSServersAnnotation = "ipam.weir.dev/dns-servers"
+	// AllocatedLabel is set on a carved pool in the write that sets its cidr.
+	AllocatedLabel = "ipam.weir.dev/allocated"
+	// ProjectLabel on a namespace or GlobalIPPool names the project that it belongs to.
+	ProjectLabel = "ipam.weir.dev/project"
+	// HomeAnnotation on a GlobalIPPool is the UID of the kube-system namespace of the cluster that it was created in.
+	HomeAnnotation = "ipam.weir.dev/home"
+	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.
+	ForceReleaseAnnotation = "ipam.weir.dev/force-release"
+)
+
+// Bounds that are not in the schema because they are used in code as well.
+const (
+	// DefaultAddressSpace is the address space of a pool that names none.
+	DefaultAddressSpace = "default"
+	// MaxAddressEntries is the greatest length of spec.addresses and spec.excludedAddresses.
+	MaxAddressEntries = 1024
+)

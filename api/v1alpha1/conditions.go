@@ -1,0 +1,38 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types.
+const (
+	// ReadyCondition is true when the object does what its spec asks for; its reason says what should be done otherwise.
+	ReadyCondition = "Ready"
+	// PausedCondition is true while the pool is paused, by its Cluster or by the annotation cluster.x-k8s.io/paused.
+	PausedCondition = "Paused"
+)
+
+// Reasons of a pool's Ready condition.
+const (
+	// PoolReadyAvailableReason: the pool hands out addresses.
+	PoolReadyAvailableReason = "Available"
+	// PoolReadyPoolExhaustedReason: no address is available.
+	PoolReadyPoolExhaustedReason = "PoolExhausted"
+	// PoolReadyOverlapReason: a block of the pool overlaps another root pool of its address space; the pool serves nothing.
+	PoolReadyOverlapReason = "Overlap"
+	// PoolReadyInvalidSpecReason: the spec got past admission although it cannot be served; the message names the field.
+	PoolReadyInvalidSpecReason = "InvalidSpec"
+	// PoolReadyReservingReason: the pool's blocks are not recorded in the ledger yet.
+	PoolReadyReservingReason = "Reserving"
+	// PoolReadyDeletingReason: the pool is being deleted and waits for what is allocated from it.
+	PoolReadyDeletingReason = "Deleting"
+)
+
+// Reasons of a claim's Ready condition beyond those of the Cluster API contract (AllocationFailed, PoolNotReady,
+// PoolExhausted).
+const (
+	// ClaimReadyAllocatedReason: the claim is answered.
+	ClaimReadyAllocatedReason = "Allocated"
+	// ClaimReadyDuplicateReason: the claim's IPAddress carries an address that somebody else holds; neither side is
+	// renumbered.
+	ClaimReadyDuplicateReason = "Duplicate"
+)

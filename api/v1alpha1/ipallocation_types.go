@@ -1,0 +1,218 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PoolReference names the pool that an allocation comes from.
+type PoolReference struct {
+	// kind of the pool.
+	// +required
+	// +kubebuilder:validation:Enum=IPPool;GlobalIPPool
+	Kind string `json:"kind,omitempty"`
+
+	// namespace of the pool; empty for a GlobalIPPool.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the pool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+}
+
+// ClaimReference names the object that an allocation was made for: a claim, or a pool for its blocks.
+type ClaimReference struct {
+	// apiGroup of the claim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+
+	// kind of the claim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// namespace of the claim; empty for a cluster-scoped owner.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the claim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// uid of the claim. A claim deleted and created again under its name is another claim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+}
+
+// AllocationPurpose says what an allocation is for.
+// +kubebuilder:validation:Enum=Claim;ChildPool;Root;Adopted;Moved
+type AllocationPurpose string
+
+const (
+	// ClaimPurpose: the prefix was handed out to a claim.
+	ClaimPurpose AllocationPurpose = "Claim"
+	// ChildPoolPurpose: the prefix is the block of a pool that was carved from this one.
+	ChildPoolPurpose AllocationPurpose = "ChildPool"
+	// RootPurpose: the prefix is a block of a root pool; these records keep the roots of an address space disjoint.
+	RootPurpose AllocationPurpose = "Root"
+	// AdoptedPurpose: the claim arrived with its answer (restored, moved, made by hand) and the record was made for it.
+	AdoptedPurpose AllocationPurpose = "Adopted"
+	// MovedPurpose: the prefix belongs to a claim that moved to another management cluster.
+	MovedPurpose AllocationPurpose = "Moved"
+)
+
+// HolderState says whether a record has been judged for good.
+// +kubebuilder:validation:Enum=Reserved;Confirmed
+type HolderState string
+
+const (
+	// ReservedState: the record is judged by its creator or by whoever takes it over. The default.
+	ReservedState HolderState = "Reserved"
+	// ConfirmedState: the record has won and no answer object says so: blocks of root pools.
+	ConfirmedState HolderState = "Confirmed"
+)
+
+// AllocationHolder says which manager answers for a record that is not answered yet.
+type AllocationHolder struct {
+	// instance of the manager that created the record or took it over last.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Instance string `json:"instance,omitempty"`
+
+	// createdRevision is the resourceVersion that the record was created at. Every write that changes the record sets it;
+	// absent means that the record is as it was created, so that its own resourceVersion is the one.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	CreatedRevision string `json:"createdRevision,omitempty"`
+
+	// state is Confirmed once the record has won and no answer object shows it (blocks of root pools). Absent means
+	// Reserved.
+	// +optional
+	State HolderState `json:"state,omitempty"`
+}
+
+// ExternalReference names what backs an allocation outside the cluster.
+type ExternalReference struct {
+	// id of the external object, a floating IP for instance.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ID string `json:"id,omitempty"`
+}
+
+// IPAllocationSpec is the ledger's record of one prefix in use.
+type IPAllocationSpec struct {
+	// poolRef names the pool that the prefix comes from; the pool itself for blocks of a root pool. Immutable.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="poolRef is immutable"
+	PoolRef PoolReference `json:"poolRef,omitempty,omitzero"`
+
+	// addressSpace within which the prefix is unique. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="addressSpace is immutable"
+	AddressSpace string `json:"addressSpace,omitempty"`
+
+	// cidr is the prefix, in canonical form; an address is a /32 or /128. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cidr is immutable"
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="cidr must be a prefix in canonical form"
+	CIDR string `json:"cidr,omitempty"`
+
+	// claimRef names what the prefix is held for. Immutable.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="claimRef is immutable"
+	ClaimRef ClaimReference `json:"claimRef,omitempty,omitzero"`
+
+	// purpose of the allocation. Immutable.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="purpose is immutable"
+	Purpose AllocationPurpose `json:"purpose,omitempty"`
+
+	// holder is the manager that answers for the record. Changed by Weir only.
+	// +optional
+	Holder AllocationHolder `json:"holder,omitempty,omitzero"`
+
+	// external names what backs the allocation outside the cluster. Changed by Weir only.
+	// +optional
+	External ExternalReference `json:"external,omitempty,omitzero"`
+
+	// releasedAt is when the claim let go of the prefix, which then cools down or is retained. Changed by Weir only.
+	// Absent while the claim holds the prefix.
+	// +optional
+	ReleasedAt metav1.Time `json:"releasedAt,omitempty,omitzero"`
+}
+
+// IPAllocationStatus repeats the prefix where tools look for it.
+type IPAllocationStatus struct {
+	// allocatedCIDR equals spec.cidr and is written with the create.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	AllocatedCIDR string `json:"allocatedCIDR,omitempty"`
+}
+
+// IPAllocation is the ledger's record of one prefix in use. It is made, changed and removed by Weir alone.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=ipallocations,shortName=wipa,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:selectablefield:JSONPath=`.spec.cidr`
+// +kubebuilder:selectablefield:JSONPath=`.spec.poolRef.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.claimRef.name`
+// +kubebuilder:printcolumn:name="CIDR",type="string",JSONPath=".spec.cidr",description="Prefix in use"
+// +kubebuilder:printcolumn:name="Pool",type="string",JSONPath=".spec.poolRef.name",description="Pool that the prefix comes from"
+// +kubebuilder:printcolumn:name="Claim",type="string",JSONPath=".spec.claimRef.name",description="What the prefix is held for"
+// +kubebuilder:printcolumn:name="Purpose",type="string",JSONPath=".spec.purpose",description="Purpose of the allocation"
+// +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type IPAllocation struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the record.
+	// +required
+	Spec IPAllocationSpec `json:"spec,omitempty,omitzero"`
+	// status repeats the prefix; there is no status subresource.
+	// +optional
+	Status IPAllocationStatus `json:"status,omitempty,omitzero"`
+}
+
+// IPAllocationList is a list of IPAllocations.
+//
+// +kubebuilder:object:root=true
+type IPAllocationList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items is the list of IPAllocations.
+	Items []IPAllocation `json:"items"`
+}
+
+func init() {
+	objectTypes = append(objectTypes, &IPAllocation{}, &IPAllocationList{})
+}

@@ -1,0 +1,670 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// IPFamily is the family of a pool's addresses.
+// +kubebuilder:validation:Enum=IPv4;IPv6
+type IPFamily string
+
+const (
+	// IPv4Family is IPv4.
+	IPv4Family IPFamily = "IPv4"
+	// IPv6Family is IPv6.
+	IPv6Family IPFamily = "IPv6"
+)
+
+// AllocationStrategy says how an address or prefix is chosen among the free ones.
+// +kubebuilder:validation:Enum=FirstFit;BestFit;Random;LeastRecentlyUsed
+type AllocationStrategy string
+
+const (
+	// FirstFitStrategy takes the lowest that is free.
+	FirstFitStrategy AllocationStrategy = "FirstFit"
+	// BestFitStrategy takes it from the smallest free gap that fits.
+	BestFitStrategy AllocationStrategy = "BestFit"
+	// RandomStrategy takes any.
+	RandomStrategy AllocationStrategy = "Random"
+	// LeastRecentlyUsedStrategy takes the one that has been free for longest.
+	LeastRecentlyUsedStrategy AllocationStrategy = "LeastRecentlyUsed"
+)
+
+// ReservedAddressesPolicy says what is done with the addresses that a network reserves for itself.
+// +kubebuilder:validation:Enum=Exclude;Allocate
+type ReservedAddressesPolicy string
+
+const (
+	// ReservedAddressesExclude keeps back the network and broadcast address of IPv4 networks of /30 and shorter and the
+	// subnet-router anycast address (RFC 4291 section 2.6.1) of IPv6 networks of /126 and shorter. /31 (RFC 3021) and /127
+	// (RFC 6164) are used whole.
+	ReservedAddressesExclude ReservedAddressesPolicy = "Exclude"
+	// ReservedAddressesAllocate hands them out like any other.
+	ReservedAddressesAllocate ReservedAddressesPolicy = "Allocate"
+)
+
+// PoolVisibility says who may claim and carve from a pool.
+// +kubebuilder:validation:Enum=Platform;Consumer;Shared
+type PoolVisibility string
+
+const (
+	// PlatformVisibility: namespaces of the platform project.
+	PlatformVisibility PoolVisibility = "Platform"
+	// ConsumerVisibility: the pool's own project.
+	ConsumerVisibility PoolVisibility = "Consumer"
+	// SharedVisibility: every project, narrowed by namespaceSelector.
+	SharedVisibility PoolVisibility = "Shared"
+)
+
+// PoolMode says whether a pool hands out addresses.
+// +kubebuilder:validation:Enum=Serving;Draining
+type PoolMode string
+
+const (
+	// ServingMode: the pool hands out addresses.
+	ServingMode PoolMode = "Serving"
+	// DrainingMode: the pool hands out nothing more.
+	DrainingMode PoolMode = "Draining"
+)
+
+// FloatingIPReclaimPolicy says what happens to a floating IP that Weir created when it is no longer claimed.
+// +kubebuilder:validation:Enum=Delete;Retain
+type FloatingIPReclaimPolicy string
+
+// AddressEntry is a CIDR ("192.0.2.0/28"), an inclusive range ("192.0.2.16-192.0.2.31") or a single address, in canonical
+// form (RFC 5952, masked).
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=91
+type AddressEntry string
+
+// DNSServer is the address of a DNS server, in canonical form.
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=39
+// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="must be an IP address in canonical form"
+type DNSServer string
+
+// ParentReference names the pool that a pool's block is carved from.
+type ParentReference struct {
+	// kind of the parent pool.
+	// +required
+	// +kubebuilder:validation:Enum=IPPool;GlobalIPPool
+	Kind string `json:"kind,omitempty"`
+
+	// name of the parent pool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// namespace of the parent, for kind IPPool only. Absent means the pool's own namespace.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// Network is what comes with a single address.
+type Network struct {
+	// prefixLength of the network that the address is in, in bits. Absent means that of the pool's block, or host length
+	// for a pool of addresses.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	PrefixLength *int32 `json:"prefixLength,omitempty"`
+
+	// gateway of the network. It is never handed out. Absent means none.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="must be an IP address in canonical form"
+	Gateway string `json:"gateway,omitempty"`
+
+	// dnsServers of the network, in the order to try them; either family.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	DNSServers []DNSServer `json:"dnsServers,omitempty"`
+}
+
+// Subnet overrides the network of the addresses inside its cidr.
+type Subnet struct {
+	// cidr of the addresses that the override is for.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="must be a prefix in canonical form"
+	CIDR string `json:"cidr,omitempty"`
+
+	// network of these addresses.
+	// +required
+	Network Network `json:"network,omitempty,omitzero"`
+}
+
+// AllocationPolicy says how addresses are chosen and what may be asked for.
+type AllocationPolicy struct {
+	// strategy for choosing among free addresses. Absent means FirstFit.
+	// +optional
+	Strategy AllocationStrategy `json:"strategy,omitempty"`
+
+	// minPrefixLength is the shortest prefix length (the largest block) that may be asked for, in bits.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	MinPrefixLength *int32 `json:"minPrefixLength,omitempty"`
+
+	// maxPrefixLength is the longest prefix length (the smallest block) that may be asked for, in bits.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	MaxPrefixLength *int32 `json:"maxPrefixLength,omitempty"`
+
+	// defaultPrefixLength is what a claim gets that does not say, in bits. Absent means host length.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	DefaultPrefixLength *int32 `json:"defaultPrefixLength,omitempty"`
+
+	// reservedAddresses says what is done with network, broadcast and subnet-router anycast addresses. Absent means
+	// Exclude.
+	// +optional
+	ReservedAddresses ReservedAddressesPolicy `json:"reservedAddresses,omitempty"`
+
+	// cooldownSeconds is how long a released address is not handed out again. Absent means 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	CooldownSeconds *int32 `json:"cooldownSeconds,omitempty"`
+}
+
+// PreAllocation keeps an address for the claim of a name.
+type PreAllocation struct {
+	// claimName is the name of the claim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ClaimName string `json:"claimName,omitempty"`
+
+	// namespace of the claim; required on a GlobalIPPool.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// kind of the claim. Absent means IPAddressClaim.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// address that is kept.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="must be an IP address in canonical form"
+	Address string `json:"address,omitempty"`
+}
+
+// Expansion lets the hub carve a sibling of a delegated pool that runs low.
+type Expansion struct {
+	// thresholdPercent of available capacity below which a sibling is carved.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=99
+	ThresholdPercent int32 `json:"thresholdPercent,omitempty"`
+
+	// prefixLength of the sibling's block, in bits.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	PrefixLength int32 `json:"prefixLength,omitempty"`
+
+	// maxPools is the greatest number of siblings.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxPools int32 `json:"maxPools,omitempty"`
+
+	// labels of the siblings.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// OpenStackIdentityReference names the credentials for OpenStack.
+type OpenStackIdentityReference struct {
+	// name of the Secret with clouds.yaml and, optionally, cacert.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// cloudName is the entry of clouds.yaml.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	CloudName string `json:"cloudName,omitempty"`
+}
+
+// FloatingNetwork chooses the external network.
+type FloatingNetwork struct {
+	// id of the network.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// name of the network.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name,omitempty"`
+
+	// tags that the network carries.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	Tags []string `json:"tags,omitempty"`
+}
+
+// FloatingSubnet chooses a subnet of the external network.
+type FloatingSubnet struct {
+	// id of the subnet.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// name of the subnet.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name,omitempty"`
+}
+
+// OpenStackSource makes a pool hand out floating IPs from Neutron.
+type OpenStackSource struct {
+	// identityRef names the credentials.
+	// +required
+	IdentityRef OpenStackIdentityReference `json:"identityRef,omitempty,omitzero"`
+
+	// floatingNetwork is the external network.
+	// +required
+	FloatingNetwork FloatingNetwork `json:"floatingNetwork,omitempty,omitzero"`
+
+	// subnet of the external network. Absent means any.
+	// +optional
+	Subnet *FloatingSubnet `json:"subnet,omitempty"`
+
+	// preAllocatedFloatingIPs are existing floating IPs that the pool hands out first and never deletes.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=7
+	// +kubebuilder:validation:items:MaxLength=15
+	PreAllocatedFloatingIPs []string `json:"preAllocatedFloatingIPs,omitempty"`
+
+	// maxIPs is the greatest number of floating IPs of the pool. Absent means what the quota allows.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	MaxIPs *int32 `json:"maxIPs,omitempty"`
+
+	// reclaimPolicy for floating IPs that Weir created. Absent means Delete.
+	// +optional
+	ReclaimPolicy FloatingIPReclaimPolicy `json:"reclaimPolicy,omitempty"`
+
+	// tags for floating IPs that Weir creates.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=60
+	Tags []string `json:"tags,omitempty"`
+}
+
+// IPPoolSpec is the desired state of an IPPool or GlobalIPPool.
+// +kubebuilder:validation:XValidation:rule="[has(self.cidr) || has(self.parentRef), has(self.addresses), has(self.openStack)].filter(x, x).size() == 1",message="exactly one source is required: cidr and/or parentRef, addresses, or openStack"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cidr) || (has(self.cidr) && self.cidr == oldSelf.cidr)",message="cidr is set once and neither changed nor removed",fieldPath=".cidr"
+// +kubebuilder:validation:XValidation:rule="has(self.addresses) == has(oldSelf.addresses)",message="the source of a pool is immutable",fieldPath=".addresses"
+// +kubebuilder:validation:XValidation:rule="has(self.openStack) == has(oldSelf.openStack)",message="the source of a pool is immutable",fieldPath=".openStack"
+// +kubebuilder:validation:XValidation:rule="has(self.parentRef) == has(oldSelf.parentRef) && (!has(self.parentRef) || self.parentRef == oldSelf.parentRef)",message="parentRef is immutable",fieldPath=".parentRef"
+// +kubebuilder:validation:XValidation:rule="has(self.prefixLength) == has(oldSelf.prefixLength) && (!has(self.prefixLength) || self.prefixLength == oldSelf.prefixLength)",message="prefixLength is immutable",fieldPath=".prefixLength"
+// +kubebuilder:validation:XValidation:rule="!has(self.prefixLength) || has(self.parentRef)",message="prefixLength is for pools with a parentRef",fieldPath=".prefixLength"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.ipFamily) || (has(self.ipFamily) && self.ipFamily == oldSelf.ipFamily)",message="ipFamily is immutable",fieldPath=".ipFamily"
+// +kubebuilder:validation:XValidation:rule="(has(self.addressSpace) ? self.addressSpace : 'default') == (has(oldSelf.addressSpace) ? oldSelf.addressSpace : 'default')",message="addressSpace is immutable",fieldPath=".addressSpace"
+// +kubebuilder:validation:XValidation:rule="has(self.delegateTo) == has(oldSelf.delegateTo) && (!has(self.delegateTo) || self.delegateTo == oldSelf.delegateTo)",message="delegateTo is immutable",fieldPath=".delegateTo"
+// +kubebuilder:validation:XValidation:rule="!has(self.allocation) || !has(self.allocation.minPrefixLength) || !has(self.allocation.maxPrefixLength) || self.allocation.minPrefixLength <= self.allocation.maxPrefixLength",message="minPrefixLength must not be longer than maxPrefixLength",fieldPath=".allocation.minPrefixLength"
+type IPPoolSpec struct {
+	// cidr is the pool's block, in canonical form. Root pool: given by the user. Pool with a parentRef: empty means that
+	// Weir carves a block of prefixLength from the parent and writes it here in the create response, given means this very
+	// block or an error. Set once.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="must be a prefix in canonical form"
+	CIDR string `json:"cidr,omitempty"`
+
+	// parentRef names the pool to carve the block from. Immutable.
+	// +optional
+	ParentRef *ParentReference `json:"parentRef,omitempty"`
+
+	// prefixLength of the block to carve, in bits. Immutable.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	PrefixLength *int32 `json:"prefixLength,omitempty"`
+
+	// addresses are what the pool consists of instead of one block: CIDRs, inclusive ranges and single addresses of one
+	// family. The list may grow and shrink; what is in use may not fall out.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1024
+	Addresses []AddressEntry `json:"addresses,omitempty"`
+
+	// excludedAddresses are never handed out. Same grammar as addresses.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	ExcludedAddresses []AddressEntry `json:"excludedAddresses,omitempty"`
+
+	// ipFamily of the pool. Set by Weir from the addresses; if given it must agree. Immutable.
+	// +optional
+	IPFamily IPFamily `json:"ipFamily,omitempty"`
+
+	// addressSpace within which addresses are unique. Absent means "default". Immutable.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	AddressSpace string `json:"addressSpace,omitempty"`
+
+	// network is what comes with a single address.
+	// +optional
+	Network *Network `json:"network,omitempty"`
+
+	// subnets override network for the addresses inside their cidr.
+	// +optional
+	// +listType=map
+	// +listMapKey=cidr
+	// +kubebuilder:validation:MaxItems=64
+	Subnets []Subnet `json:"subnets,omitempty"`
+
+	// allocation says how addresses are chosen and what may be asked for.
+	// +optional
+	Allocation *AllocationPolicy `json:"allocation,omitempty"`
+
+	// preAllocations keep addresses for claims of given names.
+	// +optional
+	// +listType=map
+	// +listMapKey=address
+	// +kubebuilder:validation:MaxItems=4096
+	PreAllocations []PreAllocation `json:"preAllocations,omitempty"`
+
+	// visibility says who may claim and carve. Absent means Consumer on an IPPool and Shared on a GlobalIPPool.
+	// +optional
+	Visibility PoolVisibility `json:"visibility,omitempty"`
+
+	// namespaceSelector narrows visibility Shared.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// delegateTo is the name of the member cluster whose Weir hands out this pool. Immutable.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	DelegateTo string `json:"delegateTo,omitempty"`
+
+	// mode of the pool. Absent means Serving.
+	// +optional
+	Mode PoolMode `json:"mode,omitempty"`
+
+	// expansion of a delegated pool at the hub.
+	// +optional
+	Expansion *Expansion `json:"expansion,omitempty"`
+
+	// clusterName is the Cluster API Cluster that the pool belongs to, in the pool's namespace. It sets the label
+	// cluster.x-k8s.io/cluster-name, and the pool pauses with the Cluster.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ClusterName string `json:"clusterName,omitempty"`
+
+	// openStack makes the pool hand out floating IPs from Neutron.
+	// +optional
+	OpenStack *OpenStackSource `json:"openStack,omitempty"`
+}
+
+// Capacity counts addresses. Every count is an exact decimal number, as a string because IPv6 counts do not fit a number.
+type Capacity struct {
+	// total addresses of the pool.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Total string `json:"total,omitempty"`
+
+	// allocated to claims.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Allocated string `json:"allocated,omitempty"`
+
+	// available to claims and child pools.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Available string `json:"available,omitempty"`
+
+	// excluded by excludedAddresses, as gateway or as reserved addresses.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Excluded string `json:"excluded,omitempty"`
+
+	// cooling: released and not yet available again.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Cooling string `json:"cooling,omitempty"`
+
+	// delegated to child pools.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Delegated string `json:"delegated,omitempty"`
+}
+
+// ReleasedTemplate names the propagated template that a member cluster has let go of.
+type ReleasedTemplate struct {
+	// templateUID is the UID of the template at the hub.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	TemplateUID string `json:"templateUID,omitempty"`
+
+	// templateGeneration is the generation of the template that was answered.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TemplateGeneration *int64 `json:"templateGeneration,omitempty"`
+}
+
+// IPPoolStatus is the observed state of an IPPool or GlobalIPPool. It can be lost and is rebuilt.
+type IPPoolStatus struct {
+	// conditions: Ready and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation that the status was computed for.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// allocatedCIDR is the pool's block as the ledger holds it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	AllocatedCIDR string `json:"allocatedCIDR,omitempty"`
+
+	// capacity in addresses.
+	// +optional
+	Capacity Capacity `json:"capacity,omitempty,omitzero"`
+
+	// utilizationPercent is the share of total that is not available, rounded down.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	UtilizationPercent *int32 `json:"utilizationPercent,omitempty"`
+
+	// largestFreePrefixLength is the length of the largest block that can still be handed out, in bits. Absent when there
+	// is none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=128
+	LargestFreePrefixLength *int32 `json:"largestFreePrefixLength,omitempty"`
+
+	// children is the number of pools carved from this one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Children *int32 `json:"children,omitempty"`
+
+	// claims is the number of claims that hold a prefix of this pool.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Claims *int32 `json:"claims,omitempty"`
+
+	// released is set by a member cluster that has let go of a delegated pool.
+	// +optional
+	Released *ReleasedTemplate `json:"released,omitempty"`
+}
+
+// IPPool is a set of addresses for claims of its namespace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=ippools,shortName=wipp,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:metadata:labels="clusterctl.cluster.x-k8s.io/move-hierarchy="
+// +kubebuilder:selectablefield:JSONPath=`.spec.parentRef.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.delegateTo`
+// +kubebuilder:printcolumn:name="CIDR",type="string",JSONPath=".spec.cidr",description="Block of the pool"
+// +kubebuilder:printcolumn:name="Parent",type="string",JSONPath=".spec.parentRef.name",description="Pool that the block was carved from"
+// +kubebuilder:printcolumn:name="Total",type="string",JSONPath=".status.capacity.total",description="Addresses of the pool"
+// +kubebuilder:printcolumn:name="Available",type="string",JSONPath=".status.capacity.available",description="Addresses that can be handed out"
+// +kubebuilder:printcolumn:name="Used",type="string",JSONPath=".status.utilizationPercent",description="Share that is not available, in percent"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool serves"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type IPPool struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the desired state of the pool.
+	// +required
+	Spec IPPoolSpec `json:"spec,omitempty,omitzero"`
+	// status is the observed state of the pool.
+	// +optional
+	Status IPPoolStatus `json:"status,omitempty,omitzero"`
+}
+
+// IPPoolList is a list of IPPools.
+//
+// +kubebuilder:object:root=true
+type IPPoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items is the list of IPPools.
+	Items []IPPool `json:"items"`
+}
+
+// GlobalIPPool is a set of addresses for claims of every namespace that its visibility admits.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=globalippools,shortName=wgipp,scope=Cluster,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:metadata:labels="clusterctl.cluster.x-k8s.io/move="
+// +kubebuilder:selectablefield:JSONPath=`.spec.parentRef.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.delegateTo`
+// +kubebuilder:printcolumn:name="CIDR",type="string",JSONPath=".spec.cidr",description="Block of the pool"
+// +kubebuilder:printcolumn:name="Parent",type="string",JSONPath=".spec.parentRef.name",description="Pool that the block was carved from"
+// +kubebuilder:printcolumn:name="Total",type="string",JSONPath=".status.capacity.total",description="Addresses of the pool"
+// +kubebuilder:printcolumn:name="Available",type="string",JSONPath=".status.capacity.available",description="Addresses that can be handed out"
+// +kubebuilder:printcolumn:name="Used",type="string",JSONPath=".status.utilizationPercent",description="Share that is not available, in percent"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool serves"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type GlobalIPPool struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the desired state of the pool.
+	// +required
+	Spec IPPoolSpec `json:"spec,omitempty,omitzero"`
+	// status is the observed state of the pool.
+	// +optional
+	Status IPPoolStatus `json:"status,omitempty,omitzero"`
+}
+
+// GlobalIPPoolList is a list of GlobalIPPools.
+//
+// +kubebuilder:object:root=true
+type GlobalIPPoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items is the list of GlobalIPPools.
+	Items []GlobalIPPool `json:"items"`
+}
+
+// GetConditions returns the conditions of the pool.
+func (p *IPPool) GetConditions() []metav1.Condition { return p.Status.Conditions }
+
+// SetConditions sets the conditions of the pool.
+func (p *IPPool) SetConditions(conditions []metav1.Condition) { p.Status.Conditions = conditions }
+
+// PoolSpec returns the spec, which both kinds of pool share.
+func (p *IPPool) PoolSpec() *IPPoolSpec { return &p.Spec }
+
+// PoolStatus returns the status, which both kinds of pool share.
+func (p *IPPool) PoolStatus() *IPPoolStatus { return &p.Status }
+
+// PoolReference returns the reference that allocations of this pool carry.
+func (p *IPPool) PoolReference() PoolReference {
+	return PoolReference{Kind: IPPoolKind, Namespace: p.Namespace, Name: p.Name}
+}
+
+// GetConditions returns the conditions of the pool.
+func (p *GlobalIPPool) GetConditions() []metav1.Condition { return p.Status.Conditions }
+
+// SetConditions sets the conditions of the pool.
+func (p *GlobalIPPool) SetConditions(conditions []metav1.Condition) { p.Status.Conditions = conditions }
+
+// PoolSpec returns the spec, which both kinds of pool share.
+func (p *GlobalIPPool) PoolSpec() *IPPoolSpec { return &p.Spec }
+
+// PoolStatus returns the status, which both kinds of pool share.
+func (p *GlobalIPPool) PoolStatus() *IPPoolStatus { return &p.Status }
+
+// PoolReference returns the reference that allocations of this pool carry.
+func (p *GlobalIPPool) PoolReference() PoolReference {
+	return PoolReference{Kind: GlobalIPPoolKind, Name: p.Name}
+}
+
+func init() {
+	objectTypes = append(objectTypes, &IPPool{}, &IPPoolList{}, &GlobalIPPool{}, &GlobalIPPoolList{})
+}

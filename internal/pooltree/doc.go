@@ -1,0 +1,19 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pooltree is the shape of a pool: which addresses it consists of,
+// which of them are never handed out, and what network an address of it
+// belongs to.
+//
+// Invariants:
+//   - A Pool never changes. A new spec makes a new Pool.
+//   - Every address of a pool is either usable or kept back, and counts are
+//     exact: Total = UsableIn(everything) + ExcludedCount.
+//   - An address is kept back for one of three reasons: it is excluded, it is
+//     a gateway, or its network reserves it. The first two are kept out of
+//     handed-out prefixes of any length, the third only as a single address:
+//     whoever holds a whole block decides about its ends.
+//
+// The package is pure: it knows no Kubernetes, no clock and no I/O. What is
+// held by whom is the ledger's knowledge, not the shape's.
+package pooltree

@@ -1,0 +1,145 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pooltree
+
+import (
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+)
+
+// Network is what comes with a single address.
+type Network struct {
+	// Bits is the prefix length of the network that the address is in.
+	Bits int
+	// Gateway of the network; the zero value means none.
+	Gateway netip.Addr
+	// DNSServers in the order to try them, of either family. Not to be
+	// modified.
+	DNSServers []netip.Addr
+}
+
+// Area is a part of a pool whose addresses have the same network settings.
+type Area struct {
+	Range   netipx.IPRange
+	Network Network
+}
+
+// ReservedPolicy says what is done with the addresses that a network reserves
+// for itself, as ipspace.IsReserved has it.
+type ReservedPolicy int
+
+const (
+	// ExcludeReserved keeps them back. The default.
+	ExcludeReserved ReservedPolicy = iota
+	// AllocateReserved hands them out like any other.
+	AllocateReserved
+)
+
+// Config says what a pool consists of.
+type Config struct {
+	// Areas are disjoint and of one family, in any order.
+	Areas []Area
+	// Excluded addresses are never handed out; nil means none. What lies
+	// outside the areas is ignored.
+	Excluded *netipx.IPSet
+	// Reserved is what is done with reserved addresses.
+	Reserved ReservedPolicy
+}
+
+// Pool is the shape of one pool. It is immutable and safe for concurrent use.
+type Pool struct {
+	reserved  ReservedPolicy
+	areas     []Area
+	addresses *netipx.IPSet
+	// never are the excluded addresses and gateways inside the pool.
+	never    *netipx.IPSet
+	gateways []netip.Addr
+	// open are the areas without never, cut where needed.
+	open []Area
+
+	total, excluded ipspace.Count
+}
+
+// New returns the pool that config describes. The cost is O(n log n) in the
+// ranges of config.
+func New(config Config) *Pool {
+	p := &Pool{reserved: config.Reserved, areas: slices.Clone(config.Areas)}
+	slices.SortFunc(p.areas, func(a, b Area) int { return a.Range.From().Compare(b.Range.From()) })
+	p.addresses = setOf(p.areas)
+	p.gateways = gatewaysOf(p.areas, p.addresses)
+	p.never = neverOf(config.Excluded, p.gateways, p.addresses)
+	p.open = cut(p.areas, p.never)
+	p.total = ipspace.SetSize(p.addresses)
+	p.excluded = p.total.Sub(p.usable(p.open))
+	return p
+}
+
+func setOf(areas []Area) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, area := range areas {
+		b.AddRange(area.Range)
+	}
+	return build(&b)
+}
+
+// gatewaysOf returns the gateways of the areas that lie inside the pool.
+func gatewaysOf(areas []Area, addresses *netipx.IPSet) []netip.Addr {
+	var gateways []netip.Addr
+	for _, area := range areas {
+		if g := area.Network.Gateway; addresses.Contains(g) && !slices.Contains(gateways, g) {
+			gateways = append(gateways, g)
+		}
+	}
+	return gateways
+}
+
+func neverOf(excluded *netipx.IPSet, gateways []netip.Addr, addresses *netipx.IPSet) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	if excluded != nil {
+		b.AddSet(excluded)
+	}
+	for _, g := range gateways {
+		b.Add(g)
+	}
+	b.Intersect(addresses)
+	return build(&b)
+}
+
+// cut takes never out of the areas. Both are ascending, so one pass does.
+func cut(areas []Area, never *netipx.IPSet) []Area {
+	holes := never.Ranges()
+	open := make([]Area, 0, len(areas)+len(holes))
+	for _, area := range areas {
+		from, last := area.Range.From(), area.Range.To()
+		for len(holes) > 0 && holes[0].From().Compare(last) <= 0 && from.IsValid() {
+			if holes[0].From().Compare(from) > 0 {
+				open = append(open, Area{netipx.IPRangeFrom(from, holes[0].From().Prev()), area.Network})
+			}
+			if holes[0].To().Compare(last) > 0 { // reaches into the next area
+				from = netip.Addr{}
+				break
+			}
+			from = holes[0].To().Next()
+			holes = holes[1:]
+		}
+		if from.IsValid() && from.Compare(last) <= 0 {
+			open = append(open, Area{netipx.IPRangeFrom(from, last), area.Network})
+		}
+	}
+	return open
+}
+
+// build returns the set of b. Ranges that are invalid cannot be in a Config:
+// there is no error to expect, and without one the set is never nil.
+func build(b *netipx.IPSetBuilder) *netipx.IPSet {
+	set, err := b.IPSet()
+	if err != nil {
+		return &netipx.IPSet{}
+	}
+	return set
+}

@@ -1,0 +1,150 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pooltree
+
+import (
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+)
+
+// Addresses returns all addresses of the pool, those that it keeps back
+// included.
+func (p *Pool) Addresses() *netipx.IPSet { return p.addresses }
+
+// Blocks returns the fewest prefixes that make up the pool, ascending.
+func (p *Pool) Blocks() []netip.Prefix { return p.addresses.Prefixes() }
+
+// Excluded returns the fewest prefixes that make up what the pool hands out
+// under no length of prefix: exclusions and gateways inside the pool,
+// ascending. Reserved addresses are not among them.
+func (p *Pool) Excluded() []netip.Prefix { return p.never.Prefixes() }
+
+// HostBits returns the prefix length of a single address of the pool's
+// family: 32 or 128, or 0 for a pool without addresses.
+func (p *Pool) HostBits() int {
+	if len(p.areas) == 0 {
+		return 0
+	}
+	return p.areas[0].Range.From().BitLen()
+}
+
+// Total returns the number of addresses of the pool.
+func (p *Pool) Total() ipspace.Count { return p.total }
+
+// ExcludedCount returns how many addresses of the pool are kept back:
+// exclusions, gateways and reserved addresses, each counted once.
+func (p *Pool) ExcludedCount() ipspace.Count { return p.excluded }
+
+// Contains reports whether all of prefix lies inside the pool.
+func (p *Pool) Contains(prefix netip.Prefix) bool { return p.addresses.ContainsPrefix(prefix) }
+
+// Reserved reports whether a is kept back as a single address because its
+// network reserves it. It is false outside the pool.
+func (p *Pool) Reserved(a netip.Addr) bool {
+	if p.reserved == AllocateReserved {
+		return false
+	}
+	area, ok := areaOf(p.areas, a)
+	return ok && ipspace.IsReserved(a, area.Network.Bits)
+}
+
+// NetworkOf returns what comes with the address a. An address that is not, or
+// no longer, in the pool has a network of host length and nothing else.
+func (p *Pool) NetworkOf(a netip.Addr) Network {
+	if area, ok := areaOf(p.areas, a); ok {
+		return area.Network
+	}
+	return Network{Bits: a.BitLen()}
+}
+
+// Refuses says why prefix may not be handed out even if nobody holds it:
+// outside the pool, excluded, gateway, or reserved.
+func (p *Pool) Refuses(prefix netip.Prefix) (reason string, refused bool) {
+	isGateway := func(g netip.Addr) bool { return prefix.Contains(g) }
+	switch {
+	case !p.Contains(prefix):
+		return "is not in the pool", true
+	case slices.ContainsFunc(p.gateways, isGateway):
+		return "is the pool's gateway or contains it", true
+	case p.never.OverlapsPrefix(prefix):
+		return "is excluded or contains an excluded address", true
+	case prefix.IsSingleIP() && p.Reserved(prefix.Addr()):
+		return "is a reserved address of its network", true
+	}
+	return "", false
+}
+
+// UsableIn returns how many addresses of prefix the pool may hand out as
+// single addresses: in the pool, not excluded, no gateway, not reserved. The
+// cost grows with the ranges of the pool and its exclusions that lie inside
+// prefix, not with their size.
+func (p *Pool) UsableIn(prefix netip.Prefix) ipspace.Count {
+	switch {
+	case !prefix.IsValid():
+		return ipspace.Count{}
+	case prefix.IsSingleIP():
+		return p.usableAddress(prefix.Addr())
+	}
+	return p.usable(clip(p.open, netipx.RangeOfPrefix(prefix)))
+}
+
+func (p *Pool) usableAddress(a netip.Addr) ipspace.Count {
+	if _, ok := areaOf(p.open, a); !ok || p.Reserved(a) {
+		return ipspace.Count{}
+	}
+	return ipspace.CountOf(1)
+}
+
+// usable counts what is not reserved in disjoint areas.
+func (p *Pool) usable(areas []Area) ipspace.Count {
+	var n ipspace.Count
+	for _, area := range areas {
+		n = n.Add(ipspace.RangeSize(area.Range))
+		if p.reserved == ExcludeReserved {
+			n = n.Sub(ipspace.ReservedIn(setOf([]Area{area}), area.Network.Bits))
+		}
+	}
+	return n
+}
+
+// areaOf returns the area that a lies in.
+func areaOf(areas []Area, a netip.Addr) (Area, bool) {
+	i := firstNotBefore(areas, a)
+	if i == len(areas) || !areas[i].Range.Contains(a) {
+		return Area{}, false
+	}
+	return areas[i], true
+}
+
+// clip returns the parts of areas that lie inside r.
+func clip(areas []Area, r netipx.IPRange) []Area {
+	var clipped []Area
+	for _, area := range areas[firstNotBefore(areas, r.From()):] {
+		if area.Range.From().Compare(r.To()) > 0 {
+			break
+		}
+		from, to := area.Range.From(), area.Range.To()
+		if from.Less(r.From()) {
+			from = r.From()
+		}
+		if r.To().Less(to) {
+			to = r.To()
+		}
+		clipped = append(clipped, Area{netipx.IPRangeFrom(from, to), area.Network})
+	}
+	return clipped
+}
+
+// firstNotBefore returns the index of the first area that does not end before
+// a.
+func firstNotBefore(areas []Area, a netip.Addr) int {
+	i, _ := slices.BinarySearchFunc(areas, a, func(area Area, a netip.Addr) int {
+		return area.Range.To().Compare(a)
+	})
+	return i
+}

@@ -1,0 +1,106 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// ReserveBlock makes one block of a root pool the pool's own: recorded, judged, and confirmed on the record, because no
+// answer object shows that it has won. It returns nil once the block is confirmed or about to be, and errs with ErrTaken,
+// naming who holds the space, with ErrBusy, or an error of the API server.
+func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, owners []metav1.OwnerReference) error {
+	c := blockClaim(p, block, owners)
+	r, ok := l.index.recordOf(c)
+	switch {
+	case !ok:
+		return l.createBlock(ctx, p, c)
+	case r.confirmed:
+		return nil
+	case !r.won:
+		if _, _, err := l.existing(ctx, c); err != nil {
+			return err
+		}
+		return ErrBusy
+	}
+	_, err := l.hold(ctx, r, ipamv1.ConfirmedState)
+	return err
+}
+
+// ReleaseBlocks drops the records of the pool's own blocks that keep does not name, and those of an earlier pool of its
+// name. The caller has proved that nothing is handed out of them any more, or that the pool goes on with the others.
+func (l *Ledger) ReleaseBlocks(ctx context.Context, p Pool, keep []netip.Prefix) error {
+	kept := make(map[netip.Prefix]bool, len(keep))
+	for _, block := range keep {
+		kept[block] = true
+	}
+	var errs []error
+	for _, r := range l.index.blocksOf(p.Ref) {
+		if r.claim.UID != string(p.UID) || !kept[r.cidr] {
+			errs = append(errs, l.drop(ctx, r.identity))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Claim {
+	return Claim{
+		Ref: ipamv1.ClaimReference{
+			APIGroup:  ipamv1.GroupVersion.Group,
+			Kind:      p.Ref.Kind,
+			Namespace: p.Ref.Namespace,
+			Name:      p.Ref.Name,
+			UID:       string(p.UID),
+		},
+		Pool:    p.Ref,
+		Bits:    block.Bits(),
+		Want:    block,
+		Purpose: ipamv1.RootPurpose,
+		Owners:  owners,
+	}
+}
+
+func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
+	key := types.NamespacedName{Namespace: p.Namespace, Name: nextRecordName(p.Ref.Name, string(p.UID))}
+	w, err := l.index.chooseBlock(c, p.Space, key)
+	if err != nil {
+		return err
+	}
+	defer l.index.dismiss(w)
+	a, err := l.create(ctx, newRecord(l.instance, c, key, w.mark), w)
+	var beaten *lostError
+	if errors.As(err, &beaten) {
+		return &TakenError{CIDR: c.Want, By: beaten.by}
+	}
+	if err != nil {
+		return err
+	}
+	return l.confirm(ctx, a)
+}
+
+// confirm stores that a block has won.
+func (l *Ledger) confirm(ctx context.Context, a Allocation) error {
+	_, err := l.hold(ctx, snapshot{record{identity: a.record, created: a.record.version}}, ipamv1.ConfirmedState)
+	return err
+}
+
+// chooseBlock marks exactly the asked block, unless somebody holds part of it.
+func (x *index) chooseBlock(c Claim, spaceName string, key types.NamespacedName) (*waiter, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s, e := x.spaceOf(spaceName), x.poolOf(c.Pool)
+	for _, r := range x.overlapping(s, c.Want) {
+		if !r.isBlockOf(e.ref) && r.pool != e {
+			return nil, &TakenError{CIDR: c.Want, By: r.holding()}
+		}
+	}
+	return x.mark(s, e, c.Want, c, key), nil
+}

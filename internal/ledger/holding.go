@@ -1,0 +1,125 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+var (
+	// ErrExhausted: nothing that fits is free, and the index was proved current before saying so.
+	ErrExhausted = errors.New("no free address")
+	// ErrTaken: the asked prefix is held by somebody else.
+	ErrTaken = errors.New("address is taken")
+	// ErrRefused: the asked prefix is never handed out by this pool; RefusedError says why.
+	ErrRefused = errors.New("address is not handed out by this pool")
+	// ErrNotReady: the pool is unknown here, or none of its blocks is confirmed yet.
+	ErrNotReady = errors.New("pool is not ready")
+	// ErrBusy: somebody else's record or a lost race stands in the way; trying again soon may end otherwise.
+	ErrBusy = errors.New("allocation is contended")
+)
+
+// RefusedError says why an asked prefix is not handed out. It is an ErrRefused.
+type RefusedError struct {
+	CIDR   netip.Prefix
+	Reason string
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.CIDR, e.Reason) }
+
+// Unwrap returns ErrRefused.
+func (e *RefusedError) Unwrap() error { return ErrRefused }
+
+// TakenError names who holds an asked prefix or a pool's block. It is an ErrTaken.
+type TakenError struct {
+	CIDR netip.Prefix
+	By   Holding
+}
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("%s overlaps %s, held for %s", e.CIDR, e.By.CIDR, e.By)
+}
+
+// Unwrap returns ErrTaken.
+func (e *TakenError) Unwrap() error { return ErrTaken }
+
+// Pool is what the ledger needs to know of a pool that it hands out from.
+type Pool struct {
+	Ref ipamv1.PoolReference
+	UID types.UID
+	// Space is the address space.
+	Space string
+	// Shape says which addresses the pool has and which of them it keeps back.
+	Shape *pooltree.Pool
+	// Namespace is where the records of the pool's own blocks live.
+	Namespace string
+}
+
+// Claim is a request for one prefix.
+type Claim struct {
+	// Ref names the claim; its UID is what the record is made for.
+	Ref  ipamv1.ClaimReference
+	Pool ipamv1.PoolReference
+	// Bits is the wanted prefix length.
+	Bits int
+	// Want is the asked prefix; the zero value means any.
+	Want netip.Prefix
+	// Purpose is Claim, or Adopted for a claim that arrived with its answer: then exclusions do not count.
+	Purpose ipamv1.AllocationPurpose
+	// Owners and Labels go onto the record. All owners are stored objects.
+	Owners []metav1.OwnerReference
+	Labels map[string]string
+}
+
+// Allocation is a record that has won: its prefix may be told to the claim that it was made for, and to nobody else.
+type Allocation struct {
+	CIDR netip.Prefix
+
+	record identity
+}
+
+// identity is one version of one record: what every conditional write names.
+type identity struct {
+	key     types.NamespacedName
+	uid     types.UID
+	version string
+}
+
+// Holding is one record as readers see it.
+type Holding struct {
+	CIDR    netip.Prefix
+	Purpose ipamv1.AllocationPurpose
+	Pool    ipamv1.PoolReference
+	Claim   ipamv1.ClaimReference
+	// Record is the IPAllocation's namespace and name.
+	Record types.NamespacedName
+}
+
+// String names what the prefix is held for.
+func (h Holding) String() string {
+	name := h.Claim.Name
+	if h.Claim.Namespace != "" {
+		name = h.Claim.Namespace + "/" + name
+	}
+	return h.Claim.Kind + " " + name
+}
+
+// Capacity counts the addresses of a pool. Available is what Total leaves when exclusions and everything held are taken
+// away, each address once.
+type Capacity struct {
+	Total, Allocated, Available, Excluded, Cooling, Delegated ipspace.Count
+	// Claims and Children are the numbers of records that hold a prefix of this pool.
+	Claims, Children int32
+	// LargestFree is the length of the largest free block, in bits; -1 when there is none.
+	LargestFree int
+}

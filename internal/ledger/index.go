@@ -1,0 +1,285 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
+)
+
+// index is every record of every address space, in the order in which the API server made them. It is the store of the
+// reflector that follows IPAllocations: its callbacks run one at a time, in revision order, and judge inside.
+//
+// A callback that fails leaves the index broken for good: nothing is judged any more and the process ends, because a
+// reflector only logs such an error and would go on with a gap.
+type index struct {
+	clock clock.PassiveClock
+	// on is told what happened; it must not block.
+	on listener
+
+	mu      sync.Mutex
+	records map[types.NamespacedName]*record
+	claims  map[claimKey][]*record
+	spaces  map[string]*space
+	pools   map[ipamv1.PoolReference]*poolEntry
+	waiters map[types.NamespacedName]*waiter
+	version string
+	synced  chan struct{}
+	broken  error
+}
+
+// listener hears from the index.
+type listener interface {
+	// poolFreed: the pool may have room again, or may serve now.
+	poolFreed(ipamv1.PoolReference)
+	// poolChanged: the pool's sums have changed.
+	poolChanged(ipamv1.PoolReference)
+	// indexBroke: nothing is judged any more, and the process must end.
+	indexBroke(error)
+}
+
+// space is one address space.
+type space struct {
+	name  string
+	taken allocator.Space[*record]
+}
+
+// claimKey names a claim without its UID: a claim and its successor under the same name share it.
+type claimKey struct{ group, kind, namespace, name string }
+
+func keyOf(c ipamv1.ClaimReference) claimKey {
+	return claimKey{c.APIGroup, c.Kind, c.Namespace, c.Name}
+}
+
+func newIndex(c clock.PassiveClock, on listener) *index {
+	return &index{
+		clock:   c,
+		on:      on,
+		records: map[types.NamespacedName]*record{},
+		claims:  map[claimKey][]*record{},
+		spaces:  map[string]*space{},
+		pools:   map[ipamv1.PoolReference]*poolEntry{},
+		waiters: map[types.NamespacedName]*waiter{},
+		synced:  make(chan struct{}),
+	}
+}
+
+// Add implements cache.ReflectorStore.
+func (x *index) Add(obj any) error { return x.apply(obj, x.upsert) }
+
+// Update implements cache.ReflectorStore.
+func (x *index) Update(obj any) error { return x.apply(obj, x.upsert) }
+
+// Delete implements cache.ReflectorStore.
+func (x *index) Delete(obj any) error { return x.apply(obj, x.forget) }
+
+// Resync implements cache.ReflectorStore; there is nothing to resync.
+func (x *index) Resync() error { return nil }
+
+// Bookmark implements cache.ReflectorBookmarkStore.
+func (x *index) Bookmark(version string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.guard(x.advance(version))
+}
+
+// Replace implements cache.ReflectorStore: one swap, after which every waiter can be told what became of its record.
+func (x *index) Replace(objs []any, version string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.guard(x.replace(objs, version))
+}
+
+func (x *index) apply(obj any, change func(*ipamv1.IPAllocation) error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	allocation, ok := obj.(*ipamv1.IPAllocation)
+	if !ok {
+		return x.guard(fmt.Errorf("watching IPAllocations: got a %T", obj))
+	}
+	if err := x.advance(allocation.ResourceVersion); err != nil {
+		return x.guard(err)
+	}
+	return x.guard(change(allocation))
+}
+
+// guard breaks the index on the first error.
+func (x *index) guard(err error) error {
+	if err == nil || x.broken != nil {
+		return nil
+	}
+	x.broken = err
+	for _, w := range x.waiters {
+		w.signal()
+	}
+	x.on.indexBroke(err)
+	return nil
+}
+
+// advance moves the index's revision. Time running backwards (an etcd restored from a backup) is an error: what was
+// handed out since then is not in the records any more.
+func (x *index) advance(version string) error {
+	if x.version != "" {
+		order, err := resourceversion.CompareResourceVersion(version, x.version)
+		if err != nil {
+			return fmt.Errorf("comparing revisions of IPAllocations: %w", err)
+		}
+		if order < 0 {
+			return fmt.Errorf("revision of IPAllocations went back from %s to %s: the API server's storage was restored", x.version, version)
+		}
+	}
+	x.version = version
+	return nil
+}
+
+func (x *index) upsert(a *ipamv1.IPAllocation) error {
+	r, err := x.place(a)
+	if err != nil {
+		return err
+	}
+	x.judgeFor(r)
+	return nil
+}
+
+// place stores the version of a record and returns what the index keeps of it.
+func (x *index) place(a *ipamv1.IPAllocation) (*record, error) {
+	r, err := x.decode(a)
+	if err != nil {
+		return nil, err
+	}
+	old, ok := x.records[r.key]
+	switch {
+	case ok && old.uid == r.uid:
+		x.refresh(old, r)
+		return old, nil
+	case ok:
+		x.remove(old)
+	}
+	x.insert(r)
+	return r, nil
+}
+
+// refresh takes over what a newer version of the record says; the rest never changes.
+func (x *index) refresh(old, r *record) {
+	x.uncount(old)
+	if old.created == "" {
+		old.created = r.created
+	}
+	confirmed := r.confirmed && !old.confirmed
+	old.version, old.instance = r.version, r.instance
+	old.terminating, old.confirmed, old.released = r.terminating, r.confirmed, r.released
+	x.count(old)
+	if confirmed {
+		x.reblock(old)
+	}
+}
+
+func (x *index) insert(r *record) {
+	x.records[r.key] = r
+	key := keyOf(r.claim)
+	x.claims[key] = append(x.claims[key], r)
+	r.space.taken.Insert(r.cidr, r)
+	x.count(r)
+	if r.confirmed {
+		x.reblock(r)
+	}
+}
+
+func (x *index) remove(r *record) {
+	delete(x.records, r.key)
+	key := keyOf(r.claim)
+	left := slices.DeleteFunc(x.claims[key], func(s *record) bool { return s == r })
+	if len(left) == 0 {
+		delete(x.claims, key)
+	} else {
+		x.claims[key] = left
+	}
+	r.space.taken.Remove(r.cidr, r)
+	x.uncount(r)
+	if r.isBlock() {
+		x.reblock(r)
+	}
+	x.on.poolFreed(r.pool.ref)
+}
+
+func (x *index) forget(a *ipamv1.IPAllocation) error {
+	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	if r, ok := x.records[key]; ok && r.uid == a.UID {
+		x.remove(r)
+	}
+	if w, ok := x.waiters[key]; ok {
+		w.missing(a.ResourceVersion)
+	}
+	return nil
+}
+
+func (x *index) replace(objs []any, version string) error {
+	if err := x.advance(version); err != nil {
+		return err
+	}
+	present := make(map[types.NamespacedName]*record, len(objs))
+	for _, obj := range objs {
+		a, ok := obj.(*ipamv1.IPAllocation)
+		if !ok {
+			return fmt.Errorf("listing IPAllocations: got a %T", obj)
+		}
+		r, err := x.place(a)
+		if err != nil {
+			return err
+		}
+		present[r.key] = r
+	}
+	for key, r := range x.records {
+		if present[key] == nil {
+			x.remove(r)
+		}
+	}
+	x.settle(present, version)
+	return nil
+}
+
+// settle tells every waiter what the list says of its record.
+func (x *index) settle(present map[types.NamespacedName]*record, version string) {
+	for key, w := range x.waiters {
+		if r := present[key]; r != nil {
+			x.judgeFor(r)
+		} else {
+			w.missing(version)
+		}
+	}
+	select {
+	case <-x.synced:
+	default:
+		close(x.synced)
+	}
+}
+
+func (x *index) spaceOf(name string) *space {
+	s, ok := x.spaces[name]
+	if !ok {
+		s = &space{name: name}
+		x.spaces[name] = s
+	}
+	return s
+}
+
+// overlapping returns every record of the space that overlaps the prefix, in the order of their prefixes.
+func (x *index) overlapping(s *space, p netip.Prefix) []*record {
+	var found []*record
+	for _, r := range s.taken.Overlapping(p) {
+		if r.role == stored {
+			found = append(found, r)
+		}
+	}
+	return found
+}

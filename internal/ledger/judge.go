@@ -1,0 +1,160 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// outcome of a judgement.
+type outcome uint8
+
+const (
+	// won: no other record overlaps, other than the blocks that enclose this one.
+	won outcome = iota
+	// lost: an older record overlaps, so this one can never have won.
+	lost
+	// blocked: only records overlap that are younger, or whose age is not certain. They cannot win while this one exists,
+	// and this one may not be told to anybody before they are gone.
+	blocked
+	// superseded: the watch has shown a later version, or none: somebody else answers for the record now.
+	superseded
+)
+
+// verdict is a judgement and, unless won, the record that decided it.
+type verdict struct {
+	outcome outcome
+	by      Holding
+}
+
+// judge decides about r at this moment of the watch.
+func (x *index) judge(r *record) verdict {
+	v := verdict{outcome: won}
+	for _, other := range x.overlapping(r.space, r.cidr) {
+		switch {
+		case other == r || x.encloses(other, r) || x.encloses(r, other):
+		case other.older(r):
+			return verdict{outcome: lost, by: other.holding()}
+		case v.outcome == won:
+			v = verdict{outcome: blocked, by: other.holding()}
+		}
+	}
+	return v
+}
+
+// encloses says whether block is a block of the pool that r comes from: such a pair is meant to overlap.
+func (x *index) encloses(block, r *record) bool { return block.isBlockOf(r.pool.ref) }
+
+// judgeFor judges r for whoever waits for it in this process, at exactly the version that the watch shows now.
+func (x *index) judgeFor(r *record) {
+	w, ok := x.waiters[r.key]
+	if !ok {
+		return
+	}
+	w.seen[sighting{r.uid, r.version}] = x.judge(r)
+	w.latest = r.version
+	w.signal()
+}
+
+// sighting is one version of a record as the watch showed it.
+type sighting struct {
+	uid     types.UID
+	version string
+}
+
+// waiter collects what the watch shows of one record from before its write until the verdict is read. All fields but
+// changed are guarded by the index's lock.
+type waiter struct {
+	key types.NamespacedName
+	// mark keeps the chosen prefix from other goroutines until the record itself is in the index.
+	mark    *record
+	seen    map[sighting]verdict
+	latest  string
+	changed chan struct{}
+}
+
+func (w *waiter) signal() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// missing notes that the record does not exist at a revision.
+func (w *waiter) missing(version string) {
+	w.latest = version
+	w.signal()
+}
+
+// expect registers a waiter for a record that is about to be written. One goroutine at a time works on a claim, so one
+// waiter a record is enough.
+func (x *index) expect(key types.NamespacedName, mark *record) *waiter {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.expectLocked(key, mark)
+}
+
+func (x *index) expectLocked(key types.NamespacedName, mark *record) *waiter {
+	w := &waiter{key: key, mark: mark, seen: map[sighting]verdict{}, changed: make(chan struct{}, 1)}
+	x.waiters[key] = w
+	return w
+}
+
+// dismiss ends a wait and lifts the mark. If it came to nothing, somebody who found no room may find some now.
+func (x *index) dismiss(w *waiter) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.waiters[w.key] == w {
+		delete(x.waiters, w.key)
+	}
+	if w.mark == nil {
+		return
+	}
+	w.mark.space.taken.Remove(w.mark.cidr, w.mark)
+	if x.records[w.key] == nil {
+		x.on.poolFreed(w.mark.pool.ref)
+	}
+}
+
+// await returns the verdict about exactly this version of the record, once the watch has come that far.
+func (x *index) await(ctx context.Context, w *waiter, id identity) (verdict, error) {
+	for {
+		v, done, err := x.verdictOn(w, id)
+		if done || err != nil {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return verdict{}, ctx.Err()
+		case <-w.changed:
+		}
+	}
+}
+
+func (x *index) verdictOn(w *waiter, id identity) (verdict, bool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.broken != nil {
+		return verdict{}, false, x.broken
+	}
+	if v, ok := w.seen[sighting{id.uid, id.version}]; ok {
+		x.remember(id, v)
+		return v, true, nil
+	}
+	if w.latest == "" {
+		return verdict{}, false, nil
+	}
+	order, err := resourceversion.CompareResourceVersion(w.latest, id.version)
+	return verdict{outcome: superseded}, order >= 0, err
+}
+
+// remember keeps a won verdict for as long as the record exists.
+func (x *index) remember(id identity, v verdict) {
+	if r, ok := x.records[id.key]; ok && r.uid == id.uid && v.outcome == won {
+		r.won = true
+	}
+}

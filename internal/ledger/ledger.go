@@ -1,0 +1,279 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
+)
+
+// attempts is how often one call of Reserve goes on after a lost judgement before it says ErrBusy.
+const attempts = 8
+
+// takeoverDelay is how long a record of another manager is left alone before it is taken over, so that two managers that
+// answer the same claim at once do not write for nothing. Economy only: taking over is safe at any time.
+const takeoverDelay = 5 * time.Second
+
+// Options of a Ledger.
+type Options struct {
+	// Client writes, and watches IPAllocations. It must not be limited to some namespaces and must not read from a cache.
+	Client client.WithWatch
+	// Instance names this process among all managers that ever write: unique for each start.
+	Instance string
+	Clock    clock.PassiveClock
+}
+
+// Ledger answers claims with prefixes, one record each. All methods are safe for use by any number of goroutines, as long
+// as one claim is worked on by one of them at a time.
+type Ledger struct {
+	client   client.WithWatch
+	instance string
+	clock    clock.PassiveClock
+	index    *index
+	failed   chan error
+	freed    *fanout
+	changed  *fanout
+	rounds   rounds
+}
+
+// New returns a ledger that answers once Start has synced its index.
+func New(o Options) *Ledger {
+	l := &Ledger{
+		client:   o.Client,
+		instance: o.Instance,
+		clock:    o.Clock,
+		failed:   make(chan error, 1),
+		freed:    newFanout(),
+		changed:  newFanout(),
+	}
+	l.index = newIndex(o.Clock, l)
+	return l
+}
+
+func (l *Ledger) poolFreed(ref ipamv1.PoolReference)   { l.freed.add(ref) }
+func (l *Ledger) poolChanged(ref ipamv1.PoolReference) { l.changed.add(ref) }
+func (l *Ledger) indexBroke(err error)                 { l.failed <- err }
+
+// SetPool registers a pool, or what it has become. It is cheap when nothing has changed.
+func (l *Ledger) SetPool(p Pool) { l.index.setPool(p) }
+
+// DropPool forgets a pool that does not exist any more. Its records stay taken.
+func (l *Ledger) DropPool(ref ipamv1.PoolReference) { l.index.dropPool(ref) }
+
+// Freed returns a channel on which every pool is named that may have room again, or may serve now. Names are not repeated
+// while they wait to be read. Each caller has a channel of its own, which is never closed.
+func (l *Ledger) Freed() <-chan ipamv1.PoolReference { return l.freed.subscribe() }
+
+// Changed returns a channel, as Freed does, on which every pool is named whose sums have changed.
+func (l *Ledger) Changed() <-chan ipamv1.PoolReference { return l.changed.subscribe() }
+
+// Capacity returns the sums of a pool that has been registered, and whether it has been.
+func (l *Ledger) Capacity(ref ipamv1.PoolReference) (Capacity, bool) { return l.index.capacity(ref) }
+
+// Reserve returns the claim's allocation: the one that it has, or a new one. It errs with ErrNotReady, ErrExhausted,
+// ErrRefused and ErrTaken (for an asked prefix), ErrBusy, or an error of the API server.
+//
+// When it returns, the record is stored and judged; the caller commits by storing the answer. It costs one write and no
+// read unless a judgement is lost.
+func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
+	name := recordName(c.Ref.Name, c.Ref.UID)
+	if len(l.index.recordsFor(c.Ref)) > 0 {
+		name = nextRecordName(c.Ref.Name, c.Ref.UID)
+	}
+	for range attempts {
+		a, found, err := l.existing(ctx, c)
+		if found || err != nil {
+			return a, err
+		}
+		a, err = l.attempt(ctx, c, types.NamespacedName{Namespace: c.Ref.Namespace, Name: name})
+		if !errors.Is(err, errLost) {
+			return a, err
+		}
+		name = nextRecordName(c.Ref.Name, c.Ref.UID)
+	}
+	return Allocation{}, fmt.Errorf("lost %d judgements: %w", attempts, ErrBusy)
+}
+
+// errLost ends one attempt of Reserve: its record was judged lost and is dropped.
+var errLost = errors.New("lost the judgement")
+
+// existing returns the record that the claim has already: won by this process, or taken over from whoever made it.
+func (l *Ledger) existing(ctx context.Context, c Claim) (Allocation, bool, error) {
+	r, ok := l.index.recordOf(c)
+	switch {
+	case !ok:
+		return Allocation{}, false, nil
+	case r.won:
+		return r.allocation(), true, nil
+	case r.terminating:
+		return Allocation{}, false, fmt.Errorf("record %s of the claim is being deleted: %w", r.key, ErrBusy)
+	case r.instance != l.instance && l.clock.Now().Unix()-r.seen < int64(takeoverDelay/time.Second):
+		return Allocation{}, false, fmt.Errorf("manager %s is answering the claim: %w", r.instance, ErrBusy)
+	}
+	return l.takeOver(ctx, r)
+}
+
+// attempt chooses a prefix, creates its record under this name, and has it judged.
+func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName) (Allocation, error) {
+	w, err := l.index.choose(c, key)
+	if errors.Is(err, allocator.ErrExhausted) {
+		w, err = l.chooseCurrent(ctx, c, key)
+	}
+	if err != nil {
+		return Allocation{}, err
+	}
+	defer l.index.dismiss(w)
+	return l.create(ctx, newRecord(l.instance, c, key, w.mark), w)
+}
+
+// chooseCurrent chooses again after the index is proved current: exhausted means exhausted.
+func (l *Ledger) chooseCurrent(ctx context.Context, c Claim, key types.NamespacedName) (*waiter, error) {
+	if err := l.prove(ctx, c.Pool); err != nil {
+		return nil, err
+	}
+	contended := l.index.contended(c.Pool)
+	w, err := l.index.choose(c, key)
+	switch {
+	case !errors.Is(err, allocator.ErrExhausted):
+		return w, err
+	case contended:
+		return nil, fmt.Errorf("what is left is being handed out: %w", ErrBusy)
+	default:
+		return nil, ErrExhausted
+	}
+}
+
+// create stores a record and has it judged. A record that has not won is dropped again.
+func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *waiter) (Allocation, error) {
+	before := l.index.revision()
+	if err := l.client.Create(ctx, record); err != nil {
+		return Allocation{}, l.createError(err)
+	}
+	id := identityOf(record)
+	if err := l.index.notBefore(before, id.version); err != nil {
+		return Allocation{}, err
+	}
+	v, err := l.index.await(ctx, w, id)
+	if err != nil {
+		return Allocation{}, err
+	}
+	switch v.outcome {
+	case won:
+		reservations.Inc()
+		return Allocation{CIDR: w.mark.cidr, record: id}, nil
+	case superseded:
+		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
+	default:
+		lostJudgements.Inc()
+		return Allocation{}, errors.Join(l.drop(ctx, id), &lostError{by: v.by})
+	}
+}
+
+// lostError says which record made another one lose. It is an errLost.
+type lostError struct{ by Holding }
+
+func (e *lostError) Error() string { return fmt.Sprintf("lost the judgement to %s", e.by) }
+func (e *lostError) Unwrap() error { return errLost }
+
+// createError translates a refused create. The name is taken when another manager is answering the same claim.
+func (l *Ledger) createError(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("another manager is answering the claim: %w", ErrBusy)
+	}
+	return fmt.Errorf("creating IPAllocation: %w", err)
+}
+
+// takeOver makes an unanswered record this process's own: it is changed, so that a late deletion by its creator fails, and
+// judged at the version that this made.
+func (l *Ledger) takeOver(ctx context.Context, r snapshot) (Allocation, bool, error) {
+	w := l.index.expect(r.key, nil)
+	defer l.index.dismiss(w)
+	id, err := l.hold(ctx, r, ipamv1.ReservedState)
+	if err != nil {
+		return Allocation{}, false, err
+	}
+	takeovers.Inc()
+	v, err := l.index.await(ctx, w, id)
+	if err != nil {
+		return Allocation{}, false, err
+	}
+	switch {
+	case v.outcome == won:
+		return Allocation{CIDR: r.cidr, record: id}, true, nil
+	case v.outcome == lost && r.created != "":
+		return Allocation{}, false, l.drop(ctx, id)
+	default:
+		return Allocation{}, false, fmt.Errorf("%s is disputed with %s: %w", r.cidr, v.by, ErrBusy)
+	}
+}
+
+// Holds says whether a record of the claim's UID holds exactly this prefix.
+func (l *Ledger) Holds(claim ipamv1.ClaimReference, cidr netip.Prefix) bool {
+	for _, r := range l.index.recordsFor(claim) {
+		if r.claim.UID == claim.UID && r.cidr == cidr {
+			return true
+		}
+	}
+	return false
+}
+
+// Void drops an allocation whose claim was answered otherwise.
+func (l *Ledger) Void(ctx context.Context, a Allocation) error { return l.drop(ctx, a.record) }
+
+// Recorded returns every record of claims of this kind, namespace and name, whatever their UID.
+func (l *Ledger) Recorded(claim ipamv1.ClaimReference) []Holding {
+	var holdings []Holding
+	for _, r := range l.index.recordsFor(claim) {
+		holdings = append(holdings, r.holding())
+	}
+	return sortHoldings(holdings)
+}
+
+// Release drops all records of the claim of this UID. The caller has proved by a live read, begun after the index showed
+// the records, that the claim is gone or is being deleted with nobody else holding it, and has removed its answer.
+func (l *Ledger) Release(ctx context.Context, claim ipamv1.ClaimReference) error {
+	var errs []error
+	for _, r := range l.index.recordsFor(claim) {
+		if r.claim.UID == claim.UID {
+			errs = append(errs, l.drop(ctx, r.identity))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Holdings returns what is handed out of a pool, ascending; not the pool's own blocks.
+func (l *Ledger) Holdings(pool ipamv1.PoolReference) []Holding { return l.index.holdings(pool) }
+
+// Overlapping returns every record of the address space that overlaps the prefix.
+func (l *Ledger) Overlapping(space string, prefix netip.Prefix) []Holding {
+	l.index.mu.Lock()
+	defer l.index.mu.Unlock()
+	var holdings []Holding
+	for _, r := range l.index.overlapping(l.index.spaceOf(space), prefix) {
+		holdings = append(holdings, r.holding())
+	}
+	return holdings
+}
+
+// All returns every record.
+func (l *Ledger) All() []Holding {
+	l.index.mu.Lock()
+	defer l.index.mu.Unlock()
+	holdings := make([]Holding, 0, len(l.index.records))
+	for _, r := range l.index.records {
+		holdings = append(holdings, r.holding())
+	}
+	return holdings
+}

@@ -1,0 +1,280 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+)
+
+// poolEntry is what the index knows of one pool: its records' sums always, its shape once the pool is registered.
+type poolEntry struct {
+	ref  ipamv1.PoolReference
+	pool *Pool
+	// serving are the blocks that the ledger has confirmed as this pool's, ascending.
+	serving []netip.Prefix
+	// exclusions keep what the pool never hands out from being chosen.
+	exclusions []*record
+
+	allocated, delegated, cooling ipspace.Count
+	// unavailable is how much of the pool's usable space its records take.
+	unavailable ipspace.Count
+	claims      int32
+	children    int32
+}
+
+func (x *index) poolOf(ref ipamv1.PoolReference) *poolEntry {
+	e, ok := x.pools[ref]
+	if !ok {
+		e = &poolEntry{ref: ref}
+		x.pools[ref] = e
+	}
+	return e
+}
+
+// setPool registers a pool or a new shape of it. Its blocks serve once they are confirmed.
+func (x *index) setPool(p Pool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.poolOf(p.Ref)
+	x.lift(e)
+	e.pool = &p
+	s := x.spaceOf(p.Space)
+	for _, prefix := range p.Shape.Excluded() {
+		r := &record{role: excluded, cidr: prefix, space: s, pool: e}
+		s.taken.Insert(prefix, r)
+		e.exclusions = append(e.exclusions, r)
+	}
+	for _, block := range p.Shape.Blocks() {
+		s.taken.Forget(block)
+	}
+	x.recount(e)
+	x.serve(e)
+}
+
+// dropPool forgets the shape of a pool; its records stay taken.
+func (x *index) dropPool(ref ipamv1.PoolReference) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.poolOf(ref)
+	x.lift(e)
+	e.pool, e.serving = nil, nil
+	if e.claims == 0 && e.children == 0 {
+		delete(x.pools, ref)
+	}
+}
+
+// lift takes a pool's exclusions out of its address space.
+func (x *index) lift(e *poolEntry) {
+	for _, r := range e.exclusions {
+		r.space.taken.Remove(r.cidr, r)
+	}
+	e.exclusions = nil
+}
+
+// serve works out which blocks of the pool are confirmed, and tells who waits for room.
+func (x *index) serve(e *poolEntry) {
+	e.serving = nil
+	if e.pool == nil {
+		return
+	}
+	for _, block := range e.pool.Shape.Blocks() {
+		if r := x.blockRecord(*e.pool, block); r != nil && r.confirmed {
+			e.serving = append(e.serving, block)
+		}
+	}
+	x.on.poolFreed(e.ref)
+}
+
+// reblock is called when a block of some pool was confirmed or went away.
+func (x *index) reblock(r *record) {
+	owner := ipamv1.PoolReference{Kind: r.claim.Kind, Namespace: r.claim.Namespace, Name: r.claim.Name}
+	if e, ok := x.pools[owner]; ok {
+		x.serve(e)
+	}
+}
+
+// blockRecord returns the record of one block of this very pool (by UID), or nil. Of two, the confirmed one.
+func (x *index) blockRecord(p Pool, block netip.Prefix) *record {
+	var found *record
+	for r := range x.spaceOf(p.Space).taken.At(block) {
+		if r.isBlockOf(p.Ref) && r.claim.UID == string(p.UID) && (found == nil || r.confirmed) {
+			found = r
+		}
+	}
+	return found
+}
+
+// count adds a record to its pool's sums, uncount takes it out again. A root pool's own blocks count as neither allocated
+// nor delegated.
+func (x *index) count(r *record) {
+	if r.isOwnBlock() {
+		return
+	}
+	e, size := r.pool, ipspace.PrefixSize(r.cidr)
+	x.on.poolChanged(e.ref)
+	sum, number := e.sums(r)
+	*sum, *number = sum.Add(size), *number+1
+	if e.pool != nil {
+		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.cidr))
+	}
+}
+
+func (x *index) uncount(r *record) {
+	if r.isOwnBlock() {
+		return
+	}
+	e, size := r.pool, ipspace.PrefixSize(r.cidr)
+	x.on.poolChanged(e.ref)
+	sum, number := e.sums(r)
+	*sum, *number = sum.Sub(size), *number-1
+	if e.pool != nil {
+		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.cidr))
+	}
+}
+
+// sums returns the sum of addresses and the number of records that a record counts in.
+func (e *poolEntry) sums(r *record) (*ipspace.Count, *int32) {
+	switch {
+	case r.purpose == ipamv1.ChildPoolPurpose:
+		return &e.delegated, &e.children
+	case r.released:
+		return &e.cooling, &e.claims
+	default:
+		return &e.allocated, &e.claims
+	}
+}
+
+// recount works out anew how much of the usable space is taken, for a new shape.
+func (x *index) recount(e *poolEntry) {
+	e.unavailable = ipspace.Count{}
+	for _, r := range x.recordsOf(e) {
+		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.cidr))
+	}
+}
+
+// recordsOf returns what is handed out of the pool, in no order. It reads the records inside the pool's blocks, and all
+// records only if some lie outside (the pool shrank while an allocation was under way).
+func (x *index) recordsOf(e *poolEntry) []*record {
+	found := make([]*record, 0, e.claims+e.children)
+	belongs := func(r *record) bool { return r.role == stored && r.pool == e && !r.isOwnBlock() }
+	if e.pool != nil {
+		s := x.spaceOf(e.pool.Space)
+		for _, block := range e.pool.Shape.Blocks() {
+			for p, r := range s.taken.Overlapping(block) {
+				if belongs(r) && p.Bits() >= block.Bits() {
+					found = append(found, r)
+				}
+			}
+		}
+	}
+	if len(found) == int(e.claims+e.children) {
+		return found
+	}
+	found = found[:0]
+	for _, r := range x.records {
+		if belongs(r) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// choose picks a prefix for the claim and marks it, so that no other goroutine of this process picks it too. The mark
+// lasts until the waiter, registered for the record of that key, is dismissed.
+func (x *index) choose(c Claim, key types.NamespacedName) (*waiter, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.pools[c.Pool]
+	if !ok || len(e.serving) == 0 {
+		return nil, ErrNotReady
+	}
+	s := x.spaceOf(e.pool.Space)
+	cidr, err := x.pick(s, e, c)
+	if err != nil {
+		return nil, err
+	}
+	return x.mark(s, e, cidr, c, key), nil
+}
+
+func (x *index) mark(s *space, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *waiter {
+	mark := &record{role: tentative, cidr: cidr, space: s, pool: e, claim: c.Ref, purpose: c.Purpose}
+	s.taken.Insert(cidr, mark)
+	return x.expectLocked(key, mark)
+}
+
+func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
+	request := allocator.Request[*record]{
+		Blocks:   e.serving,
+		Own:      func(r *record) bool { return r.isBlockOf(e.ref) },
+		Bits:     c.Bits,
+		Reserved: e.pool.Shape.Reserved,
+	}
+	if !c.Want.IsValid() {
+		return s.taken.FirstFit(request)
+	}
+	if reason, refused := e.pool.Shape.Refuses(c.Want); refused && (c.Purpose != ipamv1.AdoptedPurpose || !e.pool.Shape.Contains(c.Want)) {
+		return netip.Prefix{}, &RefusedError{CIDR: c.Want, Reason: reason}
+	}
+	return c.Want, x.taken(s, e, c.Want)
+}
+
+// taken says who holds an asked prefix, or that it may be free in a moment.
+func (x *index) taken(s *space, e *poolEntry, want netip.Prefix) error {
+	for _, r := range s.taken.Overlapping(want) {
+		switch {
+		case r.isBlockOf(e.ref):
+		case r.role == tentative:
+			return ErrBusy
+		case r.role == stored:
+			return &TakenError{CIDR: want, By: r.holding()}
+		}
+	}
+	return nil
+}
+
+// contended says whether a choice of another goroutine of this process, which may yet come to nothing, lies inside the
+// pool.
+func (x *index) contended(ref ipamv1.PoolReference) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, w := range x.waiters {
+		if w.mark != nil && w.mark.pool.ref == ref && x.records[w.key] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// capacity returns the sums of a registered pool.
+func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.pools[ref]
+	if !ok || e.pool == nil {
+		return Capacity{}, false
+	}
+	shape := e.pool.Shape
+	c := Capacity{
+		Total:       shape.Total(),
+		Allocated:   e.allocated,
+		Delegated:   e.delegated,
+		Cooling:     e.cooling,
+		Excluded:    shape.ExcludedCount(),
+		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable),
+		Claims:      e.claims,
+		Children:    e.children,
+		LargestFree: -1,
+	}
+	own := func(r *record) bool { return r.isBlockOf(e.ref) || r.role == tentative }
+	if bits, ok := x.spaceOf(e.pool.Space).taken.LargestFree(e.serving, own); ok {
+		c.LargestFree = bits
+	}
+	return c, true
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// snapshot is a copy of a record, to be read without the index's lock.
+type snapshot struct{ record }
+
+func (r snapshot) allocation() Allocation { return Allocation{CIDR: r.cidr, record: r.identity} }
+
+// recordOf returns the claim's record, by UID: the one that has won here, else the first. An asked prefix narrows it.
+func (x *index) recordOf(c Claim) (snapshot, bool) {
+	records := slices.DeleteFunc(x.recordsFor(c.Ref), func(r snapshot) bool {
+		return r.claim.UID != c.Ref.UID || r.released || (c.Want.IsValid() && r.cidr != c.Want)
+	})
+	for _, r := range records {
+		if r.won {
+			return r, true
+		}
+	}
+	if len(records) == 0 {
+		return snapshot{}, false
+	}
+	return records[0], true
+}
+
+// recordsFor returns the records of all claims of this kind, namespace and name.
+func (x *index) recordsFor(claim ipamv1.ClaimReference) []snapshot {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var found []snapshot
+	for _, r := range x.claims[keyOf(claim)] {
+		found = append(found, snapshot{*r})
+	}
+	return found
+}
+
+// blocksOf returns the records of a pool's own blocks, whatever the pool's UID.
+func (x *index) blocksOf(pool ipamv1.PoolReference) []snapshot {
+	claim := ipamv1.ClaimReference{
+		APIGroup: ipamv1.GroupVersion.Group, Kind: pool.Kind, Namespace: pool.Namespace, Name: pool.Name,
+	}
+	return slices.DeleteFunc(x.recordsFor(claim), func(r snapshot) bool { return !r.isBlock() })
+}
+
+func (x *index) holdings(ref ipamv1.PoolReference) []Holding {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.pools[ref]
+	if !ok {
+		return nil
+	}
+	records := x.recordsOf(e)
+	holdings := make([]Holding, 0, len(records))
+	for _, r := range records {
+		holdings = append(holdings, r.holding())
+	}
+	return sortHoldings(holdings)
+}
+
+func (x *index) revision() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.version
+}
+
+// notBefore breaks the index when a write was answered with a revision older than what the watch had shown before it.
+func (x *index) notBefore(before, reply string) error {
+	if before == "" {
+		return nil
+	}
+	order, err := resourceversion.CompareResourceVersion(reply, before)
+	if err == nil && order > 0 {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_ = x.guard(fmt.Errorf("a write was answered with revision %s after the watch had shown %s: the API server's storage was restored", reply, before))
+	return x.broken
+}

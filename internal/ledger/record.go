@@ -1,0 +1,121 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+)
+
+// record is what the index keeps of one IPAllocation. The same type stands for the two other things that make a prefix
+// unavailable for choosing: a tentative choice of this process, and an exclusion of a pool.
+type record struct {
+	identity
+	role roleOf
+	cidr netip.Prefix
+	// space and pool are shared by all records of the pool.
+	space   *space
+	pool    *poolEntry
+	claim   ipamv1.ClaimReference
+	purpose ipamv1.AllocationPurpose
+
+	// created is the revision of the record's creation; empty when it cannot be known for certain.
+	created string
+	// seen is when this process first saw the record, by its own clock in seconds. Economy only.
+	seen int64
+	// instance is the manager that answers for the record.
+	instance string
+
+	terminating bool
+	confirmed   bool
+	released    bool
+	// won is set once this process has judged the record and found it undisputed. It stays true while the record exists.
+	won bool
+}
+
+type roleOf uint8
+
+const (
+	stored roleOf = iota
+	tentative
+	excluded
+)
+
+// isBlock says whether the record is, or is about to be, a block of a pool rather than something handed out of one.
+func (r *record) isBlock() bool {
+	return r.purpose == ipamv1.RootPurpose || r.purpose == ipamv1.ChildPoolPurpose
+}
+
+// isBlockOf says whether the record is a block of that pool.
+func (r *record) isBlockOf(pool ipamv1.PoolReference) bool {
+	return r.isBlock() && r.claim.Name == pool.Name && r.claim.Kind == pool.Kind && r.claim.Namespace == pool.Namespace
+}
+
+// isOwnBlock says whether the record is a root pool's own block: that neither counts as allocated nor as delegated.
+func (r *record) isOwnBlock() bool { return r.role == stored && r.purpose == ipamv1.RootPurpose }
+
+func (r *record) holding() Holding {
+	return Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key}
+}
+
+// older says whether r was certainly created before s.
+func (r *record) older(s *record) bool {
+	if r.created == "" || s.created == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(r.created, s.created)
+	return err == nil && order < 0
+}
+
+// decode reads an IPAllocation. An error means that the record cannot be understood, and so that nobody can say what is
+// free: the index ends the process on it.
+func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
+	cidr, err := ipspace.ParsePrefix(a.Spec.CIDR)
+	if err != nil {
+		return nil, fmt.Errorf("reading IPAllocation %s/%s: spec.cidr: %w", a.Namespace, a.Name, err)
+	}
+	return &record{
+		identity: identity{
+			key:     types.NamespacedName{Namespace: a.Namespace, Name: a.Name},
+			uid:     a.UID,
+			version: a.ResourceVersion,
+		},
+		cidr:        cidr,
+		space:       x.spaceOf(a.Spec.AddressSpace),
+		pool:        x.poolOf(a.Spec.PoolRef),
+		claim:       a.Spec.ClaimRef,
+		purpose:     a.Spec.Purpose,
+		created:     creationOf(a),
+		seen:        x.clock.Now().Unix(),
+		instance:    a.Spec.Holder.Instance,
+		terminating: !a.DeletionTimestamp.IsZero(),
+		confirmed:   a.Spec.Holder.State == ipamv1.ConfirmedState,
+		released:    !a.Spec.ReleasedAt.IsZero(),
+	}, nil
+}
+
+// creationOf returns the revision that the record was created at, or "" when that cannot be told for certain. Every write
+// of Weir's stores it, so its absence means that Weir has not written since; a second field manager means that somebody
+// else has, and then the record's own revision is a later one.
+func creationOf(a *ipamv1.IPAllocation) string {
+	if a.Spec.Holder.CreatedRevision != "" {
+		return a.Spec.Holder.CreatedRevision
+	}
+	if len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	return a.ResourceVersion
+}
+
+func sortHoldings(holdings []Holding) []Holding {
+	slices.SortFunc(holdings, func(a, b Holding) int { return a.CIDR.Compare(b.CIDR) })
+	return holdings
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// currencyAnnotation changes whenever a manager proves that its index is current.
+const currencyAnnotation = "ipam.weir.dev/currency"
+
+// maxNameStem leaves room in a record's name for the hash and the random part: a name has 253 characters at most.
+const maxNameStem = 220
+
+// recordName is the name for the first attempt at a claim: two managers that answer the same claim at once collide here
+// already, before either has a second record.
+func recordName(claim, uid string) string {
+	sum := sha256.Sum256([]byte(uid))
+	stem := strings.TrimRight(claim[:min(len(claim), maxNameStem)], "-.")
+	return stem + "-" + hex.EncodeToString(sum[:5])
+}
+
+// nextRecordName is a name for a further attempt, never used before.
+func nextRecordName(claim, uid string) string {
+	return recordName(claim, uid) + "-" + rand.String(8)
+}
+
+func newRecord(instance string, c Claim, key types.NamespacedName, mark *record) *ipamv1.IPAllocation {
+	return &ipamv1.IPAllocation{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       key.Namespace,
+			Name:            key.Name,
+			Labels:          c.Labels,
+			Finalizers:      []string{ipamv1.AllocationFinalizer},
+			OwnerReferences: c.Owners,
+		},
+		Spec: ipamv1.IPAllocationSpec{
+			PoolRef:      c.Pool,
+			AddressSpace: mark.space.name,
+			CIDR:         mark.cidr.String(),
+			ClaimRef:     c.Ref,
+			Purpose:      c.Purpose,
+			Holder:       ipamv1.AllocationHolder{Instance: instance},
+		},
+		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: mark.cidr.String()},
+	}
+}
+
+func identityOf(a *ipamv1.IPAllocation) identity {
+	return identity{
+		key:     types.NamespacedName{Namespace: a.Namespace, Name: a.Name},
+		uid:     a.UID,
+		version: a.ResourceVersion,
+	}
+}
+
+// patchMetadata is the metadata of a conditional merge patch.
+type patchMetadata struct {
+	UID             types.UID         `json:"uid"`
+	ResourceVersion string            `json:"resourceVersion,omitempty"`
+	Annotations     map[string]string `json:"annotations,omitempty"`
+}
+
+type holderPatch struct {
+	Metadata patchMetadata `json:"metadata"`
+	Spec     struct {
+		Holder ipamv1.AllocationHolder `json:"holder"`
+	} `json:"spec"`
+}
+
+// hold writes the holder of a record, if it is still at the version that r shows, and returns the version made. Like every
+// write it stores the revision of the record's creation, which the record's own version no longer tells.
+func (l *Ledger) hold(ctx context.Context, r snapshot, state ipamv1.HolderState) (identity, error) {
+	var p holderPatch
+	p.Metadata = patchMetadata{UID: r.uid, ResourceVersion: r.version}
+	p.Spec.Holder = ipamv1.AllocationHolder{Instance: l.instance, CreatedRevision: r.created, State: state}
+	return l.patch(ctx, r.identity, p)
+}
+
+// touch changes a record in nothing but an annotation, so that the watch has something newer to show.
+func (l *Ledger) touch(ctx context.Context, r snapshot) (identity, error) {
+	var p holderPatch
+	p.Metadata = patchMetadata{UID: r.uid, Annotations: map[string]string{currencyAnnotation: l.instance + "/" + rand.String(6)}}
+	p.Spec.Holder = ipamv1.AllocationHolder{CreatedRevision: r.created}
+	return l.patch(ctx, r.identity, p)
+}
+
+// patch sends a merge patch that names the UID and, where it must not have changed, the resourceVersion. A record that has changed or gone is ErrBusy.
+func (l *Ledger) patch(ctx context.Context, id identity, p any) (identity, error) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return identity{}, fmt.Errorf("encoding a patch: %w", err)
+	}
+	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.key.Namespace, Name: id.key.Name}}
+	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body))
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		return identity{}, fmt.Errorf("record %s has changed: %w", id.key, ErrBusy)
+	case err != nil:
+		return identity{}, fmt.Errorf("patching IPAllocation %s: %w", id.key, err)
+	}
+	return identityOf(a), nil
+}
+
+// drop removes one version of a record: first its finalizer, then the record, each on condition that nobody has changed
+// it since. A terminating record that still has the finalizer was therefore marked by somebody else, and stays taken.
+func (l *Ledger) drop(ctx context.Context, id identity) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": id.uid, "resourceVersion": id.version, "finalizers": nil,
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.key.Namespace, Name: id.key.Name}}
+	if err := l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return l.dropError(id, err)
+	}
+	drops.Inc()
+	err = l.client.Delete(ctx, a, client.Preconditions{UID: &id.uid, ResourceVersion: ptr.To(a.ResourceVersion)})
+	return l.dropError(id, err)
+}
+
+func (l *Ledger) dropError(id identity, err error) error {
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("record %s has changed: %w", id.key, ErrBusy)
+	default:
+		return fmt.Errorf("deleting IPAllocation %s: %w", id.key, err)
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"slices"
+
+	"gomodules.xyz/jsonpatch/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+)
+
+// addressClaim is what this webhook needs to know of an IPAddressClaim. The
+// fields are the same in all versions that Cluster API serves.
+type addressClaim struct {
+	Metadata struct {
+		Finalizers []string `json:"finalizers"`
+	} `json:"metadata"`
+	Spec struct {
+		PoolRef struct {
+			APIGroup string `json:"apiGroup"`
+			Kind     string `json:"kind"`
+		} `json:"poolRef"`
+	} `json:"spec"`
+}
+
+// +kubebuilder:webhook:path=/mutate-ipam-cluster-x-k8s-io-v1beta2-ipaddressclaim,mutating=true,failurePolicy=ignore,timeoutSeconds=2,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=create,versions=v1beta2,name=default.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
+
+// finalizeAddressClaim puts Weir's finalizer on a claim for one of Weir's
+// pools when it is created. It never stands in the way: not deployed, slow or
+// unable to read the claim, it leaves the finalizer to the controller.
+func finalizeAddressClaim(_ context.Context, req admission.Request) admission.Response {
+	var claim addressClaim
+	if json.Unmarshal(req.Object.Raw, &claim) != nil || !claim.isOurs() {
+		return admission.Allowed("")
+	}
+	return admission.Patched("", claim.addFinalizer()...)
+}
+
+func (c *addressClaim) isOurs() bool {
+	ref := c.Spec.PoolRef
+	return ref.APIGroup == ipamv1.GroupVersion.Group && (ref.Kind == ipamv1.IPPoolKind || ref.Kind == ipamv1.GlobalIPPoolKind)
+}
+
+func (c *addressClaim) addFinalizer() []jsonpatch.Operation {
+	finalizers := c.Metadata.Finalizers
+	switch {
+	case slices.Contains(finalizers, ipamv1.ClaimFinalizer):
+		return nil
+	case len(finalizers) == 0:
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/finalizers", []string{ipamv1.ClaimFinalizer})}
+	default:
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/finalizers/-", ipamv1.ClaimFinalizer)}
+	}
+}
+
+// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ipclaim,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipclaims,verbs=create,versions=v1alpha1,name=validation.ipclaim.ipam.weir.dev,admissionReviewVersions=v1
+
+// refuseIPClaim refuses every IPClaim: a claim that nobody answers would look
+// like one that waits.
+func refuseIPClaim(_ context.Context, req admission.Request) admission.Response {
+	kind := ipamv1.GroupVersion.WithKind(ipamv1.IPClaimKind).GroupKind()
+	status := apierrors.NewInvalid(kind, req.Name, field.ErrorList{
+		field.Forbidden(field.NewPath("kind"), ipamv1.IPClaimKind+" is "+poolspec.NotSupported),
+	}).Status()
+	response := admission.Denied("")
+	response.Result = &status
+	return response
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// held is a ledger with a list of records.
+type held []ledger.Holding
+
+var _ Holdings = held{}
+
+func (h held) Holdings(pool ipamv1.PoolReference) []ledger.Holding {
+	var found []ledger.Holding
+	for _, record := range h {
+		if record.Pool == pool && record.Purpose != ipamv1.RootPurpose {
+			found = append(found, record)
+		}
+	}
+	return found
+}
+
+func (h held) Overlapping(space string, prefix netip.Prefix) []ledger.Holding {
+	var found []ledger.Holding
+	for _, record := range h {
+		if space == ipamv1.DefaultAddressSpace && record.CIDR.Overlaps(prefix) {
+			found = append(found, record)
+		}
+	}
+	return found
+}
+
+var (
+	team   = ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "pool"}
+	global = ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: "pool"}
+)
+
+// claimed is a record of one claim.
+func claimed(pool ipamv1.PoolReference, prefix, claim string) ledger.Holding {
+	return ledger.Holding{
+		CIDR: netip.MustParsePrefix(prefix), Purpose: ipamv1.ClaimPurpose, Pool: pool,
+		Claim: ipamv1.ClaimReference{Kind: "IPAddressClaim", Namespace: "team", Name: claim},
+	}
+}
+
+// root is the record of a root pool's block.
+func root(pool ipamv1.PoolReference, prefix string) ledger.Holding {
+	return ledger.Holding{
+		CIDR: netip.MustParsePrefix(prefix), Purpose: ipamv1.RootPurpose, Pool: pool,
+		Claim: ipamv1.ClaimReference{Kind: pool.Kind, Namespace: pool.Namespace, Name: pool.Name},
+	}
+}
+
+// manyClaims are records of n claims for consecutive addresses from
+// 192.0.2.1.
+func manyClaims(n int) held {
+	var records held
+	for i := 1; i <= n; i++ {
+		records = append(records, claimed(team, fmt.Sprintf("192.0.%d.%d/32", 2+i/256, i%256), fmt.Sprintf("claim-%d", i-1)))
+	}
+	return records
+}
+
+// object returns the JSON of a pool with a spec written in YAML; none for "".
+func object(t *testing.T, ref ipamv1.PoolReference, spec string) runtime.RawExtension {
+	t.Helper()
+	if spec == "" {
+		return runtime.RawExtension{}
+	}
+	text := fmt.Sprintf(`{apiVersion: ipam.weir.dev/v1alpha1, kind: %s, metadata: {name: %q, namespace: %q}, spec: %s}`,
+		ref.Kind, ref.Name, ref.Namespace, spec)
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runtime.RawExtension{Raw: raw}
+}
+
+func request(operation admissionv1.Operation, object, old runtime.RawExtension, user string) admission.Request {
+	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		UID: "request", Operation: operation, Object: object, OldObject: old,
+		UserInfo: authenticationv1.UserInfo{Username: user},
+	}}
+}
+
+// patched applies the patches of a response, as the API server does.
+func patched(t *testing.T, raw []byte, response admission.Response) []byte {
+	t.Helper()
+	if len(response.Patches) == 0 {
+		return raw
+	}
+	text, err := json.Marshal(response.Patches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := patch.Apply(raw)
+	if err != nil {
+		t.Fatalf("applying %s to %s: %v", text, raw, err)
+	}
+	return out
+}

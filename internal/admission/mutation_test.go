@@ -1,0 +1,164 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+func rawYAML(t *testing.T, text string) []byte {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func decoded(t *testing.T, raw []byte) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestPoolDefaults(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ old, new, want string }{
+		"a new IPv4 block gets its family": {
+			new:  `{cidr: 192.0.2.0/24}`,
+			want: `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
+		},
+		"new IPv6 addresses get their family": {
+			new:  `{addresses: ["2001:db8::1"]}`,
+			want: `{addresses: ["2001:db8::1"], ipFamily: IPv6}`,
+		},
+		"a given family stays, right or wrong": {
+			new:  `{cidr: 192.0.2.0/24, ipFamily: IPv6}`,
+			want: `{cidr: 192.0.2.0/24, ipFamily: IPv6}`,
+		},
+		"unreadable addresses get none": {
+			new:  `{addresses: [x]}`,
+			want: `{addresses: [x]}`,
+		},
+		"what the schema refuses is left to it": {
+			new:  `{addresses: 5}`,
+			want: `{addresses: 5}`,
+		},
+		"no spec at all is left to the schema": {
+			new:  `null`,
+			want: `null`,
+		},
+		"an update without cidr and family gets them back": {
+			old:  `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
+			new:  `{excludedAddresses: [192.0.2.1]}`,
+			want: `{cidr: 192.0.2.0/24, ipFamily: IPv4, excludedAddresses: [192.0.2.1]}`,
+		},
+		"an update to an empty spec gets them back": {
+			old:  `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
+			new:  `{}`,
+			want: `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
+		},
+		"an update with another cidr is left to the schema": {
+			old:  `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
+			new:  `{cidr: 198.51.100.0/24}`,
+			want: `{cidr: 198.51.100.0/24, ipFamily: IPv4}`,
+		},
+		"an update to another source does not get the cidr back": {
+			old:  `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
+			new:  `{addresses: [192.0.2.1]}`,
+			want: `{addresses: [192.0.2.1], ipFamily: IPv4}`,
+		},
+		"an update of a pool that was created past the webhook gets its family": {
+			old:  `{cidr: 192.0.2.0/24}`,
+			new:  `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.1]}`,
+			want: `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.1], ipFamily: IPv4}`,
+		},
+		"an update that leaves spec alone changes nothing": {
+			old:  `{cidr: 192.0.2.0/24}`,
+			new:  `{cidr: 192.0.2.0/24}`,
+			want: `{cidr: 192.0.2.0/24}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			operation := admissionv1.Create
+			if test.old != "" {
+				operation = admissionv1.Update
+			}
+			req := request(operation, object(t, team, test.new), object(t, team, test.old), "jo")
+			response := poolDefaulter{}.Handle(t.Context(), req)
+			if !response.Allowed {
+				t.Errorf("refused: %v", response.Result)
+			}
+			got := patched(t, req.Object.Raw, response)
+			if diff := cmp.Diff(decoded(t, object(t, team, test.want).Raw), decoded(t, got)); diff != "" {
+				t.Errorf("object (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAddressClaimGetsFinalizer(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ claim, want string }{
+		"a claim for an IPPool": {
+			claim: `{metadata: {name: c}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: p}}}`,
+			want:  `{metadata: {name: c, finalizers: [ipam.weir.dev/claim]}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: p}}}`,
+		},
+		"a claim for a GlobalIPPool that carries another finalizer": {
+			claim: `{metadata: {finalizers: [a/b]}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: GlobalIPPool, name: p}}}`,
+			want:  `{metadata: {finalizers: [a/b, ipam.weir.dev/claim]}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: GlobalIPPool, name: p}}}`,
+		},
+		"a claim that moved here": {
+			claim: `{metadata: {finalizers: [ipam.weir.dev/claim]}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: p}}}`,
+			want:  `{metadata: {finalizers: [ipam.weir.dev/claim]}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: p}}}`,
+		},
+		"a claim for another provider's pool of the same kind": {
+			claim: `{metadata: {}, spec: {poolRef: {apiGroup: ipam.metal3.io, kind: IPPool, name: p}}}`,
+			want:  `{metadata: {}, spec: {poolRef: {apiGroup: ipam.metal3.io, kind: IPPool, name: p}}}`,
+		},
+		"a claim for a kind that is no pool": {
+			claim: `{metadata: {}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPClaim, name: p}}}`,
+			want:  `{metadata: {}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPClaim, name: p}}}`,
+		},
+		"a claim that cannot be read": {
+			claim: `{metadata: {finalizers: 5}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool}}}`,
+			want:  `{metadata: {finalizers: 5}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool}}}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw := rawYAML(t, test.claim)
+			response := finalizeAddressClaim(t.Context(), request(admissionv1.Create, runtime.RawExtension{Raw: raw}, runtime.RawExtension{}, "jo"))
+			if !response.Allowed {
+				t.Errorf("refused: %v", response.Result)
+			}
+			if diff := cmp.Diff(decoded(t, rawYAML(t, test.want)), decoded(t, patched(t, raw, response))); diff != "" {
+				t.Errorf("claim (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestIPClaimIsRefused(t *testing.T) {
+	t.Parallel()
+	req := request(admissionv1.Create, runtime.RawExtension{Raw: []byte(`{}`)}, runtime.RawExtension{}, "jo")
+	req.Name = "c"
+	want := verdict{code: http.StatusUnprocessableEntity, parts: []string{
+		`IPClaim.ipam.weir.dev "c" is invalid: kind: Forbidden: IPClaim is not supported yet`,
+	}}
+	want.check(t, refuseIPClaim(t.Context(), req))
+}

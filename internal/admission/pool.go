@@ -1,0 +1,114 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// pool is either kind of pool.
+type pool interface {
+	client.Object
+	PoolSpec() *ipamv1.IPPoolSpec
+	PoolReference() ipamv1.PoolReference
+}
+
+// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ippools,verbs=create;update;delete,versions=v1alpha1,name=validation.ippool.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-globalippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=globalippools,verbs=create;update;delete,versions=v1alpha1,name=validation.globalippool.ipam.weir.dev,admissionReviewVersions=v1
+
+// poolValidator refuses pools whose spec cannot be served, pools that overlap
+// another root pool of their address space, and updates and deletions that
+// would take away what is in use.
+type poolValidator[P pool] struct {
+	holdings Holdings
+}
+
+// ValidateCreate refuses an invalid spec and an overlap.
+func (v poolValidator[P]) ValidateCreate(_ context.Context, created P) (admission.Warnings, error) {
+	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference().Kind)
+	if shape != nil {
+		errs = v.overlaps(created, shape, nil)
+	}
+	return nil, invalid(created, errs)
+}
+
+// ValidateUpdate refuses what ValidateCreate refuses as far as the update
+// brings it about, and a spec that what is in use falls out of. An update that
+// leaves spec alone is always admitted: finalizers and labels must change on
+// pools, too, whose stored spec is not valid.
+func (v poolValidator[P]) ValidateUpdate(_ context.Context, old, updated P) (admission.Warnings, error) {
+	if equality.Semantic.DeepEqual(old.PoolSpec(), updated.PoolSpec()) {
+		return nil, nil
+	}
+	kind := updated.PoolReference().Kind
+	shape, errs := poolspec.Resolve(updated.PoolSpec(), kind)
+	if shape == nil {
+		return nil, invalid(updated, errs)
+	}
+	was, _ := poolspec.Resolve(old.PoolSpec(), kind)
+	held := v.holdings.Holdings(updated.PoolReference())
+	if errs := append(v.overlaps(updated, shape, was), fallenOut(held, shape, was)...); len(errs) > 0 {
+		return nil, invalid(updated, errs)
+	}
+	return keptBack(held, shape, was), nil
+}
+
+// ValidateDelete refuses to delete a pool that something is allocated from,
+// unless the caller or a move takes care of the order; the pool's finalizer
+// holds it then.
+func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admission.Warnings, error) {
+	req, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if deleted.GetDeletionTimestamp() != nil || deletesInOrder(req.UserInfo.Username) || moves(deleted) {
+		return nil, nil
+	}
+	return nil, inUse(deleted, v.holdings.Holdings(deleted.PoolReference()))
+}
+
+// overlaps refuses addresses that the pool did not have before and that
+// another root pool of the address space has.
+func (v poolValidator[P]) overlaps(p P, shape, was *pooltree.Pool) field.ErrorList {
+	spec, space := p.PoolSpec(), poolspec.Space(p.PoolSpec())
+	var collisions []string
+	for _, prefix := range gained(shape, was) {
+		for _, h := range v.holdings.Overlapping(space, prefix) {
+			if h.Purpose == ipamv1.RootPurpose && h.Pool != p.PoolReference() {
+				collisions = append(collisions, text(prefix)+" with "+text(h.CIDR)+" of "+nameOf(h.Pool))
+			}
+		}
+	}
+	if len(collisions) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(sourceOf(spec), "overlaps other pools of address space "+space+": "+someOf(collisions))}
+}
+
+// sourceOf returns the path of what the pool consists of.
+func sourceOf(spec *ipamv1.IPPoolSpec) *field.Path {
+	if spec.CIDR != "" {
+		return field.NewPath("spec", "cidr")
+	}
+	return field.NewPath("spec", "addresses")
+}
+
+// invalid returns a 422 error that carries errs, nil if there are none.
+func invalid(p pool, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	kind := ipamv1.GroupVersion.WithKind(p.PoolReference().Kind).GroupKind()
+	return apierrors.NewInvalid(kind, p.GetName(), errs)
+}

@@ -1,0 +1,249 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+func scheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := ipamv1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// handlerOf returns the validating webhook of a kind of pool, over what is
+// held.
+func handlerOf(t testing.TB, kind string, h Holdings) admission.Handler {
+	t.Helper()
+	path := validateIPPoolPath
+	if kind == ipamv1.GlobalIPPoolKind {
+		path = validateGlobalIPPoolPath
+	}
+	webhook, ok := webhooks(scheme(t), h)[path].(*admission.Webhook)
+	if !ok {
+		t.Fatalf("no webhook at %s", path)
+	}
+	return webhook.Handler
+}
+
+// verdict is an answer in short: the parts of the message are checked one by
+// one.
+type verdict struct {
+	code  int32
+	parts []string
+	warn  []string
+}
+
+func (v verdict) check(t *testing.T, got admission.Response) {
+	t.Helper()
+	if v.code == 0 {
+		v.code = http.StatusOK
+	}
+	if got.Result.Code != v.code || got.Allowed != (v.code == http.StatusOK) {
+		t.Errorf("code %d, allowed %t; want %d: %s", got.Result.Code, got.Allowed, v.code, got.Result.Message)
+	}
+	for _, part := range v.parts {
+		if !strings.Contains(got.Result.Message, part) {
+			t.Errorf("message %q lacks %q", got.Result.Message, part)
+		}
+	}
+	if diff := cmp.Diff(v.warn, got.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestPoolCreation(t *testing.T) {
+	t.Parallel()
+	other := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "other", Name: "rack"}
+	records := held{root(other, "192.0.2.0/25"), root(global, "198.51.100.0/24"), claimed(other, "192.0.2.9/32", "claim")}
+	tests := map[string]struct {
+		pool ipamv1.PoolReference
+		spec string
+		want verdict
+	}{
+		"a pool that overlaps nothing": {
+			pool: team, spec: `{cidr: 203.0.113.0/24}`,
+		},
+		"an overlap with a pool of another namespace": {
+			pool: team, spec: `{cidr: 192.0.2.64/26}`,
+			want: verdict{code: 422, parts: []string{
+				`IPPool.ipam.weir.dev "pool" is invalid: spec.cidr: Forbidden: overlaps other pools of address space default: 192.0.2.64/26 with 192.0.2.0/25 of IPPool other/rack`,
+			}},
+		},
+		"an overlap of addresses with two pools": {
+			pool: team, spec: `{addresses: [192.0.2.127-192.0.2.128, 198.51.100.1]}`,
+			want: verdict{code: 422, parts: []string{
+				`spec.addresses: Forbidden: `, `192.0.2.127 with 192.0.2.0/25 of IPPool other/rack, 198.51.100.1 with 198.51.100.0/24 of GlobalIPPool pool`,
+			}},
+		},
+		"the same addresses in another address space": {
+			pool: team, spec: `{cidr: 192.0.2.0/24, addressSpace: lab}`,
+		},
+		"a cluster-scoped pool that was there before under its name": {
+			pool: global, spec: `{cidr: 198.51.100.0/24}`,
+		},
+		"an invalid spec": {
+			pool: team, spec: `{cidr: 192.0.2.1/24, mode: Draining}`,
+			want: verdict{code: 422, parts: []string{`spec.mode: Forbidden: not supported yet`, `spec.cidr: Invalid value: "192.0.2.1/24"`}},
+		},
+		"an invalid spec of a cluster-scoped pool": {
+			pool: global, spec: `{cidr: 203.0.113.0/24, clusterName: prod}`,
+			want: verdict{code: 422, parts: []string{`GlobalIPPool.ipam.weir.dev "pool" is invalid`, `spec.clusterName: Forbidden`}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := request(admissionv1.Create, object(t, test.pool, test.spec), runtime.RawExtension{}, "jo")
+			test.want.check(t, handlerOf(t, test.pool.Kind, records).Handle(t.Context(), req))
+			dryRun := true
+			req.DryRun = &dryRun
+			test.want.check(t, handlerOf(t, test.pool.Kind, records).Handle(t.Context(), req))
+		})
+	}
+}
+
+func TestPoolUpdate(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		held     held
+		old, new string
+		want     verdict
+	}{
+		"a shrink by what is free": {
+			held: manyClaims(3),
+			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/30], network: {prefixLength: 24}}`,
+		},
+		"a shrink that makes an address in use the broadcast address": {
+			held: manyClaims(3),
+			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/30]}`,
+			want: verdict{warn: []string{`1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.3 for IPAddressClaim team/claim-2`}},
+		},
+		"a shrink by one address in use": {
+			held: manyClaims(4),
+			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/30]}`,
+			want: verdict{code: 422, parts: []string{
+				`spec.addresses: Forbidden: 1 prefix is in use and would fall out of the pool: 192.0.2.4 for IPAddressClaim team/claim-3`,
+			}},
+		},
+		"a shrink by many addresses in use names five": {
+			held: manyClaims(9),
+			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/31]}`,
+			want: verdict{code: 422, parts: []string{
+				`8 prefixes are in use and would fall out of the pool: 192.0.2.2 for IPAddressClaim team/claim-1, 192.0.2.3`,
+				`192.0.2.6 for IPAddressClaim team/claim-5, ...`,
+			}},
+		},
+		"a shrink of a pool that something fell out of before": {
+			held: manyClaims(4),
+			old:  `{addresses: [192.0.2.0/30, 192.0.2.64]}`, new: `{addresses: [192.0.2.0/30]}`,
+		},
+		"a growth over a neighbour": {
+			held: held{root(global, "192.0.2.128/25")},
+			old:  `{addresses: [192.0.2.0/25]}`, new: `{addresses: [192.0.2.0/24]}`,
+			want: verdict{code: 422, parts: []string{`spec.addresses: Forbidden: overlaps other pools of address space default: 192.0.2.128/25 with 192.0.2.128/25 of GlobalIPPool pool`}},
+		},
+		"a growth of a pool that overlaps already": {
+			held: held{root(global, "192.0.2.0/25")},
+			old:  `{addresses: [192.0.2.0/25]}`, new: `{addresses: [192.0.2.0/24]}`,
+		},
+		"an exclusion of an address in use": {
+			held: manyClaims(2),
+			old:  `{cidr: 192.0.2.0/24}`, new: `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.2-192.0.2.9]}`,
+			want: verdict{warn: []string{`1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.2 for IPAddressClaim team/claim-1`}},
+		},
+		"an exclusion beside one that is in use already": {
+			held: manyClaims(2),
+			old:  `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.2]}`, new: `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.2-192.0.2.9]}`,
+		},
+		"an address in use becomes the gateway": {
+			held: manyClaims(1),
+			old:  `{cidr: 192.0.2.0/24}`, new: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.1}}`,
+			want: verdict{warn: []string{`1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.1 for IPAddressClaim team/claim-0`}},
+		},
+		"an invalid spec that stays as it is": {
+			old: `{cidr: 192.0.2.1/24}`, new: `{cidr: 192.0.2.1/24}`,
+		},
+		"an invalid spec that becomes valid": {
+			held: manyClaims(2),
+			old:  `{addresses: [192.0.2.0/29, 192.0.2.0]}`, new: `{addresses: [192.0.2.0/29]}`,
+		},
+		"an invalid spec that becomes valid without what is in use": {
+			held: manyClaims(2),
+			old:  `{addresses: [192.0.2.0/29, 192.0.2.0]}`, new: `{addresses: [192.0.2.0/31]}`,
+			want: verdict{code: 422, parts: []string{`192.0.2.2 for IPAddressClaim team/claim-1`}},
+		},
+		"a valid spec that becomes invalid": {
+			old: `{addresses: [192.0.2.0/29]}`, new: `{addresses: [192.0.2.0/29, 192.0.2.1]}`,
+			want: verdict{code: 422, parts: []string{`spec.addresses[1]: Invalid value: "192.0.2.1": overlaps spec.addresses[0], "192.0.2.0/29"`}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := request(admissionv1.Update, object(t, team, test.new), object(t, team, test.old), "jo")
+			test.want.check(t, handlerOf(t, ipamv1.IPPoolKind, test.held).Handle(t.Context(), req))
+		})
+	}
+}
+
+func TestPoolDeletion(t *testing.T) {
+	t.Parallel()
+	annotated := `{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: pool, namespace: team, %s}, spec: {cidr: 192.0.2.0/24}}`
+	tests := map[string]struct {
+		held held
+		user string
+		meta string
+		want verdict
+	}{
+		"an unused pool": {user: "jo"},
+		"a pool that only its own block is recorded for": {
+			held: held{root(team, "192.0.2.0/24")}, user: "jo",
+		},
+		"a pool with one allocation": {
+			held: manyClaims(1), user: "jo",
+			want: verdict{code: 403, parts: []string{`ippools.ipam.weir.dev "pool" is forbidden: 1 prefix is allocated from it: 192.0.2.1 for IPAddressClaim team/claim-0`}},
+		},
+		"a pool with many allocations names five": {
+			held: manyClaims(700), user: "jo",
+			want: verdict{code: 403, parts: []string{`700 prefixes are allocated from it: 192.0.2.1 for`, `192.0.2.5 for IPAddressClaim team/claim-4, ...`}},
+		},
+		"by the garbage collector": {
+			held: manyClaims(1), user: "system:serviceaccount:kube-system:generic-garbage-collector",
+		},
+		"by the namespace controller": {
+			held: manyClaims(1), user: "system:serviceaccount:kube-system:namespace-controller",
+		},
+		"by somebody with a similar name": {
+			held: manyClaims(1), user: "system:serviceaccount:team:namespace-controller", want: verdict{code: 403},
+		},
+		"by clusterctl move": {
+			held: manyClaims(1), user: "jo", meta: `annotations: {clusterctl.cluster.x-k8s.io/delete-for-move: ""}`,
+		},
+		"of a pool that is being deleted": {
+			held: manyClaims(1), user: "jo", meta: `deletionTimestamp: "2026-01-01T00:00:00Z"`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			old := runtime.RawExtension{Raw: rawYAML(t, strings.Replace(annotated, "%s", test.meta, 1))}
+			req := request(admissionv1.Delete, runtime.RawExtension{}, old, test.user)
+			test.want.check(t, handlerOf(t, ipamv1.IPPoolKind, test.held).Handle(t.Context(), req))
+		})
+	}
+}

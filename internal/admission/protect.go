@@ -1,0 +1,137 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// named is how many of many things a message names.
+const named = 5
+
+// orderly are the callers that delete what depends on a pool as well, and wait
+// for it: the garbage collector, the namespace controller, and both under the
+// name that they have in a kube-controller-manager without
+// --use-service-account-credentials.
+var orderly = []string{
+	"system:serviceaccount:kube-system:generic-garbage-collector",
+	"system:serviceaccount:kube-system:namespace-controller",
+	"system:kube-controller-manager",
+}
+
+func deletesInOrder(user string) bool { return slices.Contains(orderly, user) }
+
+// moves reports whether clusterctl deletes the pool because it has moved it to
+// another management cluster.
+func moves(p pool) bool {
+	_, ok := p.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
+	return ok
+}
+
+// inUse refuses the deletion of a pool with allocations.
+func inUse(p pool, held []ledger.Holding) error {
+	if len(held) == 0 {
+		return nil
+	}
+	resource := schema.GroupResource{Group: ipamv1.GroupVersion.Group, Resource: strings.ToLower(p.PoolReference().Kind) + "s"}
+	return apierrors.NewForbidden(resource, p.GetName(),
+		fmt.Errorf("%s allocated from it: %s", count(len(held), "prefix is", "prefixes are"), list(held)))
+}
+
+// fallenOut refuses an update that takes addresses in use out of the pool.
+func fallenOut(held []ledger.Holding, shape, was *pooltree.Pool) field.ErrorList {
+	lost := slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool {
+		return shape.Contains(h.CIDR) || was != nil && !was.Contains(h.CIDR)
+	})
+	if len(lost) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "addresses"),
+		fmt.Sprintf("%s in use and would fall out of the pool: %s", count(len(lost), "prefix is", "prefixes are"), list(lost)))}
+}
+
+// keptBack warns of what is in use and will not be handed out again: newly
+// excluded, the new gateway, reserved by the new network.
+func keptBack(held []ledger.Holding, shape, was *pooltree.Pool) admission.Warnings {
+	kept := slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool {
+		return !shape.Contains(h.CIDR) || !refuses(shape, h.CIDR) || was != nil && refuses(was, h.CIDR)
+	})
+	if len(kept) == 0 {
+		return nil
+	}
+	return admission.Warnings{fmt.Sprintf("%s in use and kept back from now on; the claims keep them until they are deleted: %s",
+		count(len(kept), "prefix is", "prefixes are"), list(kept))}
+}
+
+func refuses(shape *pooltree.Pool, prefix netip.Prefix) bool {
+	_, refused := shape.Refuses(prefix)
+	return refused
+}
+
+// gained returns what the pool has and did not have before; was may be nil.
+func gained(shape, was *pooltree.Pool) []netip.Prefix {
+	if was == nil {
+		return shape.Blocks()
+	}
+	var b netipx.IPSetBuilder
+	b.AddSet(shape.Addresses())
+	b.RemoveSet(was.Addresses())
+	set, err := b.IPSet()
+	if err != nil { // both are sets already, so there is no error to collect
+		return shape.Blocks()
+	}
+	return set.Prefixes()
+}
+
+func list(held []ledger.Holding) string {
+	all := make([]string, 0, named+1)
+	for _, h := range held[:min(len(held), named+1)] {
+		all = append(all, text(h.CIDR)+" for "+h.String())
+	}
+	return someOf(all)
+}
+
+// someOf joins the first few.
+func someOf(all []string) string {
+	if len(all) > named {
+		all = append(slices.Clone(all[:named]), "...")
+	}
+	return strings.Join(all, ", ")
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// text writes a prefix, and a single address without its length.
+func text(p netip.Prefix) string {
+	if p.IsSingleIP() {
+		return p.Addr().String()
+	}
+	return p.String()
+}
+
+func nameOf(p ipamv1.PoolReference) string {
+	if p.Namespace == "" {
+		return p.Kind + " " + p.Name
+	}
+	return p.Kind + " " + p.Namespace + "/" + p.Name
+}

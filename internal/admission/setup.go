@@ -1,0 +1,61 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"net/http"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// Holdings is what is in use, as far as the ledger's index knows. The index
+// lags behind the API server.
+type Holdings interface {
+	// Holdings returns what is handed out of a pool, to claims and child pools,
+	// ascending. The pool's own blocks are not among them.
+	Holdings(pool ipamv1.PoolReference) []ledger.Holding
+	// Overlapping returns every record of the address space that overlaps
+	// prefix.
+	Overlapping(space string, prefix netip.Prefix) []ledger.Holding
+}
+
+// Paths that the webhooks are served on, as the markers say.
+const (
+	defaultIPPoolPath        = "/mutate-ipam-weir-dev-v1alpha1-ippool"
+	defaultGlobalIPPoolPath  = "/mutate-ipam-weir-dev-v1alpha1-globalippool"
+	defaultAddressClaimPath  = "/mutate-ipam-cluster-x-k8s-io-v1beta2-ipaddressclaim"
+	validateIPPoolPath       = "/validate-ipam-weir-dev-v1alpha1-ippool"
+	validateGlobalIPPoolPath = "/validate-ipam-weir-dev-v1alpha1-globalippool"
+	validateIPClaimPath      = "/validate-ipam-weir-dev-v1alpha1-ipclaim"
+)
+
+// SetupWithManager registers all webhooks with the manager's webhook server.
+// They need the kinds of ipam.weir.dev in the manager's scheme and no others:
+// Cluster API's CRDs may be absent.
+func SetupWithManager(mgr manager.Manager, holdings Holdings) error {
+	server := mgr.GetWebhookServer()
+	for path, webhook := range webhooks(mgr.GetScheme(), holdings) {
+		server.Register(path, webhook)
+	}
+	return nil
+}
+
+func webhooks(scheme *runtime.Scheme, holdings Holdings) map[string]http.Handler {
+	return map[string]http.Handler{
+		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{}},
+		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{}},
+		validateIPPoolPath: admission.WithValidator(scheme,
+			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{holdings})),
+		validateGlobalIPPoolPath: admission.WithValidator(scheme,
+			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{holdings})),
+		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(refuseIPClaim)},
+		defaultAddressClaimPath: &admission.Webhook{Handler: admission.HandlerFunc(finalizeAddressClaim)},
+	}
+}

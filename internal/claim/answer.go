@@ -1,0 +1,253 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// errWaiting: nothing to do before a watch reports a change.
+var errWaiting = errors.New("waiting")
+
+// allocate gives the claim its IPAddress.
+func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
+	offer, err := r.Source.Offer(ctx, s.claim)
+	if err != nil {
+		return err
+	}
+	if s.offer = offer; offer.Paused {
+		return errWaiting
+	}
+	answer := &ipamv1beta2.IPAddress{}
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
+	switch {
+	case err == nil:
+		return r.recognize(ctx, s, answer)
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("getting IPAddress: %w", err)
+	}
+	want, err := wanted(s.claim)
+	if err != nil {
+		return err
+	}
+	allocation, err := r.reserve(ctx, s, want, ipamv1.ClaimPurpose)
+	if err != nil {
+		return err
+	}
+	return r.commit(ctx, s, allocation)
+}
+
+// wanted returns the address that the claim asks for; the zero value if it asks for none.
+func wanted(claim *ipamv1beta2.IPAddressClaim) (netip.Addr, error) {
+	text, ok := claim.Annotations[ipamv1.AddressAnnotation]
+	if !ok {
+		return netip.Addr{}, nil
+	}
+	address, err := ipspace.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+			"metadata.annotations[%s]: %v", ipamv1.AddressAnnotation, err)
+	}
+	return address, nil
+}
+
+func refuse(reason, format string, args ...any) error {
+	return &RefusalError{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Addr, purpose ipamv1.AllocationPurpose) (ledger.Allocation, error) {
+	c := ledger.Claim{
+		Ref:     s.ref,
+		Pool:    s.offer.Pool,
+		Bits:    s.offer.Bits,
+		Purpose: purpose,
+		Owners:  []metav1.OwnerReference{ownerOf(s.claim, nil), s.offer.Owner},
+		Labels:  labelsOf(s.claim),
+	}
+	if want.IsValid() {
+		c.Want = netip.PrefixFrom(want, want.BitLen())
+		c.Bits = want.BitLen()
+	}
+	return r.Ledger.Reserve(ctx, c)
+}
+
+// ownerOf returns the claim as controlling owner. It blocks the deletion of the IPAddress's owner in the foreground, and
+// of nothing for a record, which goes by the ledger's rules.
+func ownerOf(claim *ipamv1beta2.IPAddressClaim, blocks *bool) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion:         ipamv1beta2.GroupVersion.String(),
+		Kind:               "IPAddressClaim",
+		Name:               claim.Name,
+		UID:                claim.UID,
+		Controller:         ptr.To(true),
+		BlockOwnerDeletion: blocks,
+	}
+}
+
+func labelsOf(claim *ipamv1beta2.IPAddressClaim) map[string]string {
+	if name := clusterOf(claim); name != "" {
+		return map[string]string{clusterv1.ClusterNameLabel: name}
+	}
+	return nil
+}
+
+// commit creates the IPAddress. Its name is the claim's, so that only one manager's choice can be the answer.
+func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
+	answer := newAnswer(s, a.CIDR)
+	err := r.Client.Create(ctx, answer)
+	switch {
+	case err == nil:
+		s.answer = answer
+		return nil
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("creating IPAddress: %w", err)
+	}
+	stored := &ipamv1beta2.IPAddress{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(answer), stored); err != nil {
+		return fmt.Errorf("getting IPAddress: %w", err)
+	}
+	if claimUID(stored) == s.claim.UID && stored.Spec.Address != answer.Spec.Address {
+		if err := r.Ledger.Void(ctx, a); err != nil {
+			return err
+		}
+	}
+	return r.recognize(ctx, s, stored)
+}
+
+func newAnswer(s *scope, cidr netip.Prefix) *ipamv1beta2.IPAddress {
+	network := s.offer.Network(cidr.Addr())
+	answer := &ipamv1beta2.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       s.claim.Namespace,
+			Name:            s.claim.Name,
+			Labels:          labelsOf(s.claim),
+			Finalizers:      []string{ipamv1.AddressFinalizer},
+			OwnerReferences: []metav1.OwnerReference{ownerOf(s.claim, ptr.To(true)), s.offer.Owner},
+		},
+		Spec: ipamv1beta2.IPAddressSpec{
+			ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: s.claim.Name},
+			PoolRef:  s.claim.Spec.PoolRef,
+			Address:  cidr.Addr().String(),
+			Prefix:   ptr.To(int32(network.Bits)), //nolint:gosec // at most 128
+		},
+	}
+	if network.Gateway.IsValid() {
+		answer.Spec.Gateway = network.Gateway.String()
+	}
+	if len(network.DNSServers) > 0 {
+		servers := make([]string, 0, len(network.DNSServers))
+		for _, server := range network.DNSServers {
+			servers = append(servers, server.String())
+		}
+		answer.Annotations = map[string]string{ipamv1.DNSServersAnnotation: strings.Join(servers, ",")}
+	}
+	return answer
+}
+
+// claimUID returns the UID of the claim that an IPAddress answers, or "" if it does not say.
+func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
+	for _, owner := range answer.OwnerReferences {
+		if owner.Kind == "IPAddressClaim" && strings.HasPrefix(owner.APIVersion, ipamv1beta2.GroupVersion.Group+"/") {
+			return owner.UID
+		}
+	}
+	return ""
+}
+
+// recognize deals with an IPAddress that exists under the claim's name:
+//
+//	carries the claim's UID, recorded            it is the answer
+//	carries the claim's UID, no record           adopted: recorded at exactly its address
+//	carries no claim's UID (made by hand)        an asked address: recorded if the pool gives it, then made the answer
+//	carries another claim's UID, that one lives  our claim is dead; nothing to do
+//	carries another claim's UID, that one died   left over: removed, then the claim is answered anew
+func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	switch claimUID(answer) {
+	case s.claim.UID:
+		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+	case "":
+		return r.adopt(ctx, s, answer, ipamv1.ClaimPurpose)
+	default:
+		return r.discard(ctx, s, answer)
+	}
+}
+
+func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose) error {
+	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	if err != nil {
+		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
+	}
+	if !r.Ledger.Holds(s.ref, netip.PrefixFrom(address, address.BitLen())) {
+		if _, err := r.reserve(ctx, s, address, purpose); err != nil {
+			return r.adoptError(answer, purpose, err)
+		}
+	}
+	s.answer = answer
+	return r.ensureOwned(ctx, s, answer)
+}
+
+// adoptError explains why the address that an IPAddress carries cannot be recorded. A claim that arrived with its answer
+// keeps it, and so does whoever else holds it: neither is renumbered.
+func (r *Reconciler) adoptError(answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose, err error) error {
+	if errors.Is(err, ledger.ErrTaken) && purpose == ipamv1.AdoptedPurpose {
+		return refuse(ipamv1.ClaimReadyDuplicateReason, "IPAddress %s: %v", answer.Name, err)
+	}
+	return fmt.Errorf("recording IPAddress %s: %w", answer.Name, err)
+}
+
+// ensureOwned puts back what the contract wants on an IPAddress: owner references to claim and pool, and the finalizer.
+func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	if !answer.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	patched := answer.DeepCopy()
+	patched.OwnerReferences = ensureOwner(patched.OwnerReferences, ownerOf(s.claim, ptr.To(true)))
+	patched.OwnerReferences = ensureOwner(patched.OwnerReferences, s.offer.Owner)
+	if !hasFinalizer(patched, ipamv1.AddressFinalizer) {
+		patched.Finalizers = append(patched.Finalizers, ipamv1.AddressFinalizer)
+	}
+	if ownedAlike(patched, answer) {
+		return nil
+	}
+	err := r.Client.Patch(ctx, patched, client.MergeFromWithOptions(answer, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return fmt.Errorf("patching IPAddress: %w", err)
+	}
+	return nil
+}
+
+// discard removes an IPAddress that a dead claim of the same name left behind. A live read decides which of the two is dead.
+func (r *Reconciler) discard(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	live := &ipamv1beta2.IPAddressClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if live.UID != s.claim.UID || live.UID == claimUID(answer) {
+		return errWaiting
+	}
+	dead := reference(client.ObjectKeyFromObject(s.claim), claimUID(answer))
+	if err := r.removeAnswer(ctx, answer); err != nil {
+		return err
+	}
+	if err := r.Ledger.Release(ctx, dead); err != nil {
+		return err
+	}
+	return fmt.Errorf("removed the IPAddress of an earlier claim: %w", ledger.ErrBusy)
+}

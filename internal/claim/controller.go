@@ -1,0 +1,153 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"k8s.io/client-go/util/workqueue"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// waitingIndex finds the claims of a pool that have no address yet, by kind and name of the pool.
+const waitingIndex = "weir.waiting"
+
+// clusterIndex finds the claims of a Cluster.
+const clusterIndex = "weir.cluster"
+
+// SetupWithManager registers the controller. Cluster API's kinds must be served.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := r.indexClaims(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	log := mgr.GetLogger().WithName("claim")
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("ipaddressclaim").
+		For(&ipamv1beta2.IPAddressClaim{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers())).
+		Watches(&ipamv1beta2.IPAddress{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(leaving())).
+		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
+		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
+			predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		WatchesRawSource(source.Func(r.followLedger)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
+		Complete(r)
+}
+
+func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexer) error {
+	waiting := func(obj client.Object) []string {
+		claim, ok := obj.(*ipamv1beta2.IPAddressClaim)
+		if !ok || claim.Status.AddressRef.Name != "" || !r.Source.Serves(claim.Spec.PoolRef) {
+			return nil
+		}
+		return []string{claim.Spec.PoolRef.Kind + "/" + claim.Spec.PoolRef.Name}
+	}
+	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, waitingIndex, waiting); err != nil {
+		return err
+	}
+	return indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, clusterIndex, func(obj client.Object) []string {
+		if claim, ok := obj.(*ipamv1beta2.IPAddressClaim); ok && clusterOf(claim) != "" {
+			return []string{clusterOf(claim)}
+		}
+		return nil
+	})
+}
+
+// followLedger wakes the claims that wait for a pool as soon as it may have room.
+func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	freed := r.Ledger.Freed()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case pool := <-freed:
+				for _, request := range r.waiting(ctx, pool) {
+					queue.Add(request)
+				}
+			}
+		}
+	}()
+	return nil
+}
+
+func (r *Reconciler) waitingForPool(ctx context.Context, obj client.Object) []reconcile.Request {
+	pool, ok := obj.(interface{ PoolReference() ipamv1.PoolReference })
+	if !ok {
+		return nil
+	}
+	return r.waiting(ctx, pool.PoolReference())
+}
+
+func (r *Reconciler) waiting(ctx context.Context, pool ipamv1.PoolReference) []reconcile.Request {
+	return r.requests(ctx, client.InNamespace(pool.Namespace), client.MatchingFields{waitingIndex: pool.Kind + "/" + pool.Name})
+}
+
+func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.requests(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{clusterIndex: obj.GetName()})
+}
+
+func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	claims := &ipamv1beta2.IPAddressClaimList{}
+	if err := r.Client.List(ctx, claims, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing IPAddressClaims")
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(claims.Items))
+	for i := range claims.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&claims.Items[i])})
+	}
+	return requests
+}
+
+// changedByOthers passes what Weir does not do itself: everything but a change of the status alone.
+func changedByOthers() predicate.Predicate {
+	return predicate.Or(
+		predicate.GenerationChangedPredicate{},
+		predicate.AnnotationChangedPredicate{},
+		predicate.LabelChangedPredicate{},
+		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectNew.GetDeletionTimestamp() != nil ||
+				len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers()) ||
+				lostAddressRef(e)
+		}},
+	)
+}
+
+// lostAddressRef says whether somebody has taken the answer out of the claim's status.
+func lostAddressRef(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*ipamv1beta2.IPAddressClaim)
+	after, ok2 := e.ObjectNew.(*ipamv1beta2.IPAddressClaim)
+	return ok && ok2 && before.Status.AddressRef != after.Status.AddressRef && after.Status.AddressRef.Name == ""
+}
+
+// leaving passes IPAddresses that are being deleted or have lost an owner.
+func leaving() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectNew.GetDeletionTimestamp() != nil || !ownedAlike(e.ObjectOld, e.ObjectNew)
+		},
+	}
+}
+
+// poolChanged passes changes of a pool that its claims wait for: not its status.
+func poolChanged() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+}

@@ -1,0 +1,164 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// Reconciler answers and releases IPAddressClaims.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live     client.Reader
+	Ledger   *ledger.Ledger
+	Source   Source
+	Recorder events.EventRecorder
+	// WatchFilter serves only claims with this value of the label cluster.x-k8s.io/watch-filter; empty serves all.
+	WatchFilter string
+	Concurrency int
+}
+
+// scope is one claim being worked on.
+type scope struct {
+	claim *ipamv1beta2.IPAddressClaim
+	ref   ipamv1.ClaimReference
+	offer *Offer
+	// answer is the claim's IPAddress, once there is one.
+	answer *ipamv1beta2.IPAddress
+}
+
+func newScope(claim *ipamv1beta2.IPAddressClaim) *scope {
+	return &scope{claim: claim, ref: reference(client.ObjectKeyFromObject(claim), claim.UID)}
+}
+
+// reference is how the ledger's records name an IPAddressClaim.
+func reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
+	return ipamv1.ClaimReference{
+		APIGroup:  ipamv1beta2.GroupVersion.Group,
+		Kind:      "IPAddressClaim",
+		Namespace: key.Namespace,
+		Name:      key.Name,
+		UID:       string(uid),
+	}
+}
+
+// Reconcile brings one claim and its IPAddress to where they should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim := &ipamv1beta2.IPAddressClaim{}
+	if err := r.Client.Get(ctx, req.NamespacedName, claim); apierrors.IsNotFound(err) {
+		return r.settle(r.reconcileGone(ctx, req.NamespacedName))
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("getting IPAddressClaim: %w", err)
+	}
+	if !r.Source.Serves(claim.Spec.PoolRef) {
+		return ctrl.Result{}, nil
+	}
+	s := newScope(claim)
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.Namespace, claim.Spec.PoolRef.Name)))
+
+	if idle, err := r.isIdle(ctx, claim); idle || err != nil {
+		return ctrl.Result{}, err
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return r.settle(r.release(ctx, s))
+	}
+	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	return r.settle(r.report(ctx, s, r.allocate(ctx, s)))
+}
+
+// isIdle says whether the claim must not be touched: its Cluster is paused, it is itself, or the Cluster is missing, in
+// which case only a deletion goes on (contract: "IPAddressClaim reconciliation").
+func (r *Reconciler) isIdle(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (bool, error) {
+	if annotations.HasPaused(claim) {
+		return true, nil
+	}
+	name := clusterOf(claim)
+	if name == "" {
+		return false, nil
+	}
+	cluster, err := r.cluster(ctx, claim.Namespace, name)
+	if cluster == nil || err != nil {
+		return claim.DeletionTimestamp.IsZero(), err
+	}
+	return annotations.IsPaused(cluster, claim), nil
+}
+
+// cluster returns a Cluster, or nil if there is none of that name.
+func (r *Reconciler) cluster(ctx context.Context, namespace, name string) (*clusterv1.Cluster, error) {
+	cluster := &clusterv1.Cluster{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // a missing Cluster is an answer
+	case err != nil:
+		return nil, fmt.Errorf("getting Cluster %s: %w", name, err)
+	}
+	return cluster, nil
+}
+
+// isClusterPaused says whether the Cluster in an object's label is there and paused.
+func (r *Reconciler) isClusterPaused(ctx context.Context, obj client.Object) (bool, error) {
+	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return false, nil
+	}
+	cluster, err := r.cluster(ctx, obj.GetNamespace(), name)
+	if cluster == nil || err != nil {
+		return false, err
+	}
+	return annotations.IsPaused(cluster, obj), nil
+}
+
+// clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else none.
+func clusterOf(claim *ipamv1beta2.IPAddressClaim) string {
+	if claim.Spec.ClusterName != "" {
+		return claim.Spec.ClusterName
+	}
+	return claim.Labels[clusterv1.ClusterNameLabel]
+}
+
+// settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.
+func (r *Reconciler) settle(err error) (ctrl.Result, error) {
+	var refusal *RefusalError
+	switch {
+	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady),
+		errors.Is(err, ledger.ErrRefused), errors.Is(err, errWaiting):
+		return ctrl.Result{}, nil
+	case errors.Is(err, ledger.ErrTaken):
+		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
+	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
+	default:
+		return ctrl.Result{}, err
+	}
+}
+
+// hasForeignFinalizer says whether somebody else still uses the claim. The garbage collector's own finalizers do not count.
+func hasForeignFinalizer(claim *ipamv1beta2.IPAddressClaim) bool {
+	return slices.ContainsFunc(claim.Finalizers, func(f string) bool {
+		return f != ipamv1.ClaimFinalizer && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents
+	})
+}

@@ -1,0 +1,176 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// release gives back the address of a claim that is being deleted, once nobody else holds on to the claim:
+//
+//	live read proves it -> IPAddress gone -> records dropped -> the claim's finalizer
+//
+// Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
+func (r *Reconciler) release(ctx context.Context, s *scope) error {
+	if hasForeignFinalizer(s.claim) || !hasFinalizer(s.claim, ipamv1.ClaimFinalizer) {
+		return errWaiting
+	}
+	live := &ipamv1beta2.IPAddressClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if live.UID != s.claim.UID || live.DeletionTimestamp.IsZero() || hasForeignFinalizer(live) || !hasFinalizer(live, ipamv1.ClaimFinalizer) {
+		return errWaiting
+	}
+	if idle, err := r.isIdle(ctx, live); idle || err != nil {
+		return err
+	}
+	if isMoving(live) {
+		r.Recorder.Eventf(live, nil, corev1.EventTypeNormal, addressKeptEvent, keepAction,
+			"The claim is deleted because it moves to another cluster; its address is not released")
+		return errWaiting
+	}
+	if err := r.removeAnswerOf(ctx, live); err != nil {
+		return err
+	}
+	if err := r.Ledger.Release(ctx, s.ref); err != nil {
+		return err
+	}
+	return r.removeFinalizer(ctx, live, ipamv1.ClaimFinalizer)
+}
+
+// isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
+func isMoving(obj client.Object) bool {
+	_, ok := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
+	return ok
+}
+
+// removeAnswerOf removes the claim's IPAddress. The cache is believed when it shows one, never when it shows none.
+func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
+	answer := &ipamv1beta2.IPAddress{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(claim), answer)
+	if apierrors.IsNotFound(err) {
+		err = r.Live.Get(ctx, client.ObjectKeyFromObject(claim), answer)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("getting IPAddress: %w", err)
+	case claimUID(answer) != claim.UID:
+		return nil
+	}
+	return r.removeAnswer(ctx, answer)
+}
+
+// removeAnswer takes Weir's finalizer off an IPAddress and deletes it. It errs with errWaiting while somebody else's
+// finalizer keeps it.
+func (r *Reconciler) removeAnswer(ctx context.Context, answer *ipamv1beta2.IPAddress) error {
+	if isMoving(answer) {
+		return errWaiting
+	}
+	uid := answer.UID
+	if err := r.removeFinalizer(ctx, answer, ipamv1.AddressFinalizer); err != nil {
+		return err
+	}
+	if err := r.Client.Delete(ctx, answer, client.Preconditions{UID: &uid}); err != nil {
+		return goneOr(err, "deleting IPAddress")
+	}
+	if len(answer.Finalizers) > 0 {
+		return errWaiting
+	}
+	return nil
+}
+
+// removeFinalizer takes one finalizer off the very object that was read. The patch writes the list of finalizers that was
+// read less this one, so it names the version read: a finalizer that somebody has added since is never lost.
+func (r *Reconciler) removeFinalizer(ctx context.Context, obj client.Object, finalizer string) error {
+	if !hasFinalizer(obj, finalizer) {
+		return nil
+	}
+	left := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == finalizer })
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": obj.GetUID(), "resourceVersion": obj.GetResourceVersion(), "finalizers": left,
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	err = r.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body))
+	return goneOr(err, "removing finalizer "+finalizer)
+}
+
+// goneOr is nil if the object is gone already.
+func goneOr(err error, doing string) error {
+	if client.IgnoreNotFound(err) == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// reconcileGone cleans up under the name of a claim that the cache does not show: an IPAddress that is left over, and
+// records of claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what
+// belongs to a claim created after that is not touched.
+func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
+	recorded := r.Ledger.Recorded(reference(key, ""))
+	answer, err := r.leftover(ctx, key)
+	if err != nil || (answer == nil && len(recorded) == 0) {
+		return err
+	}
+	live := &ipamv1beta2.IPAddressClaim{}
+	if err := r.Live.Get(ctx, key, live); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("getting IPAddressClaim: %w", err)
+	}
+	if answer != nil && claimUID(answer) != live.UID {
+		if idle, err := r.isClusterPaused(ctx, answer); idle || err != nil {
+			return err
+		}
+		if err := r.removeAnswer(ctx, answer); err != nil {
+			return err
+		}
+	}
+	for _, h := range recorded {
+		if h.Claim.UID == string(live.UID) {
+			continue
+		}
+		if err := r.Ledger.Release(ctx, h.Claim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.
+func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
+	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) {
+		return err
+	}
+	return nil
+}
+
+// leftover returns the IPAddress under a dead claim's name, if it is one of Weir's answers.
+func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*ipamv1beta2.IPAddress, error) {
+	answer := &ipamv1beta2.IPAddress{}
+	if err := r.Live.Get(ctx, key, answer); apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // no answer is no error
+	} else if err != nil {
+		return nil, fmt.Errorf("getting IPAddress: %w", err)
+	}
+	if !r.Source.Serves(answer.Spec.PoolRef) || claimUID(answer) == "" {
+		return nil, nil //nolint:nilnil // not ours
+	}
+	return answer, nil
+}

@@ -1,0 +1,49 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"net/netip"
+
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// Source knows the pools that claims refer to.
+type Source interface {
+	// Serves says whether claims with this reference are this provider's to answer or to refuse.
+	Serves(ref ipamv1beta2.IPPoolReference) bool
+	// Offer returns what the pool of a claim offers, registered with the ledger. A claim that names no usable pool gets a
+	// RefusalError.
+	Offer(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (*Offer, error)
+}
+
+// Offer is what a claim can have from its pool.
+type Offer struct {
+	Pool ipamv1.PoolReference
+	// Owner is the owner reference to the pool.
+	Owner metav1.OwnerReference
+	// Paused: the pool or its Cluster is paused, so nothing is to be done.
+	Paused bool
+	// Bits is the prefix length that a claim gets.
+	Bits int
+	// Network returns what comes with an address.
+	Network func(netip.Addr) pooltree.Network
+}
+
+// RefusalError is a claim's own fault or its pool's: it is shown in the claim's Ready condition, and nothing is tried again
+// before something changes.
+type RefusalError struct {
+	// Reason of the Ready condition.
+	Reason string
+	// Message names the field that is wrong.
+	Message string
+}
+
+func (e *RefusalError) Error() string { return e.Message }

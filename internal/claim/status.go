@@ -1,0 +1,106 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// retryTaken is when a claim asks again for an address that another pool's claim holds: its own pool's watch would not
+// tell.
+const retryTaken = 30 * time.Second
+
+// retryBusy is when a claim that lost a race, or that another manager is answering, is looked at again.
+const retryBusy = time.Second
+
+// report writes what came of the claim into its status, if that says something new, and returns the error it was given.
+func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
+	ready, tell := readyCondition(s, outcome)
+	if !tell {
+		return outcome
+	}
+	before := conditions.Get(s.claim, ipamv1beta2.IPAddressClaimReadyCondition)
+	after := s.claim.DeepCopy()
+	conditions.Set(after, ready)
+	if s.answer != nil {
+		after.Status.AddressRef = ipamv1beta2.IPAddressReference{Name: s.answer.Name}
+	}
+	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
+		return outcome
+	}
+	if err := r.patchStatus(ctx, after); err != nil {
+		return err
+	}
+	r.announce(s.claim, before, ready)
+	return outcome
+}
+
+// readyCondition says how the claim stands; false if there is nothing to tell, because the outcome is still open.
+func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
+	c := metav1.Condition{
+		Type:               ipamv1beta2.IPAddressClaimReadyCondition,
+		Status:             metav1.ConditionFalse,
+		ObservedGeneration: s.claim.Generation,
+	}
+	var refusal *RefusalError
+	switch {
+	case outcome == nil:
+		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.ClaimReadyAllocatedReason
+	case errors.As(outcome, &refusal):
+		c.Reason, c.Message = refusal.Reason, refusal.Message
+	case errors.Is(outcome, ledger.ErrExhausted):
+		c.Reason = ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason
+		c.Message = fmt.Sprintf("%s %s has no address available", s.claim.Spec.PoolRef.Kind, s.claim.Spec.PoolRef.Name)
+	case errors.Is(outcome, ledger.ErrNotReady):
+		c.Reason = ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason
+		c.Message = fmt.Sprintf("%s %s does not hand out addresses now; see its Ready condition", s.claim.Spec.PoolRef.Kind, s.claim.Spec.PoolRef.Name)
+	case errors.Is(outcome, ledger.ErrTaken), errors.Is(outcome, ledger.ErrRefused):
+		c.Reason = ipamv1beta2.IPAddressClaimReadyAllocationFailedReason
+		c.Message = askedMessage(s, outcome)
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+// askedMessage names where the refused address was asked for.
+func askedMessage(s *scope, outcome error) string {
+	if _, ok := s.claim.Annotations[ipamv1.AddressAnnotation]; ok {
+		return fmt.Sprintf("metadata.annotations[%s]: %v", ipamv1.AddressAnnotation, outcome)
+	}
+	return outcome.Error()
+}
+
+// patchStatus writes the status of the very claim that was read: the patch names its UID.
+func (r *Reconciler) patchStatus(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": claim.UID},
+		"status":   claim.Status,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	err = r.Client.Status().Patch(ctx, claim, client.RawPatch(types.MergePatchType, body))
+	return goneOr(err, "patching status")
+}
+
+// jitter spreads retries so that claims that lost together do not come back together.
+func jitter(d time.Duration) time.Duration {
+	return d + time.Duration(rand.Int64N(int64(d))) //nolint:gosec // not a secret
+}

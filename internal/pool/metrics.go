@@ -1,0 +1,48 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"math/big"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+var capacityAddresses = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	Namespace: "weir",
+	Subsystem: "pool",
+	Name:      "capacity_addresses",
+	Help:      "Addresses of a pool by state; exact up to 2^53.",
+}, []string{"kind", "namespace", "name", "state"})
+
+func init() { metrics.Registry.MustRegister(capacityAddresses) }
+
+// observe sets the gauges of a pool.
+func observe(ref ipamv1.PoolReference, c ledger.Capacity) {
+	for state, count := range map[string]ipspace.Count{
+		"total": c.Total, "allocated": c.Allocated, "available": c.Available,
+		"excluded": c.Excluded, "cooling": c.Cooling, "delegated": c.Delegated,
+	} {
+		capacityAddresses.WithLabelValues(ref.Kind, ref.Namespace, ref.Name, state).Set(number(count))
+	}
+}
+
+// unobserve drops the gauges of a pool that is gone.
+func unobserve(ref ipamv1.PoolReference) {
+	capacityAddresses.DeletePartialMatch(prometheus.Labels{"kind": ref.Kind, "namespace": ref.Namespace, "name": ref.Name})
+}
+
+func number(c ipspace.Count) float64 {
+	n, ok := new(big.Float).SetString(c.String())
+	if !ok {
+		return 0
+	}
+	f, _ := n.Float64()
+	return f
+}

@@ -1,0 +1,214 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+const (
+	// retryBusy is when a pool whose block is being judged is looked at again.
+	retryBusy = 200 * time.Millisecond
+	// retryOverlap is when a pool whose block somebody else holds asks again. The watch does not tell: it is another pool's.
+	retryOverlap = 10 * time.Second
+)
+
+// Reconciler keeps the pools of one kind.
+type Reconciler struct {
+	Client   client.Client
+	Registry *Registry
+	Ledger   *ledger.Ledger
+	Recorder events.EventRecorder
+	// Kind is IPPool or GlobalIPPool.
+	Kind        string
+	WatchFilter string
+	Concurrency int
+}
+
+// scope is one pool being worked on, with the facts that its status is computed from.
+type scope struct {
+	pool       Object
+	registered ledger.Pool
+	invalid    field.ErrorList
+	// overlap is set when somebody else holds one of the pool's blocks.
+	overlap *ledger.TakenError
+	// holdings are what keeps a pool that is being deleted.
+	holdings []ledger.Holding
+}
+
+// Reconcile brings one pool to where it should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	p, _ := New(r.Kind)
+	if err := r.Client.Get(ctx, req.NamespacedName, p); apierrors.IsNotFound(err) {
+		ref := ipamv1.PoolReference{Kind: r.Kind, Namespace: req.Namespace, Name: req.Name}
+		r.Registry.Forget(ref)
+		unobserve(ref)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("getting %s: %w", r.Kind, err)
+	}
+	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	cluster, missing, err := ClusterOf(ctx, r.Client, p)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, p); isPaused || requeue || err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if missing && p.GetDeletionTimestamp().IsZero() {
+		return ctrl.Result{RequeueAfter: retryOverlap}, nil
+	}
+	helper, err := patch.NewHelper(p, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	s := &scope{pool: p}
+	defer func() {
+		if err := r.updateStatus(ctx, helper, s, reterr); err != nil {
+			reterr = errors.Join(reterr, err)
+		}
+		reterr = r.quiet(reterr)
+	}()
+	if !p.GetDeletionTimestamp().IsZero() {
+		return r.result(r.release(ctx, s))
+	}
+	return r.result(r.serve(ctx, s))
+}
+
+// ClusterOf returns the Cluster that a pool belongs to; nil if it belongs to none, and missing if that is not there.
+func ClusterOf(ctx context.Context, c client.Client, p Object) (cluster *clusterv1.Cluster, missing bool, err error) {
+	name := p.PoolSpec().ClusterName
+	if name == "" {
+		return nil, false, nil
+	}
+	cluster = &clusterv1.Cluster{}
+	err = c.Get(ctx, client.ObjectKey{Namespace: p.GetNamespace(), Name: name}, cluster)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, true, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("getting Cluster %s: %w", name, err)
+	}
+	return cluster, false, nil
+}
+
+// serve registers the pool and has its blocks recorded. Blocks that it no longer has are given up last.
+func (r *Reconciler) serve(ctx context.Context, s *scope) error {
+	if name := s.pool.PoolSpec().ClusterName; name != "" {
+		labels := maps.Clone(s.pool.GetLabels())
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[clusterv1.ClusterNameLabel] = name
+		s.pool.SetLabels(labels)
+	}
+	s.registered, s.invalid = r.Registry.Register(s.pool)
+	if len(s.invalid) > 0 {
+		return nil
+	}
+	blocks := s.registered.Shape.Blocks()
+	for _, block := range blocks {
+		err := r.Ledger.ReserveBlock(ctx, s.registered, block, []metav1.OwnerReference{r.owner(s.pool)})
+		if errors.As(err, &s.overlap) {
+			return err
+		}
+		if err != nil {
+			return fmt.Errorf("recording block %s: %w", block, err)
+		}
+	}
+	return r.Ledger.ReleaseBlocks(ctx, s.registered, blocks)
+}
+
+// owner is the owner reference to the pool that its own blocks' records carry.
+func (r *Reconciler) owner(p Object) metav1.OwnerReference {
+	owner := OwnerReference(p)
+	owner.Controller = ptr.To(true)
+	owner.BlockOwnerDeletion = nil
+	return owner
+}
+
+// OwnerReference is the reference to the pool that its IPAddresses and records carry (contract: "IPAddress").
+func OwnerReference(p Object) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion:         ipamv1.GroupVersion.String(),
+		Kind:               p.PoolReference().Kind,
+		Name:               p.GetName(),
+		UID:                p.GetUID(),
+		Controller:         ptr.To(false),
+		BlockOwnerDeletion: ptr.To(true),
+	}
+}
+
+// release lets a pool go once nothing is allocated from it. An allocation that is under way in another manager meanwhile
+// leaves a record, which stays taken.
+func (r *Reconciler) release(ctx context.Context, s *scope) error {
+	if _, moving := s.pool.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]; moving {
+		return nil
+	}
+	ref := s.pool.PoolReference()
+	s.holdings = r.Ledger.Holdings(ref)
+	if len(s.holdings) > 0 {
+		return nil
+	}
+	if err := r.Ledger.ReleaseBlocks(ctx, ledger.Pool{Ref: ref, UID: s.pool.GetUID()}, nil); err != nil {
+		return err
+	}
+	controllerutil.RemoveFinalizer(s.pool, ipamv1.PoolFinalizer)
+	return nil
+}
+
+// result says when to come back for what no watch tells.
+func (r *Reconciler) result(err error) (ctrl.Result, error) {
+	switch {
+	case errors.Is(err, ledger.ErrTaken):
+		return ctrl.Result{RequeueAfter: retryOverlap}, err
+	case errors.Is(err, ledger.ErrBusy):
+		return ctrl.Result{RequeueAfter: retryBusy}, err
+	default:
+		return ctrl.Result{}, err
+	}
+}
+
+// quiet drops the errors that result has turned into a time to come back.
+func (r *Reconciler) quiet(err error) error {
+	if errors.Is(err, ledger.ErrTaken) || errors.Is(err, ledger.ErrBusy) {
+		return nil
+	}
+	return err
+}
+
+// announce tells of a pool that stops serving, and that it serves again.
+func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.Condition) {
+	switch {
+	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
+		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, after.Reason, "Serve", "%s", after.Message)
+	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse && before.Reason != ipamv1.PoolReadyReservingReason:
+		r.Recorder.Eventf(p, nil, corev1.EventTypeNormal, after.Reason, "Serve", "%s", after.Message)
+	}
+}

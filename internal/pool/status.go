@@ -1,0 +1,97 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// shownHoldings is how many allocations a message names.
+const shownHoldings = 5
+
+// updateStatus computes the status from what the reconciliation found out, and writes it with the rest in one patch.
+func (r *Reconciler) updateStatus(ctx context.Context, helper *patch.Helper, s *scope, outcome error) error {
+	status := s.pool.PoolStatus()
+	status.ObservedGeneration = s.pool.GetGeneration()
+	capacity, known := r.Ledger.Capacity(s.pool.PoolReference())
+	if known {
+		setCapacity(status, s, capacity)
+	}
+	before := conditions.Get(s.pool, ipamv1.ReadyCondition)
+	ready := readyCondition(s, capacity, outcome)
+	ready.ObservedGeneration = s.pool.GetGeneration()
+	conditions.Set(s.pool, ready)
+	err := helper.Patch(ctx, s.pool, patch.WithOwnedConditions{Conditions: []string{ipamv1.ReadyCondition, ipamv1.PausedCondition}})
+	if err := client.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("patching %s: %w", r.Kind, err)
+	}
+	r.announce(s.pool, before, ready)
+	observe(s.pool.PoolReference(), capacity)
+	return nil
+}
+
+func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {
+	status.Capacity = ipamv1.Capacity{
+		Total:     c.Total.String(),
+		Allocated: c.Allocated.String(),
+		Available: c.Available.String(),
+		Excluded:  c.Excluded.String(),
+		Cooling:   c.Cooling.String(),
+		Delegated: c.Delegated.String(),
+	}
+	status.UtilizationPercent = ptr.To(ipspace.Percent(c.Total.Sub(c.Available), c.Total))
+	status.Claims, status.Children = ptr.To(c.Claims), ptr.To(c.Children)
+	status.LargestFreePrefixLength = nil
+	if c.LargestFree >= 0 {
+		status.LargestFreePrefixLength = ptr.To(int32(c.LargestFree)) //nolint:gosec // at most 128
+	}
+	status.AllocatedCIDR = ""
+	if s.pool.PoolSpec().CIDR != "" && s.overlap == nil {
+		status.AllocatedCIDR = s.pool.PoolSpec().CIDR
+	}
+}
+
+// readyCondition says whether the pool hands out addresses, and if not, what should be done.
+func readyCondition(s *scope, c ledger.Capacity, outcome error) metav1.Condition {
+	condition := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse}
+	switch {
+	case !s.pool.GetDeletionTimestamp().IsZero():
+		condition.Reason, condition.Message = ipamv1.PoolReadyDeletingReason, deletingMessage(s.holdings)
+	case len(s.invalid) > 0:
+		condition.Reason, condition.Message = ipamv1.PoolReadyInvalidSpecReason, s.invalid.ToAggregate().Error()
+	case s.overlap != nil:
+		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, s.overlap.Error()
+	case outcome != nil:
+		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
+	case c.Available.IsZero():
+		condition.Reason, condition.Message = ipamv1.PoolReadyPoolExhaustedReason, "no address is available"
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason
+	}
+	return condition
+}
+
+// deletingMessage names what keeps a pool that is being deleted.
+func deletingMessage(holdings []ledger.Holding) string {
+	if len(holdings) == 0 {
+		return "nothing is allocated from the pool"
+	}
+	names := make([]string, 0, shownHoldings)
+	for _, h := range holdings[:min(len(holdings), shownHoldings)] {
+		names = append(names, fmt.Sprintf("%s (%s)", h.CIDR, h))
+	}
+	return fmt.Sprintf("%d allocations keep the pool: %s", len(holdings), strings.Join(names, ", "))
+}

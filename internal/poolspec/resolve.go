@@ -1,0 +1,241 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package poolspec
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// Resolve returns the shape of a pool of the given kind, or every mistake in
+// its spec, with the path of the field; the shape is nil if there is one.
+//
+// Addresses outside the pool may be excluded, and may be so more than once:
+// the pool may grow. Entries of spec.addresses may not overlap.
+func Resolve(spec *ipamv1.IPPoolSpec, kind string) (*pooltree.Pool, field.ErrorList) {
+	r := resolver{spec: spec, kind: kind, path: field.NewPath("spec")}
+	r.checkSupported()
+	r.checkSource()
+	r.checkSpace()
+	r.checkClusterName()
+	r.readBlocks()
+	r.readExcluded()
+	r.readNetwork()
+	if len(r.errs) > 0 {
+		return nil, r.errs
+	}
+	return pooltree.New(r.config()), nil
+}
+
+// Space returns the address space that the pool's addresses are unique in.
+func Space(spec *ipamv1.IPPoolSpec) string {
+	if spec.AddressSpace == "" {
+		return ipamv1.DefaultAddressSpace
+	}
+	return spec.AddressSpace
+}
+
+// Family returns the family of the first address of spec that can be read, or
+// "" if there is none.
+func Family(spec *ipamv1.IPPoolSpec) ipamv1.IPFamily {
+	for _, text := range blocks(spec) {
+		if r, err := ipspace.ParseEntry(text); err == nil {
+			return familyOf(r.From())
+		}
+	}
+	return ""
+}
+
+func familyOf(a netip.Addr) ipamv1.IPFamily {
+	if a.Is4() {
+		return ipamv1.IPv4Family
+	}
+	return ipamv1.IPv6Family
+}
+
+// blocks returns the texts of what the pool consists of.
+func blocks(spec *ipamv1.IPPoolSpec) []string {
+	if spec.CIDR != "" {
+		return []string{spec.CIDR}
+	}
+	return texts(spec.Addresses)
+}
+
+func texts(entries []ipamv1.AddressEntry) []string {
+	all := make([]string, len(entries))
+	for i, e := range entries {
+		all[i] = string(e)
+	}
+	return all
+}
+
+// resolver gathers what a spec means, and what is wrong with it.
+type resolver struct {
+	spec *ipamv1.IPPoolSpec
+	kind string
+	path *field.Path
+
+	// family of the pool: what Family says.
+	family ipamv1.IPFamily
+	// entries are the parts of the pool that could be read.
+	entries  []entry
+	excluded netipx.IPSetBuilder
+	gateway  netip.Addr
+	dns      []netip.Addr
+	errs     field.ErrorList
+}
+
+// entry is one readable part of the pool.
+type entry struct {
+	path  *field.Path
+	text  string
+	addrs netipx.IPRange
+}
+
+func (r *resolver) fail(err *field.Error) { r.errs = append(r.errs, err) }
+
+func (r *resolver) invalid(path *field.Path, value any, format string, args ...any) {
+	r.fail(field.Invalid(path, value, fmt.Sprintf(format, args...)))
+}
+
+// config is called for specs without mistakes: everything could be read, and
+// the exclusions are valid ranges of one family.
+func (r *resolver) config() pooltree.Config {
+	c := pooltree.Config{}
+	for _, e := range r.entries {
+		c.Areas = append(c.Areas, pooltree.Area{Range: e.addrs, Network: r.network(e)})
+	}
+	if set, err := r.excluded.IPSet(); err == nil {
+		c.Excluded = set
+	}
+	if r.allocatesReserved() {
+		c.Reserved = pooltree.AllocateReserved
+	}
+	return c
+}
+
+func (r *resolver) network(e entry) pooltree.Network {
+	return pooltree.Network{Bits: r.networkBits(e), Gateway: r.gateway, DNSServers: r.dns}
+}
+
+// networkBits returns the length of the network that the addresses of an
+// entry are in: what the spec says, else that of the entry if it is a CIDR,
+// else host length.
+func (r *resolver) networkBits(e entry) int {
+	if n := r.spec.Network; n != nil && n.PrefixLength != nil {
+		return int(*n.PrefixLength)
+	}
+	if p, err := ipspace.ParsePrefix(e.text); err == nil {
+		return p.Bits()
+	}
+	return e.addrs.From().BitLen()
+}
+
+// checkSource wants exactly one source; those that are not supported yet are
+// reported as such and count as one.
+func (r *resolver) checkSource() {
+	hasCIDR, hasAddresses := r.spec.CIDR != "", len(r.spec.Addresses) > 0
+	switch {
+	case hasCIDR && hasAddresses:
+		r.fail(field.Forbidden(r.path.Child("addresses"), "a pool has either cidr or addresses"))
+	case !hasCIDR && !hasAddresses && r.spec.ParentRef == nil && r.spec.OpenStack == nil:
+		r.fail(field.Required(r.path.Child("cidr"), "one of cidr and addresses is required"))
+	}
+}
+
+// readBlocks reads what the pool consists of. The first readable entry
+// decides the family.
+func (r *resolver) readBlocks() {
+	r.family = Family(r.spec)
+	if r.spec.CIDR != "" {
+		r.readCIDR()
+	}
+	for i, text := range r.spec.Addresses {
+		r.readEntry(r.path.Child("addresses").Index(i), string(text))
+	}
+	r.checkDisjoint()
+	if f := r.spec.IPFamily; f != "" && r.family != "" && f != r.family {
+		r.invalid(r.path.Child("ipFamily"), f, "the pool's addresses are %s", r.family)
+	}
+}
+
+func (r *resolver) readCIDR() {
+	path := r.path.Child("cidr")
+	if _, err := ipspace.ParsePrefix(r.spec.CIDR); err != nil {
+		r.invalid(path, r.spec.CIDR, "%v", err)
+		return
+	}
+	r.readEntry(path, r.spec.CIDR)
+}
+
+func (r *resolver) readEntry(path *field.Path, text string) {
+	addrs, ok := r.parse(path, text)
+	if !ok {
+		return
+	}
+	if name, special := specialIn(addrs); special {
+		r.invalid(path, text, "contains %s, which cannot be handed out", name)
+		return
+	}
+	r.entries = append(r.entries, entry{path, text, addrs})
+}
+
+// parse reads an entry and checks its family.
+func (r *resolver) parse(path *field.Path, text string) (netipx.IPRange, bool) {
+	addrs, err := ipspace.ParseEntry(text)
+	if err != nil {
+		r.invalid(path, text, "%v", err)
+		return netipx.IPRange{}, false
+	}
+	return addrs, r.checkFamily(path, text, addrs.From())
+}
+
+func (r *resolver) checkFamily(path *field.Path, text string, a netip.Addr) bool {
+	if r.family == "" || familyOf(a) == r.family {
+		return true
+	}
+	r.invalid(path, text, "is %s in a pool of %s", familyOf(a), r.family)
+	return false
+}
+
+// checkDisjoint reports every entry that overlaps an earlier one. In order of
+// first addresses, whatever overlaps something before it also overlaps the one
+// that reaches furthest.
+func (r *resolver) checkDisjoint() {
+	order := make([]int, len(r.entries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return r.entries[i].addrs.From().Compare(r.entries[j].addrs.From()) })
+	furthest := 0
+	for k := 1; k < len(order); k++ {
+		a, b := order[furthest], order[k]
+		if r.entries[a].addrs.Overlaps(r.entries[b].addrs) {
+			r.overlap(r.entries[min(a, b)], r.entries[max(a, b)])
+		}
+		if r.entries[a].addrs.To().Less(r.entries[b].addrs.To()) {
+			furthest = k
+		}
+	}
+}
+
+func (r *resolver) overlap(earlier, later entry) {
+	r.invalid(later.path, later.text, "overlaps %s, %q", earlier.path, earlier.text)
+}
+
+func (r *resolver) readExcluded() {
+	for i, text := range r.spec.ExcludedAddresses {
+		if addrs, ok := r.parse(r.path.Child("excludedAddresses").Index(i), string(text)); ok {
+			r.excluded.AddRange(addrs)
+		}
+	}
+}

@@ -1,0 +1,352 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package poolspec_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+)
+
+func specOf(t *testing.T, text string) *ipamv1.IPPoolSpec {
+	t.Helper()
+	spec := &ipamv1.IPPoolSpec{}
+	if err := yaml.UnmarshalStrict([]byte(text), spec); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// TestResolveRefuses expects every mistake of a spec, in order, by the
+// beginning of its text.
+func TestResolveRefuses(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		spec string
+		kind string
+		want []string
+	}{
+		"no source": {
+			spec: `{}`,
+			want: []string{`spec.cidr: Required value: one of cidr and addresses is required`},
+		},
+		"two sources": {
+			spec: `{cidr: 192.0.2.0/28, addresses: [192.0.2.16]}`,
+			want: []string{`spec.addresses: Forbidden: a pool has either cidr or addresses`},
+		},
+		"a cidr that is not masked": {
+			spec: `{cidr: 192.0.2.1/28}`,
+			want: []string{`spec.cidr: Invalid value: "192.0.2.1/28": "192.0.2.1/28" is not canonical: write "192.0.2.0/28"`},
+		},
+		"a cidr in upper case": {
+			spec: `{cidr: "2001:DB8::/64"}`,
+			want: []string{`spec.cidr: Invalid value: "2001:DB8::/64": "2001:DB8::/64" is not canonical: write "2001:db8::/64"`},
+		},
+		"a cidr that is an address": {
+			spec: `{cidr: 192.0.2.1}`,
+			want: []string{`spec.cidr: Invalid value: "192.0.2.1": "192.0.2.1" is not a CIDR: write "192.0.2.1/32"`},
+		},
+		"a cidr that is a range": {
+			spec: `{cidr: 192.0.2.1-192.0.2.9}`,
+			want: []string{`spec.cidr: Invalid value: "192.0.2.1-192.0.2.9": `},
+		},
+		"a whole family": {
+			spec: `{cidr: "::/0"}`,
+			want: []string{`spec.cidr: Invalid value: "::/0": "::/0" contains every address of its family`},
+		},
+		"IPv4-mapped addresses": {
+			spec: `{cidr: "::ffff:192.0.2.0/120"}`,
+			want: []string{`spec.cidr: Invalid value: "::ffff:192.0.2.0/120": "::ffff:192.0.2.0/120" is not canonical: write "192.0.2.0/24"`},
+		},
+		"loopback": {
+			spec: `{addresses: [126.255.255.255-127.0.0.0]}`,
+			want: []string{`spec.addresses[0]: Invalid value: "126.255.255.255-127.0.0.0": contains a loopback address`},
+		},
+		"multicast": {
+			spec: `{cidr: 239.0.0.0/8}`,
+			want: []string{`spec.cidr: Invalid value: "239.0.0.0/8": contains a multicast address`},
+		},
+		"IPv6 multicast": {
+			spec: `{cidr: "ff02::/16"}`,
+			want: []string{`spec.cidr: Invalid value: "ff02::/16": contains a multicast address`},
+		},
+		"the unspecified address": {
+			spec: `{addresses: ["::"]}`,
+			want: []string{`spec.addresses[0]: Invalid value: "::": contains the unspecified address`},
+		},
+		"the limited broadcast address": {
+			spec: `{addresses: [255.255.255.254/31]}`,
+			want: []string{`spec.addresses[0]: Invalid value: "255.255.255.254/31": contains the limited broadcast address`},
+		},
+		"every bad entry, each at its index": {
+			spec: `{addresses: [192.0.2.1, 192.0.2.300, 192.0.2.9-192.0.2.3, "2001:db8::1", 192.0.2.1/32, 192.0.2.020]}`,
+			want: []string{
+				`spec.addresses[1]: Invalid value: "192.0.2.300": "192.0.2.300" is not an IP address`,
+				`spec.addresses[2]: Invalid value: "192.0.2.9-192.0.2.3": "192.0.2.9-192.0.2.3" runs backwards`,
+				`spec.addresses[3]: Invalid value: "2001:db8::1": is IPv6 in a pool of IPv4`,
+				`spec.addresses[5]: Invalid value: "192.0.2.020": "192.0.2.020" is not an IP address`,
+				`spec.addresses[4]: Invalid value: "192.0.2.1/32": overlaps spec.addresses[0], "192.0.2.1"`,
+			},
+		},
+		"entries inside an earlier one, and over its end": {
+			spec: `{addresses: [192.0.2.0/28, 192.0.2.2, 192.0.2.4/30, 192.0.2.15-192.0.2.16]}`,
+			want: []string{
+				`spec.addresses[1]: Invalid value: "192.0.2.2": overlaps spec.addresses[0]`,
+				`spec.addresses[2]: Invalid value: "192.0.2.4/30": overlaps spec.addresses[0]`,
+				`spec.addresses[3]: Invalid value: "192.0.2.15-192.0.2.16": overlaps spec.addresses[0]`,
+			},
+		},
+		"an earlier entry inside a later one": {
+			spec: `{addresses: [192.0.2.4, 192.0.2.0/28]}`,
+			want: []string{`spec.addresses[1]: Invalid value: "192.0.2.0/28": overlaps spec.addresses[0], "192.0.2.4"`},
+		},
+		"bad exclusions": {
+			spec: `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.1, x, "2001:db8::/64", 192.0.2.1/24]}`,
+			want: []string{
+				`spec.excludedAddresses[1]: Invalid value: "x": "x" is not an IP address`,
+				`spec.excludedAddresses[2]: Invalid value: "2001:db8::/64": is IPv6 in a pool of IPv4`,
+				`spec.excludedAddresses[3]: Invalid value: "192.0.2.1/24": "192.0.2.1/24" is not canonical: write "192.0.2.0/24"`,
+			},
+		},
+		"the wrong family": {
+			spec: `{cidr: 192.0.2.0/24, ipFamily: IPv6}`,
+			want: []string{`spec.ipFamily: Invalid value: "IPv6": the pool's addresses are IPv4`},
+		},
+		"a gateway of the other family": {
+			spec: `{cidr: "2001:db8::/64", network: {gateway: 192.0.2.1}}`,
+			want: []string{`spec.network.gateway: Invalid value: "192.0.2.1": is IPv4 in a pool of IPv6`},
+		},
+		"a gateway outside the block's network": {
+			spec: `{cidr: 192.0.2.16/28, network: {gateway: 192.0.2.1}}`,
+			want: []string{`spec.network.gateway: Invalid value: "192.0.2.1": is not in the network of any of the pool's addresses`},
+		},
+		"a gateway outside the given network": {
+			spec: `{addresses: [192.0.2.16-192.0.2.31], network: {gateway: 198.51.100.1, prefixLength: 24}}`,
+			want: []string{`spec.network.gateway: Invalid value: "198.51.100.1": is not in the network of any of the pool's addresses`},
+		},
+		"a gateway that is the broadcast address": {
+			spec: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.255}}`,
+			want: []string{`spec.network.gateway: Invalid value: "192.0.2.255": is the network or broadcast address`},
+		},
+		"a gateway that is multicast": {
+			spec: `{addresses: ["2001:db8::1"], network: {gateway: "ff02::2"}}`,
+			want: []string{`spec.network.gateway: Invalid value: "ff02::2": is a multicast address`},
+		},
+		"a gateway that is no address": {
+			spec: `{cidr: 192.0.2.0/24, network: {gateway: router}}`,
+			want: []string{`spec.network.gateway: Invalid value: "router": "router" is not an IP address`},
+		},
+		"a network longer than IPv4 has": {
+			spec: `{cidr: 192.0.2.0/24, network: {prefixLength: 64}}`,
+			want: []string{`spec.network.prefixLength: Invalid value: 64: must be between 1 and 32 in a pool of IPv4`},
+		},
+		"DNS servers that are none, and twice the same": {
+			spec: `{cidr: 192.0.2.0/24, network: {dnsServers: [192.0.2.53, 0.0.0.0, "ff02::fb", 192.0.2.53, "2001:DB8::53"]}}`,
+			want: []string{
+				`spec.network.dnsServers[1]: Invalid value: "0.0.0.0": is not the address of a server`,
+				`spec.network.dnsServers[2]: Invalid value: "ff02::fb": is not the address of a server`,
+				`spec.network.dnsServers[3]: Duplicate value: "192.0.2.53"`,
+				`spec.network.dnsServers[4]: Invalid value: "2001:DB8::53": "2001:DB8::53" is not canonical: write "2001:db8::53"`,
+			},
+		},
+		"an address space that Weir makes itself": {
+			spec: `{cidr: 192.0.2.0/24, addressSpace: metal3/ns/pool}`,
+			want: []string{`spec.addressSpace: Invalid value: "metal3/ns/pool": names beginning with "metal3/" are reserved`},
+		},
+		"another address space that Weir makes itself": {
+			spec: `{cidr: 192.0.2.0/24, addressSpace: openstack/host/region/id}`,
+			want: []string{`spec.addressSpace: Invalid value: "openstack/host/region/id": names beginning with "openstack/" are reserved`},
+		},
+		"a Cluster of a cluster-scoped pool": {
+			spec: `{cidr: 192.0.2.0/24, clusterName: prod}`,
+			kind: ipamv1.GlobalIPPoolKind,
+			want: []string{`spec.clusterName: Forbidden: a GlobalIPPool has no namespace to look up a Cluster in`},
+		},
+		"the visibility of the other kind": {
+			spec: `{cidr: 192.0.2.0/24, visibility: Consumer}`,
+			kind: ipamv1.GlobalIPPoolKind,
+			want: []string{`spec.visibility: Forbidden: not supported yet`},
+		},
+		"everything that is not supported yet": {
+			spec: `
+parentRef: {kind: IPPool, name: parent}
+prefixLength: 28
+subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}]
+preAllocations: [{claimName: c, address: 192.0.2.1}]
+visibility: Shared
+namespaceSelector: {}
+delegateTo: edge
+mode: Draining
+expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}
+openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}
+allocation: {strategy: BestFit, minPrefixLength: 28, maxPrefixLength: 32, defaultPrefixLength: 32, cooldownSeconds: 60}`,
+			want: []string{
+				`spec.parentRef: Forbidden: not supported yet`,
+				`spec.prefixLength: Forbidden: not supported yet`,
+				`spec.subnets: Forbidden: not supported yet`,
+				`spec.preAllocations: Forbidden: not supported yet`,
+				`spec.visibility: Forbidden: not supported yet`,
+				`spec.namespaceSelector: Forbidden: not supported yet`,
+				`spec.delegateTo: Forbidden: not supported yet`,
+				`spec.mode: Forbidden: not supported yet`,
+				`spec.expansion: Forbidden: not supported yet`,
+				`spec.openStack: Forbidden: not supported yet`,
+				`spec.allocation.strategy: Forbidden: not supported yet`,
+				`spec.allocation.minPrefixLength: Forbidden: not supported yet`,
+				`spec.allocation.maxPrefixLength: Forbidden: not supported yet`,
+				`spec.allocation.defaultPrefixLength: Forbidden: not supported yet`,
+				`spec.allocation.cooldownSeconds: Forbidden: not supported yet`,
+			},
+		},
+		"mistakes in several fields": {
+			spec: `{cidr: 192.0.2.0/33, ipFamily: IPv4, mode: Draining, network: {gateway: "::1%eth0"}}`,
+			want: []string{
+				`spec.mode: Forbidden: not supported yet`,
+				`spec.cidr: Invalid value: "192.0.2.0/33": "192.0.2.0/33" is not a CIDR`,
+				`spec.network.gateway: Invalid value: "::1%eth0": "::1%eth0" is not canonical: write "::1"`,
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shape, errs := poolspec.Resolve(specOf(t, test.spec), kindOr(test.kind))
+			if shape != nil {
+				t.Error("a spec with mistakes has a shape")
+			}
+			got := make([]string, len(errs))
+			for i, err := range errs {
+				got[i] = err.Error()
+				if i < len(test.want) && strings.HasPrefix(got[i], test.want[i]) {
+					got[i] = test.want[i]
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("mistakes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func kindOr(kind string) string {
+	if kind == "" {
+		return ipamv1.IPPoolKind
+	}
+	return kind
+}
+
+func TestResolveAccepts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		spec, kind string
+		// total, excluded and the network of the address "of".
+		total, excluded, of, network string
+	}{
+		"a block": {
+			spec:  `{cidr: 192.0.2.0/24}`,
+			total: "256", excluded: "2", of: "192.0.2.7", network: "/24",
+		},
+		"a block with gateway and DNS servers of both families": {
+			spec:  `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.1, dnsServers: [192.0.2.53, "2001:db8::53"]}}`,
+			total: "256", excluded: "3", of: "192.0.2.7", network: "/24 via 192.0.2.1 dns 192.0.2.53 2001:db8::53",
+		},
+		"a slice of a bigger network with the gateway outside": {
+			spec:  `{cidr: 192.0.2.16/28, network: {prefixLength: 24, gateway: 192.0.2.1}}`,
+			total: "16", excluded: "0", of: "192.0.2.16", network: "/24 via 192.0.2.1",
+		},
+		"a block of many networks": {
+			spec:  `{cidr: 10.0.0.0/16, network: {prefixLength: 24, gateway: 10.0.7.1}}`,
+			total: "65536", excluded: "513", of: "10.0.9.9", network: "/24 via 10.0.7.1",
+		},
+		"ranges and addresses without a known network": {
+			spec:  `{addresses: [192.0.2.16-192.0.2.18, 192.0.2.30], network: {gateway: 192.0.2.1}}`,
+			total: "4", excluded: "0", of: "192.0.2.30", network: "/32 via 192.0.2.1",
+		},
+		"CIDRs among addresses are networks of their own": {
+			spec:  `{addresses: [192.0.2.16/28, 192.0.2.64/26, 192.0.2.1]}`,
+			total: "81", excluded: "4", of: "192.0.2.65", network: "/26",
+		},
+		"a gateway for one of several networks": {
+			spec:  `{addresses: [192.0.2.16/28, 192.0.2.64/26], network: {gateway: 192.0.2.65}}`,
+			total: "80", excluded: "5", of: "192.0.2.20", network: "/28 via 192.0.2.65",
+		},
+		"a link-local gateway": {
+			spec:  `{cidr: "2001:db8::/64", network: {gateway: "fe80::1"}}`,
+			total: "18446744073709551616", excluded: "1", of: "2001:db8::1", network: "/64 via fe80::1",
+		},
+		"a network address as gateway where it is handed out": {
+			spec:  `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.0}, allocation: {reservedAddresses: Allocate}}`,
+			total: "256", excluded: "1", of: "192.0.2.255", network: "/24 via 192.0.2.0",
+		},
+		"exclusions outside the pool, twice, and overlapping": {
+			spec:  `{cidr: 192.0.2.0/24, excludedAddresses: [198.51.100.0/24, 192.0.2.8/29, 192.0.2.8/29, 192.0.2.9]}`,
+			total: "256", excluded: "10", of: "192.0.2.8", network: "/24",
+		},
+		"everything excluded": {
+			spec:  `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.0/24]}`,
+			total: "256", excluded: "256", of: "192.0.2.8", network: "/24",
+		},
+		"fields that say what happens anyway": {
+			spec: `{cidr: 192.0.2.0/24, ipFamily: IPv4, addressSpace: lab, visibility: Shared, mode: Serving, subnets: [], preAllocations: [],
+			        allocation: {strategy: FirstFit, cooldownSeconds: 0, reservedAddresses: Exclude}}`,
+			kind:  ipamv1.GlobalIPPoolKind,
+			total: "256", excluded: "2", of: "192.0.2.8", network: "/24",
+		},
+		"a pool of a Cluster": {
+			spec:  `{cidr: 192.0.2.0/31, clusterName: prod, visibility: Consumer}`,
+			total: "2", excluded: "0", of: "192.0.2.1", network: "/31",
+		},
+		"private, link-local and class E space": {
+			spec:  `{addresses: [10.0.0.0/30, 169.254.0.0/30, 240.0.0.0/30]}`,
+			total: "12", excluded: "6", of: "240.0.0.1", network: "/30",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, errs := poolspec.Resolve(specOf(t, test.spec), kindOr(test.kind))
+			if len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			if p.Total().String() != test.total || p.ExcludedCount().String() != test.excluded {
+				t.Errorf("total %s, excluded %s; want %s, %s", p.Total(), p.ExcludedCount(), test.total, test.excluded)
+			}
+			if got := networkText(t, p, test.of); got != test.network {
+				t.Errorf("network of %s is %q, want %q", test.of, got, test.network)
+			}
+		})
+	}
+}
+
+func TestSpaceAndFamily(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		spec, space string
+		family      ipamv1.IPFamily
+	}{
+		"no space, a block":             {`{cidr: 192.0.2.0/24}`, "default", ipamv1.IPv4Family},
+		"a space, an IPv6 entry":        {`{addressSpace: lab, addresses: ["2001:db8::1"]}`, "lab", ipamv1.IPv6Family},
+		"an unreadable entry first":     {`{addresses: [x, "2001:db8::1"]}`, "default", ipamv1.IPv6Family},
+		"nothing readable":              {`{addresses: [x]}`, "default", ""},
+		"nothing":                       {`{}`, "default", ""},
+		"a given family does not count": {`{ipFamily: IPv6}`, "default", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := specOf(t, test.spec)
+			if got := poolspec.Space(spec); got != test.space {
+				t.Errorf("Space() = %q, want %q", got, test.space)
+			}
+			if got := poolspec.Family(spec); got != test.family {
+				t.Errorf("Family() = %q, want %q", got, test.family)
+			}
+		})
+	}
+}

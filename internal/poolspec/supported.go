@@ -1,0 +1,94 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package poolspec
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// NotSupported is what a field is refused with whose behaviour does not exist
+// yet.
+const NotSupported = "not supported yet"
+
+// checkSupported refuses fields whose behaviour does not exist yet, unless
+// they say what happens anyway.
+func (r *resolver) checkSupported() {
+	s := r.spec
+	used := []struct {
+		field string
+		used  bool
+	}{
+		{"parentRef", s.ParentRef != nil},
+		{"prefixLength", s.PrefixLength != nil},
+		{"subnets", len(s.Subnets) > 0},
+		{"preAllocations", len(s.PreAllocations) > 0},
+		{"visibility", s.Visibility != "" && s.Visibility != defaultVisibility(r.kind)},
+		{"namespaceSelector", s.NamespaceSelector != nil},
+		{"delegateTo", s.DelegateTo != ""},
+		{"mode", s.Mode != "" && s.Mode != ipamv1.ServingMode},
+		{"expansion", s.Expansion != nil},
+		{"openStack", s.OpenStack != nil},
+	}
+	for _, f := range used {
+		if f.used {
+			r.fail(field.Forbidden(r.path.Child(f.field), NotSupported))
+		}
+	}
+	if s.Allocation != nil {
+		r.checkSupportedAllocation(r.path.Child("allocation"), s.Allocation)
+	}
+}
+
+func (r *resolver) checkSupportedAllocation(path *field.Path, a *ipamv1.AllocationPolicy) {
+	used := []struct {
+		field string
+		used  bool
+	}{
+		{"strategy", a.Strategy != "" && a.Strategy != ipamv1.FirstFitStrategy},
+		{"minPrefixLength", a.MinPrefixLength != nil},
+		{"maxPrefixLength", a.MaxPrefixLength != nil},
+		{"defaultPrefixLength", a.DefaultPrefixLength != nil},
+		{"cooldownSeconds", a.CooldownSeconds != nil && *a.CooldownSeconds != 0},
+	}
+	for _, f := range used {
+		if f.used {
+			r.fail(field.Forbidden(path.Child(f.field), NotSupported))
+		}
+	}
+}
+
+func defaultVisibility(kind string) ipamv1.PoolVisibility {
+	if kind == ipamv1.GlobalIPPoolKind {
+		return ipamv1.SharedVisibility
+	}
+	return ipamv1.ConsumerVisibility
+}
+
+func (r *resolver) allocatesReserved() bool {
+	a := r.spec.Allocation
+	return a != nil && a.ReservedAddresses == ipamv1.ReservedAddressesAllocate
+}
+
+// reservedSpaces begin the names of address spaces that Weir makes itself.
+var reservedSpaces = []string{"metal3/", "openstack/"}
+
+func (r *resolver) checkSpace() {
+	for _, prefix := range reservedSpaces {
+		if strings.HasPrefix(r.spec.AddressSpace, prefix) {
+			r.invalid(r.path.Child("addressSpace"), r.spec.AddressSpace, "names beginning with %q are reserved", prefix)
+		}
+	}
+}
+
+// checkClusterName: a Cluster is namespaced, so a cluster-scoped pool cannot
+// name one.
+func (r *resolver) checkClusterName() {
+	if r.kind == ipamv1.GlobalIPPoolKind && r.spec.ClusterName != "" {
+		r.fail(field.Forbidden(r.path.Child("clusterName"), "a GlobalIPPool has no namespace to look up a Cluster in"))
+	}
+}

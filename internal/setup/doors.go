@@ -1,0 +1,105 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
+)
+
+// doorInterval is how often a front door whose kinds are not served yet looks for them.
+const doorInterval = 3 * time.Second
+
+// wirePools registers what Weir serves by itself: its pools and their webhooks, and the front doors.
+func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
+	registry := &pool.Registry{Client: mgr.GetClient(), Ledger: book, Namespace: o.OwnNamespace}
+	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
+		r := &pool.Reconciler{
+			Client: mgr.GetClient(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
+			Kind: kind, WatchFilter: o.WatchFilter, Concurrency: o.Concurrency,
+		}
+		if err := r.SetupWithManager(ctx, mgr, name); err != nil {
+			return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
+		}
+	}
+	if err := admission.SetupWithManager(mgr, book); err != nil {
+		return fmt.Errorf("setting up the webhooks: %w", err)
+	}
+	return mgr.Add(clusterAPIDoor(mgr, book, registry, o))
+}
+
+// door is a front door whose kinds may be installed later than Weir.
+type door struct {
+	name   string
+	kinds  []schema.GroupVersionKind
+	mapper meta.RESTMapper
+	open   func(ctx context.Context) error
+}
+
+// clusterAPIDoor answers IPAddressClaims.
+func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Registry, o Options) *door {
+	return &door{
+		name: "Cluster API",
+		kinds: []schema.GroupVersionKind{
+			clusterv1.GroupVersion.WithKind("Cluster"),
+			ipamv1beta2.GroupVersion.WithKind("IPAddressClaim"),
+			ipamv1beta2.GroupVersion.WithKind("IPAddress"),
+		},
+		mapper: mgr.GetRESTMapper(),
+		open: func(ctx context.Context) error {
+			r := &claim.Reconciler{
+				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book,
+				Source:   &incluster.Source{Client: mgr.GetClient(), Registry: registry},
+				Recorder: mgr.GetEventRecorder("weir"), WatchFilter: o.WatchFilter, Concurrency: o.Concurrency,
+			}
+			if err := r.SetupWithManager(ctx, mgr); err != nil {
+				return err
+			}
+			return mgr.Add(&repair.Repairer{Ledger: book, Client: mgr.GetClient(), Claims: r})
+		},
+	}
+}
+
+// Start waits until the door's kinds are served, and opens it.
+func (d *door) Start(ctx context.Context) error {
+	log := ctrl.LoggerFrom(ctx).WithName("door").WithValues("door", d.name)
+	err := wait.PollUntilContextCancel(ctx, doorInterval, true, func(context.Context) (bool, error) { return d.isServed(), nil })
+	if err != nil {
+		return nil //nolint:nilerr // the manager stops before the kinds appeared
+	}
+	log.Info("Opening front door")
+	if err := d.open(ctx); err != nil {
+		return fmt.Errorf("opening the front door of %s: %w", d.name, err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// NeedLeaderElection is false: controllers wait for leadership by themselves.
+func (d *door) NeedLeaderElection() bool { return false }
+
+func (d *door) isServed() bool {
+	for _, kind := range d.kinds {
+		if _, err := d.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,146 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/flags"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// leaseName is the name of the lease that a leader holds.
+const leaseName = "weir-leader.ipam.weir.dev"
+
+// shutdownTimeout lets an allocation that is under way come to its end.
+const shutdownTimeout = 20 * time.Second
+
+// Scheme returns a scheme with every kind that the manager reads or writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1beta2.AddToScheme, ipamv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// Run runs the manager until ctx ends.
+func Run(ctx context.Context, config *rest.Config, o Options) error {
+	if err := o.Complete(); err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = o.KubeAPIQPS, o.KubeAPIBurst
+	scheme, err := Scheme()
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, scheme, o)
+	if err != nil {
+		return err
+	}
+	book, err := newLedger(ctx, config, scheme)
+	if err != nil {
+		return err
+	}
+	if err := wire(ctx, mgr, book, o); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Manager, error) {
+	tlsOptions, metrics, err := flags.GetManagerOptions(o.Manager)
+	if err != nil {
+		return nil, fmt.Errorf("reading manager options: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       *metrics,
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       o.OwnNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        o.HealthAddress,
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		Cache: cache.Options{
+			SyncPeriod:       &o.SyncPeriod,
+			DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
+		}),
+	}
+	if o.Namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// newLedger returns the ledger with a client of its own: it reads no cache, and its watch of IPAllocations is never
+// narrowed. Where RBAC does not grant that watch the manager must not start.
+func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (*ledger.Ledger, error) {
+	direct, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("creating the ledger's client: %w", err)
+	}
+	if err := direct.List(ctx, &ipamv1.IPAllocationList{}, client.Limit(1)); err != nil {
+		return nil, fmt.Errorf("listing IPAllocations of all namespaces, without which nothing can be handed out safely: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("reading the host name: %w", err)
+	}
+	return ledger.New(ledger.Options{Client: direct, Instance: host + "-" + rand.String(8), Clock: clock.RealClock{}}), nil
+}
+
+// wire registers everything that the manager runs.
+func wire(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
+	if err := mgr.Add(book); err != nil {
+		return fmt.Errorf("adding the ledger: %w", err)
+	}
+	if err := wirePools(ctx, mgr, book, o); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	ready := map[string]healthz.Checker{
+		"ledger":   func(*http.Request) error { return book.Synced() },
+		"webhooks": mgr.GetWebhookServer().StartedChecker(),
+	}
+	for name, check := range ready {
+		if err := mgr.AddReadyzCheck(name, check); err != nil {
+			return fmt.Errorf("adding readiness check %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/cluster-api/util/flags"
+)
+
+// defaultPlatformProject is the project that the manager's own namespace belongs to.
+const defaultPlatformProject = "platform"
+
+// defaultRepairGrace is how long a record may wait for an object of Weir's own kinds to be stored: longer than the API
+// server's request timeout.
+const defaultRepairGrace = 10 * time.Minute
+
+// Options are the manager's flags.
+type Options struct {
+	Manager flags.ManagerOptions
+
+	LeaderElection bool
+	Namespace      string
+	WatchFilter    string
+	SyncPeriod     time.Duration
+	Concurrency    int
+	KubeAPIQPS     float32
+	KubeAPIBurst   int
+
+	HealthAddress  string
+	WebhookPort    int
+	WebhookHost    string
+	WebhookCertDir string
+
+	ClusterName     string
+	PlatformProject string
+	RepairGrace     time.Duration
+	EndpointAllow   []string
+	FeatureGates    map[string]string
+
+	// OwnNamespace is the namespace that the manager runs in: of its lease, and of the records of GlobalIPPools' blocks.
+	OwnNamespace string
+}
+
+// AddFlags declares the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	flags.AddManagerOptions(fs, &o.Manager)
+	fs.BoolVar(&o.LeaderElection, "leader-elect", false,
+		"Elect a leader that alone answers claims. It saves work; it is not needed for safety: any number of managers may write.")
+	fs.StringVar(&o.Namespace, "namespace", "",
+		"Serve the pools and claims of this namespace only, and GlobalIPPools. Empty serves all namespaces.")
+	fs.StringVar(&o.WatchFilter, "watch-filter", "",
+		"Serve only pools and claims with this value of the label cluster.x-k8s.io/watch-filter. Empty serves all.")
+	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Minute, "The least time after which every object is looked at again.")
+	fs.IntVar(&o.Concurrency, "concurrency", 32, "How many claims, and how many pools of each kind, are worked on at once.")
+	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", -1,
+		"Requests a second to the API server. Negative means unlimited: the server's own priority and fairness decides.")
+	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", 100, "Burst of requests to the API server, where --kube-api-qps limits them.")
+	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":9440", "The address that /healthz and /readyz are served on.")
+	fs.IntVar(&o.WebhookPort, "webhook-port", 9443, "The port that the webhooks are served on.")
+	fs.StringVar(&o.WebhookHost, "webhook-host", "", "The address that the webhooks are served on. Empty means all.")
+	fs.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
+		"The directory with tls.crt and tls.key of the webhook server.")
+	fs.StringVar(&o.ClusterName, "cluster-name", "", "The name of this cluster, for delegated pools (not supported yet).")
+	fs.StringVar(&o.PlatformProject, "platform-project", defaultPlatformProject, "The name of the platform project (others are not supported yet).")
+	fs.DurationVar(&o.RepairGrace, "repair-grace", defaultRepairGrace,
+		"How long a record may wait for its IPClaim or child pool to be stored (other values are not supported yet).")
+	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that pools may name (not supported yet).")
+	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil, "Metal3, OpenStack and Federation (true is not supported yet).")
+}
+
+// Complete fills in what comes from the environment, and refuses what cannot be served.
+func (o *Options) Complete() error {
+	if o.OwnNamespace == "" {
+		o.OwnNamespace = os.Getenv("POD_NAMESPACE")
+	}
+	if o.OwnNamespace == "" {
+		o.OwnNamespace = "weir-system"
+	}
+	return errors.Join(o.checkSupported(), o.checkFeatureGates(), o.checkBounds())
+}
+
+func (o *Options) checkSupported() error {
+	var errs []error
+	for name, unset := range map[string]bool{
+		"--cluster-name":             o.ClusterName == "",
+		"--platform-project":         o.PlatformProject == defaultPlatformProject,
+		"--repair-grace":             o.RepairGrace == defaultRepairGrace,
+		"--openstack-endpoint-allow": len(o.EndpointAllow) == 0,
+	} {
+		if !unset {
+			errs = append(errs, fmt.Errorf("%s: not supported yet", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) checkFeatureGates() error {
+	var errs []error
+	for gate, value := range o.FeatureGates {
+		switch {
+		case gate != "Metal3" && gate != "OpenStack" && gate != "Federation":
+			errs = append(errs, fmt.Errorf("--feature-gates: there is no gate %q", gate))
+		case value != "false":
+			errs = append(errs, fmt.Errorf("--feature-gates: %s=%s: not supported yet", gate, value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) checkBounds() error {
+	if o.Concurrency < 1 {
+		return fmt.Errorf("--concurrency: must be at least 1, is %d", o.Concurrency)
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+// What the manager may do: the source of config/rbac/role.yaml, all in one place so that it can be read at once.
+// Leases and the events of leader election are in config/rbac/leader_election_role.yaml, for its own namespace only.
+
+// The ledger. The verb manage is what the policies in config/policy ask of everybody who writes records.
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipallocations,verbs=create;delete;get;list;manage;patch;update;watch
+
+// Pools: the controller adds and removes the finalizer and writes status. Finalizers: pools are owners with
+// blockOwnerDeletion, which the API server's OwnerReferencesPermissionEnforcement guards.
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools;globalippools,verbs=get;list;patch;update;watch
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/status;globalippools/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/finalizers;globalippools/finalizers,verbs=update
+
+// Cluster API's front door (contract "IPAM provider").
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;patch;update;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/finalizers,verbs=update
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create;delete;get;list;patch;update;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+
+// Which front doors exist, and which project a namespace belongs to.
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+
+// Refusals and recoveries are told in events. Reviews: who scrapes metrics, and what a refusal may name to whom.
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

@@ -1,0 +1,58 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command manager is Weir, a Cluster API IPAM provider.
+package main
+
+import (
+	"flag"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/logs"
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	if err := command().Execute(); err != nil {
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	var options setup.Options
+	logOptions := logs.NewOptions()
+	cmd := &cobra.Command{
+		Use:          "manager",
+		Short:        "Weir hands out IP addresses to Cluster API claims",
+		Version:      version,
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := logsv1.ValidateAndApply(logOptions, nil); err != nil {
+				return err
+			}
+			ctrl.SetLogger(klog.Background())
+			ctrl.Log.Info("Starting manager", "version", version)
+			restConfig, err := config.GetConfig()
+			if err != nil {
+				return err
+			}
+			restConfig.UserAgent = "weir/" + version
+			return setup.Run(ctrl.SetupSignalHandler(), restConfig, options)
+		},
+	}
+	logsv1.AddFlags(logOptions, cmd.Flags())
+	options.AddFlags(cmd.Flags())
+	cmd.Flags().AddGoFlagSet(flag.CommandLine) // --kubeconfig
+	return cmd
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench measures how fast Weir answers claims on a real etcd and
+// kube-apiserver, what that costs in API requests, and how it compares with
+// what the API server itself can do: creating the claims and nothing else.
+//
+// Floor and Weir alternate, because a machine's speed drifts. It is an error
+// if a claim is not answered or an address is handed out twice, never that it
+// took long.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// options are the command's flags.
+type options struct {
+	claims, poolSize, allocated, creators, rounds int
+
+	fsync    bool
+	jsonPath string
+	args     string
+	profile  string
+}
+
+func (o *options) addFlags(fs *flag.FlagSet) {
+	fs.IntVar(&o.claims, "n", 500, "claims in a round")
+	fs.IntVar(&o.poolSize, "pool-size", 1<<16, "addresses of the pool, rounded up to a power of two")
+	fs.IntVar(&o.allocated, "allocated", 0, "addresses that are allocated before the first round")
+	fs.IntVar(&o.creators, "creators", 8, "clients that create claims at once; measured besides a single one")
+	fs.IntVar(&o.rounds, "rounds", 3, "how often the floor and Weir alternate")
+	fs.BoolVar(&o.fsync, "fsync", false, "let etcd write durably, as in production")
+	fs.StringVar(&o.jsonPath, "json", "", "write the results as JSON to this file too")
+	fs.StringVar(&o.args, "manager-args", "", "further flags of the manager, separated by spaces")
+	fs.StringVar(&o.profile, "profile", "", "write CPU profiles of the manager into this folder, one for each round")
+}
+
+func (o *options) check() error {
+	var errs []error
+	if o.claims < 1 || o.creators < 1 || o.rounds < 1 || o.allocated < 0 {
+		errs = append(errs, errors.New("-n, -creators and -rounds must be at least 1, -allocated at least 0"))
+	}
+	if room := 1<<(maxIPv4Bits-o.blockBits()) - reservedAddresses; o.claims+o.allocated+1 > room {
+		errs = append(errs, fmt.Errorf("-pool-size: %d addresses are too few for %d allocations and %d claims",
+			o.poolSize, o.allocated, o.claims))
+	}
+	if o.blockBits() < minBlockBits {
+		errs = append(errs, fmt.Errorf("-pool-size: must be at most %d", 1<<(maxIPv4Bits-minBlockBits)))
+	}
+	return errors.Join(errs...)
+}
+
+func main() {
+	var o options
+	o.addFlags(flag.CommandLine)
+	flag.Parse()
+	if err := o.check(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run measures and prints. Nothing is left running, whatever happens.
+func run(ctx context.Context, o options) (err error) {
+	e, err := newEnvironment(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.stop()) }()
+	r, err := e.versions(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(os.Stdout, r.heading(o))
+	if err = e.measureAll(ctx, r); err != nil {
+		return err
+	}
+	fmt.Fprint(os.Stdout, r.tables())
+	return r.writeJSON(o.jsonPath)
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package builder
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// PoolBuilder builds a pool of either kind.
+type PoolBuilder[P any] struct {
+	meta metav1.ObjectMeta
+	spec ipamv1.IPPoolSpec
+	make func(metav1.ObjectMeta, ipamv1.IPPoolSpec) P
+}
+
+// IPPool begins a namespaced pool. Its type meta is set, so that it can be
+// applied.
+func IPPool(namespace, name string) *PoolBuilder[*ipamv1.IPPool] {
+	return &PoolBuilder[*ipamv1.IPPool]{
+		meta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		make: func(meta metav1.ObjectMeta, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
+			return &ipamv1.IPPool{TypeMeta: typeMeta(ipamv1.IPPoolKind), ObjectMeta: meta, Spec: spec}
+		},
+	}
+}
+
+// GlobalIPPool begins a cluster-scoped pool.
+func GlobalIPPool(name string) *PoolBuilder[*ipamv1.GlobalIPPool] {
+	return &PoolBuilder[*ipamv1.GlobalIPPool]{
+		meta: metav1.ObjectMeta{Name: name},
+		make: func(meta metav1.ObjectMeta, spec ipamv1.IPPoolSpec) *ipamv1.GlobalIPPool {
+			return &ipamv1.GlobalIPPool{TypeMeta: typeMeta(ipamv1.GlobalIPPoolKind), ObjectMeta: meta, Spec: spec}
+		},
+	}
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: ipamv1.GroupVersion.String(), Kind: kind}
+}
+
+// WithCIDR sets the block.
+func (b *PoolBuilder[P]) WithCIDR(cidr string) *PoolBuilder[P] {
+	b.spec.CIDR = cidr
+	return b
+}
+
+// WithAddresses sets the addresses.
+func (b *PoolBuilder[P]) WithAddresses(entries ...ipamv1.AddressEntry) *PoolBuilder[P] {
+	b.spec.Addresses = entries
+	return b
+}
+
+// WithExcluded sets the excluded addresses.
+func (b *PoolBuilder[P]) WithExcluded(entries ...ipamv1.AddressEntry) *PoolBuilder[P] {
+	b.spec.ExcludedAddresses = entries
+	return b
+}
+
+// WithNetwork sets the network's prefix length, gateway and DNS servers. Zero
+// and empty stand for what is left out.
+func (b *PoolBuilder[P]) WithNetwork(bits int32, gateway string, servers ...ipamv1.DNSServer) *PoolBuilder[P] {
+	b.spec.Network = &ipamv1.Network{Gateway: gateway, DNSServers: servers}
+	if bits != 0 {
+		b.spec.Network.PrefixLength = &bits
+	}
+	return b
+}
+
+// WithReserved says what is done with reserved addresses.
+func (b *PoolBuilder[P]) WithReserved(policy ipamv1.ReservedAddressesPolicy) *PoolBuilder[P] {
+	b.spec.Allocation = &ipamv1.AllocationPolicy{ReservedAddresses: policy}
+	return b
+}
+
+// WithSpace sets the address space.
+func (b *PoolBuilder[P]) WithSpace(space string) *PoolBuilder[P] {
+	b.spec.AddressSpace = space
+	return b
+}
+
+// WithCluster sets the Cluster that the pool belongs to.
+func (b *PoolBuilder[P]) WithCluster(name string) *PoolBuilder[P] {
+	b.spec.ClusterName = name
+	return b
+}
+
+// WithAnnotation adds an annotation.
+func (b *PoolBuilder[P]) WithAnnotation(key, value string) *PoolBuilder[P] {
+	metav1.SetMetaDataAnnotation(&b.meta, key, value)
+	return b
+}
+
+// Build returns the pool.
+func (b *PoolBuilder[P]) Build() P { return b.make(*b.meta.DeepCopy(), *b.spec.DeepCopy()) }

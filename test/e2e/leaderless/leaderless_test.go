@@ -1,0 +1,226 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leaderless runs two manager processes without leader election against one API server, kills one of them on the
+// way, and lets an independent checker judge.
+package leaderless
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+const (
+	namespace = "race"
+	creators  = 8
+	// smallPool has room for fewer claims than are made for it: /25 without network and broadcast address.
+	smallPoolRoom = 126
+)
+
+var (
+	claimsPerRun = framework.Scale(5000, 50000)
+	// smallShare of the claims are for the small pool: every twentieth.
+	smallShare = 20
+
+	cluster *framework.ControlPlane
+	config  *rest.Config
+	k       client.Client
+)
+
+func TestLeaderless(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Two managers without a leader")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	config = cluster.Config()
+	root, err := framework.RepoRoot()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(framework.InstallCRDs(ctx, config, root+"/config/crd/bases")).To(Succeed())
+	Expect(framework.InstallCAPICRDs(ctx, config)).To(Succeed())
+	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
+	scheme, err := setup.Scheme()
+	Expect(err).NotTo(HaveOccurred())
+	k, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	for _, name := range []string{namespace, "weir-system"} {
+		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	}
+}, NodeTimeout(2*time.Minute))
+
+func startManager(ctx context.Context, name string) *framework.ManagerProcess {
+	GinkgoHelper()
+	certs := GinkgoT().TempDir()
+	_, err := framework.ServingCerts(certs, "127.0.0.1")
+	Expect(err).NotTo(HaveOccurred())
+	port, err := framework.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	m, err := framework.StartManager(framework.ManagerOptions{
+		Name: name, Config: config, Dir: cluster.Dir(),
+		Args: []string{
+			"--leader-elect=false", "--diagnostics-address=0", "--webhook-host=127.0.0.1",
+			fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { _ = m.Kill() })
+	Expect(m.WaitReady(ctx)).To(Succeed())
+	return m
+}
+
+var _ = It("never hands out an address twice, loses none and answers everybody, though one manager is killed on the way", func(ctx SpecContext) {
+	Expect(k.Create(ctx, pool("large", "10.0.0.0/16"))).To(Succeed())
+	Expect(k.Create(ctx, pool("small", "192.0.2.0/25"))).To(Succeed())
+	first := startManager(ctx, "first")
+	startManager(ctx, "second")
+
+	By("creating claims while one manager is killed and started again")
+	created := createAll(ctx)
+	Eventually(func() int { return answers(ctx) }, "5m", "200ms").Should(BeNumerically(">", claimsPerRun/4))
+	Expect(first.Kill()).To(Succeed())
+	startManager(ctx, "first-again")
+	created.Wait()
+
+	By("waiting for every claim to be answered or told why not")
+	Eventually(func() (int, error) { return untold(ctx) }, "10m", "1s").Should(BeZero())
+	report, err := framework.Check(ctx, config)
+	Expect(err).NotTo(HaveOccurred())
+	GinkgoWriter.Println(report)
+	Expect(report.AtRest()).To(Succeed())
+	Expect(report.Answers).To(Equal(claimsPerRun - claimsPerRun/smallShare + smallPoolRoom))
+
+	By("deleting what holds the small pool, so that who waits moves up")
+	deleteHalf(ctx)
+	Eventually(func() (int, error) { return untold(ctx) }, "5m", "1s").Should(BeZero())
+	Eventually(func() error {
+		report, err = framework.Check(ctx, config)
+		if err != nil {
+			return err
+		}
+		return report.AtRest()
+	}, "3m", "2s").Should(Succeed())
+	GinkgoWriter.Println(report)
+	Expect(smallAnswers(ctx)).To(Equal(smallPoolRoom))
+}, SpecTimeout(40*time.Minute))
+
+func pool(name, cidr string) *ipamv1.IPPool {
+	return &ipamv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       ipamv1.IPPoolSpec{CIDR: cidr},
+	}
+}
+
+func claim(i int) *ipamv1beta2.IPAddressClaim {
+	name := "large"
+	if i%smallShare == 0 {
+		name = "small"
+	}
+	return &ipamv1beta2.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, i)},
+		Spec: ipamv1beta2.IPAddressClaimSpec{PoolRef: ipamv1beta2.IPPoolReference{
+			APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Name: name,
+		}},
+	}
+}
+
+// createAll creates all claims with several creators at once.
+func createAll(ctx context.Context) *sync.WaitGroup {
+	next := make(chan int)
+	var done sync.WaitGroup
+	for range creators {
+		done.Go(func() {
+			defer GinkgoRecover()
+			for i := range next {
+				Expect(k.Create(ctx, claim(i))).To(Succeed())
+			}
+		})
+	}
+	done.Go(func() {
+		defer close(next)
+		for i := range claimsPerRun {
+			next <- i
+		}
+	})
+	return &done
+}
+
+func answers(ctx context.Context) int {
+	GinkgoHelper()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(ipamv1beta2.GroupVersion.WithKind("IPAddressList"))
+	Expect(k.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	return len(list.Items)
+}
+
+func allClaims(ctx context.Context) ([]ipamv1beta2.IPAddressClaim, error) {
+	list := &ipamv1beta2.IPAddressClaimList{}
+	err := k.List(ctx, list, client.InNamespace(namespace))
+	return list.Items, err
+}
+
+// untold counts the claims that are neither answered nor told that the pool is exhausted.
+func untold(ctx context.Context) (int, error) {
+	claims, err := allClaims(ctx)
+	n := 0
+	for i := range claims {
+		ready := conditions.Get(&claims[i], "Ready")
+		told := ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == "PoolExhausted")
+		if !told || !claims[i].DeletionTimestamp.IsZero() {
+			n++
+		}
+	}
+	return n, err
+}
+
+func smallAnswers(ctx context.Context) int {
+	GinkgoHelper()
+	claims, err := allClaims(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	n := 0
+	for i := range claims {
+		if claims[i].Spec.PoolRef.Name == "small" && claims[i].Status.AddressRef.Name != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// deleteHalf deletes every other answered claim of the small pool, and a tenth of the large pool's.
+func deleteHalf(ctx context.Context) {
+	GinkgoHelper()
+	claims, err := allClaims(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	small := 0
+	for i := range claims {
+		c := &claims[i]
+		if c.Status.AddressRef.Name == "" {
+			continue
+		}
+		if c.Spec.PoolRef.Name == "small" {
+			small++
+		}
+		if (c.Spec.PoolRef.Name == "small" && small%2 == 0) || (c.Spec.PoolRef.Name == "large" && i%10 == 0) {
+			Expect(k.Delete(ctx, c)).To(Succeed())
+		}
+	}
+}

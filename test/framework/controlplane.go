@@ -1,0 +1,340 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	startAttempts = 4
+	startTimeout  = 60 * time.Second
+)
+
+// Options says what StartControlPlane starts. The zero value is an etcd without
+// fsync and an API server in a folder of its own.
+type Options struct {
+	// ControllerManager starts kube-controller-manager too: garbage collector,
+	// namespace, service account, deployment and the other default controllers.
+	// Its garbage collector looks for new kinds every 30 seconds only: where
+	// that matters, install the CRDs first and call StartControllerManager.
+	ControllerManager bool
+	// APIServerArgs are added to the API server's flags; the last one wins.
+	APIServerArgs []string
+	// Dir is the folder for data, certificates and logs. Empty means a
+	// temporary one, removed by Stop.
+	Dir string
+	// Keep leaves the folder where it is when the control plane stops.
+	Keep bool
+	// Fsync makes etcd durable, as in production, and slower. A benchmark says
+	// which it used.
+	Fsync bool
+	// Detach lets the processes outlive this one if Stop is not called.
+	Detach bool
+}
+
+// ControlPlane is a running etcd and API server. Its methods may not be called
+// concurrently, except Config, KubeconfigPath and RESTConfigAs.
+type ControlPlane struct {
+	opts       Options
+	dir        string
+	ca         *authority
+	admin      keyPair
+	apiPort    int
+	etcdPort   int
+	peerPort   int
+	etcd       *process
+	apiServer  *process
+	controller *process
+}
+
+// StartControlPlane starts a control plane and returns when its API server is
+// ready, in about 4 seconds. ctx bounds the start only, not the control plane's
+// life. On an error nothing is left running.
+func StartControlPlane(ctx context.Context, opts Options) (*ControlPlane, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	cp, err := newControlPlane(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := cp.start(ctx); err != nil {
+		return nil, errors.Join(err, cp.Stop())
+	}
+	return cp, nil
+}
+
+func newControlPlane(opts Options) (*ControlPlane, error) {
+	cp := &ControlPlane{opts: opts, dir: opts.Dir}
+	if cp.dir == "" {
+		dir, err := os.MkdirTemp("", "weir-control-plane-")
+		if err != nil {
+			return nil, fmt.Errorf("making the control plane's folder: %w", err)
+		}
+		cp.dir = dir
+	}
+	if err := cp.writePKI(); err != nil {
+		return nil, err
+	}
+	return cp, nil
+}
+
+func (cp *ControlPlane) start(ctx context.Context) error {
+	if err := cp.onFreePorts(func() error { return cp.startEtcd(ctx) }, &cp.etcd, &cp.etcdPort, &cp.peerPort); err != nil {
+		return err
+	}
+	if err := cp.onFreePorts(func() error { return cp.startAPIServer(ctx) }, &cp.apiServer, &cp.apiPort); err != nil {
+		return err
+	}
+	if err := WriteKubeconfig(cp.Config(), cp.KubeconfigPath()); err != nil {
+		return err
+	}
+	if cp.opts.ControllerManager {
+		return cp.StartControllerManager(ctx)
+	}
+	return nil
+}
+
+// onFreePorts chooses ports and runs start, again with other ports if the
+// process found one of them taken.
+func (cp *ControlPlane) onFreePorts(start func() error, p **process, ports ...*int) error {
+	var err error
+	for range startAttempts {
+		for _, port := range ports {
+			if *port, err = FreePort(); err != nil {
+				return err
+			}
+		}
+		if err = start(); err == nil || *p == nil || !(*p).lostPort() {
+			return err
+		}
+	}
+	return err
+}
+
+func (cp *ControlPlane) writePKI() error {
+	ca, err := newAuthority("weir-test-ca")
+	if err != nil {
+		return err
+	}
+	serving, err := ca.serving("127.0.0.1", "localhost", "kubernetes.default.svc")
+	if err != nil {
+		return err
+	}
+	accounts, err := ca.client("service-accounts")
+	if err != nil {
+		return err
+	}
+	cp.ca = ca
+	if cp.admin, err = ca.client("weir-admin", "system:masters"); err != nil {
+		return err
+	}
+	return writeFiles(cp.path("pki"), map[string][]byte{
+		"ca.crt":        ca.pem,
+		"apiserver.crt": serving.cert,
+		"apiserver.key": serving.key,
+		"sa.key":        accounts.key,
+	})
+}
+
+func (cp *ControlPlane) startEtcd(ctx context.Context) error {
+	client, peer := "http://"+hostPort(cp.etcdPort), "http://"+hostPort(cp.peerPort)
+	args := []string{
+		"--name=default",
+		"--data-dir=" + cp.path("etcd"),
+		"--listen-client-urls=" + client,
+		"--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=default=" + peer,
+		"--log-level=warn",
+	}
+	if !cp.opts.Fsync {
+		args = append(args, "--unsafe-no-fsync")
+	}
+	var err error
+	if cp.etcd, err = cp.run("etcd", args); err != nil {
+		return err
+	}
+	return cp.etcd.wait(ctx, httpProbe(http.DefaultClient, client+"/health"))
+}
+
+func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
+	key := cp.path("pki", "sa.key")
+	args := append([]string{
+		"--etcd-servers=http://" + hostPort(cp.etcdPort),
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none",
+		fmt.Sprintf("--secure-port=%d", cp.apiPort),
+		"--tls-cert-file=" + cp.path("pki", "apiserver.crt"),
+		"--tls-private-key-file=" + cp.path("pki", "apiserver.key"),
+		"--client-ca-file=" + cp.path("pki", "ca.crt"),
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + key,
+		"--service-account-signing-key-file=" + key,
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--authorization-mode=RBAC",
+		"--allow-privileged",
+	}, cp.opts.APIServerArgs...)
+	var err error
+	if cp.apiServer, err = cp.run("kube-apiserver", args); err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(cp.Config())
+	if err != nil {
+		return fmt.Errorf("building the admin's client: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	return cp.apiServer.wait(ctx, httpProbe(client, cp.Config().Host+"/readyz"))
+}
+
+// StartControllerManager starts kube-controller-manager and returns when its
+// controllers work (the default namespace has its service account).
+func (cp *ControlPlane) StartControllerManager(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	kubeconfig := cp.KubeconfigPath()
+	var err error
+	cp.controller, err = cp.run("kube-controller-manager", []string{
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--service-account-private-key-file=" + cp.path("pki", "sa.key"),
+		"--root-ca-file=" + cp.path("pki", "ca.crt"),
+		"--leader-elect=false",
+		"--secure-port=0",
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+	})
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(cp.Config())
+	if err != nil {
+		return fmt.Errorf("building the admin's client: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	return cp.controller.wait(ctx, httpProbe(client, cp.Config().Host+"/api/v1/namespaces/default/serviceaccounts/default"))
+}
+
+func (cp *ControlPlane) run(name string, args []string) (*process, error) {
+	path, err := Binary(name)
+	if err != nil {
+		return nil, err
+	}
+	return command{name: name, path: path, args: args, logPath: cp.LogPath(name), detach: cp.opts.Detach}.start()
+}
+
+func (cp *ControlPlane) path(elem ...string) string {
+	return filepath.Join(append([]string{cp.dir}, elem...)...)
+}
+
+// Dir returns the control plane's folder.
+func (cp *ControlPlane) Dir() string { return cp.dir }
+
+// LogPath returns the log file of etcd, kube-apiserver or
+// kube-controller-manager.
+func (cp *ControlPlane) LogPath(name string) string { return cp.path(name + ".log") }
+
+// KubeconfigPath returns the administrator's kubeconfig file.
+func (cp *ControlPlane) KubeconfigPath() string { return cp.path("admin.kubeconfig") }
+
+// EtcdURL returns etcd's client URL, without TLS.
+func (cp *ControlPlane) EtcdURL() string { return "http://" + hostPort(cp.etcdPort) }
+
+// Config returns a new administrator's configuration without a client-side rate
+// limit.
+func (cp *ControlPlane) Config() *rest.Config { return cp.config(cp.admin) }
+
+func (cp *ControlPlane) config(pair keyPair) *rest.Config {
+	return &rest.Config{
+		Host:            "https://" + hostPort(cp.apiPort),
+		QPS:             -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: cp.ca.pem, CertData: pair.cert, KeyData: pair.key},
+	}
+}
+
+// PIDs returns the process IDs of what is running, by program.
+func (cp *ControlPlane) PIDs() map[string]int {
+	pids := map[string]int{}
+	for _, p := range []*process{cp.etcd, cp.apiServer, cp.controller} {
+		if p != nil && p.running() {
+			pids[p.name] = p.pid()
+		}
+	}
+	return pids
+}
+
+// RestartAPIServer kills the API server and starts it again on its port: all
+// watches are cut, and its watch cache forgets what it had seen.
+func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
+	if err := cp.apiServer.kill(); err != nil {
+		return err
+	}
+	return cp.again(ctx, cp.startAPIServer, &cp.apiServer)
+}
+
+// RestartEtcd kills etcd and starts it again on its data and ports. The API
+// server stays up and answers errors meanwhile.
+func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
+	if err := cp.etcd.kill(); err != nil {
+		return err
+	}
+	return cp.again(ctx, cp.startEtcd, &cp.etcd)
+}
+
+// again runs start until the port of the process before is free again.
+func (cp *ControlPlane) again(ctx context.Context, start func(context.Context) error, p **process) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := start(ctx)
+		if err == nil || ctx.Err() != nil || !(*p).lostPort() {
+			return err
+		}
+	}
+}
+
+// Stop kills all processes and removes the folder, unless Options.Keep is set.
+// It may be called more than once.
+func (cp *ControlPlane) Stop() error {
+	var errs []error
+	for _, p := range []*process{cp.controller, cp.apiServer, cp.etcd} {
+		if p != nil {
+			errs = append(errs, p.kill())
+		}
+	}
+	if !cp.opts.Keep {
+		errs = append(errs, os.RemoveAll(cp.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// httpProbe returns a probe that succeeds when the URL answers 200.
+func httpProbe(client *http.Client, url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			return fmt.Errorf("building a request to %s: %w", url, err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return fmt.Errorf("probing: %w", err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("probing %s: %s", url, resp.Status)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	clusterAPIModule = "sigs.k8s.io/cluster-api"
+	crdTimeout       = 30 * time.Second
+)
+
+// InstallCRDs applies the CRDs in files and folders and returns when all of
+// them are served. Other objects in the files are left out.
+func InstallCRDs(ctx context.Context, cfg *rest.Config, paths ...string) error {
+	objects, err := ReadManifests(paths...)
+	if err != nil {
+		return err
+	}
+	crds, _ := splitCRDs(objects)
+	return installCRDs(ctx, cfg, crds)
+}
+
+// InstallCAPICRDs installs Cluster API's core CRDs, see CAPICRDs.
+func InstallCAPICRDs(ctx context.Context, cfg *rest.Config) error {
+	crds, err := CAPICRDs()
+	if err != nil {
+		return err
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(crds))
+	for _, crd := range crds {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return fmt.Errorf("converting CRD %s: %w", crd.Name, err)
+		}
+		objects = append(objects, &unstructured.Unstructured{Object: content})
+	}
+	return installCRDs(ctx, cfg, objects)
+}
+
+// CAPICRDs returns the CRDs of Cluster API's core provider (clusters, machines,
+// ipaddressclaims, ipaddresses, ...) from the module that go.mod names. They
+// serve their storage version only, v1beta2: the others need the core
+// provider's conversion webhook.
+func CAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	dir, err := moduleDir(clusterAPIModule)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := ReadManifests(filepath.Join(dir, "core", "config", "crd", "bases"))
+	if err != nil {
+		return nil, err
+	}
+	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(objects))
+	for _, object := range objects {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, crd); err != nil {
+			return nil, fmt.Errorf("converting CRD %s: %w", object.GetName(), err)
+		}
+		crds = append(crds, servingStorageOnly(crd))
+	}
+	return crds, nil
+}
+
+func moduleDir(module string) (string, error) {
+	root, err := RepoRoot()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("finding module %s: %w", module, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// servingStorageOnly reduces the CRD to what works without a conversion webhook
+// and labels it as the core provider's release does.
+func servingStorageOnly(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	for _, version := range crd.Spec.Versions {
+		if version.Storage {
+			crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version}
+			break
+		}
+	}
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	if crd.Labels == nil {
+		crd.Labels = map[string]string{}
+	}
+	crd.Labels["cluster.x-k8s.io/provider"] = "cluster-api"
+	crd.Labels["cluster.x-k8s.io/v1beta2"] = "v1beta2"
+	return crd
+}
+
+func installCRDs(ctx context.Context, cfg *rest.Config, crds []*unstructured.Unstructured) error {
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return fmt.Errorf("building a client: %w", err)
+	}
+	for _, crd := range crds {
+		crd = crd.DeepCopy()
+		unstructured.RemoveNestedField(crd.Object, "status")
+		if err := apply(ctx, c, crd); err != nil {
+			return err
+		}
+	}
+	for _, crd := range crds {
+		if err := waitServed(ctx, c, crd.GetName()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitServed waits until the CRD is established and its objects can be listed:
+// the API server serves a kind a moment after it calls it established.
+func waitServed(ctx context.Context, c client.Client, name string) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, crdTimeout, true, func(ctx context.Context) (bool, error) {
+		last = served(ctx, c, name)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for CRD %s: %w: %w", name, err, last)
+	}
+	return nil
+}
+
+func served(ctx context.Context, c client.Client, name string) error {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+		return fmt.Errorf("reading CRD: %w", err)
+	}
+	typed := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd.Object, typed); err != nil {
+		return fmt.Errorf("converting CRD: %w", err)
+	}
+	for _, version := range typed.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{
+			Group: typed.Spec.Group, Version: version.Name, Kind: typed.Spec.Names.ListKind,
+		})
+		if err := c.List(ctx, list, client.Limit(1)); err != nil {
+			return fmt.Errorf("listing %s: %w", version.Name, err)
+		}
+	}
+	return nil
+}

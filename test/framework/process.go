@@ -1,0 +1,161 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// errExited says that a process ended while something still waited for it.
+var errExited = errors.New("process exited")
+
+const (
+	pollInterval = 25 * time.Millisecond
+	stopTimeout  = 15 * time.Second
+)
+
+// command describes a child process.
+type command struct {
+	name    string
+	path    string
+	args    []string
+	env     []string
+	logPath string
+	// detach lets the process outlive its parent.
+	detach bool
+}
+
+// process is a running child process; done closes when it has ended.
+type process struct {
+	command
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+}
+
+// start starts the command with its output appended to its log file.
+//
+// The child gets SIGKILL when its parent dies. The kernel ties that signal to
+// the *thread* that forked, not to the process, and Go retires threads: so the
+// goroutine that forks is locked to its thread and keeps it until the child has
+// ended. A process group of its own keeps a terminal's Ctrl-C from the child,
+// so that the parent stops its children in order.
+func (c command) start() (*process, error) {
+	log, err := os.OpenFile(c.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log of %s: %w", c.name, err)
+	}
+	p := &process{command: c, done: make(chan struct{})}
+	p.cmd = exec.Command(c.path, c.args...) // Without a context: it outlives the call.
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.Env = append(os.Environ(), c.env...)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if !c.detach {
+		p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
+	started := make(chan error)
+	go p.run(log, started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.name, err)
+	}
+	return p, nil
+}
+
+func (p *process) run(log *os.File, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer log.Close()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	p.err = p.cmd.Wait()
+	close(p.done)
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+func (p *process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// signal sends a signal; a process that has ended is not an error.
+func (p *process) signal(sig os.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signalling %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// kill ends the process at once and waits until it is gone.
+func (p *process) kill() error {
+	if err := p.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+// stop asks the process to end and kills it if it takes too long.
+func (p *process) stop() error {
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(stopTimeout):
+		return errors.Join(fmt.Errorf("stopping %s: still running after %s", p.name, stopTimeout), p.kill())
+	}
+}
+
+// wait polls probe until it succeeds. It fails when the process ends or ctx
+// does, with the end of the process's log.
+func (p *process) wait(ctx context.Context, probe func(context.Context) error) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		err := probe(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("waiting for %s: %w: %w\n%s", p.name, errExited, p.err, p.logTail())
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w: %w\n%s", p.name, ctx.Err(), err, p.logTail())
+		case <-tick.C:
+		}
+	}
+}
+
+const logTailBytes = 4096
+
+func (p *process) logTail() []byte {
+	log, err := os.ReadFile(p.logPath)
+	if err != nil {
+		return fmt.Appendf(nil, "no log: %v", err)
+	}
+	return log[max(0, len(log)-logTailBytes):]
+}
+
+// lostPort reports whether the process ended because its port was taken
+// between its choice and its use.
+func (p *process) lostPort() bool {
+	return !p.running() && bytes.Contains(p.logTail(), []byte("address already in use"))
+}

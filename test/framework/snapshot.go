@@ -1,0 +1,240 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	weirGroup   = "ipam.weir.dev"
+	metal3Group = "ipam.metal3.io"
+)
+
+var (
+	capiVersion   = schema.GroupVersion{Group: "ipam.cluster.x-k8s.io", Version: "v1beta2"}
+	weirVersion   = schema.GroupVersion{Group: weirGroup, Version: "v1alpha1"}
+	metal3Version = schema.GroupVersion{Group: metal3Group, Version: "v1alpha1"}
+
+	answerResources = []schema.GroupVersionResource{
+		capiVersion.WithResource("ipaddresses"), metal3Version.WithResource("ipaddresses"),
+	}
+	claimResources = []schema.GroupVersionResource{
+		capiVersion.WithResource("ipaddressclaims"), metal3Version.WithResource("ipclaims"),
+	}
+	// Of an own kind the object itself is the answer.
+	ownResources = []schema.GroupVersionResource{
+		weirVersion.WithResource("ippools"), weirVersion.WithResource("globalippools"), weirVersion.WithResource("ipclaims"),
+	}
+	recordResource = weirVersion.WithResource("ipallocations")
+)
+
+// reference is any of the references between the kinds.
+type reference struct {
+	APIGroup  string    `json:"apiGroup"`
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// item is an object of any of the kinds, reduced to what the checker looks at.
+// It is written down here a second time on purpose, and not taken from Weir's
+// types.
+type item struct {
+	Group    string            `json:"-"`
+	Kind     string            `json:"kind"`
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		Address      string      `json:"address"`
+		AddressSpace string      `json:"addressSpace"`
+		CIDR         string      `json:"cidr"`
+		ClaimRef     reference   `json:"claimRef"`
+		ParentRef    *reference  `json:"parentRef"`
+		Pool         reference   `json:"pool"`
+		PoolRef      reference   `json:"poolRef"`
+		OpenStack    any         `json:"openStack"`
+		ReleasedAt   metav1.Time `json:"releasedAt"`
+		Allocation   struct {
+			DefaultPrefixLength int `json:"defaultPrefixLength"`
+		} `json:"allocation"`
+	} `json:"spec"`
+	Status struct {
+		Address      reference          `json:"address"`
+		AddressRef   reference          `json:"addressRef"`
+		ErrorMessage string             `json:"errorMessage"`
+		Conditions   []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+func (i *item) String() string {
+	if i.Metadata.Namespace == "" {
+		return i.Kind + " " + i.Metadata.Name
+	}
+	return i.Kind + " " + i.Metadata.Namespace + "/" + i.Metadata.Name
+}
+
+func (i *item) terminating() bool { return i.Metadata.DeletionTimestamp != nil }
+
+func (i *item) released() bool { return !i.Spec.ReleasedAt.IsZero() }
+
+func (i *item) ready() bool { return meta.IsStatusConditionTrue(i.Status.Conditions, "Ready") }
+
+// toldReason reports whether the object says why it has no answer.
+func (i *item) toldReason() bool {
+	ready := meta.FindStatusCondition(i.Status.Conditions, "Ready")
+	return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason != "" || i.Status.ErrorMessage != ""
+}
+
+// isPool reports whether the object is one of Weir's pools.
+func (i *item) isPool() bool { return i.Kind == "IPPool" || i.Kind == "GlobalIPPool" }
+
+// pool returns the pool that a claim or an answer names.
+func (i *item) pool() poolKey {
+	ref := i.Spec.PoolRef
+	switch i.Group {
+	case metal3Group:
+		ref = i.Spec.Pool
+		ref.APIGroup, ref.Kind = metal3Group, "IPPool"
+	case weirGroup:
+		ref.APIGroup = weirGroup
+	}
+	return keyOf(ref, i.Metadata.Namespace)
+}
+
+// poolKey identifies a pool by group, kind, namespace and name.
+type poolKey struct{ group, kind, namespace, name string }
+
+func keyOf(ref reference, namespace string) poolKey {
+	if ref.Namespace != "" {
+		namespace = ref.Namespace
+	}
+	if ref.Kind == "GlobalIPPool" {
+		namespace = ""
+	}
+	return poolKey{group: ref.APIGroup, kind: ref.Kind, namespace: namespace, name: ref.Name}
+}
+
+func (k poolKey) ours() bool { return k.group == weirGroup || k.group == metal3Group }
+
+// answerKey identifies an IPAddress.
+type answerKey struct{ group, namespace, name string }
+
+// snapshot is what the API holds, read in an order that makes findings true
+// while claims come and go: answers, then records, then claims. A claim that is
+// there and not terminating at the end had its record when records were read.
+type snapshot struct {
+	answers []*item
+	// own are pools and IPClaims that were there before and after the records
+	// were read and are not terminating.
+	own     []*item
+	records []*item
+	// claims are the claims of all kinds, pools included, by UID.
+	claims map[types.UID]*item
+	pools  map[poolKey]*item
+	// claimByAnswer are the claims by the IPAddress that their status names.
+	claimByAnswer map[answerKey]*item
+	// recordsOf are the records by the UID of their claim.
+	recordsOf map[types.UID][]*item
+}
+
+func takeSnapshot(ctx context.Context, cfg *rest.Config) (*snapshot, error) {
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("building a client: %w", err)
+	}
+	l := &lister{client: client}
+	s := &snapshot{}
+	s.answers = l.list(ctx, answerResources...)
+	before := byUID(l.list(ctx, ownResources...))
+	s.records = l.list(ctx, recordResource)
+	s.claims = byUID(l.list(ctx, claimResources...))
+	after := byUID(l.list(ctx, ownResources...))
+	if l.err != nil {
+		return nil, l.err
+	}
+	for uid, object := range after {
+		if before[uid] != nil && !object.terminating() {
+			s.own = append(s.own, object)
+		}
+	}
+	maps.Copy(s.claims, after)
+	s.index(after)
+	return s, nil
+}
+
+func (s *snapshot) index(own map[types.UID]*item) {
+	s.pools = map[poolKey]*item{}
+	for _, object := range own {
+		if object.isPool() {
+			key := poolKey{weirGroup, object.Kind, object.Metadata.Namespace, object.Metadata.Name}
+			s.pools[key] = object
+		}
+	}
+	s.claimByAnswer = map[answerKey]*item{}
+	for _, claim := range s.claims {
+		if name := cmp.Or(claim.Status.AddressRef.Name, claim.Status.Address.Name); name != "" {
+			s.claimByAnswer[answerKey{claim.Group, claim.Metadata.Namespace, name}] = claim
+		}
+	}
+	s.recordsOf = map[types.UID][]*item{}
+	for _, record := range s.records {
+		uid := record.Spec.ClaimRef.UID
+		s.recordsOf[uid] = append(s.recordsOf[uid], record)
+	}
+}
+
+// lister lists until the first error.
+type lister struct {
+	client dynamic.Interface
+	err    error
+}
+
+// list returns all objects of the resources; one that the server does not serve
+// has none.
+func (l *lister) list(ctx context.Context, resources ...schema.GroupVersionResource) []*item {
+	var items []*item
+	for _, resource := range resources {
+		if l.err != nil {
+			return nil
+		}
+		list, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			l.err = fmt.Errorf("listing %s: %w", resource.Resource, err)
+			return nil
+		}
+		for i := range list.Items {
+			object := &item{Group: resource.Group}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, object); err != nil {
+				l.err = fmt.Errorf("converting %s %s: %w", resource.Resource, list.Items[i].GetName(), err)
+				return nil
+			}
+			items = append(items, object)
+		}
+	}
+	return items
+}
+
+func byUID(items []*item) map[types.UID]*item {
+	out := make(map[types.UID]*item, len(items))
+	for _, object := range items {
+		out[object.Metadata.UID] = object
+	}
+	return out
+}

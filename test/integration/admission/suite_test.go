@@ -1,0 +1,184 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission tests schemas and webhooks together on a real API server:
+// what is refused, where the message points, and that nothing is stored. The
+// webhooks run in this process over a hand-written ledger, so that a spec says
+// what is in use.
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+var (
+	cluster *framework.ControlPlane
+	// k writes as kubectl does: unknown fields are an error.
+	k       client.Client
+	records = &fakeLedger{}
+)
+
+func TestAdmission(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Admission")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(klog.Background())
+	var err error
+	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	root, err := framework.RepoRoot()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(framework.InstallCRDs(ctx, cluster.Config(), root+"/config/crd/bases")).To(Succeed())
+	k = clientAs(cluster.Config())
+	// The webhooks stand before Cluster API's kinds do.
+	startWebhooks(ctx, root+"/config/webhook/")
+	Expect(framework.InstallCAPICRDs(ctx, cluster.Config())).To(Succeed())
+	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})).To(Succeed())
+}, NodeTimeout(2*time.Minute))
+
+func scheme() *runtime.Scheme {
+	GinkgoHelper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, ipamv1.AddToScheme, ipamv1beta2.AddToScheme} {
+		Expect(add(s)).To(Succeed())
+	}
+	return s
+}
+
+func clientAs(config *rest.Config) client.Client {
+	GinkgoHelper()
+	c, err := client.New(config, client.Options{Scheme: scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	return client.WithFieldOwner(client.WithFieldValidation(c, metav1.FieldValidationStrict), "spec")
+}
+
+// startWebhooks serves the webhooks from this process and installs their
+// configurations from folder.
+func startWebhooks(ctx context.Context, folder string) {
+	GinkgoHelper()
+	certs := GinkgoT().TempDir()
+	bundle, err := framework.ServingCerts(certs)
+	Expect(err).NotTo(HaveOccurred())
+	port, err := framework.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
+		Scheme:        scheme(),
+		Metrics:       server.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certs}),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(admission.SetupWithManager(manager, records)).To(Succeed())
+	run, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- manager.Start(run) }()
+	DeferCleanup(func() { stop(); Eventually(done, "30s").Should(Receive(Succeed())) })
+	Expect(wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		return manager.GetWebhookServer().StartedChecker()(nil) == nil, nil
+	})).To(Succeed())
+	configurations := webhookConfigurations(folder)
+	for _, c := range configurations {
+		Expect(framework.RedirectWebhooks(c, bundle, fmt.Sprintf("https://127.0.0.1:%d", port))).To(Succeed())
+	}
+	Expect(framework.Apply(ctx, cluster.Config(), configurations...)).To(Succeed())
+}
+
+// webhookConfigurations returns controller-gen's output with the match
+// condition that kustomize patches in.
+func webhookConfigurations(folder string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	configurations, err := framework.ReadManifests(folder + "manifests.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	patches, err := framework.ReadManifests(folder + "ipaddressclaim_patch.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	patch := webhooksOf(patches[0])[0]
+	for _, c := range configurations {
+		for _, w := range webhooksOf(c) {
+			if w["name"] == patch["name"] {
+				w["matchConditions"] = patch["matchConditions"]
+			}
+		}
+	}
+	return configurations
+}
+
+func webhooksOf(configuration *unstructured.Unstructured) []map[string]any {
+	GinkgoHelper()
+	list, ok := configuration.Object["webhooks"].([]any)
+	Expect(ok).To(BeTrue())
+	webhooks := make([]map[string]any, len(list))
+	for i := range list {
+		webhooks[i], ok = list[i].(map[string]any)
+		Expect(ok).To(BeTrue())
+	}
+	return webhooks
+}
+
+// fakeLedger is a list of records that a spec sets.
+type fakeLedger struct {
+	mu   sync.Mutex
+	held []ledger.Holding
+}
+
+var _ admission.Holdings = &fakeLedger{}
+
+// hold replaces the records for the time of a spec.
+func (f *fakeLedger) hold(held ...ledger.Holding) {
+	set := func(held []ledger.Holding) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.held = held
+	}
+	set(held)
+	DeferCleanup(set, []ledger.Holding(nil))
+}
+
+func (f *fakeLedger) Holdings(pool ipamv1.PoolReference) []ledger.Holding {
+	return f.matching(func(h ledger.Holding) bool { return h.Pool == pool && h.Purpose != ipamv1.RootPurpose })
+}
+
+func (f *fakeLedger) Overlapping(space string, prefix netip.Prefix) []ledger.Holding {
+	return f.matching(func(h ledger.Holding) bool {
+		return space == ipamv1.DefaultAddressSpace && h.CIDR.Overlaps(prefix)
+	})
+}
+
+func (f *fakeLedger) matching(match func(ledger.Holding) bool) []ledger.Holding {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var found []ledger.Holding
+	for _, h := range f.held {
+		if match(h) {
+			found = append(found, h)
+		}
+	}
+	return found
+}

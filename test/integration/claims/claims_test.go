@@ -1,0 +1,276 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claims
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+func newPool(ns, name string, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
+	return &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: spec}
+}
+
+func newClaim(ns, name, kind, pool string) *ipamv1beta2.IPAddressClaim {
+	return &ipamv1beta2.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec: ipamv1beta2.IPAddressClaimSpec{PoolRef: ipamv1beta2.IPPoolReference{
+			APIGroup: ipamv1.GroupVersion.Group, Kind: kind, Name: pool,
+		}},
+	}
+}
+
+// create creates objects and returns the first.
+func create[T client.Object](ctx context.Context, obj T) T {
+	GinkgoHelper()
+	Expect(k.Create(ctx, obj)).To(Succeed())
+	return obj
+}
+
+// ready waits until the claim's Ready condition has this status and reason, and returns its message.
+func ready(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, status metav1.ConditionStatus, reason string) string {
+	GinkgoHelper()
+	var message string
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		c := conditions.Get(claim, "Ready")
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(string(c.Status)+"/"+c.Reason).To(Equal(string(status)+"/"+reason), c.Message)
+		message = c.Message
+	}, "20s", "50ms").Should(Succeed())
+	return message
+}
+
+// answered waits until the claim has an address, and returns it.
+func answered(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) *ipamv1beta2.IPAddress {
+	GinkgoHelper()
+	ready(ctx, claim, metav1.ConditionTrue, "Allocated")
+	Expect(claim.Status.AddressRef.Name).To(Equal(claim.Name))
+	address := &ipamv1beta2.IPAddress{}
+	Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), address)).To(Succeed())
+	return address
+}
+
+// records returns the records of a namespace, without the blocks of its pools.
+func records(ctx context.Context, ns string) []ipamv1.IPAllocation {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+	var found []ipamv1.IPAllocation
+	for _, a := range list.Items {
+		if a.Spec.Purpose != ipamv1.RootPurpose {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+func gone(ctx context.Context, obj client.Object) {
+	GinkgoHelper()
+	Eventually(func() error {
+		return client.IgnoreNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj))
+	}, "20s", "50ms").Should(Succeed())
+	Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, "20s", "50ms").ShouldNot(Succeed())
+}
+
+var _ = Describe("An IPAddressClaim", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) { ns = newNamespace(ctx) })
+
+	It("is answered with the lowest free address of its IPPool, as the contract says", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR:         "10.1.0.0/24",
+			AddressSpace: ns,
+			Network:      &ipamv1.Network{Gateway: "10.1.0.1", DNSServers: []ipamv1.DNSServer{"10.1.0.53", "2001:db8::53"}},
+		}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		address := answered(ctx, claim)
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+
+		Expect(address.Spec).To(Equal(ipamv1beta2.IPAddressSpec{
+			ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "a"},
+			PoolRef:  claim.Spec.PoolRef,
+			Address:  "10.1.0.2",
+			Prefix:   ptr.To(int32(24)),
+			Gateway:  "10.1.0.1",
+		}))
+		Expect(address.Annotations).To(HaveKeyWithValue(ipamv1.DNSServersAnnotation, "10.1.0.53,2001:db8::53"))
+		Expect(address.Finalizers).To(ConsistOf(ipamv1.AddressFinalizer))
+		Expect(address.OwnerReferences).To(ConsistOf(
+			metav1.OwnerReference{
+				APIVersion: "ipam.cluster.x-k8s.io/v1beta2", Kind: "IPAddressClaim", Name: "a", UID: claim.UID,
+				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+			},
+			metav1.OwnerReference{
+				APIVersion: "ipam.weir.dev/v1alpha1", Kind: "IPPool", Name: "p", UID: pool.UID,
+				Controller: ptr.To(false), BlockOwnerDeletion: ptr.To(true),
+			}))
+		Expect(claim.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
+		Expect(records(ctx, ns)).To(HaveLen(1))
+	})
+
+	It("gives its address back when it is deleted, and the next claim gets it", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		first := answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+		gone(ctx, first)
+		Expect(records(ctx, ns)).To(BeEmpty())
+		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.1"))
+	})
+
+	It("is told that the pool is exhausted, and is answered as soon as there is room", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/30", AddressSpace: ns}))
+		first := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, first)
+		answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p")))
+		waiting := create(ctx, newClaim(ns, "c", "IPPool", "p"))
+		Expect(ready(ctx, waiting, metav1.ConditionFalse, "PoolExhausted")).To(Equal("IPPool p has no address available"))
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		Expect(answered(ctx, waiting).Spec.Address).To(Equal("10.1.0.1"))
+	})
+
+	It("waits for a pool that does not exist yet", func(ctx SpecContext) {
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "late"))
+		Expect(ready(ctx, claim, metav1.ConditionFalse, "PoolNotReady")).To(ContainSubstring("spec.poolRef.name"))
+		create(ctx, newPool(ns, "late", ipamv1.IPPoolSpec{CIDR: "2001:db8::/64", AddressSpace: ns}))
+		Expect(answered(ctx, claim).Spec.Address).To(Equal("2001:db8::1"))
+	})
+
+	It("is answered from a GlobalIPPool with ranges, exclusions and a shorter network", func(ctx SpecContext) {
+		create(ctx, &ipamv1.GlobalIPPool{
+			ObjectMeta: metav1.ObjectMeta{Name: ns},
+			Spec: ipamv1.IPPoolSpec{
+				Addresses:         []ipamv1.AddressEntry{"10.2.0.10-10.2.0.12", "10.2.1.7"},
+				ExcludedAddresses: []ipamv1.AddressEntry{"10.2.0.11"},
+				AddressSpace:      ns,
+				Network:           &ipamv1.Network{PrefixLength: ptr.To(int32(16)), Gateway: "10.2.0.1"},
+			},
+		})
+		var got []string
+		for i := range 3 {
+			a := answered(ctx, create(ctx, newClaim(ns, fmt.Sprint("c", i), "GlobalIPPool", ns)))
+			got = append(got, fmt.Sprintf("%s/%d", a.Spec.Address, *a.Spec.Prefix))
+		}
+		Expect(got).To(Equal([]string{"10.2.0.10/16", "10.2.0.12/16", "10.2.1.7/16"}))
+	})
+
+	It("gets the very address that it asks for, or is told why not", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/24", AddressSpace: ns, ExcludedAddresses: []ipamv1.AddressEntry{"10.1.0.9"},
+			Network: &ipamv1.Network{Gateway: "10.1.0.1"},
+		}))
+		ask := func(name, address string) *ipamv1beta2.IPAddressClaim {
+			claim := newClaim(ns, name, "IPPool", "p")
+			claim.Annotations = map[string]string{ipamv1.AddressAnnotation: address}
+			return create(ctx, claim)
+		}
+		Expect(answered(ctx, ask("ok", "10.1.0.77")).Spec.Address).To(Equal("10.1.0.77"))
+		for name, address := range map[string]string{
+			"taken": "10.1.0.77", "excluded": "10.1.0.9", "gateway": "10.1.0.1", "network": "10.1.0.0",
+			"broadcast": "10.1.0.255", "outside": "10.9.0.1", "family": "2001:db8::1", "text": "ten", "form": "10.1.0.077",
+			"prefix": "10.1.0.8/32",
+		} {
+			message := ready(ctx, ask(name, address), metav1.ConditionFalse, "AllocationFailed")
+			Expect(message).To(ContainSubstring("metadata.annotations["+ipamv1.AddressAnnotation+"]"), name)
+		}
+	})
+
+	It("of another kind in Weir's group is refused by name, and of another group is left alone", func(ctx SpecContext) {
+		odd := create(ctx, newClaim(ns, "odd", "IPSwamp", "p"))
+		Expect(ready(ctx, odd, metav1.ConditionFalse, "AllocationFailed")).To(ContainSubstring("spec.poolRef.kind"))
+		foreign := newClaim(ns, "foreign", "IPPool", "p")
+		foreign.Spec.PoolRef.APIGroup = "ipam.example.com"
+		create(ctx, foreign)
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		answered(ctx, create(ctx, newClaim(ns, "own", "IPPool", "p")))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
+		Expect(foreign.Finalizers).To(BeEmpty())
+		Expect(foreign.Status.Conditions).To(BeEmpty())
+	})
+
+	It("of a paused or missing Cluster is left alone until the Cluster is there and not paused", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := newClaim(ns, "a", "IPPool", "p")
+		claim.Spec.ClusterName = "c"
+		labelled := newClaim(ns, "b", "IPPool", "p")
+		labelled.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
+		create(ctx, claim)
+		create(ctx, labelled)
+		answered(ctx, create(ctx, newClaim(ns, "free", "IPPool", "p")))
+		cluster := create(ctx, newCluster(ns, "c", true))
+		untouched := func(g Gomega) {
+			for _, c := range []*ipamv1beta2.IPAddressClaim{claim, labelled} {
+				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+				g.Expect(c.Finalizers).To(BeEmpty())
+				g.Expect(c.Status.Conditions).To(BeEmpty())
+			}
+		}
+		Consistently(untouched, "400ms", "50ms").Should(Succeed())
+		cluster.Spec.Paused = ptr.To(false)
+		Expect(k.Update(ctx, cluster)).To(Succeed())
+		Expect(answered(ctx, claim).Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
+		answered(ctx, labelled)
+	})
+
+	It("keeps its address while somebody else's finalizer is on it", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := newClaim(ns, "a", "IPPool", "p")
+		claim.Finalizers = []string{"example.com/user"}
+		create(ctx, claim)
+		address := answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(address), address)).To(Succeed())
+		Expect(address.DeletionTimestamp).To(BeNil())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		claim.Finalizers = []string{ipamv1.ClaimFinalizer}
+		Expect(k.Update(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+	})
+
+	It("is answered anew after its namesake died without Weir", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		claim.Finalizers = nil
+		Expect(k.Update(ctx, claim)).To(Succeed())
+		Expect(client.IgnoreNotFound(k.Delete(ctx, claim))).To(Succeed())
+		again := newClaim(ns, "a", "IPPool", "p")
+		Eventually(func() error { return k.Create(ctx, again.DeepCopy()) }, "10s", "50ms").Should(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
+		Eventually(func(g Gomega) {
+			address := &ipamv1beta2.IPAddress{}
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(again), address)).To(Succeed())
+			g.Expect(address.OwnerReferences[0].UID).To(Equal(again.UID))
+			g.Expect(address.DeletionTimestamp).To(BeNil())
+		}, "30s", "100ms").Should(Succeed())
+		Eventually(func() int { return len(records(ctx, ns)) }, "30s", "100ms").Should(Equal(1))
+	})
+})
+
+func newCluster(ns, name string, paused bool) *clusterv1.Cluster {
+	return &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec: clusterv1.ClusterSpec{
+			Paused: ptr.To(paused),
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "FakeCluster", Name: name,
+			},
+		},
+	}
+}

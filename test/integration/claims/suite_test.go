@@ -1,0 +1,112 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package claims tests the Cluster API front door, pools and the ledger together on a real API server with a real garbage
+// collector, the manager running in this process.
+package claims
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest/komega"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+var (
+	cluster *framework.ControlPlane
+	config  *rest.Config
+	// k reads from and writes to the API server, with no cache.
+	k       client.Client
+	manager *running
+)
+
+func TestClaims(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Claims")
+}
+
+// running is a manager in this process.
+type running struct {
+	stop context.CancelFunc
+	done chan error
+}
+
+func startManager() *running {
+	GinkgoHelper()
+	certs := GinkgoT().TempDir()
+	_, err := framework.ServingCerts(certs, "127.0.0.1")
+	Expect(err).NotTo(HaveOccurred())
+	port, err := framework.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	ctx, stop := context.WithCancel(context.Background())
+	m := &running{stop: stop, done: make(chan error, 1)}
+	go func() {
+		defer GinkgoRecover()
+		m.done <- setup.Run(ctx, config, options(certs, port))
+	}()
+	return m
+}
+
+func options(certs string, port int) setup.Options {
+	o := setup.Options{
+		Concurrency: 8, KubeAPIQPS: -1, SyncPeriod: 10 * time.Minute,
+		WebhookHost: "127.0.0.1", WebhookPort: port, WebhookCertDir: certs,
+		HealthAddress: "0", PlatformProject: "platform", RepairGrace: 10 * time.Minute,
+		OwnNamespace: "weir-system",
+	}
+	o.Manager.TLSMinVersion, o.Manager.DiagnosticsAddress, o.Manager.InsecureDiagnostics = "VersionTLS12", "0", true
+	return o
+}
+
+func (m *running) end() {
+	GinkgoHelper()
+	m.stop()
+	Eventually(m.done, "30s").Should(Receive(Succeed()))
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(klog.Background())
+	var err error
+	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	config = cluster.Config()
+	root, err := framework.RepoRoot()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(framework.InstallCRDs(ctx, config, root+"/config/crd/bases")).To(Succeed())
+	Expect(framework.InstallCAPICRDs(ctx, config)).To(Succeed())
+	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
+	scheme, err := setup.Scheme()
+	Expect(err).NotTo(HaveOccurred())
+	k, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	komega.SetClient(k)
+	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})).To(Succeed())
+	manager = startManager()
+	DeferCleanup(func() { manager.end() })
+}, NodeTimeout(2*time.Minute))
+
+// namespaces counts the specs' namespaces.
+var namespaces int
+
+// newNamespace makes a namespace of the spec's own.
+func newNamespace(ctx context.Context) string {
+	GinkgoHelper()
+	namespaces++
+	name := fmt.Sprintf("spec-%d", namespaces)
+	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	return name
+}

@@ -37,7 +37,7 @@ func command() *cobra.Command {
 		Version:      version,
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(_ *cobra.Command, _ []string) error {
 			if err := logsv1.ValidateAndApply(logOptions, nil); err != nil {
 				return err
 			}

@@ -6,9 +6,10 @@ package claim
 import (
 	"context"
 
+	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	"sigs.k8s.io/cluster-api/util/predicates"
+	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,9 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"k8s.io/client-go/util/workqueue"
-
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // waitingIndex finds the claims of a pool that have no address yet, by kind and name of the pool.
@@ -39,12 +39,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ipaddressclaim").
 		For(&ipamv1beta2.IPAddressClaim{}, builder.WithPredicates(
-			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers())).
+			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers())).
 		Watches(&ipamv1beta2.IPAddress{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(leaving())).
 		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
 		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
-			predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			predicates.ClusterPause(mgr.GetScheme(), log))).
 		WatchesRawSource(source.Func(r.followLedger)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
 		Complete(r)
@@ -69,9 +69,13 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 	})
 }
 
-// followLedger wakes the claims that wait for a pool as soon as it may have room.
+// followLedger wakes the claims that wait for a pool as soon as it may have room. It holds the controller back until the
+// ledger knows every record: a claim that seems unanswered before that may have its record.
 func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	freed := r.Ledger.Freed()
+	if err := r.Ledger.WaitForSync(ctx); err != nil {
+		return err
+	}
 	go func() {
 		for {
 			select {

@@ -23,6 +23,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // Reconciler answers and releases IPAddressClaims.
@@ -86,7 +87,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	return r.settle(r.report(ctx, s, r.allocate(ctx, s)))
+	outcome := r.allocate(ctx, s)
+	if outcome == nil {
+		outcome = r.tidy(ctx, s)
+	}
+	return r.settle(r.report(ctx, s, outcome))
 }
 
 // isIdle says whether the claim must not be touched: its Cluster is paused, it is itself, or the Cluster is missing, in
@@ -103,7 +108,7 @@ func (r *Reconciler) isIdle(ctx context.Context, claim *ipamv1beta2.IPAddressCla
 	if cluster == nil || err != nil {
 		return claim.DeletionTimestamp.IsZero(), err
 	}
-	return annotations.IsPaused(cluster, claim), nil
+	return predicates.IsPaused(cluster, claim), nil
 }
 
 // cluster returns a Cluster, or nil if there is none of that name.
@@ -129,7 +134,7 @@ func (r *Reconciler) isClusterPaused(ctx context.Context, obj client.Object) (bo
 	if cluster == nil || err != nil {
 		return false, err
 	}
-	return annotations.IsPaused(cluster, obj), nil
+	return predicates.IsPaused(cluster, obj), nil
 }
 
 // clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else none.

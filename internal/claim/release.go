@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
 // release gives back the address of a claim that is being deleted, once nobody else holds on to the claim:
@@ -151,6 +152,43 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		}
 	}
 	return nil
+}
+
+// tidy drops the records under an answered claim's name that the answer does not carry: void ones of the claim itself, and
+// those of a namesake that died without Weir, once a live read has shown that this claim is the one that lives.
+func (r *Reconciler) tidy(ctx context.Context, s *scope) error {
+	void, dead := r.strays(s)
+	for _, h := range void {
+		if err := r.Ledger.Drop(ctx, h); err != nil {
+			return err
+		}
+	}
+	if len(dead) == 0 {
+		return nil
+	}
+	live := &ipamv1beta2.IPAddressClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil || live.UID != s.claim.UID {
+		return client.IgnoreNotFound(err)
+	}
+	for _, h := range dead {
+		if err := r.Ledger.Drop(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strays returns the records of the claim that its answer does not carry, and those of other claims of its name.
+func (r *Reconciler) strays(s *scope) (void, dead []ledger.Holding) {
+	for _, h := range r.Ledger.Recorded(s.ref) {
+		switch {
+		case h.Claim.UID != s.ref.UID:
+			dead = append(dead, h)
+		case h.CIDR.Addr().String() != s.answer.Spec.Address:
+			void = append(void, h)
+		}
+	}
+	return void, dead
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.

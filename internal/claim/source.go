@@ -7,9 +7,8 @@ import (
 	"context"
 	"net/netip"
 
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"

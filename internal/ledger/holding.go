@@ -103,6 +103,8 @@ type Holding struct {
 	Claim   ipamv1.ClaimReference
 	// Record is the IPAllocation's namespace and name.
 	Record types.NamespacedName
+
+	version identity
 }
 
 // String names what the prefix is held for.

@@ -90,40 +90,49 @@ func (x *index) Resync() error { return nil }
 func (x *index) Bookmark(version string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.guard(x.advance(version))
+	x.guard(x.advance(version))
+	return nil
 }
 
 // Replace implements cache.ReflectorStore: one swap, after which every waiter can be told what became of its record.
 func (x *index) Replace(objs []any, version string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.guard(x.replace(objs, version))
+	if x.broken == nil {
+		x.guard(x.replace(objs, version))
+	}
+	return nil
 }
 
 func (x *index) apply(obj any, change func(*ipamv1.IPAllocation) error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.broken != nil {
+		return nil
+	}
 	allocation, ok := obj.(*ipamv1.IPAllocation)
 	if !ok {
-		return x.guard(fmt.Errorf("watching IPAllocations: got a %T", obj))
+		x.guard(fmt.Errorf("watching IPAllocations: got a %T", obj))
+		return nil
 	}
-	if err := x.advance(allocation.ResourceVersion); err != nil {
-		return x.guard(err)
+	err := x.advance(allocation.ResourceVersion)
+	if err == nil {
+		err = change(allocation)
 	}
-	return x.guard(change(allocation))
+	x.guard(err)
+	return nil
 }
 
-// guard breaks the index on the first error.
-func (x *index) guard(err error) error {
+// guard breaks the index on the first error. The callbacks return none: a reflector would only log it.
+func (x *index) guard(err error) {
 	if err == nil || x.broken != nil {
-		return nil
+		return
 	}
 	x.broken = err
 	for _, w := range x.waiters {
 		w.signal()
 	}
 	x.on.indexBroke(err)
-	return nil
 }
 
 // advance moves the index's revision. Time running backwards (an etcd restored from a backup) is an error: what was

@@ -234,12 +234,17 @@ func (l *Ledger) Void(ctx context.Context, a Allocation) error { return l.drop(c
 
 // Recorded returns every record of claims of this kind, namespace and name, whatever their UID.
 func (l *Ledger) Recorded(claim ipamv1.ClaimReference) []Holding {
-	var holdings []Holding
-	for _, r := range l.index.recordsFor(claim) {
+	records := l.index.recordsFor(claim)
+	holdings := make([]Holding, 0, len(records))
+	for _, r := range records {
 		holdings = append(holdings, r.holding())
 	}
 	return sortHoldings(holdings)
 }
+
+// Drop drops one record, if it has not changed since it was read. The caller has proved that its claim is gone or was
+// answered otherwise.
+func (l *Ledger) Drop(ctx context.Context, h Holding) error { return l.drop(ctx, h.version) }
 
 // Release drops all records of the claim of this UID. The caller has proved by a live read, begun after the index showed
 // the records, that the claim is gone or is being deleted with nobody else holding it, and has removed its answer.
@@ -260,8 +265,9 @@ func (l *Ledger) Holdings(pool ipamv1.PoolReference) []Holding { return l.index.
 func (l *Ledger) Overlapping(space string, prefix netip.Prefix) []Holding {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
-	var holdings []Holding
-	for _, r := range l.index.overlapping(l.index.spaceOf(space), prefix) {
+	records := l.index.overlapping(l.index.spaceOf(space), prefix)
+	holdings := make([]Holding, 0, len(records))
+	for _, r := range records {
 		holdings = append(holdings, r.holding())
 	}
 	return holdings

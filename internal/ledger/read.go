@@ -37,8 +37,9 @@ func (x *index) recordOf(c Claim) (snapshot, bool) {
 func (x *index) recordsFor(claim ipamv1.ClaimReference) []snapshot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var found []snapshot
-	for _, r := range x.claims[keyOf(claim)] {
+	records := x.claims[keyOf(claim)]
+	found := make([]snapshot, 0, len(records))
+	for _, r := range records {
 		found = append(found, snapshot{*r})
 	}
 	return found
@@ -84,6 +85,6 @@ func (x *index) notBefore(before, reply string) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	_ = x.guard(fmt.Errorf("a write was answered with revision %s after the watch had shown %s: the API server's storage was restored", reply, before))
+	x.guard(fmt.Errorf("a write was answered with revision %s after the watch had shown %s: the API server's storage was restored", reply, before))
 	return x.broken
 }

@@ -63,7 +63,7 @@ func (r *record) isBlockOf(pool ipamv1.PoolReference) bool {
 func (r *record) isOwnBlock() bool { return r.role == stored && r.purpose == ipamv1.RootPurpose }
 
 func (r *record) holding() Holding {
-	return Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key}
+	return Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key, version: r.identity}
 }
 
 // older says whether r was certainly created before s.

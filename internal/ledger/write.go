@@ -127,7 +127,8 @@ func (l *Ledger) drop(ctx context.Context, id identity) error {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
 	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.key.Namespace, Name: id.key.Name}}
-	if err := l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body)); err != nil {
+	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body))
+	if err != nil {
 		return l.dropError(id, err)
 	}
 	drops.Inc()

@@ -9,39 +9,73 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/predicates"
+	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // statusInterval is the least time between two writes of a pool's capacity.
 const statusInterval = 3 * time.Second
 
 // SetupWithManager registers the controller for one kind of pool.
-func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, name string) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, name string) error {
 	p, _ := New(r.Kind)
 	log := mgr.GetLogger().WithName(name)
-	return ctrl.NewControllerManagedBy(mgr).
+	var err error
+	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(p, builder.WithPredicates(
-			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter),
+			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter),
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}, writtenFirst()))).
 		WatchesRawSource(source.Func(r.followLedger)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
-		Complete(r)
+		Build(r)
+	return err
 }
 
-// followLedger has a pool's capacity written some time after it changed: changes until then cost one write together.
+// WatchClusters has pools looked at when their Cluster is paused, unpaused or appears. It is for when Cluster API's kinds
+// are served, which may be later than Weir starts.
+func (r *Reconciler) WatchClusters(mgr ctrl.Manager) error {
+	log := mgr.GetLogger().WithName("pool")
+	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &clusterv1.Cluster{},
+		handler.EnqueueRequestsFromMapFunc(r.poolsOfCluster), predicates.ClusterPause(mgr.GetScheme(), log)))
+}
+
+// poolsOfCluster names the pools of a Cluster. They are few: a list of the namespace's does.
+func (r *Reconciler) poolsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	pools := &ipamv1.IPPoolList{}
+	if err := r.Client.List(ctx, pools, client.InNamespace(cluster.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing IPPools")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range pools.Items {
+		if pools.Items[i].Spec.ClusterName == cluster.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
+		}
+	}
+	return requests
+}
+
+// followLedger has a pool's capacity written some time after it changed: changes until then cost one write together. It
+// holds the controller back until the ledger knows every record: a pool that seems unused before that may be in use.
 func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	changed := r.Ledger.Changed()
+	if err := r.Ledger.WaitForSync(ctx); err != nil {
+		return err
+	}
 	go func() {
 		for {
 			select {

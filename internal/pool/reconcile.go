@@ -24,10 +24,12 @@ import (
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 const (
@@ -47,6 +49,8 @@ type Reconciler struct {
 	Kind        string
 	WatchFilter string
 	Concurrency int
+
+	controller controller.Controller
 }
 
 // scope is one pool being worked on, with the facts that its status is computed from.
@@ -78,7 +82,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, p); isPaused || requeue || err != nil {
+	isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, p)
+	if isPaused || requeue || err != nil || predicates.IsPaused(cluster, p) {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if missing && p.GetDeletionTimestamp().IsZero() {

@@ -35,7 +35,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, helper *patch.Helper, s *
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
 	err := helper.Patch(ctx, s.pool, patch.WithOwnedConditions{Conditions: []string{ipamv1.ReadyCondition, ipamv1.PausedCondition}})
-	if err := client.IgnoreNotFound(err); err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patching %s: %w", r.Kind, err)
 	}
 	r.announce(s.pool, before, ready)

@@ -43,7 +43,7 @@ type Repairer struct {
 // Start sweeps until ctx ends.
 func (r *Repairer) Start(ctx context.Context) error {
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
-		return nil //nolint:nilerr // the manager stops
+		return nil // the manager stops
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -28,21 +28,23 @@ import (
 const doorInterval = 3 * time.Second
 
 // wirePools registers what Weir serves by itself: its pools and their webhooks, and the front doors.
-func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
+func wirePools(mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
 	registry := &pool.Registry{Client: mgr.GetClient(), Ledger: book, Namespace: o.OwnNamespace}
+	var pools []*pool.Reconciler
 	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
 		r := &pool.Reconciler{
 			Client: mgr.GetClient(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
 			Kind: kind, WatchFilter: o.WatchFilter, Concurrency: o.Concurrency,
 		}
-		if err := r.SetupWithManager(ctx, mgr, name); err != nil {
+		if err := r.SetupWithManager(mgr, name); err != nil {
 			return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
 		}
+		pools = append(pools, r)
 	}
 	if err := admission.SetupWithManager(mgr, book); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
-	return mgr.Add(clusterAPIDoor(mgr, book, registry, o))
+	return mgr.Add(clusterAPIDoor(mgr, book, registry, pools, o))
 }
 
 // door is a front door whose kinds may be installed later than Weir.
@@ -54,7 +56,7 @@ type door struct {
 }
 
 // clusterAPIDoor answers IPAddressClaims.
-func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Registry, o Options) *door {
+func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Registry, pools []*pool.Reconciler, o Options) *door {
 	return &door{
 		name: "Cluster API",
 		kinds: []schema.GroupVersionKind{
@@ -71,6 +73,11 @@ func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Regist
 			}
 			if err := r.SetupWithManager(ctx, mgr); err != nil {
 				return err
+			}
+			for _, p := range pools {
+				if err := p.WatchClusters(mgr); err != nil {
+					return err
+				}
 			}
 			return mgr.Add(&repair.Repairer{Ledger: book, Client: mgr.GetClient(), Claims: r})
 		},

@@ -67,7 +67,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := wire(ctx, mgr, book, o); err != nil {
+	if err := wire(mgr, book, o); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -112,7 +112,8 @@ func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme)
 	if err != nil {
 		return nil, fmt.Errorf("creating the ledger's client: %w", err)
 	}
-	if err := direct.List(ctx, &ipamv1.IPAllocationList{}, client.Limit(1)); err != nil {
+	err = direct.List(ctx, &ipamv1.IPAllocationList{}, client.Limit(1))
+	if err != nil {
 		return nil, fmt.Errorf("listing IPAllocations of all namespaces, without which nothing can be handed out safely: %w", err)
 	}
 	host, err := os.Hostname()
@@ -123,11 +124,11 @@ func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme)
 }
 
 // wire registers everything that the manager runs.
-func wire(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
+func wire(mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
 	if err := mgr.Add(book); err != nil {
 		return fmt.Errorf("adding the ledger: %w", err)
 	}
-	if err := wirePools(ctx, mgr, book, o); err != nil {
+	if err := wirePools(mgr, book, o); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

@@ -9,12 +9,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // Source offers IPPools of the claim's namespace and GlobalIPPools.
@@ -75,10 +75,7 @@ func (s *Source) isPaused(ctx context.Context, p pool.Object) (bool, error) {
 	if err != nil || missing {
 		return true, err
 	}
-	if cluster == nil {
-		return annotations.HasPaused(p), nil
-	}
-	return annotations.IsPaused(cluster, p), nil
+	return predicates.IsPaused(cluster, p), nil
 }
 
 func notReady(format string, args ...any) error {

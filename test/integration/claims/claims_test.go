@@ -161,7 +161,7 @@ var _ = Describe("An IPAddressClaim", func() {
 				Network:           &ipamv1.Network{PrefixLength: ptr.To(int32(16)), Gateway: "10.2.0.1"},
 			},
 		})
-		var got []string
+		got := make([]string, 0, 3)
 		for i := range 3 {
 			a := answered(ctx, create(ctx, newClaim(ns, fmt.Sprint("c", i), "GlobalIPPool", ns)))
 			got = append(got, fmt.Sprintf("%s/%d", a.Spec.Address, *a.Spec.Prefix))

@@ -1,0 +1,41 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package predicates says when a Cluster matters to the objects that belong to it.
+package predicates
+
+import (
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// IsPaused says whether an object must not be touched: by the spec of its Cluster, or by the annotation
+// cluster.x-k8s.io/paused on the Cluster or on itself. The Cluster may be nil.
+func IsPaused(cluster *clusterv1.Cluster, obj metav1.Object) bool {
+	if cluster == nil {
+		return annotations.HasPaused(obj)
+	}
+	return annotations.IsPaused(cluster, obj) || annotations.HasPaused(cluster)
+}
+
+// ClusterPause passes Clusters that appear, and those that are paused or unpaused.
+func ClusterPause(scheme *runtime.Scheme, log logr.Logger) predicate.Predicate {
+	return predicate.Or(
+		predicates.ClusterUnpaused(scheme, log),
+		predicates.ClusterPausedTransitions(scheme, log),
+		predicate.Funcs{
+			CreateFunc:  func(event.CreateEvent) bool { return false },
+			DeleteFunc:  func(event.DeleteEvent) bool { return false },
+			GenericFunc: func(event.GenericEvent) bool { return false },
+			UpdateFunc: func(e event.UpdateEvent) bool {
+				return annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)
+			},
+		},
+	)
+}

@@ -1,0 +1,214 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claims
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// poolReady waits until the pool's Ready condition has this status and reason, and returns its message.
+func poolReady(ctx context.Context, pool *ipamv1.IPPool, status metav1.ConditionStatus, reason string) string {
+	GinkgoHelper()
+	var message string
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		c := conditions.Get(pool, ipamv1.ReadyCondition)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(string(c.Status)+"/"+c.Reason).To(Equal(string(status)+"/"+reason), c.Message)
+		message = c.Message
+	}, "20s", "50ms").Should(Succeed())
+	return message
+}
+
+// blocks returns the prefixes that a pool's own records hold, in the order of their names.
+func blocks(ctx context.Context, ns, pool string) []string {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+	var found []string
+	for _, a := range list.Items {
+		if a.Spec.Purpose == ipamv1.RootPurpose && a.Spec.PoolRef.Name == pool {
+			found = append(found, a.Spec.CIDR)
+		}
+	}
+	return found
+}
+
+// eventsAbout returns the reasons of the events about an object.
+func eventsAbout(ctx context.Context, obj client.Object) []string {
+	GinkgoHelper()
+	list := &eventsv1.EventList{}
+	Expect(k.List(ctx, list, client.InNamespace(obj.GetNamespace()))).To(Succeed())
+	var reasons []string
+	for _, e := range list.Items {
+		if e.Regarding.UID == obj.GetUID() {
+			reasons = append(reasons, e.Reason)
+		}
+	}
+	return reasons
+}
+
+var _ = Describe("A pool", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) { ns = newNamespace(ctx) })
+
+	It("shows its capacity, each address counted once", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/28", AddressSpace: ns, Network: &ipamv1.Network{Gateway: "10.1.0.1"},
+			ExcludedAddresses: []ipamv1.AddressEntry{"10.1.0.1", "10.1.0.4-10.1.0.5"},
+		}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		Expect(pool.Status.Capacity).To(Equal(ipamv1.Capacity{
+			Total: "16", Excluded: "5", Allocated: "0", Available: "11", Cooling: "0", Delegated: "0",
+		}))
+		answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p")))
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(pool.Status.Capacity.Available).To(Equal("10"))
+			g.Expect(pool.Status.Capacity.Allocated).To(Equal("1"))
+			g.Expect(pool.Status.Claims).To(HaveValue(Equal(int32(1))))
+			g.Expect(pool.Status.UtilizationPercent).To(HaveValue(Equal(int32(37))))
+			g.Expect(pool.Status.LargestFreePrefixLength).To(HaveValue(Equal(int32(29))))
+		}, "20s", "100ms").Should(Succeed())
+		Expect(pool.Status.ObservedGeneration).To(Equal(pool.Generation))
+		Expect(conditions.IsFalse(pool, ipamv1.PausedCondition)).To(BeTrue())
+	})
+
+	It("of IPv6 counts exactly", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "2001:db8::/32", AddressSpace: ns}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		Expect(pool.Status.Capacity.Total).To(Equal("79228162514264337593543950336"))
+		Expect(pool.Status.Capacity.Available).To(Equal("79228162514264337593543950335"))
+	})
+
+	It("that overlaps another one of its address space serves nothing until that one is gone", func(ctx SpecContext) {
+		first := create(ctx, newPool(ns, "first", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/16", AddressSpace: ns}))
+		poolReady(ctx, first, metav1.ConditionTrue, "Available")
+		second := create(ctx, newPool(ns, "second", ipamv1.IPPoolSpec{
+			Addresses: []ipamv1.AddressEntry{"10.1.5.0-10.1.5.7"}, AddressSpace: ns,
+		}))
+		Expect(poolReady(ctx, second, metav1.ConditionFalse, "Overlap")).To(ContainSubstring("IPPool " + ns + "/first"))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "second"))
+		ready(ctx, claim, metav1.ConditionFalse, "PoolNotReady")
+		other := create(ctx, newPool(ns, "other-space", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/16", AddressSpace: ns + "-b"}))
+		poolReady(ctx, other, metav1.ConditionTrue, "Available")
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		gone(ctx, first)
+		poolReady(ctx, second, metav1.ConditionTrue, "Available")
+		Expect(answered(ctx, claim).Spec.Address).To(Equal("10.1.5.0"))
+	})
+
+	It("grows and shrinks, and its blocks with it", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			Addresses: []ipamv1.AddressEntry{"10.1.0.0-10.1.0.1"}, AddressSpace: ns,
+		}))
+		answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p")))
+		answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p")))
+		waiting := create(ctx, newClaim(ns, "c", "IPPool", "p"))
+		ready(ctx, waiting, metav1.ConditionFalse, "PoolExhausted")
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.3"}
+		Expect(k.Update(ctx, pool)).To(Succeed())
+		Expect(answered(ctx, waiting).Spec.Address).To(Equal("10.1.0.2"))
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "10s", "50ms").Should(ConsistOf("10.1.0.0/30"))
+		Eventually(func() error {
+			if err := k.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
+				return err
+			}
+			pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.2"}
+			return k.Update(ctx, pool)
+		}).Should(Succeed())
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "10s", "50ms").Should(ConsistOf("10.1.0.0/31", "10.1.0.2/32"))
+	})
+
+	It("is kept while something is allocated from it, and says what", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, pool)).To(Succeed())
+		Expect(poolReady(ctx, pool, metav1.ConditionFalse, "Deleting")).To(ContainSubstring("10.1.0.1/32 (IPAddressClaim " + ns + "/a)"))
+		late := create(ctx, newClaim(ns, "late", "IPPool", "p"))
+		Expect(ready(ctx, late, metav1.ConditionFalse, "PoolNotReady")).To(ContainSubstring("being deleted"))
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+		gone(ctx, pool)
+		Expect(blocks(ctx, ns, "p")).To(BeEmpty())
+	})
+
+	It("of a Cluster carries its label and pauses with it", func(ctx SpecContext) {
+		cluster := create(ctx, newCluster(ns, "c", true))
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, ClusterName: "c"}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
+		}, "10s", "50ms").Should(Succeed())
+		Expect(conditions.Has(pool, ipamv1.ReadyCondition)).To(BeFalse())
+		cluster.Spec.Paused = ptr.To(false)
+		Expect(k.Update(ctx, cluster)).To(Succeed())
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		Expect(pool.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
+		answered(ctx, claim)
+	})
+
+	It("that is paused answers nothing until it is not", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		Expect(k.Update(ctx, pool)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
+		}, "10s", "50ms").Should(Succeed())
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		Consistently(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(claim.Status.Conditions).To(BeEmpty())
+		}, "400ms", "50ms").Should(Succeed())
+		delete(pool.Annotations, clusterv1.PausedAnnotation)
+		Expect(k.Update(ctx, pool)).To(Succeed())
+		answered(ctx, claim)
+	})
+
+	It("tells of refusals and recoveries in events, and of an ordinary success in none", func(ctx SpecContext) {
+		poolReady(ctx, create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/31", AddressSpace: ns})), metav1.ConditionTrue, "Available")
+		plain := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, plain)
+		answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p")))
+		waiting := create(ctx, newClaim(ns, "c", "IPPool", "p"))
+		ready(ctx, waiting, metav1.ConditionFalse, "PoolExhausted")
+		Expect(k.Delete(ctx, plain)).To(Succeed())
+		answered(ctx, waiting)
+		Eventually(func() []string { return eventsAbout(ctx, waiting) }, "10s", "100ms").
+			Should(ConsistOf("AllocationRefused", "AddressAllocated"))
+		Expect(eventsAbout(ctx, plain)).To(BeEmpty())
+	})
+
+	It("answers many claims at once, each with an address of its own", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		seen := map[string]string{}
+		for i := range 60 {
+			create(ctx, newClaim(ns, fmt.Sprint("c", i), "IPPool", "p"))
+		}
+		for i := range 60 {
+			name := fmt.Sprint("c", i)
+			address := answered(ctx, newClaim(ns, name, "IPPool", "p")).Spec.Address
+			Expect(seen).NotTo(HaveKey(address), "claims %s and %s", name, seen[address])
+			seen[address] = name
+		}
+	})
+})

@@ -84,12 +84,18 @@ func (s *summary) line(line []byte) {
 	}
 }
 
+// test returns the test of a name, noting at its first event that it has a
+// parent. A slash may also be part of a subtest's own name, but a parent has
+// always been seen before its subtests.
 func (s *summary) test(pkg, name string) *test {
 	key := [2]string{pkg, name}
-	if s.tests[key] == nil {
-		s.tests[key] = &test{}
-		if slash := strings.LastIndexByte(name, '/'); slash > 0 {
-			s.test(pkg, name[:slash]).parent = true
+	if s.tests[key] != nil {
+		return s.tests[key]
+	}
+	s.tests[key] = &test{}
+	for i, char := range name {
+		if parent := s.tests[[2]string{pkg, name[:i]}]; char == '/' && parent != nil {
+			parent.parent = true
 		}
 	}
 	return s.tests[key]

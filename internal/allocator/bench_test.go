@@ -27,7 +27,6 @@ func BenchmarkFill(b *testing.B) {
 			var s *allocator.Space[*entry]
 			var before, after runtime.MemStats
 			for b.Loop() {
-				s = nil
 				runtime.GC()
 				runtime.ReadMemStats(&before)
 				s = new(allocator.Space[*entry])

@@ -42,7 +42,8 @@ func (p *pair) note(format string, args ...any) { p.log = append(p.log, fmt.Spri
 
 func (p *pair) fail(question string, args ...any) {
 	p.tb.Helper()
-	p.tb.Fatalf("%s: %s\nafter:\n%s", p.name, fmt.Sprintf(question, args...), strings.Join(p.log, "\n"))
+	p.tb.Fatalf("%s: %s\nwith %v\nafter:\n%s",
+		p.name, fmt.Sprintf(question, args...), p.naive.Held(), strings.Join(p.log, "\n"))
 }
 
 func (p *pair) insert(at netip.Prefix, e int) {
@@ -121,9 +122,9 @@ func diffHeld(want, got []held) string {
 }
 
 func prefixes(texts ...string) []netip.Prefix {
-	var ps []netip.Prefix
-	for _, text := range texts {
-		ps = append(ps, netip.MustParsePrefix(text))
+	ps := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		ps[i] = netip.MustParsePrefix(text)
 	}
 	return ps
 }

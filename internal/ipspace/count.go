@@ -83,10 +83,10 @@ func Percent(part, whole Count) int32 {
 	}
 	p := part.big()
 	p.Mul(p, big.NewInt(100)).Quo(p, whole.big())
-	if !p.IsInt64() || p.Int64() > math.MaxInt32 {
+	if p.Cmp(big.NewInt(math.MaxInt32)) > 0 {
 		return math.MaxInt32
 	}
-	return int32(p.Int64())
+	return int32(p.Int64()) //nolint:gosec // just bounded
 }
 
 // PrefixSize returns the number of addresses in p: 0 if p is invalid, 2¹²⁸-1

@@ -1,9 +1,9 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderless runs two manager processes without leader election against one API server, kills one of them on the
-// way, and lets an independent checker judge.
-package leaderless
+// Package processes runs managers as processes of their own against one API server: two without leader election, one of
+// which is killed on the way, a restarted one, one that lacks a right.
+package processes
 
 import (
 	"context"
@@ -43,9 +43,9 @@ var (
 	k       client.Client
 )
 
-func TestLeaderless(t *testing.T) {
+func TestProcesses(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "Two managers without a leader")
+	RunSpecs(t, "Manager processes")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -63,12 +63,21 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	k, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
-	for _, name := range []string{namespace, "weir-system"} {
+	for _, name := range []string{namespace, lifecycle, "weir-system"} {
 		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
 	}
 }, NodeTimeout(2*time.Minute))
 
+// startManager starts a manager as administrator and waits until it is ready.
 func startManager(ctx context.Context, name string) *framework.ManagerProcess {
+	GinkgoHelper()
+	m := launch(name, config)
+	Expect(m.WaitReady(ctx)).To(Succeed())
+	return m
+}
+
+// launch starts a manager process, to be killed at the end of the spec.
+func launch(name string, config *rest.Config) *framework.ManagerProcess {
 	GinkgoHelper()
 	certs := GinkgoT().TempDir()
 	_, err := framework.ServingCerts(certs, "127.0.0.1")
@@ -84,11 +93,10 @@ func startManager(ctx context.Context, name string) *framework.ManagerProcess {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { _ = m.Kill() })
-	Expect(m.WaitReady(ctx)).To(Succeed())
 	return m
 }
 
-var _ = It("never hands out an address twice, loses none and answers everybody, though one manager is killed on the way", func(ctx SpecContext) {
+var _ = It("two without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
 	Expect(k.Create(ctx, pool("large", "10.0.0.0/16"))).To(Succeed())
 	Expect(k.Create(ctx, pool("small", "192.0.2.0/25"))).To(Succeed())
 	first := startManager(ctx, "first")

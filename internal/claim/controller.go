@@ -72,7 +72,7 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 // followLedger wakes the claims that wait for a pool as soon as it may have room. It holds the controller back until the
 // ledger knows every record: a claim that seems unanswered before that may have its record.
 func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	freed := r.Ledger.Freed()
+	freed := r.Ledger.Freed(ctx)
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}

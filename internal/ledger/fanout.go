@@ -4,6 +4,8 @@
 package ledger
 
 import (
+	"context"
+	"slices"
 	"sync"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -34,20 +36,39 @@ func (f *fanout) add(ref ipamv1.PoolReference) {
 	}
 }
 
-func (f *fanout) subscribe() <-chan ipamv1.PoolReference {
+func (f *fanout) subscribe(ctx context.Context) <-chan ipamv1.PoolReference {
 	s := &subscriber{pending: map[ipamv1.PoolReference]bool{}, wake: make(chan struct{}, 1)}
 	f.mu.Lock()
 	f.subscribers = append(f.subscribers, s)
 	f.mu.Unlock()
 	out := make(chan ipamv1.PoolReference)
-	go func() {
-		for range s.wake {
-			for _, ref := range f.take(s) {
-				out <- ref
+	go f.deliver(ctx, s, out)
+	return out
+}
+
+// deliver hands a subscriber what has come together, as fast as it reads, until ctx ends.
+func (f *fanout) deliver(ctx context.Context, s *subscriber, out chan<- ipamv1.PoolReference) {
+	defer f.unsubscribe(s)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		}
+		for _, ref := range f.take(s) {
+			select {
+			case <-ctx.Done():
+				return
+			case out <- ref:
 			}
 		}
-	}()
-	return out
+	}
+}
+
+func (f *fanout) unsubscribe(s *subscriber) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subscribers = slices.DeleteFunc(f.subscribers, func(t *subscriber) bool { return s == t })
 }
 
 func (f *fanout) take(s *subscriber) []ipamv1.PoolReference {

@@ -73,11 +73,15 @@ func (l *Ledger) SetPool(p Pool) { l.index.setPool(p) }
 func (l *Ledger) DropPool(ref ipamv1.PoolReference) { l.index.dropPool(ref) }
 
 // Freed returns a channel on which every pool is named that may have room again, or may serve now. Names are not repeated
-// while they wait to be read. Each caller has a channel of its own, which is never closed.
-func (l *Ledger) Freed() <-chan ipamv1.PoolReference { return l.freed.subscribe() }
+// while they wait to be read. Each caller has a channel of its own, on which nothing comes any more once ctx has ended.
+func (l *Ledger) Freed(ctx context.Context) <-chan ipamv1.PoolReference {
+	return l.freed.subscribe(ctx)
+}
 
 // Changed returns a channel, as Freed does, on which every pool is named whose sums have changed.
-func (l *Ledger) Changed() <-chan ipamv1.PoolReference { return l.changed.subscribe() }
+func (l *Ledger) Changed(ctx context.Context) <-chan ipamv1.PoolReference {
+	return l.changed.subscribe(ctx)
+}
 
 // Capacity returns the sums of a pool that has been registered, and whether it has been.
 func (l *Ledger) Capacity(ref ipamv1.PoolReference) (Capacity, bool) { return l.index.capacity(ref) }

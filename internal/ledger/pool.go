@@ -17,7 +17,7 @@ import (
 type poolEntry struct {
 	ref  ipamv1.PoolReference
 	pool *Pool
-	// serving are the blocks that the ledger has confirmed as this pool's, ascending.
+	// serving are the pool's blocks, ascending, once the ledger has confirmed every one of them; empty before.
 	serving []netip.Prefix
 	// exclusions keep what the pool never hands out from being chosen.
 	exclusions []*record
@@ -78,17 +78,20 @@ func (x *index) lift(e *poolEntry) {
 	e.exclusions = nil
 }
 
-// serve works out which blocks of the pool are confirmed, and tells who waits for room.
+// serve lets the pool hand out addresses if all its blocks are confirmed, and tells who waits for room. A pool that has lost
+// one of its blocks to another serves nothing.
 func (x *index) serve(e *poolEntry) {
 	e.serving = nil
 	if e.pool == nil {
 		return
 	}
-	for _, block := range e.pool.Shape.Blocks() {
-		if r := x.blockRecord(*e.pool, block); r != nil && r.confirmed {
-			e.serving = append(e.serving, block)
+	blocks := e.pool.Shape.Blocks()
+	for _, block := range blocks {
+		if r := x.blockRecord(*e.pool, block); r == nil || !r.confirmed {
+			return
 		}
 	}
+	e.serving = blocks
 	x.on.poolFreed(e.ref)
 }
 

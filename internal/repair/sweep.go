@@ -38,6 +38,8 @@ type Repairer struct {
 	Ledger *ledger.Ledger
 	Client client.Client
 	Claims Claims
+	// Namespace is the only one that is served; empty means all are.
+	Namespace string
 }
 
 // Start sweeps until ctx ends.
@@ -101,7 +103,8 @@ func (r *Repairer) suspects(ctx context.Context) (map[types.NamespacedName]strin
 	}
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
-		if h.Claim.Kind == "IPAddressClaim" && string(living[key]) != h.Claim.UID {
+		served := r.Namespace == "" || r.Namespace == key.Namespace
+		if served && h.Claim.Kind == "IPAddressClaim" && string(living[key]) != h.Claim.UID {
 			found[key] = "orphaned record"
 		}
 	}

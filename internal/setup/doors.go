@@ -79,7 +79,7 @@ func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Regist
 					return err
 				}
 			}
-			return mgr.Add(&repair.Repairer{Ledger: book, Client: mgr.GetClient(), Claims: r})
+			return mgr.Add(&repair.Repairer{Ledger: book, Client: mgr.GetClient(), Claims: r, Namespace: o.Namespace})
 		},
 	}
 }

@@ -6,9 +6,12 @@ package claims
 import (
 	"context"
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -241,6 +244,67 @@ var _ = Describe("An IPAddressClaim", func() {
 		claim.Finalizers = []string{ipamv1.ClaimFinalizer}
 		Expect(k.Update(ctx, claim)).To(Succeed())
 		gone(ctx, claim)
+	})
+
+	It("that is deleted in the foreground goes, with its address", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		address := answered(ctx, claim)
+		Expect(k.Delete(ctx, claim, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+		gone(ctx, claim)
+		gone(ctx, address)
+		Eventually(func() int { return len(records(ctx, ns)) }, "10s", "100ms").Should(BeZero())
+	})
+
+	It("keeps its address when somebody deletes the IPAddress or the record", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		address := answered(ctx, claim)
+		record := records(ctx, ns)[0]
+		Expect(k.Delete(ctx, address)).To(Succeed())
+		Expect(k.Delete(ctx, &record)).To(Succeed())
+		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(address), address)).To(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(&record), &record)).To(Succeed())
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+		gone(ctx, address)
+		gone(ctx, &record)
+	})
+
+	It("goes with its namespace, and so does everything under it", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		for i := range 5 {
+			answered(ctx, create(ctx, newClaim(ns, fmt.Sprint("c", i), "IPPool", "p")))
+		}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+		Expect(k.Delete(ctx, namespace)).To(Succeed())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(namespace), namespace))
+		}, "60s", "200ms").Should(BeTrue())
+	}, SpecTimeout(2*time.Minute))
+
+	It("with an IPAddress made by hand gets that address if the pool gives it, and is told otherwise", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		for name, text := range map[string]string{"good": "10.1.0.50", "bad": "10.7.0.50"} {
+			create(ctx, &ipamv1beta2.IPAddress{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+				Spec: ipamv1beta2.IPAddressSpec{
+					ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: name},
+					PoolRef:  newClaim(ns, name, "IPPool", "p").Spec.PoolRef,
+					Address:  text, Prefix: ptr.To(int32(24)),
+				},
+			})
+		}
+		good := answered(ctx, create(ctx, newClaim(ns, "good", "IPPool", "p")))
+		Expect(good.Spec.Address).To(Equal("10.1.0.50"))
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(good), good)).To(Succeed())
+			g.Expect(good.OwnerReferences).To(HaveLen(2))
+			g.Expect(good.Finalizers).To(ConsistOf(ipamv1.AddressFinalizer))
+		}, "10s", "50ms").Should(Succeed())
+		Expect(ready(ctx, create(ctx, newClaim(ns, "bad", "IPPool", "p")), metav1.ConditionFalse, "AllocationFailed")).
+			To(ContainSubstring("10.7.0.50"))
 	})
 
 	It("is answered anew after its namesake died without Weir", func(ctx SpecContext) {

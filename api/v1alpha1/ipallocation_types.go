@@ -137,7 +137,7 @@ type IPAllocationSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cidr is immutable"
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="cidr must be a prefix in canonical form"
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self && cidr(self).prefixLength() > 0",message="cidr must be a prefix in canonical form"
 	CIDR string `json:"cidr,omitempty"`
 
 	// claimRef names what the prefix is held for. Immutable.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -66,11 +65,7 @@ func (c *addressClaim) addFinalizer() []jsonpatch.Operation {
 // refuseIPClaim refuses every IPClaim: a claim that nobody answers would look
 // like one that waits.
 func refuseIPClaim(_ context.Context, req admission.Request) admission.Response {
-	kind := ipamv1.GroupVersion.WithKind(ipamv1.IPClaimKind).GroupKind()
-	status := apierrors.NewInvalid(kind, req.Name, field.ErrorList{
+	return refused(invalid(ipamv1.IPClaimKind, req.Name, field.ErrorList{
 		field.Forbidden(field.NewPath("kind"), ipamv1.IPClaimKind+" is "+poolspec.NotSupported),
-	}).Status()
-	response := admission.Denied("")
-	response.Result = &status
-	return response
+	}))
 }

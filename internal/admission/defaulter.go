@@ -5,10 +5,13 @@ package admission
 
 import (
 	"context"
+	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -21,16 +24,44 @@ import (
 // poolDefaulter sets what a pool's spec may leave out but the stored object
 // has: ipFamily, which follows from the addresses, and on update the cidr that
 // was set before. It serves both kinds of pool.
+//
+// It also refuses text that is not in canonical form. The schema does so, too,
+// after it, but cannot show the canonical form: the API server's cost estimate
+// forbids such a messageExpression.
 type poolDefaulter struct{}
 
 // Handle answers with a patch of spec. An object that cannot be read is left
-// to the schema, which names the field.
+// to the schema, which names the field. An update that leaves spec alone gets
+// no patch and no refusal: taking a finalizer off a pool must not depend on
+// its spec.
 func (poolDefaulter) Handle(_ context.Context, req admission.Request) admission.Response {
-	spec := specIn(req.Object.Raw)
-	if spec == nil {
+	spec, old := specIn(req.Object.Raw), specIn(req.OldObject.Raw)
+	if spec == nil || old != nil && equality.Semantic.DeepEqual(spec, old) {
 		return admission.Allowed("")
 	}
-	return admission.Patched("", setOnce(spec, specIn(req.OldObject.Raw))...)
+	patch := setOnce(spec, old)
+	if errs := unreadable(spec, req.Kind.Kind); len(errs) > 0 {
+		return refused(invalid(req.Kind.Kind, req.Name, errs))
+	}
+	return admission.Patched("", patch...)
+}
+
+// unreadable returns the mistakes of a spec if some value of it cannot stand.
+// Fields that are missing, or not supported yet, are left to the schema and
+// the validating webhook.
+func unreadable(spec *ipamv1.IPPoolSpec, kind string) field.ErrorList {
+	_, errs := poolspec.Resolve(spec, kind)
+	if !slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeInvalid }) {
+		return nil
+	}
+	return errs
+}
+
+// refused answers with an error of the API.
+func refused(err *apierrors.StatusError) admission.Response {
+	response := admission.Denied("")
+	response.Result = &err.ErrStatus
+	return response
 }
 
 // specIn returns the spec of a pool of either kind, nil if there is none.
@@ -44,15 +75,11 @@ func specIn(raw []byte) *ipamv1.IPPoolSpec {
 	return pool.Spec
 }
 
-// setOnce returns the patch that gives spec what was set before, and what
-// follows from it. An update that leaves spec alone gets no patch: taking a
-// finalizer off a pool must not depend on its spec.
+// setOnce gives spec what was set before, and what follows from it, and
+// returns the patch that does the same.
 func setOnce(spec, old *ipamv1.IPPoolSpec) []jsonpatch.Operation {
 	if old == nil {
 		old = &ipamv1.IPPoolSpec{}
-	}
-	if equality.Semantic.DeepEqual(spec, old) {
-		return nil
 	}
 	var patch []jsonpatch.Operation
 	if spec.CIDR == "" && old.CIDR != "" && !hasOtherSource(spec) {
@@ -60,6 +87,7 @@ func setOnce(spec, old *ipamv1.IPPoolSpec) []jsonpatch.Operation {
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/cidr", old.CIDR))
 	}
 	if family := familyFor(spec, old); spec.IPFamily == "" && family != "" {
+		spec.IPFamily = family
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/ipFamily", string(family)))
 	}
 	return patch

@@ -18,5 +18,7 @@
 //     use comes from a cache that may lag, and a webhook can be bypassed: the
 //     controllers check all of it again.
 //   - What the schema refuses is left to the schema: a mutating webhook that
-//     cannot read an object changes nothing.
+//     cannot read an object changes nothing. The one exception is text of
+//     pools that is not canonical, because the schema cannot show how to write
+//     it.
 package admission

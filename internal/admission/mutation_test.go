@@ -43,13 +43,18 @@ func TestPoolDefaults(t *testing.T) {
 			new:  `{addresses: ["2001:db8::1"]}`,
 			want: `{addresses: ["2001:db8::1"], ipFamily: IPv6}`,
 		},
-		"a given family stays, right or wrong": {
-			new:  `{cidr: 192.0.2.0/24, ipFamily: IPv6}`,
-			want: `{cidr: 192.0.2.0/24, ipFamily: IPv6}`,
+		"a given family stays": {
+			new:  `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
+			want: `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
 		},
-		"unreadable addresses get none": {
-			new:  `{addresses: [x]}`,
-			want: `{addresses: [x]}`,
+		"what is not supported is left to validation": {
+			new:  `{cidr: 192.0.2.0/24, mode: Draining}`,
+			want: `{cidr: 192.0.2.0/24, mode: Draining, ipFamily: IPv4}`,
+		},
+		"an update that leaves an invalid spec alone changes nothing": {
+			old:  `{cidr: 192.0.2.1/24}`,
+			new:  `{cidr: 192.0.2.1/24}`,
+			want: `{cidr: 192.0.2.1/24}`,
 		},
 		"what the schema refuses is left to it": {
 			new:  `{addresses: 5}`,
@@ -106,6 +111,44 @@ func TestPoolDefaults(t *testing.T) {
 			if diff := cmp.Diff(decoded(t, object(t, team, test.want).Raw), decoded(t, got)); diff != "" {
 				t.Errorf("object (-want +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+func TestPoolTextIsRefusedShowingItsCanonicalForm(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		old, new string
+		parts    []string
+	}{
+		"a cidr": {
+			new:   `{cidr: "2001:DB8::1/64"}`,
+			parts: []string{`IPPool.ipam.weir.dev "pool" is invalid: spec.cidr: Invalid value`, `write "2001:db8::/64"`},
+		},
+		"a gateway and a DNS server, with what is not supported": {
+			new: `{cidr: "2001:db8::/64", network: {gateway: "2001:DB8::1", dnsServers: ["2001:db8:0::2"]}, mode: Draining}`,
+			parts: []string{
+				`spec.network.gateway: Invalid value`, `write "2001:db8::1"`,
+				`spec.network.dnsServers[0]: Invalid value`, `write "2001:db8::2"`, `spec.mode: Forbidden`,
+			},
+		},
+		"an entry in an update": {
+			old:   `{addresses: [192.0.2.0/24], ipFamily: IPv4}`,
+			new:   `{addresses: [192.0.2.1/24]}`,
+			parts: []string{`spec.addresses[0]: Invalid value`, `write "192.0.2.0/24"`},
+		},
+		"addresses of the other family in an update": {
+			old:   `{addresses: [192.0.2.1], ipFamily: IPv4}`,
+			new:   `{addresses: ["2001:db8::1"]}`,
+			parts: []string{`spec.ipFamily: Invalid value: "IPv4": the pool's addresses are IPv6`},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := request(admissionv1.Update, object(t, team, test.new), object(t, team, test.old), "jo")
+			req.Kind.Kind, req.Name = team.Kind, team.Name
+			verdict{code: http.StatusUnprocessableEntity, parts: test.parts}.check(t, poolDefaulter{}.Handle(t.Context(), req))
 		})
 	}
 }

@@ -40,7 +40,7 @@ func (v poolValidator[P]) ValidateCreate(_ context.Context, created P) (admissio
 	if shape != nil {
 		errs = v.overlaps(created, shape, nil)
 	}
-	return nil, invalid(created, errs)
+	return nil, invalidPool(created, errs)
 }
 
 // ValidateUpdate refuses what ValidateCreate refuses as far as the update
@@ -54,12 +54,12 @@ func (v poolValidator[P]) ValidateUpdate(_ context.Context, old, updated P) (adm
 	kind := updated.PoolReference().Kind
 	shape, errs := poolspec.Resolve(updated.PoolSpec(), kind)
 	if shape == nil {
-		return nil, invalid(updated, errs)
+		return nil, invalidPool(updated, errs)
 	}
 	was, _ := poolspec.Resolve(old.PoolSpec(), kind)
 	held := v.holdings.Holdings(updated.PoolReference())
 	if errs := append(v.overlaps(updated, shape, was), fallenOut(held, shape, was)...); len(errs) > 0 {
-		return nil, invalid(updated, errs)
+		return nil, invalidPool(updated, errs)
 	}
 	return keptBack(held, shape, was), nil
 }
@@ -104,11 +104,14 @@ func sourceOf(spec *ipamv1.IPPoolSpec) *field.Path {
 	return field.NewPath("spec", "addresses")
 }
 
-// invalid returns a 422 error that carries errs, nil if there are none.
-func invalid(p pool, errs field.ErrorList) error {
+// invalidPool returns a 422 error that carries errs, nil if there are none.
+func invalidPool(p pool, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	kind := ipamv1.GroupVersion.WithKind(p.PoolReference().Kind).GroupKind()
-	return apierrors.NewInvalid(kind, p.GetName(), errs)
+	return invalid(p.PoolReference().Kind, p.GetName(), errs)
+}
+
+func invalid(kind, name string, errs field.ErrorList) *apierrors.StatusError {
+	return apierrors.NewInvalid(ipamv1.GroupVersion.WithKind(kind).GroupKind(), name, errs)
 }

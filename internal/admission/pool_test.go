@@ -16,26 +16,26 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-func scheme(t testing.TB) *runtime.Scheme {
-	t.Helper()
+func scheme(tb testing.TB) *runtime.Scheme {
+	tb.Helper()
 	s := runtime.NewScheme()
 	if err := ipamv1.AddToScheme(s); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
 // handlerOf returns the validating webhook of a kind of pool, over what is
 // held.
-func handlerOf(t testing.TB, kind string, h Holdings) admission.Handler {
-	t.Helper()
+func handlerOf(tb testing.TB, kind string, h Holdings) admission.Handler {
+	tb.Helper()
 	path := validateIPPoolPath
 	if kind == ipamv1.GlobalIPPoolKind {
 		path = validateGlobalIPPoolPath
 	}
-	webhook, ok := webhooks(scheme(t), h)[path].(*admission.Webhook)
+	webhook, ok := webhooks(scheme(tb), h)[path].(*admission.Webhook)
 	if !ok {
-		t.Fatalf("no webhook at %s", path)
+		tb.Fatalf("no webhook at %s", path)
 	}
 	return webhook.Handler
 }

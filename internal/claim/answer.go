@@ -28,20 +28,25 @@ var errWaiting = errors.New("waiting")
 
 // allocate gives the claim its IPAddress.
 func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
-	offer, err := r.Source.Offer(ctx, s.claim)
-	if err != nil {
-		return err
+	answer := &ipamv1beta2.IPAddress{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("getting IPAddress: %w", err)
 	}
-	if s.offer = offer; offer.Paused {
+	found := err == nil
+	offer, err := r.Source.Offer(ctx, s.claim)
+	switch {
+	case err != nil && found && r.isAnswered(s, answer):
+		s.answer = answer
+		return nil
+	case err != nil:
+		return err
+	case offer.Paused:
 		return errWaiting
 	}
-	answer := &ipamv1beta2.IPAddress{}
-	err = r.Client.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
-	switch {
-	case err == nil:
+	s.offer = offer
+	if found {
 		return r.recognize(ctx, s, answer)
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("getting IPAddress: %w", err)
 	}
 	want, err := wanted(s.claim)
 	if err != nil {
@@ -52,6 +57,12 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 		return err
 	}
 	return r.commit(ctx, s, allocation)
+}
+
+// isAnswered says whether the IPAddress is the claim's answer and recorded: it stays so whatever becomes of the pool.
+func (r *Reconciler) isAnswered(s *scope, answer *ipamv1beta2.IPAddress) bool {
+	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	return err == nil && claimUID(answer) == s.claim.UID && r.Ledger.Holds(s.ref, netip.PrefixFrom(address, address.BitLen()))
 }
 
 // wanted returns the address that the claim asks for; the zero value if it asks for none.
@@ -175,14 +186,16 @@ func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
 //
 //	carries the claim's UID, recorded            it is the answer
 //	carries the claim's UID, no record           adopted: recorded at exactly its address
-//	carries no claim's UID (made by hand)        an asked address: recorded if the pool gives it, then made the answer
+//	carries no claim's UID but our finalizer     its owner was lost (moved, restored, a namesake's that died): adopted
+//	carries neither (made by hand)               an asked address: recorded if the pool gives it, then made the answer
 //	carries another claim's UID, that one lives  our claim is dead; nothing to do
 //	carries another claim's UID, that one died   left over: removed, then the claim is answered anew
 func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
-	switch claimUID(answer) {
-	case s.claim.UID:
+	uid := claimUID(answer)
+	switch {
+	case uid == s.claim.UID, uid == "" && hasFinalizer(answer, ipamv1.AddressFinalizer):
 		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
-	case "":
+	case uid == "":
 		return r.adopt(ctx, s, answer, ipamv1.ClaimPurpose)
 	default:
 		return r.discard(ctx, s, answer)

@@ -126,11 +126,12 @@ func changedByOthers() predicate.Predicate {
 		predicate.GenerationChangedPredicate{},
 		predicate.AnnotationChangedPredicate{},
 		predicate.LabelChangedPredicate{},
-		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		predicates.Resync(),
+		predicates.Update(func(e event.UpdateEvent) bool {
 			return e.ObjectNew.GetDeletionTimestamp() != nil ||
 				len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers()) ||
 				lostAddressRef(e)
-		}},
+		}),
 	)
 }
 
@@ -151,7 +152,7 @@ func leaving() predicate.Predicate {
 	}
 }
 
-// poolChanged passes changes of a pool that its claims wait for: not its status.
+// poolChanged passes changes of a pool that its claims wait for: not its capacity.
 func poolChanged() predicate.Predicate {
-	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicates.PausedChanged())
 }

@@ -60,11 +60,13 @@ func isMoving(obj client.Object) bool {
 	return ok
 }
 
-// removeAnswerOf removes the claim's IPAddress. The cache is believed when it shows one, never when it shows none.
+// removeAnswerOf removes the claim's IPAddress. The cache is believed when it shows that very one, never when it shows
+// none or a namesake's.
 func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
 	answer := &ipamv1beta2.IPAddress{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(claim), answer)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || (err == nil && claimUID(answer) != claim.UID) {
+		answer = &ipamv1beta2.IPAddress{}
 		err = r.Live.Get(ctx, client.ObjectKeyFromObject(claim), answer)
 	}
 	switch {
@@ -122,21 +124,21 @@ func goneOr(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// reconcileGone cleans up under the name of a claim that the cache does not show: an IPAddress that is left over, and
-// records of claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what
-// belongs to a claim created after that is not touched.
+// reconcileGone cleans up under the name of a claim that does not exist: an IPAddress that is left over, and records of
+// claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what belongs to a
+// claim created after that is not touched. Where a claim of the name lives, it is for its own reconciliation to tidy up.
 func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
 	recorded := r.Ledger.Recorded(reference(key, ""))
 	answer, err := r.leftover(ctx, key)
 	if err != nil || (answer == nil && len(recorded) == 0) {
 		return err
 	}
-	live := &ipamv1beta2.IPAddressClaim{}
-	if err := r.Live.Get(ctx, key, live); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("getting IPAddressClaim: %w", err)
+	err = r.Live.Get(ctx, key, &ipamv1beta2.IPAddressClaim{})
+	if !apierrors.IsNotFound(err) {
+		return err
 	}
-	if answer != nil && claimUID(answer) != live.UID {
-		if idle, err := r.isClusterPaused(ctx, answer); idle || err != nil {
+	if answer != nil {
+		if idle, err := r.isKept(ctx, answer); idle || err != nil {
 			return err
 		}
 		if err := r.removeAnswer(ctx, answer); err != nil {
@@ -144,33 +146,50 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		}
 	}
 	for _, h := range recorded {
-		if h.Claim.UID == string(live.UID) {
-			continue
-		}
-		if err := r.Ledger.Release(ctx, h.Claim); err != nil {
+		if err := r.dropOrphan(ctx, h); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dropOrphan drops the record of a claim that is gone, unless its Cluster is paused or it moves to another cluster.
+func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding) error {
+	record := &ipamv1.IPAllocation{}
+	if err := r.Live.Get(ctx, h.Record, record); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if kept, err := r.isKept(ctx, record); kept || err != nil {
+		return err
+	}
+	return r.Ledger.Drop(ctx, h)
+}
+
+// isKept says whether what a claim left behind must stay: clusterctl moves it, or its Cluster is paused.
+func (r *Reconciler) isKept(ctx context.Context, obj client.Object) (bool, error) {
+	if isMoving(obj) {
+		return true, nil
+	}
+	return r.isClusterPaused(ctx, obj)
 }
 
 // tidy drops the records under an answered claim's name that the answer does not carry: void ones of the claim itself, and
-// those of a namesake that died without Weir, once a live read has shown that this claim is the one that lives.
+// those of namesakes that died without Weir. Live reads of claim and answer prove which is which.
 func (r *Reconciler) tidy(ctx context.Context, s *scope) error {
-	void, dead := r.strays(s)
-	for _, h := range void {
-		if err := r.Ledger.Drop(ctx, h); err != nil {
-			return err
-		}
-	}
-	if len(dead) == 0 {
+	strays := r.strays(s, s.answer)
+	if len(strays) == 0 {
 		return nil
 	}
-	live := &ipamv1beta2.IPAddressClaim{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil || live.UID != s.claim.UID {
-		return client.IgnoreNotFound(err)
+	claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
+	for _, obj := range []client.Object{claim, answer} {
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), obj); err != nil {
+			return client.IgnoreNotFound(err)
+		}
 	}
-	for _, h := range dead {
+	if claim.UID != s.claim.UID || claimUID(answer) != s.claim.UID {
+		return nil
+	}
+	for _, h := range r.strays(s, answer) {
 		if err := r.Ledger.Drop(ctx, h); err != nil {
 			return err
 		}
@@ -178,17 +197,11 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// strays returns the records of the claim that its answer does not carry, and those of other claims of its name.
-func (r *Reconciler) strays(s *scope) (void, dead []ledger.Holding) {
-	for _, h := range r.Ledger.Recorded(s.ref) {
-		switch {
-		case h.Claim.UID != s.ref.UID:
-			dead = append(dead, h)
-		case h.CIDR.Addr().String() != s.answer.Spec.Address:
-			void = append(void, h)
-		}
-	}
-	return void, dead
+// strays returns the records of this and other claims of its name, but for the one that holds the answer's address for it.
+func (r *Reconciler) strays(s *scope, answer *ipamv1beta2.IPAddress) []ledger.Holding {
+	return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool {
+		return h.Claim.UID == s.ref.UID && h.CIDR.Addr().String() == answer.Spec.Address
+	})
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.
@@ -199,7 +212,8 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	return nil
 }
 
-// leftover returns the IPAddress under a dead claim's name, if it is one of Weir's answers.
+// leftover returns the IPAddress under a dead claim's name, if it is one of Weir's answers: the garbage collector may have
+// taken the claim off its owners.
 func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*ipamv1beta2.IPAddress, error) {
 	answer := &ipamv1beta2.IPAddress{}
 	if err := r.Live.Get(ctx, key, answer); apierrors.IsNotFound(err) {
@@ -207,7 +221,7 @@ func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*i
 	} else if err != nil {
 		return nil, fmt.Errorf("getting IPAddress: %w", err)
 	}
-	if !r.Source.Serves(answer.Spec.PoolRef) || claimUID(answer) == "" {
+	if !r.Source.Serves(answer.Spec.PoolRef) || (claimUID(answer) == "" && !hasFinalizer(answer, ipamv1.AddressFinalizer)) {
 		return nil, nil //nolint:nilnil // not ours
 	}
 	return answer, nil

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +16,7 @@ import (
 )
 
 // ReserveBlock makes one block of a root pool the pool's own: recorded, judged, and confirmed on the record, because no
-// answer object shows that it has won. It returns nil once the block is confirmed or about to be, and errs with ErrTaken,
+// answer object shows that it has won. It returns nil once the block is confirmed, and errs with ErrTaken,
 // naming who holds the space, with ErrBusy, or an error of the API server.
 func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, owners []metav1.OwnerReference) error {
 	c := blockClaim(p, block, owners)
@@ -31,24 +32,33 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 		}
 		return ErrBusy
 	}
-	_, err := l.hold(ctx, r, ipamv1.ConfirmedState)
-	return err
+	return l.confirm(ctx, r)
 }
 
 // ReleaseBlocks drops the records of the pool's own blocks that keep does not name, and those of an earlier pool of its
 // name. The caller has proved that nothing is handed out of them any more, or that the pool goes on with the others.
 func (l *Ledger) ReleaseBlocks(ctx context.Context, p Pool, keep []netip.Prefix) error {
+	var errs []error
+	for _, r := range l.otherBlocks(p, keep) {
+		errs = append(errs, l.drop(ctx, r.identity))
+	}
+	return errors.Join(errs...)
+}
+
+// HasOtherBlocks says whether ReleaseBlocks would drop anything.
+func (l *Ledger) HasOtherBlocks(p Pool, keep []netip.Prefix) bool {
+	return len(l.otherBlocks(p, keep)) > 0
+}
+
+// otherBlocks returns the records of the pool's blocks that keep does not name, and those of earlier pools of its name.
+func (l *Ledger) otherBlocks(p Pool, keep []netip.Prefix) []snapshot {
 	kept := make(map[netip.Prefix]bool, len(keep))
 	for _, block := range keep {
 		kept[block] = true
 	}
-	var errs []error
-	for _, r := range l.index.blocksOf(p.Ref) {
-		if r.claim.UID != string(p.UID) || !kept[r.cidr] {
-			errs = append(errs, l.drop(ctx, r.identity))
-		}
-	}
-	return errors.Join(errs...)
+	return slices.DeleteFunc(l.index.blocksOf(p.Ref), func(r snapshot) bool {
+		return r.claim.UID == string(p.UID) && kept[r.cidr]
+	})
 }
 
 func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Claim {
@@ -83,12 +93,18 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 	if err != nil {
 		return err
 	}
-	return l.confirm(ctx, a)
+	return l.confirm(ctx, snapshot{record{identity: a.record}})
 }
 
-// confirm stores that a block has won.
-func (l *Ledger) confirm(ctx context.Context, a Allocation) error {
-	_, err := l.hold(ctx, snapshot{record{identity: a.record, created: a.record.version}}, ipamv1.ConfirmedState)
+// confirm stores that a block has won, and returns once the index shows it.
+func (l *Ledger) confirm(ctx context.Context, r snapshot) error {
+	w := l.index.expect(r.key, nil)
+	defer l.index.dismiss(w)
+	id, err := l.hold(ctx, r, ipamv1.ConfirmedState)
+	if err != nil {
+		return err
+	}
+	_, err = l.index.await(ctx, w, id)
 	return err
 }
 

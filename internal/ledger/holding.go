@@ -93,6 +93,8 @@ type identity struct {
 	key     types.NamespacedName
 	uid     types.UID
 	version string
+	// created is the revision of the record's creation; empty when it cannot be known for certain.
+	created string
 }
 
 // Holding is one record as readers see it.
@@ -122,6 +124,8 @@ type Capacity struct {
 	Total, Allocated, Available, Excluded, Cooling, Delegated ipspace.Count
 	// Claims and Children are the numbers of records that hold a prefix of this pool.
 	Claims, Children int32
+	// Serving: every block of the pool is confirmed.
+	Serving bool
 	// LargestFree is the length of the largest free block, in bits; -1 when there is none.
 	LargestFree int
 }

@@ -217,6 +217,7 @@ func (x *index) remove(r *record) {
 	x.uncount(r)
 	if r.isBlock() {
 		x.reblock(r)
+		x.on.poolChanged(r.pool.ref)
 	}
 	x.on.poolFreed(r.pool.ref)
 }
@@ -268,6 +269,7 @@ func (x *index) settle(present map[types.NamespacedName]*record, version string)
 	}
 	select {
 	case <-x.synced:
+		relists.Inc()
 	default:
 		close(x.synced)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
 // outcome of a judgement.
@@ -36,7 +38,7 @@ func (x *index) judge(r *record) verdict {
 	v := verdict{outcome: won}
 	for _, other := range x.overlapping(r.space, r.cidr) {
 		switch {
-		case other == r || x.encloses(other, r) || x.encloses(r, other):
+		case other == r || x.encloses(other, r) || x.encloses(r, other) || isPredecessor(other, r):
 		case other.older(r):
 			return verdict{outcome: lost, by: other.holding()}
 		case v.outcome == won:
@@ -48,6 +50,13 @@ func (x *index) judge(r *record) verdict {
 
 // encloses says whether block is a block of the pool that r comes from: such a pair is meant to overlap.
 func (x *index) encloses(block, r *record) bool { return block.isBlockOf(r.pool.ref) }
+
+// isPredecessor says whether the record was made for an earlier claim of the same name, of which r adopts the answer. The
+// answer is named like the claim and carries the later claim's UID, so that the earlier one cannot be answered any more.
+func isPredecessor(other, r *record) bool {
+	return r.purpose == ipamv1.AdoptedPurpose && other.cidr == r.cidr && other.pool == r.pool &&
+		other.claim.UID != r.claim.UID && keyOf(other.claim) == keyOf(r.claim)
+}
 
 // judgeFor judges r for whoever waits for it in this process, at exactly the version that the watch shows now.
 func (x *index) judgeFor(r *record) {

@@ -121,8 +121,6 @@ func (l *Ledger) existing(ctx context.Context, c Claim) (Allocation, bool, error
 		return Allocation{}, false, nil
 	case r.won:
 		return r.allocation(), true, nil
-	case r.terminating:
-		return Allocation{}, false, fmt.Errorf("record %s of the claim is being deleted: %w", r.key, ErrBusy)
 	case r.instance != l.instance && l.clock.Now().Unix()-r.seen < int64(takeoverDelay/time.Second):
 		return Allocation{}, false, fmt.Errorf("manager %s is answering the claim: %w", r.instance, ErrBusy)
 	}

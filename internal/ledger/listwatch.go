@@ -15,16 +15,10 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// listWatch lists and watches all IPAllocations of the cluster, with no selector. Each list after the first is a relist:
-// the watch could not go on from where it was.
+// listWatch lists and watches all IPAllocations of the cluster, with no selector.
 func (l *Ledger) listWatch() cache.ListerWatcher {
-	listed := false
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			if listed && o.Continue == "" {
-				relists.Inc()
-			}
-			listed = true
 			list := &ipamv1.IPAllocationList{}
 			return list, l.client.List(ctx, list, &client.ListOptions{Raw: &o, Limit: o.Limit, Continue: o.Continue})
 		},

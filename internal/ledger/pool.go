@@ -45,17 +45,21 @@ func (x *index) setPool(p Pool) {
 	e := x.poolOf(p.Ref)
 	x.lift(e)
 	e.pool = &p
-	s := x.spaceOf(p.Space)
-	for _, prefix := range p.Shape.Excluded() {
+	for _, block := range p.Shape.Blocks() {
+		x.spaceOf(p.Space).taken.Forget(block)
+	}
+	x.recount(e)
+	x.serve(e)
+}
+
+// exclude keeps what the pool never hands out from being chosen.
+func (x *index) exclude(e *poolEntry) {
+	s := x.spaceOf(e.pool.Space)
+	for _, prefix := range e.pool.Shape.Excluded() {
 		r := &record{role: excluded, cidr: prefix, space: s, pool: e}
 		s.taken.Insert(prefix, r)
 		e.exclusions = append(e.exclusions, r)
 	}
-	for _, block := range p.Shape.Blocks() {
-		s.taken.Forget(block)
-	}
-	x.recount(e)
-	x.serve(e)
 }
 
 // dropPool forgets the shape of a pool; its records stay taken.
@@ -79,8 +83,9 @@ func (x *index) lift(e *poolEntry) {
 }
 
 // serve lets the pool hand out addresses if all its blocks are confirmed, and tells who waits for room. A pool that has lost
-// one of its blocks to another serves nothing.
+// one of its blocks to another serves nothing, and its exclusions exclude nothing.
 func (x *index) serve(e *poolEntry) {
+	x.lift(e)
 	e.serving = nil
 	if e.pool == nil {
 		return
@@ -92,6 +97,7 @@ func (x *index) serve(e *poolEntry) {
 		}
 	}
 	e.serving = blocks
+	x.exclude(e)
 	x.on.poolFreed(e.ref)
 }
 
@@ -225,18 +231,19 @@ func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	if reason, refused := e.pool.Shape.Refuses(c.Want); refused && (c.Purpose != ipamv1.AdoptedPurpose || !e.pool.Shape.Contains(c.Want)) {
 		return netip.Prefix{}, &RefusedError{CIDR: c.Want, Reason: reason}
 	}
-	return c.Want, x.taken(s, e, c.Want)
+	return c.Want, x.taken(s, e, c)
 }
 
 // taken says who holds an asked prefix, or that it may be free in a moment.
-func (x *index) taken(s *space, e *poolEntry, want netip.Prefix) error {
-	for _, r := range s.taken.Overlapping(want) {
+func (x *index) taken(s *space, e *poolEntry, c Claim) error {
+	asked := &record{cidr: c.Want, pool: e, claim: c.Ref, purpose: c.Purpose}
+	for _, r := range s.taken.Overlapping(c.Want) {
 		switch {
-		case r.isBlockOf(e.ref):
+		case r.isBlockOf(e.ref), r.role == stored && isPredecessor(r, asked):
 		case r.role == tentative:
 			return ErrBusy
 		case r.role == stored:
-			return &TakenError{CIDR: want, By: r.holding()}
+			return &TakenError{CIDR: c.Want, By: r.holding()}
 		}
 	}
 	return nil
@@ -273,6 +280,7 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable),
 		Claims:      e.claims,
 		Children:    e.children,
+		Serving:     len(e.serving) > 0,
 		LargestFree: -1,
 	}
 	own := func(r *record) bool { return r.isBlockOf(e.ref) || r.role == tentative }

@@ -17,10 +17,11 @@ type snapshot struct{ record }
 
 func (r snapshot) allocation() Allocation { return Allocation{CIDR: r.cidr, record: r.identity} }
 
-// recordOf returns the claim's record, by UID: the one that has won here, else the first. An asked prefix narrows it.
+// recordOf returns the claim's record, by UID: the one that has won here, else the first. An asked prefix narrows it. One that
+// somebody has marked for deletion is not taken over: it stays taken until the claim is answered otherwise or gone.
 func (x *index) recordOf(c Claim) (snapshot, bool) {
 	records := slices.DeleteFunc(x.recordsFor(c.Ref), func(r snapshot) bool {
-		return r.claim.UID != c.Ref.UID || r.released || (c.Want.IsValid() && r.cidr != c.Want)
+		return r.claim.UID != c.Ref.UID || r.released || (r.terminating && !r.won) || (c.Want.IsValid() && r.cidr != c.Want)
 	})
 	for _, r := range records {
 		if r.won {

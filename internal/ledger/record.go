@@ -8,11 +8,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 )
 
 // record is what the index keeps of one IPAllocation. The same type stands for the two other things that make a prefix
@@ -27,8 +25,6 @@ type record struct {
 	claim   ipamv1.ClaimReference
 	purpose ipamv1.AllocationPurpose
 
-	// created is the revision of the record's creation; empty when it cannot be known for certain.
-	created string
 	// seen is when this process first saw the record, by its own clock in seconds. Economy only.
 	seen int64
 	// instance is the manager that answers for the record.
@@ -78,22 +74,17 @@ func (r *record) older(s *record) bool {
 // decode reads an IPAllocation. An error means that the record cannot be understood, and so that nobody can say what is
 // free: the index ends the process on it.
 func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
-	cidr, err := ipspace.ParsePrefix(a.Spec.CIDR)
+	cidr, err := netip.ParsePrefix(a.Spec.CIDR)
 	if err != nil {
 		return nil, fmt.Errorf("reading IPAllocation %s/%s: spec.cidr: %w", a.Namespace, a.Name, err)
 	}
 	return &record{
-		identity: identity{
-			key:     types.NamespacedName{Namespace: a.Namespace, Name: a.Name},
-			uid:     a.UID,
-			version: a.ResourceVersion,
-		},
-		cidr:        cidr,
+		identity:    identityOf(a),
+		cidr:        cidr.Masked(),
 		space:       x.spaceOf(a.Spec.AddressSpace),
 		pool:        x.poolOf(a.Spec.PoolRef),
 		claim:       a.Spec.ClaimRef,
 		purpose:     a.Spec.Purpose,
-		created:     creationOf(a),
 		seen:        x.clock.Now().Unix(),
 		instance:    a.Spec.Holder.Instance,
 		terminating: !a.DeletionTimestamp.IsZero(),
@@ -104,12 +95,16 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 
 // creationOf returns the revision that the record was created at, or "" when that cannot be told for certain. Every write
 // of Weir's stores it, so its absence means that Weir has not written since; a second field manager means that somebody
-// else has, and then the record's own revision is a later one.
+// else has, and then the record's own revision is a later one. Taking something away leaves no field manager: that somebody
+// took the finalizer, or the garbage collector one of a claim's two owners, shows in what is missing.
 func creationOf(a *ipamv1.IPAllocation) string {
 	if a.Spec.Holder.CreatedRevision != "" {
 		return a.Spec.Holder.CreatedRevision
 	}
-	if len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() {
+	touched := len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() ||
+		!slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) ||
+		(a.Spec.ClaimRef.APIGroup != ipamv1.GroupVersion.Group && len(a.OwnerReferences) == 1)
+	if touched {
 		return ""
 	}
 	return a.ResourceVersion

@@ -21,8 +21,9 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// currencyAnnotation changes whenever a manager proves that its index is current.
-const currencyAnnotation = "ipam.weir.dev/currency"
+// touchedAnnotation changes with every write that must show in the watch: a manager takes the record over, or proves that
+// its index is current.
+const touchedAnnotation = "ipam.weir.dev/touched"
 
 // maxNameStem leaves room in a record's name for the hash and the random part: a name has 253 characters at most.
 const maxNameStem = 220
@@ -66,6 +67,7 @@ func identityOf(a *ipamv1.IPAllocation) identity {
 		key:     types.NamespacedName{Namespace: a.Namespace, Name: a.Name},
 		uid:     a.UID,
 		version: a.ResourceVersion,
+		created: creationOf(a),
 	}
 }
 
@@ -74,6 +76,7 @@ type patchMetadata struct {
 	UID             types.UID         `json:"uid"`
 	ResourceVersion string            `json:"resourceVersion,omitempty"`
 	Annotations     map[string]string `json:"annotations,omitempty"`
+	Finalizers      []string          `json:"finalizers,omitempty"`
 }
 
 type holderPatch struct {
@@ -84,10 +87,13 @@ type holderPatch struct {
 }
 
 // hold writes the holder of a record, if it is still at the version that r shows, and returns the version made. Like every
-// write it stores the revision of the record's creation, which the record's own version no longer tells.
+// write it stores the revision of the record's creation, which the record's own version no longer tells. It always changes
+// the record, so that the watch shows the version made, and puts back a finalizer that a drop cut short has taken.
 func (l *Ledger) hold(ctx context.Context, r snapshot, state ipamv1.HolderState) (identity, error) {
 	var p holderPatch
-	p.Metadata = patchMetadata{UID: r.uid, ResourceVersion: r.version}
+	p.Metadata = patchMetadata{
+		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: []string{ipamv1.AllocationFinalizer},
+	}
 	p.Spec.Holder = ipamv1.AllocationHolder{Instance: l.instance, CreatedRevision: r.created, State: state}
 	return l.patch(ctx, r.identity, p)
 }
@@ -95,9 +101,14 @@ func (l *Ledger) hold(ctx context.Context, r snapshot, state ipamv1.HolderState)
 // touch changes a record in nothing but an annotation, so that the watch has something newer to show.
 func (l *Ledger) touch(ctx context.Context, r snapshot) (identity, error) {
 	var p holderPatch
-	p.Metadata = patchMetadata{UID: r.uid, Annotations: map[string]string{currencyAnnotation: l.instance + "/" + rand.String(6)}}
+	p.Metadata = patchMetadata{UID: r.uid, Annotations: l.touched()}
 	p.Spec.Holder = ipamv1.AllocationHolder{CreatedRevision: r.created}
 	return l.patch(ctx, r.identity, p)
+}
+
+// touched is an annotation that no version of a record has had before.
+func (l *Ledger) touched() map[string]string {
+	return map[string]string{touchedAnnotation: l.instance + "/" + rand.String(8)}
 }
 
 // patch sends a merge patch that names the UID and, where it must not have changed, the resourceVersion. A record that has changed or gone is ErrBusy.
@@ -120,9 +131,11 @@ func (l *Ledger) patch(ctx context.Context, id identity, p any) (identity, error
 // drop removes one version of a record: first its finalizer, then the record, each on condition that nobody has changed
 // it since. A terminating record that still has the finalizer was therefore marked by somebody else, and stays taken.
 func (l *Ledger) drop(ctx context.Context, id identity) error {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": id.uid, "resourceVersion": id.version, "finalizers": nil,
-	}})
+	patch := map[string]any{"metadata": map[string]any{"uid": id.uid, "resourceVersion": id.version, "finalizers": nil}}
+	if id.created != "" {
+		patch["spec"] = map[string]any{"holder": map[string]any{"createdRevision": id.created}}
+	}
+	body, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}

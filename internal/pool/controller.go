@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -38,7 +37,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, name string) error {
 		Named(name).
 		For(p, builder.WithPredicates(
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter),
-			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}, writtenFirst()))).
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
+				finalized(), predicates.PausedChanged(), predicates.Resync()))).
 		WatchesRawSource(source.Func(r.followLedger)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
 		Build(r)
@@ -91,14 +91,9 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 	return nil
 }
 
-// writtenFirst passes the updates that a reconciliation ended with, to be continued: it has added the pool's finalizer or
-// changed its Paused condition.
-func writtenFirst() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(Object)
-		after, ok2 := e.ObjectNew.(Object)
-		return ok && ok2 && (len(before.GetFinalizers()) != len(after.GetFinalizers()) ||
-			conditions.IsTrue(before, ipamv1.PausedCondition) != conditions.IsTrue(after, ipamv1.PausedCondition) ||
-			conditions.Has(before, ipamv1.PausedCondition) != conditions.Has(after, ipamv1.PausedCondition))
-	}}
+// finalized passes the update that added the pool's finalizer, or took somebody else's off.
+func finalized() predicate.Predicate {
+	return predicates.Update(func(e event.UpdateEvent) bool {
+		return len(e.ObjectOld.GetFinalizers()) != len(e.ObjectNew.GetFinalizers())
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,9 @@ const (
 
 // Reconciler keeps the pools of one kind.
 type Reconciler struct {
-	Client   client.Client
+	Client client.Client
+	// Live reads from the API server.
+	Live     client.Reader
 	Registry *Registry
 	Ledger   *ledger.Ledger
 	Recorder events.EventRecorder
@@ -62,6 +65,8 @@ type scope struct {
 	overlap *ledger.TakenError
 	// holdings are what keeps a pool that is being deleted.
 	holdings []ledger.Holding
+	// released: the pool's finalizer is off, so there is nothing left to write a status to.
+	released bool
 }
 
 // Reconcile brings one pool to where it should be.
@@ -95,6 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	s := &scope{pool: p}
 	defer func() {
+		if s.released {
+			return
+		}
 		if err := r.updateStatus(ctx, helper, s, reterr); err != nil {
 			reterr = errors.Join(reterr, err)
 		}
@@ -147,7 +155,33 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 			return fmt.Errorf("recording block %s: %w", block, err)
 		}
 	}
+	return r.shed(ctx, s, blocks)
+}
+
+// shed gives up the recorded blocks that the pool does not have any more, and those of an earlier pool of its name. What it
+// has is proved by a live read: the cache may show a pool of another time.
+func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) error {
+	if !r.Ledger.HasOtherBlocks(s.registered, blocks) {
+		return nil
+	}
+	live, err := r.live(ctx, s.pool)
+	if live == nil || live.GetGeneration() != s.pool.GetGeneration() {
+		return err
+	}
 	return r.Ledger.ReleaseBlocks(ctx, s.registered, blocks)
+}
+
+// live returns the pool as the API server has it now, or nil if that very pool is gone.
+func (r *Reconciler) live(ctx context.Context, p Object) (Object, error) {
+	live, _ := New(r.Kind)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), live)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("getting %s: %w", r.Kind, err)
+	}
+	if err != nil || live.GetUID() != p.GetUID() {
+		return nil, nil //nolint:nilnil // gone is an answer
+	}
+	return live, nil
 }
 
 // owner is the owner reference to the pool that its own blocks' records carry.
@@ -181,11 +215,20 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if len(s.holdings) > 0 {
 		return nil
 	}
+	live, err := r.live(ctx, s.pool)
+	if live == nil || live.GetDeletionTimestamp().IsZero() {
+		return err
+	}
 	if err := r.Ledger.ReleaseBlocks(ctx, ledger.Pool{Ref: ref, UID: s.pool.GetUID()}, nil); err != nil {
 		return err
 	}
-	controllerutil.RemoveFinalizer(s.pool, ipamv1.PoolFinalizer)
-	return nil
+	before, _ := live.DeepCopyObject().(client.Object)
+	if !controllerutil.RemoveFinalizer(live, ipamv1.PoolFinalizer) {
+		return nil
+	}
+	err = r.Client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	s.released = client.IgnoreNotFound(err) == nil
+	return client.IgnoreNotFound(err)
 }
 
 // result says when to come back for what no watch tells.

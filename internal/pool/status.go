@@ -74,7 +74,7 @@ func readyCondition(s *scope, c ledger.Capacity, outcome error) metav1.Condition
 		condition.Reason, condition.Message = ipamv1.PoolReadyInvalidSpecReason, s.invalid.ToAggregate().Error()
 	case s.overlap != nil:
 		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, s.overlap.Error()
-	case outcome != nil:
+	case outcome != nil || !c.Serving:
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
 	case c.Available.IsZero():
 		condition.Reason, condition.Message = ipamv1.PoolReadyPoolExhaustedReason, "no address is available"

@@ -159,8 +159,10 @@ func (r *resolver) readBlocks() {
 	if r.spec.CIDR != "" {
 		r.readCIDR()
 	}
-	for i, text := range r.spec.Addresses {
-		r.readEntry(r.path.Child("addresses").Index(i), string(text))
+	if path := r.path.Child("addresses"); r.checkLength(path, r.spec.Addresses) {
+		for i, text := range r.spec.Addresses {
+			r.readEntry(path.Index(i), string(text))
+		}
 	}
 	r.checkDisjoint()
 	if f := r.spec.IPFamily; f != "" && r.family != "" && f != r.family {
@@ -232,9 +234,22 @@ func (r *resolver) overlap(earlier, later entry) {
 	r.invalid(later.path, later.text, "overlaps %s, %q", earlier.path, earlier.text)
 }
 
+// checkLength keeps a list that is too long from being read.
+func (r *resolver) checkLength(path *field.Path, entries []ipamv1.AddressEntry) bool {
+	if len(entries) <= ipamv1.MaxAddressEntries {
+		return true
+	}
+	r.fail(field.TooMany(path, len(entries), ipamv1.MaxAddressEntries))
+	return false
+}
+
 func (r *resolver) readExcluded() {
+	path := r.path.Child("excludedAddresses")
+	if !r.checkLength(path, r.spec.ExcludedAddresses) {
+		return
+	}
 	for i, text := range r.spec.ExcludedAddresses {
-		if addrs, ok := r.parse(r.path.Child("excludedAddresses").Index(i), string(text)); ok {
+		if addrs, ok := r.parse(path.Index(i), string(text)); ok {
 			r.excluded.AddRange(addrs)
 		}
 	}

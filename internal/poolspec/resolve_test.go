@@ -106,6 +106,13 @@ func TestResolveRefuses(t *testing.T) {
 			spec: `{addresses: [192.0.2.4, 192.0.2.0/28]}`,
 			want: []string{`spec.addresses[1]: Invalid value: "192.0.2.0/28": overlaps spec.addresses[0], "192.0.2.4"`},
 		},
+		"too many entries, which are not read": {
+			spec: `{addresses: [` + strings.Repeat("x, ", 1025) + `], excludedAddresses: [` + strings.Repeat("x, ", 1025) + `]}`,
+			want: []string{
+				`spec.addresses: Too many: 1025: must have at most 1024 items`,
+				`spec.excludedAddresses: Too many: 1025: must have at most 1024 items`,
+			},
+		},
 		"bad exclusions": {
 			spec: `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.1, x, "2001:db8::/64", 192.0.2.1/24]}`,
 			want: []string{

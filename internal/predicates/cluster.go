@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package predicates says when a Cluster matters to the objects that belong to it.
+// Package predicates says which changes of an object matter to a controller.
 package predicates
 
 import (
@@ -29,13 +29,8 @@ func ClusterPause(scheme *runtime.Scheme, log logr.Logger) predicate.Predicate {
 	return predicate.Or(
 		predicates.ClusterUnpaused(scheme, log),
 		predicates.ClusterPausedTransitions(scheme, log),
-		predicate.Funcs{
-			CreateFunc:  func(event.CreateEvent) bool { return false },
-			DeleteFunc:  func(event.DeleteEvent) bool { return false },
-			GenericFunc: func(event.GenericEvent) bool { return false },
-			UpdateFunc: func(e event.UpdateEvent) bool {
-				return annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)
-			},
-		},
+		Update(func(e event.UpdateEvent) bool {
+			return annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)
+		}),
 	)
 }

@@ -33,7 +33,7 @@ func wirePools(mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
 	var pools []*pool.Reconciler
 	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
 		r := &pool.Reconciler{
-			Client: mgr.GetClient(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
 			Kind: kind, WatchFilter: o.WatchFilter, Concurrency: o.Concurrency,
 		}
 		if err := r.SetupWithManager(mgr, name); err != nil {

@@ -152,13 +152,14 @@ var _ admission.Holdings = &fakeLedger{}
 
 // hold replaces the records for the time of a spec.
 func (f *fakeLedger) hold(held ...ledger.Holding) {
-	set := func(held []ledger.Holding) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.held = held
-	}
-	set(held)
-	DeferCleanup(set, []ledger.Holding(nil))
+	f.set(held)
+	DeferCleanup(f.set, []ledger.Holding(nil))
+}
+
+func (f *fakeLedger) set(held []ledger.Holding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = held
 }
 
 func (f *fakeLedger) Holdings(pool ipamv1.PoolReference) []ledger.Holding {

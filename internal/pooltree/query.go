@@ -65,11 +65,10 @@ func (p *Pool) NetworkOf(a netip.Addr) Network {
 // Refuses says why prefix may not be handed out even if nobody holds it:
 // outside the pool, excluded, gateway, or reserved.
 func (p *Pool) Refuses(prefix netip.Prefix) (reason string, refused bool) {
-	isGateway := func(g netip.Addr) bool { return prefix.Contains(g) }
 	switch {
 	case !p.Contains(prefix):
 		return "is not in the pool", true
-	case slices.ContainsFunc(p.gateways, isGateway):
+	case slices.ContainsFunc(p.gateways, prefix.Contains):
 		return "is the pool's gateway or contains it", true
 	case p.never.OverlapsPrefix(prefix):
 		return "is excluded or contains an excluded address", true

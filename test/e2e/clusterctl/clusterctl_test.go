@@ -1,0 +1,229 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterctl installs, upgrades and deletes Weir with clusterctl on a real control plane, with live claims, the
+// manager being a process with the rights of its service account.
+package clusterctl
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+const (
+	namespace = "machines"
+	before    = "v0.1.0"
+	after     = "v0.1.1"
+	account   = "system:serviceaccount:weir-system:weir-system-manager"
+)
+
+var (
+	cluster *framework.ControlPlane
+	ctl     *framework.Clusterctl
+	k       client.Client
+	root    string
+)
+
+func TestClusterctl(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "clusterctl")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	root, err = framework.RepoRoot()
+	Expect(err).NotTo(HaveOccurred())
+	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	Expect(framework.InstallCertManagerCRDs(ctx, cluster.Config())).To(Succeed())
+	ctl, err = framework.NewClusterctl(GinkgoT().TempDir(), cluster.KubeconfigPath())
+	Expect(err).NotTo(HaveOccurred())
+	for _, version := range []string{before, after} {
+		Expect(ctl.AddWeir(filepath.Join(root, "out", "ipam-weir", before), version)).To(Succeed())
+	}
+	scheme, err := setup.Scheme()
+	Expect(err).NotTo(HaveOccurred())
+	k, err = client.New(cluster.Config(), client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+}, NodeTimeout(2*time.Minute))
+
+// startManager runs the manager as its Deployment would, and points the webhooks at it.
+func startManager(ctx context.Context, name string) *framework.ManagerProcess {
+	GinkgoHelper()
+	config, err := cluster.RESTConfigAs(ctx, account)
+	Expect(err).NotTo(HaveOccurred())
+	certs := GinkgoT().TempDir()
+	ca, err := framework.ServingCerts(certs, "127.0.0.1")
+	Expect(err).NotTo(HaveOccurred())
+	port, err := framework.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	m, err := framework.StartManager(framework.ManagerOptions{
+		Name: name, Config: config, Dir: cluster.Dir(), Env: []string{"POD_NAMESPACE=weir-system"},
+		Args: []string{
+			"--leader-elect", "--diagnostics-address=0", "--webhook-host=127.0.0.1",
+			fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { _ = m.Kill() })
+	Expect(m.WaitReady(ctx)).To(Succeed())
+	Expect(framework.PatchWebhooks(ctx, cluster.Config(), ca, fmt.Sprintf("https://127.0.0.1:%d", port))).To(Succeed())
+	return m
+}
+
+// addresses returns the addresses of the answered claims by claim name.
+func addresses(ctx context.Context) map[string]string {
+	GinkgoHelper()
+	claims, answers := &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}
+	Expect(k.List(ctx, claims, client.InNamespace(namespace))).To(Succeed())
+	Expect(k.List(ctx, answers, client.InNamespace(namespace))).To(Succeed())
+	found := map[string]string{}
+	for _, claim := range claims.Items {
+		for _, answer := range answers.Items {
+			if claim.Status.AddressRef.Name == answer.Name && answer.Name == claim.Name {
+				found[claim.Name] = answer.Spec.Address
+			}
+		}
+	}
+	return found
+}
+
+func claimAndWait(ctx context.Context, name string, number int) {
+	GinkgoHelper()
+	for i := range number {
+		Expect(k.Create(ctx, builder.IPAddressClaim(namespace, fmt.Sprint(name, i), ipamv1.IPPoolKind, "p").Build())).To(Succeed())
+	}
+	Eventually(func() int {
+		n := 0
+		for claim := range addresses(ctx) {
+			if len(claim) > len(name) && claim[:len(name)] == name {
+				n++
+			}
+		}
+		return n
+	}, "60s", "100ms").Should(Equal(number))
+}
+
+var _ = It("init, upgrade and delete leave every address as it is and nothing behind", func(ctx SpecContext) {
+	By("installing Weir, before Cluster API's controllers run")
+	out, err := ctl.Init(ctx, before)
+	GinkgoWriter.Println(out)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
+	m := startManager(ctx, "manager")
+
+	By("answering claims")
+	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	Expect(k.Create(ctx, &ipamv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"},
+		Spec:       ipamv1.IPPoolSpec{CIDR: "192.0.2.0/24"},
+	})).To(Succeed())
+	claimAndWait(ctx, "before", 10)
+	held := addresses(ctx)
+
+	By("upgrading to the next version")
+	Expect(framework.AwaitCertManagerTestGone(ctx, cluster.Config())).To(Succeed())
+	Expect(m.Stop()).To(Succeed())
+	out, err = ctl.Run(ctx, "upgrade", "apply", "--ipam", "weir-system/weir:"+after)
+	GinkgoWriter.Println(out)
+	Expect(err).NotTo(HaveOccurred())
+	m = startManager(ctx, "manager-upgraded")
+	claimAndWait(ctx, "after", 3)
+	for name, address := range held {
+		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
+	}
+
+	By("deleting the provider while claims live: the CRDs stay, and so do the claims")
+	held = addresses(ctx)
+	out, err = ctl.Run(ctx, "delete", "--ipam", "weir")
+	GinkgoWriter.Println(out)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(m.Stop()).To(Succeed())
+	expectNothingInstalled(ctx)
+	Expect(addresses(ctx)).To(Equal(held))
+
+	By("installing it again: it goes on where it was")
+	Expect(framework.AwaitCertManagerTestGone(ctx, cluster.Config())).To(Succeed())
+	_, err = ctl.Run(ctx, "init", "--ipam", "weir:"+after)
+	Expect(err).NotTo(HaveOccurred())
+	m = startManager(ctx, "manager-again")
+	claimAndWait(ctx, "again", 2)
+	for name, address := range held {
+		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
+	}
+
+	By("deleting in the documented order: claims, pools, provider with its CRDs")
+	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(namespace))).To(Succeed())
+	Eventually(func() int { return len(remaining(ctx)) }, "60s", "200ms").Should(BeZero())
+	Expect(k.DeleteAllOf(ctx, &ipamv1.IPPool{}, client.InNamespace(namespace))).To(Succeed())
+	awaitGone(ctx, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}})
+	_, err = ctl.Run(ctx, "delete", "--ipam", "weir", "--include-crd", "--include-namespace")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(m.Kill()).To(Succeed())
+	expectNothingInstalled(ctx)
+	awaitGone(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})
+}, SpecTimeout(8*time.Minute))
+
+// remaining returns the claims, IPAddresses and records of the namespace.
+func remaining(ctx context.Context) []string {
+	GinkgoHelper()
+	claims, answers, records := &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPAllocationList{}
+	for _, list := range []client.ObjectList{claims, answers, records} {
+		Expect(k.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	}
+	var names []string
+	for i := range claims.Items {
+		names = append(names, "claim "+claims.Items[i].Name)
+	}
+	for i := range answers.Items {
+		names = append(names, "address "+answers.Items[i].Name)
+	}
+	for i := range records.Items {
+		if records.Items[i].Spec.Purpose != ipamv1.RootPurpose {
+			names = append(names, "record "+records.Items[i].Name)
+		}
+	}
+	return names
+}
+
+// expectNothingInstalled looks for webhooks and policies of Weir's.
+func expectNothingInstalled(ctx context.Context) {
+	GinkgoHelper()
+	ours := client.MatchingLabels{"cluster.x-k8s.io/provider": "ipam-weir"}
+	mutating := &admissionregistrationv1.MutatingWebhookConfigurationList{}
+	validating := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
+	policies := &admissionregistrationv1.ValidatingAdmissionPolicyList{}
+	bindings := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
+	for _, list := range []client.ObjectList{mutating, validating, policies, bindings} {
+		Expect(k.List(ctx, list, ours)).To(Succeed())
+	}
+	Expect(mutating.Items).To(BeEmpty())
+	Expect(validating.Items).To(BeEmpty())
+	Expect(policies.Items).To(BeEmpty())
+	Expect(bindings.Items).To(BeEmpty())
+}
+
+func awaitGone(ctx context.Context, obj client.Object) {
+	GinkgoHelper()
+	Eventually(func() bool {
+		return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj))
+	}, "90s", "200ms").Should(BeTrue())
+}

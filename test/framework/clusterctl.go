@@ -1,0 +1,195 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// coreVersion is the version of Cluster API's core provider in the local repository: the module's.
+const coreVersion = "v1.14.2"
+
+// Clusterctl runs clusterctl against one API server, with local repositories for Weir and for Cluster API's core, and
+// without cert-manager.
+type Clusterctl struct {
+	dir        string
+	kubeconfig string
+}
+
+// NewClusterctl makes the configuration and the repository of the core provider in dir.
+func NewClusterctl(dir, kubeconfig string) (*Clusterctl, error) {
+	c := &Clusterctl{dir: dir, kubeconfig: kubeconfig}
+	return c, errors.Join(c.writeConfig(), c.writeCore())
+}
+
+func (c *Clusterctl) writeConfig() error {
+	config := fmt.Sprintf(`providers:
+- {name: cluster-api, type: CoreProvider, url: "file://%[1]s/cluster-api/latest/core-components.yaml"}
+- {name: weir, type: IPAMProvider, url: "file://%[1]s/ipam-weir/latest/ipam-components.yaml"}
+cert-manager: {externallyProvisioned: "true", timeout: 60s}
+overridesFolder: %[1]s/overrides
+`, c.dir)
+	return writeFiles(c.dir, map[string][]byte{"clusterctl.yaml": []byte(config)})
+}
+
+// writeCore makes a core provider of Cluster API's CRDs and a Deployment of no replicas: its controllers are not needed.
+func (c *Clusterctl) writeCore() error {
+	crds, err := CAPICRDs()
+	if err != nil {
+		return err
+	}
+	objects := []any{namespaceOf("capi-system"), emptyDeployment("capi-system", "capi-controller-manager")}
+	for _, crd := range crds {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return fmt.Errorf("converting CRD %s: %w", crd.Name, err)
+		}
+		content["apiVersion"], content["kind"] = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+		delete(content, "status")
+		objects = append(objects, content)
+	}
+	components, err := documents(objects)
+	if err != nil {
+		return err
+	}
+	dir, err := moduleDir(clusterAPIModule)
+	if err != nil {
+		return err
+	}
+	metadata, err := os.ReadFile(filepath.Join(dir, "metadata.yaml"))
+	if err != nil {
+		return fmt.Errorf("reading Cluster API's metadata: %w", err)
+	}
+	return writeFiles(filepath.Join(c.dir, "cluster-api", coreVersion), map[string][]byte{
+		"core-components.yaml": components, "metadata.yaml": metadata,
+	})
+}
+
+func documents(objects []any) ([]byte, error) {
+	var out bytes.Buffer
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("encoding components: %w", err)
+		}
+		out.WriteString("---\n")
+		out.Write(text)
+	}
+	return out.Bytes(), nil
+}
+
+func namespaceOf(name string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}
+}
+
+func emptyDeployment(namespace, name string) map[string]any {
+	labels := map[string]any{"app": name}
+	return map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec": map[string]any{
+			"replicas": 0,
+			"selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec": map[string]any{"containers": []any{
+					map[string]any{"name": "manager", "image": "registry.k8s.io/cluster-api/cluster-api-controller:" + coreVersion},
+				}},
+			},
+		},
+	}
+}
+
+// AddWeir puts a version of Weir into its local repository: a folder as `make release-manifests` writes it, with every
+// occurrence of its version changed to this one.
+func (c *Clusterctl) AddWeir(release, version string) error {
+	files := map[string][]byte{}
+	for _, name := range []string{"ipam-components.yaml", "metadata.yaml"} {
+		text, err := os.ReadFile(filepath.Join(release, name))
+		if err != nil {
+			return fmt.Errorf("reading the release: %w", err)
+		}
+		old := ":" + filepath.Base(release)
+		files[name] = bytes.ReplaceAll(text, []byte(old), []byte(":"+version))
+	}
+	return writeFiles(filepath.Join(c.dir, "ipam-weir", version), files)
+}
+
+// Run runs clusterctl with these arguments and returns what it printed. A failure's error carries it too.
+func (c *Clusterctl) Run(ctx context.Context, args ...string) (string, error) {
+	path, err := Binary("clusterctl")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, path, append(args, "--config", filepath.Join(c.dir, "clusterctl.yaml"))...) //nolint:gosec // Ours.
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig, "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
+		"XDG_CONFIG_HOME="+c.dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("clusterctl %v: %w:\n%s", args, err, out)
+	}
+	return string(out), nil
+}
+
+// Init installs Cluster API's core and a version of Weir, and waits until the API server serves Weir's kinds.
+func (c *Clusterctl) Init(ctx context.Context, version string) (string, error) {
+	return c.Run(ctx, "init", "--core", "cluster-api:"+coreVersion, "--bootstrap", "-", "--control-plane", "-",
+		"--ipam", "weir:"+version)
+}
+
+// InstallCertManagerCRDs installs the two kinds of cert-manager that clusterctl looks for and Weir's manifests use. Nobody
+// acts on them.
+func InstallCertManagerCRDs(ctx context.Context, cfg *rest.Config) error {
+	crds := []*unstructured.Unstructured{certManagerCRD("Issuer", "issuers"), certManagerCRD("Certificate", "certificates")}
+	return installCRDs(ctx, cfg, crds)
+}
+
+func certManagerCRD(kind, plural string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + ".cert-manager.io"},
+		"spec": map[string]any{
+			"group": "cert-manager.io", "scope": "Namespaced",
+			"names": map[string]any{"kind": kind, "plural": plural, "singular": plural[:len(plural)-1], "listKind": kind + "List"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
+			}},
+		},
+	}}
+}
+
+// AwaitCertManagerTestGone waits until the namespace is gone in which clusterctl tries cert-manager: the next init or
+// upgrade hangs on it otherwise.
+func AwaitCertManagerTestGone(ctx context.Context, cfg *rest.Config) error {
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return fmt.Errorf("building a client: %w", err)
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	return wait.PollUntilContextTimeout(ctx, pollInterval, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKey{Name: "cert-manager-test"}, namespace)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+}

@@ -1,0 +1,260 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifests tests what is shipped as YAML on a real API server: policies by real users, roles, samples, templates,
+// and the manager's start before Cluster API is there.
+package manifests
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+const (
+	release = "v0.1.0"
+	tenant  = "tenant"
+	account = "system:serviceaccount:weir-system:weir-system-manager"
+)
+
+var (
+	cluster *framework.ControlPlane
+	// k is the administrator.
+	k    client.Client
+	root string
+)
+
+func TestManifests(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Manifests")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	root, err = framework.RepoRoot()
+	Expect(err).NotTo(HaveOccurred())
+	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	Expect(framework.InstallCertManagerCRDs(ctx, cluster.Config())).To(Succeed())
+	objects, err := framework.ReadManifests(filepath.Join(root, "out", "ipam-weir", release, "ipam-components.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(framework.Apply(ctx, cluster.Config(), inOrder(objects)...)).To(Succeed())
+	k = clientAs(ctx, "")
+	startManager(ctx)
+	for user, roles := range map[string][]string{"editor": {"edit", "weir-system-claim-editor-role"}, "pooladmin": {"weir-system-pool-admin-role"}, "viewer": {"weir-system-viewer-role"}} {
+		for i, role := range roles {
+			Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(user, i)},
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+			})).To(Succeed())
+		}
+	}
+	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}})).To(Succeed())
+}, NodeTimeout(2*time.Minute))
+
+// inOrder puts the webhooks last: nothing answers them before the manager runs.
+func inOrder(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var first, last []*unstructured.Unstructured
+	for _, o := range objects {
+		if o.GetKind() == "MutatingWebhookConfiguration" || o.GetKind() == "ValidatingWebhookConfiguration" {
+			last = append(last, o)
+		} else {
+			first = append(first, o)
+		}
+	}
+	return append(first, last...)
+}
+
+// clientAs returns a client of a user, or the administrator's.
+func clientAs(ctx context.Context, user string) client.Client {
+	GinkgoHelper()
+	config := cluster.Config()
+	if user != "" {
+		var err error
+		config, err = cluster.RESTConfigAs(ctx, user)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	scheme, err := setup.Scheme()
+	Expect(err).NotTo(HaveOccurred())
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func startManager(ctx context.Context) {
+	GinkgoHelper()
+	config, err := cluster.RESTConfigAs(ctx, account)
+	Expect(err).NotTo(HaveOccurred())
+	certs := GinkgoT().TempDir()
+	ca, err := framework.ServingCerts(certs, "127.0.0.1")
+	Expect(err).NotTo(HaveOccurred())
+	port, err := framework.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	m, err := framework.StartManager(framework.ManagerOptions{
+		Config: config, Dir: cluster.Dir(), Env: []string{"POD_NAMESPACE=weir-system"},
+		Args: []string{
+			"--diagnostics-address=0", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { _ = m.Kill() })
+	Expect(m.WaitReady(ctx)).To(Succeed())
+	Expect(framework.PatchWebhooks(ctx, cluster.Config(), ca, fmt.Sprintf("https://127.0.0.1:%d", port))).To(Succeed())
+}
+
+func pool(name, cidr string) *ipamv1.IPPool {
+	return &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name}, Spec: ipamv1.IPPoolSpec{CIDR: cidr, AddressSpace: name}}
+}
+
+// forbidden expects a policy's refusal that names the verb.
+func forbidden(err error, verb string) {
+	GinkgoHelper()
+	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+	Expect(err.Error()).To(ContainSubstring("verb " + verb))
+}
+
+var _ = Describe("The shipped manifests", Ordered, func() {
+	It("let the manager be healthy without Cluster API, and answer claims once its kinds appear", func(ctx SpecContext) {
+		Expect(k.Create(ctx, pool("early", "10.0.0.0/24"))).To(Succeed())
+		Expect(framework.InstallCAPICRDs(ctx, cluster.Config())).To(Succeed())
+		claim := builder.IPAddressClaim(tenant, "first", ipamv1.IPPoolKind, "early").Build()
+		Expect(k.Create(ctx, claim)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(claim.Status.AddressRef.Name).To(Equal("first"))
+		}, "60s", "100ms").Should(Succeed())
+	}, SpecTimeout(2*time.Minute))
+
+	It("keep everybody but Weir off its records", func(ctx SpecContext) {
+		Expect(cluster.StartControllerManager(ctx)).To(Succeed())
+		list := &ipamv1.IPAllocationList{}
+		Expect(k.List(ctx, list, client.InNamespace(tenant))).To(Succeed())
+		Expect(list.Items).NotTo(BeEmpty())
+		Expect(k.Create(ctx, &rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: "all-verbs"},
+			Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{"ipam.weir.dev"}, Resources: []string{"*"},
+				Verbs: []string{"get", "list", "create", "update", "patch", "delete"},
+			}},
+		})).To(Succeed())
+		Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "all-verbs"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "all-verbs"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "meddler"}},
+		})).To(Succeed())
+		meddler := clientAs(ctx, "meddler")
+		record := &list.Items[0]
+		forbidden(meddler.Delete(ctx, record), "manage")
+		changed := record.DeepCopy()
+		changed.Labels = map[string]string{"a": "b"}
+		forbidden(meddler.Update(ctx, changed), "manage")
+		made := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "made"}, Spec: record.Spec}
+		forbidden(meddler.Create(ctx, made), "manage")
+
+		By("and off the annotations that make Weir keep or give up addresses")
+		p := &ipamv1.IPPool{}
+		Expect(k.Get(ctx, client.ObjectKey{Namespace: tenant, Name: "early"}, p)).To(Succeed())
+		p.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
+		forbidden(meddler.Update(ctx, p), "manage")
+		p.Annotations = map[string]string{"harmless": ""}
+		Expect(meddler.Update(ctx, p)).To(Succeed())
+	}, SpecTimeout(time.Minute))
+
+	It("let only pool administrators bring address space in", func(ctx SpecContext) {
+		forbidden(clientAs(ctx, "meddler").Create(ctx, pool("stolen", "10.9.0.0/24")), "createroot")
+		Expect(clientAs(ctx, "pooladmin").Create(ctx, pool("granted", "10.8.0.0/24"))).To(Succeed())
+	})
+
+	It("let only who may assign projects label namespaces and pools with one", func(ctx SpecContext) {
+		labelled := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "labelled", Labels: map[string]string{ipamv1.ProjectLabel: "red"}}}
+		Expect(k.Create(ctx, labelled.DeepCopy())).To(Succeed())
+		Expect(k.Create(ctx, &rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: "namespaces"},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"*"}}},
+		})).To(Succeed())
+		Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "namespaces"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "namespaces"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "meddler"}},
+		})).To(Succeed())
+		meddler := clientAs(ctx, "meddler")
+		labelled.Name = "labelled-too"
+		forbidden(meddler.Create(ctx, labelled), "assign")
+		labelled.Labels = nil
+		Expect(meddler.Create(ctx, labelled)).To(Succeed())
+	})
+
+	It("let editors claim, and viewers only look", func(ctx SpecContext) {
+		Expect(clientAs(ctx, "viewer").List(ctx, &ipamv1.IPPoolList{})).To(Succeed())
+		Expect(apierrors.IsForbidden(clientAs(ctx, "viewer").Create(ctx, pool("v", "10.7.0.0/24")))).To(BeTrue())
+		own := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "own"}, Spec: ipamv1.IPClaimSpec{
+			PoolRef: &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "early"},
+		}}
+		Expect(clientAs(ctx, "editor").Create(ctx, own)).To(MatchError(ContainSubstring("not supported yet")))
+	})
+
+	It("have samples that are answered as they are", func(ctx SpecContext) {
+		samples, err := framework.ReadManifests(filepath.Join(root, "config", "samples"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(framework.Apply(ctx, cluster.Config(), samples...)).To(Succeed())
+		for name, address := range map[string]string{"machine-0": "192.0.2.10", "machine-0-v6": "2001:db8:0:1::2", "load-balancer": "198.51.100.77"} {
+			claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
+			Eventually(func(g Gomega) {
+				g.Expect(k.Get(ctx, client.ObjectKey{Namespace: "default", Name: name}, claim)).To(Succeed())
+				g.Expect(claim.Status.AddressRef.Name).To(Equal(name), "%v", claim.Status.Conditions)
+			}, "30s", "100ms").Should(Succeed())
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), answer)).To(Succeed())
+			Expect(answer.Spec.Address).To(Equal(address))
+		}
+	})
+
+	It("have a template that clusterctl renders and whose pool is accepted", func(ctx SpecContext) {
+		for name, value := range map[string]string{
+			"CLUSTER_NAME": "c1", "NAMESPACE": tenant, "KUBERNETES_VERSION": "v1.36.3",
+			"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2",
+			"CONTROL_PLANE_ENDPOINT_IP": "203.0.113.20", "NODE_ADDRESSES": "203.0.113.20-203.0.113.99",
+			"NODE_PREFIX": "24", "NODE_GATEWAY": "203.0.113.1", "NODE_DNS": "203.0.113.2",
+			"VSPHERE_SERVER": "vc", "VSPHERE_TLS_THUMBPRINT": "aa", "VSPHERE_USERNAME": "u", "VSPHERE_PASSWORD": "p",
+			"VSPHERE_DATACENTER": "dc", "VSPHERE_DATASTORE": "ds", "VSPHERE_NETWORK": "n", "VSPHERE_RESOURCE_POOL": "rp",
+			"VSPHERE_FOLDER": "f", "VSPHERE_TEMPLATE": "t", "VSPHERE_SSH_AUTHORIZED_KEY": "k",
+		} {
+			GinkgoT().Setenv(name, value)
+		}
+		ctl, err := framework.NewClusterctl(GinkgoT().TempDir(), cluster.KubeconfigPath())
+		Expect(err).NotTo(HaveOccurred())
+		out, err := ctl.Run(ctx, "generate", "yaml", "--from", filepath.Join(root, "templates", "cluster-template-vsphere.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		objects, err := framework.ParseManifests([]byte(out))
+		Expect(err).NotTo(HaveOccurred())
+		kinds := map[string]*unstructured.Unstructured{}
+		for _, o := range objects {
+			kinds[o.GetKind()] = o
+		}
+		Expect(kinds).To(HaveLen(8))
+		Expect(framework.Apply(ctx, cluster.Config(), kinds["IPPool"], kinds["Cluster"])).To(Succeed())
+		devices, _, err := unstructured.NestedSlice(kinds["VSphereMachineTemplate"].Object, "spec", "template", "spec", "network", "devices")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(devices[0]).To(HaveKeyWithValue("addressesFromPools", ConsistOf(map[string]any{
+			"apiGroup": ipamv1.GroupVersion.Group, "kind": ipamv1.IPPoolKind, "name": kinds["IPPool"].GetName(),
+		})))
+	})
+})

@@ -38,8 +38,9 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 // ReleaseBlocks drops the records of the pool's own blocks that keep does not name, and those of an earlier pool of its
 // name. The caller has proved that nothing is handed out of them any more, or that the pool goes on with the others.
 func (l *Ledger) ReleaseBlocks(ctx context.Context, p Pool, keep []netip.Prefix) error {
-	var errs []error
-	for _, r := range l.otherBlocks(p, keep) {
+	others := l.otherBlocks(p, keep)
+	errs := make([]error, 0, len(others))
+	for _, r := range others {
 		errs = append(errs, l.drop(ctx, r.identity))
 	}
 	return errors.Join(errs...)
@@ -98,7 +99,7 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 
 // confirm stores that a block has won, and returns once the index shows it.
 func (l *Ledger) confirm(ctx context.Context, r snapshot) error {
-	w := l.index.expect(r.key, nil)
+	w := l.index.expect(r.key)
 	defer l.index.dismiss(w)
 	id, err := l.hold(ctx, r, ipamv1.ConfirmedState)
 	if err != nil {

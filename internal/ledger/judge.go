@@ -99,12 +99,12 @@ func (w *waiter) missing(version string) {
 	w.signal()
 }
 
-// expect registers a waiter for a record that is about to be written. One goroutine at a time works on a claim, so one
+// expect registers a waiter for a record that is about to be changed. One goroutine at a time works on a claim, so one
 // waiter a record is enough.
-func (x *index) expect(key types.NamespacedName, mark *record) *waiter {
+func (x *index) expect(key types.NamespacedName) *waiter {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.expectLocked(key, mark)
+	return x.expectLocked(key, nil)
 }
 
 func (x *index) expectLocked(key types.NamespacedName, mark *record) *waiter {

@@ -200,7 +200,7 @@ func (l *Ledger) createError(err error) error {
 // takeOver makes an unanswered record this process's own: it is changed, so that a late deletion by its creator fails, and
 // judged at the version that this made.
 func (l *Ledger) takeOver(ctx context.Context, r snapshot) (Allocation, bool, error) {
-	w := l.index.expect(r.key, nil)
+	w := l.index.expect(r.key)
 	defer l.index.dismiss(w)
 	id, err := l.hold(ctx, r, ipamv1.ReservedState)
 	if err != nil {

@@ -89,7 +89,7 @@ func (l *Ledger) proveOnce(ctx context.Context, pool ipamv1.PoolReference) error
 		if !block.confirmed || block.terminating {
 			continue
 		}
-		w := l.index.expect(block.key, nil)
+		w := l.index.expect(block.key)
 		defer l.index.dismiss(w)
 		id, err := l.touch(ctx, block)
 		if err != nil {

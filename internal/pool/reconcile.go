@@ -83,16 +83,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	cluster, missing, err := ClusterOf(ctx, r.Client, p)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, p)
-	if isPaused || requeue || err != nil || predicates.IsPaused(cluster, p) {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if missing && p.GetDeletionTimestamp().IsZero() {
-		return ctrl.Result{RequeueAfter: retryOverlap}, nil
+	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
+		return result, err
 	}
 	helper, err := patch.NewHelper(p, r.Client)
 	if err != nil {
@@ -112,6 +104,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return r.result(r.release(ctx, s))
 	}
 	return r.result(r.serve(ctx, s))
+}
+
+// isIdle says whether the pool must not be touched now, and when to look again if no watch will tell: it is paused, its
+// Paused condition has just been written, or its Cluster is not there, in which case only a deletion goes on.
+func (r *Reconciler) isIdle(ctx context.Context, p Object) (bool, ctrl.Result, error) {
+	cluster, missing, err := ClusterOf(ctx, r.Client, p)
+	if err != nil {
+		return true, ctrl.Result{}, err
+	}
+	isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, p)
+	if isPaused || requeue || err != nil || predicates.IsPaused(cluster, p) {
+		return true, ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if missing && p.GetDeletionTimestamp().IsZero() {
+		return true, ctrl.Result{RequeueAfter: retryOverlap}, nil
+	}
+	return false, ctrl.Result{}, nil
 }
 
 // ClusterOf returns the Cluster that a pool belongs to; nil if it belongs to none, and missing if that is not there.
@@ -175,11 +184,11 @@ func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) 
 func (r *Reconciler) live(ctx context.Context, p Object) (Object, error) {
 	live, _ := New(r.Kind)
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), live)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("getting %s: %w", r.Kind, err)
-	}
-	if err != nil || live.GetUID() != p.GetUID() {
+	switch {
+	case apierrors.IsNotFound(err), err == nil && live.GetUID() != p.GetUID():
 		return nil, nil //nolint:nilnil // gone is an answer
+	case err != nil:
+		return nil, fmt.Errorf("getting %s: %w", r.Kind, err)
 	}
 	return live, nil
 }
@@ -219,7 +228,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if live == nil || live.GetDeletionTimestamp().IsZero() {
 		return err
 	}
-	if err := r.Ledger.ReleaseBlocks(ctx, ledger.Pool{Ref: ref, UID: s.pool.GetUID()}, nil); err != nil {
+	err = r.Ledger.ReleaseBlocks(ctx, ledger.Pool{Ref: ref, UID: s.pool.GetUID()}, nil)
+	if err != nil {
 		return err
 	}
 	before, _ := live.DeepCopyObject().(client.Object)

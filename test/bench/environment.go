@@ -62,7 +62,9 @@ type environment struct {
 	// manager's process.
 	webhooks    []*unstructured.Unstructured
 	managerArgs []string
-	diagnostics string
+	// diagnostics is the address that the manager serves profiles on.
+	diagnostics   string
+	profilerToken string
 }
 
 // newEnvironment starts a control plane without kube-controller-manager, so
@@ -110,17 +112,28 @@ func (e *environment) install(ctx context.Context) error {
 	objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
 		return slices.Contains([]string{"Deployment", "Certificate", "Issuer"}, object.GetKind())
 	})
-	installed := slices.DeleteFunc(slices.Clone(objects), isWebhook)
+	var installed []*unstructured.Unstructured
+	for _, object := range objects {
+		if strings.HasSuffix(object.GetKind(), "WebhookConfiguration") {
+			e.webhooks = append(e.webhooks, object)
+		} else {
+			installed = append(installed, object)
+		}
+	}
 	if err := framework.Apply(ctx, e.config, installed...); err != nil {
 		return err
 	}
-	if err := e.redirect(slices.Collect(filter(objects, isWebhook))); err != nil {
+	if err := e.redirect(); err != nil {
 		return err
 	}
 	if e.identity, err = e.cp.RESTConfigAs(ctx, "system:serviceaccount:"+serviceAccount(objects)); err != nil {
 		return err
 	}
-	return e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: benchNamespace}})
+	err = e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: benchNamespace}})
+	if err != nil {
+		return fmt.Errorf("creating the namespace: %w", err)
+	}
+	return e.openDiagnostics(ctx)
 }
 
 // releaseManifests returns what `make release-manifests` wrote last.
@@ -146,10 +159,6 @@ func modified(path string) time.Time {
 	return info.ModTime()
 }
 
-func isWebhook(object *unstructured.Unstructured) bool {
-	return strings.HasSuffix(object.GetKind(), "WebhookConfiguration")
-}
-
 // serviceAccount returns <namespace>:<name> of the release's service account.
 func serviceAccount(objects []*unstructured.Unstructured) string {
 	for _, object := range objects {
@@ -162,7 +171,7 @@ func serviceAccount(objects []*unstructured.Unstructured) string {
 
 // redirect points the webhooks at a loopback port, and chooses the manager's
 // flags accordingly.
-func (e *environment) redirect(configurations []*unstructured.Unstructured) error {
+func (e *environment) redirect() error {
 	certs := filepath.Join(e.cp.Dir(), "webhook")
 	bundle, err := framework.ServingCerts(certs)
 	if err != nil {
@@ -172,16 +181,15 @@ func (e *environment) redirect(configurations []*unstructured.Unstructured) erro
 	if err != nil {
 		return err
 	}
-	for _, configuration := range configurations {
+	for _, configuration := range e.webhooks {
 		if err := framework.RedirectWebhooks(configuration, bundle, fmt.Sprintf("https://127.0.0.1:%d", port)); err != nil {
 			return err
 		}
 	}
-	e.webhooks = configurations
 	e.managerArgs = append([]string{
 		"--leader-elect=false", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
 	}, strings.Fields(e.args)...)
-	return e.openDiagnostics()
+	return nil
 }
 
 // startManager starts Weir with its webhooks, and returns when it answers.
@@ -202,7 +210,7 @@ func (e *environment) startManager(ctx context.Context) (err error) {
 	return e.awaitFinalizer(ctx, true)
 }
 
-// stopManager stops Weir and removes its webhooks.
+// stopManager stops Weir, if it runs.
 func (e *environment) stopManager() error {
 	if e.manager == nil {
 		return nil
@@ -212,6 +220,8 @@ func (e *environment) stopManager() error {
 	return err
 }
 
+// removeWebhooks removes Weir's webhooks. Weir still runs: it releases claims
+// that got its finalizer before the API server noticed.
 func (e *environment) removeWebhooks(ctx context.Context) error {
 	for _, webhook := range e.webhooks {
 		if err := client.IgnoreNotFound(e.client.Delete(ctx, webhook.DeepCopy())); err != nil {
@@ -248,36 +258,19 @@ func (e *environment) awaitFinalizer(ctx context.Context, want bool) error {
 }
 
 // clean deletes the claims of a round and waits until Weir has released them.
-// Without a manager nobody takes the finalizer off, if a claim has one.
 func (e *environment) clean(ctx context.Context, round string) error {
-	selection := []client.ListOption{client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: round}}
-	err := e.client.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{},
-		client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: round})
+	namespace, label := client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: round}
+	err := e.client.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, namespace, label)
 	if err != nil {
 		return fmt.Errorf("deleting the claims of %s: %w", round, err)
 	}
 	return eventually(ctx, "claims of "+round+" to go", func(ctx context.Context) (bool, error) {
 		claims := &ipamv1beta2.IPAddressClaimList{}
-		if err := e.client.List(ctx, claims, selection...); err != nil {
+		if err := e.client.List(ctx, claims, namespace, label); err != nil {
 			return false, err
-		}
-		if e.manager == nil {
-			return len(claims.Items) == 0, e.strip(ctx, claims)
 		}
 		return len(claims.Items) == 0, nil
 	})
-}
-
-// strip takes Weir's finalizer off claims that it never saw.
-func (e *environment) strip(ctx context.Context, claims *ipamv1beta2.IPAddressClaimList) error {
-	for i := range claims.Items {
-		claim := &claims.Items[i]
-		claim.Finalizers = nil
-		if err := client.IgnoreNotFound(e.client.Update(ctx, claim)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // eventually waits for a condition. Errors are tried again; the last is told.
@@ -292,14 +285,4 @@ func eventually(ctx context.Context, what string, condition wait.ConditionWithCo
 		return fmt.Errorf("waiting for %s: %w", what, errors.Join(err, last))
 	}
 	return nil
-}
-
-func filter[T any](all []T, keep func(T) bool) func(yield func(T) bool) {
-	return func(yield func(T) bool) {
-		for _, item := range all {
-			if keep(item) && !yield(item) {
-				return
-			}
-		}
-	}
 }

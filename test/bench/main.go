@@ -39,7 +39,7 @@ func (o *options) addFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.fsync, "fsync", false, "let etcd write durably, as in production")
 	fs.StringVar(&o.jsonPath, "json", "", "write the results as JSON to this file too")
 	fs.StringVar(&o.args, "manager-args", "", "further flags of the manager, separated by spaces")
-	fs.StringVar(&o.profile, "profile", "", "write CPU profiles of the manager into this folder, one for each round")
+	fs.StringVar(&o.profile, "profile", "", "write CPU profiles of manager and API server into this folder")
 }
 
 func (o *options) check() error {
@@ -47,7 +47,7 @@ func (o *options) check() error {
 	if o.claims < 1 || o.creators < 1 || o.rounds < 1 || o.allocated < 0 {
 		errs = append(errs, errors.New("-n, -creators and -rounds must be at least 1, -allocated at least 0"))
 	}
-	if room := 1<<(maxIPv4Bits-o.blockBits()) - reservedAddresses; o.claims+o.allocated+1 > room {
+	if room := 1<<(maxIPv4Bits-o.blockBits()) - reservedAddresses; max(o.claims, warmUpClaims)+o.allocated > room {
 		errs = append(errs, fmt.Errorf("-pool-size: %d addresses are too few for %d allocations and %d claims",
 			o.poolSize, o.allocated, o.claims))
 	}

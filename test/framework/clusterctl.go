@@ -58,9 +58,9 @@ func (c *Clusterctl) writeCore() error {
 	}
 	objects := []any{namespaceOf("capi-system"), emptyDeployment("capi-system", "capi-controller-manager")}
 	for _, crd := range crds {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			return fmt.Errorf("converting CRD %s: %w", crd.Name, err)
+		content, convertErr := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if convertErr != nil {
+			return fmt.Errorf("converting CRD %s: %w", crd.Name, convertErr)
 		}
 		content["apiVersion"], content["kind"] = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 		delete(content, "status")
@@ -139,7 +139,7 @@ func (c *Clusterctl) Run(ctx context.Context, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, path, append(args, "--config", filepath.Join(c.dir, "clusterctl.yaml"))...) //nolint:gosec // Ours.
+	cmd := exec.CommandContext(ctx, path, append(args, "--config", filepath.Join(c.dir, "clusterctl.yaml"))...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig, "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
 		"XDG_CONFIG_HOME="+c.dir)
 	out, err := cmd.CombinedOutput()

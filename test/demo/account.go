@@ -1,0 +1,110 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+const (
+	indent    = "   "
+	lineWidth = 100
+)
+
+// account is what the person at the terminal reads.
+type account struct {
+	out      io.Writer
+	chapters int
+	began    time.Time
+}
+
+func newAccount(out io.Writer) *account { return &account{out: out, began: time.Now()} }
+
+// heading begins a chapter.
+func (a *account) heading(title string) {
+	a.chapters++
+	fmt.Fprintf(a.out, "\n%d. %s\n", a.chapters, title)
+}
+
+// say writes a paragraph.
+func (a *account) say(format string, args ...any) {
+	for _, line := range wrap(fmt.Sprintf(format, args...), lineWidth) {
+		fmt.Fprintf(a.out, "%s%s\n", indent, line)
+	}
+}
+
+// quote writes what Weir or the API server said.
+func (a *account) quote(text string) {
+	for _, line := range wrap(text, lineWidth-len(indent)) {
+		fmt.Fprintf(a.out, "%s  > %s\n", indent, line)
+	}
+}
+
+// did says what has been done, and how long it took since begin.
+func (a *account) did(begin time.Time, format string, args ...any) {
+	a.say("%s (%s)", fmt.Sprintf(format, args...), round(time.Since(begin)))
+}
+
+// table writes rows below a head, in columns.
+func (a *account) table(head []string, rows [][]string) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{head}, rows...) {
+		fmt.Fprintln(w, indent+strings.Join(row, "\t"))
+	}
+	w.Flush()
+}
+
+// farewell says how to use and how to stop a cluster that is kept. Without its
+// etcd an API server would not end on a milder signal.
+func (a *account) farewell(s *stage) {
+	running := s.pids()
+	pids := make([]string, 0, len(running))
+	for _, name := range slices.Sorted(maps.Keys(running)) {
+		pids = append(pids, strconv.Itoa(running[name]))
+	}
+	kubectl, err := framework.Binary("kubectl")
+	if err != nil {
+		kubectl = "kubectl"
+	}
+	fmt.Fprintf(a.out, `
+The cluster is kept. To look around:
+  export KUBECONFIG=%s
+  %s get ippools.ipam.weir.dev,globalippools.ipam.weir.dev,ipaddressclaims.ipam.cluster.x-k8s.io -A
+The manager's log:
+  %s
+To stop everything (%s):
+  kill -9 %s && rm -r %s
+`, s.cp.KubeconfigPath(), kubectl, s.manager.LogPath(),
+		strings.Join(slices.Sorted(maps.Keys(running)), ", "), strings.Join(pids, " "), s.cp.Dir())
+}
+
+// wrap breaks text into lines of at most width bytes, where words allow it.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
+}
+
+func round(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(100 * time.Millisecond)
+}

@@ -1,0 +1,307 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// claimsPerPool is more than any of the pools has room for.
+var claimsPerPool = framework.Scale(150, 3000)
+
+// town is where claims are answered: the first address that a claim is told is its answer, as an IPAddress of its name
+// would be, and an address is held from then until the claim has gone.
+type town struct {
+	mu      sync.Mutex
+	answers map[string]netip.Prefix
+	held    map[netip.Prefix]string
+	doubles []string
+}
+
+func newTown() *town {
+	return &town{answers: map[string]netip.Prefix{}, held: map[netip.Prefix]string{}}
+}
+
+// commit returns the claim's answer, and notes if anybody else holds part of it.
+func (t *town) commit(uid string, cidr netip.Prefix) netip.Prefix {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if answer, ok := t.answers[uid]; ok {
+		return answer
+	}
+	for other, holder := range t.held {
+		if other.Overlaps(cidr) {
+			t.doubles = append(t.doubles, fmt.Sprintf("%s told to %s, and %s to %s", cidr, uid, other, holder))
+		}
+	}
+	t.answers[uid], t.held[cidr] = cidr, uid
+	return cidr
+}
+
+// leave notes that the claim has gone, before its records are released.
+func (t *town) leave(uid string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.held, t.answers[uid])
+	delete(t.answers, uid)
+}
+
+// live reserves the claim, answers it, and perhaps lets it go again. Some claims are worked on by two managers at once.
+func (t *town) live(ctx context.Context, random *rand.Rand, c book.Claim, workers []*manager) error {
+	var done sync.WaitGroup
+	outcomes := make([]error, len(workers))
+	for i, m := range workers {
+		done.Go(func() {
+			a, err := reserve(ctx, m, c)
+			if outcomes[i] = err; err != nil {
+				return
+			}
+			if t.commit(c.Ref.UID, a.CIDR) != a.CIDR {
+				_ = m.Void(ctx, a)
+			}
+		})
+	}
+	done.Wait()
+	t.mu.Lock()
+	answer, answered := t.answers[c.Ref.UID]
+	t.mu.Unlock()
+	if !answered {
+		return errors.Join(outcomes...)
+	}
+	leaves := random.IntN(2) == 0
+	if leaves {
+		t.leave(c.Ref.UID)
+	}
+	return t.tidy(ctx, c, workers, func(h book.Holding) bool { return !leaves && h.CIDR == answer })
+}
+
+// tidy drops the claim's records that are not to be kept, as the claim's controller does.
+func (t *town) tidy(ctx context.Context, c book.Claim, workers []*manager, keep func(book.Holding) bool) error {
+	for ctx.Err() == nil {
+		var left int
+		for _, m := range workers {
+			for _, h := range m.Recorded(c.Ref) {
+				if !keep(h) {
+					left++
+					if err := m.Drop(ctx, h); err != nil && !errors.Is(err, book.ErrBusy) {
+						return err
+					}
+				}
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return ctx.Err()
+}
+
+// run lives all claims at once, a few for each manager at a time, and checks that whoever got no answer was told that the
+// pool is exhausted.
+func (t *town) run(ctx context.Context, claims []book.Claim, all []*manager) (exhausted int) {
+	GinkgoHelper()
+	const workersEach = 16
+	next := make(chan book.Claim)
+	var done sync.WaitGroup
+	var mu sync.Mutex
+	var failed []error
+	for i := range workersEach * len(all) {
+		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(i)))
+		done.Go(func() {
+			for c := range next {
+				workers := []*manager{all[i%len(all)]}
+				if random.IntN(4) == 0 {
+					workers = append(workers, all[(i+1)%len(all)])
+				}
+				err := t.live(ctx, random, c, workers)
+				mu.Lock()
+				if errors.Is(err, book.ErrExhausted) {
+					exhausted++
+				} else if err != nil {
+					failed = append(failed, fmt.Errorf("%s: %w", c.Ref.Name, err))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, c := range claims {
+		next <- c
+	}
+	close(next)
+	done.Wait()
+	Expect(errors.Join(failed...)).NotTo(HaveOccurred())
+	return exhausted
+}
+
+// check compares what was told with what is stored.
+func (t *town) check(ctx context.Context, ns string, claims []book.Claim) {
+	GinkgoHelper()
+	Expect(t.doubles).To(BeEmpty())
+	all := stored(ctx, ns)
+	for _, c := range claims {
+		found := recordsFor(all, c.Ref.UID)
+		answer, ok := t.answers[c.Ref.UID]
+		if !ok {
+			Expect(found).To(BeEmpty(), "claim %s has no answer and a record", c.Ref.Name)
+			continue
+		}
+		Expect(found).To(HaveLen(1), "claim %s was told %s", c.Ref.Name, answer)
+		Expect(found[0].Spec.CIDR).To(Equal(answer.String()))
+		Expect(found[0].Finalizers).To(ContainElement(ipamv1.AllocationFinalizer))
+		Expect(found[0].DeletionTimestamp).To(BeNil())
+	}
+}
+
+// mixed makes claims of several sizes for the pools.
+func mixed(pools []book.Pool, n int) []book.Claim {
+	random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0))
+	claims := make([]book.Claim, 0, n*len(pools))
+	for i, p := range pools {
+		for j := range n {
+			c := newClaim(p, fmt.Sprintf("c-%d-%d", i, j))
+			c.Bits -= []int{0, 0, 0, 0, 1, 2}[random.IntN(6)]
+			claims = append(claims, c)
+		}
+	}
+	random.Shuffle(len(claims), func(i, j int) { claims[i], claims[j] = claims[j], claims[i] })
+	return claims
+}
+
+// hurry lets time pass quickly, so that managers take over each other's records all the time.
+func hurry(c *clocktesting.FakePassiveClock) {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				c.SetTime(c.Now().Add(2 * time.Second))
+			}
+		}
+	}()
+	DeferCleanup(func() { ticker.Stop(); close(done) })
+}
+
+// since returns how much the named counters have grown, when called.
+func since(names ...string) func() map[string]float64 {
+	before := map[string]float64{}
+	for _, name := range names {
+		before[name] = counter(name)
+	}
+	return func() map[string]float64 {
+		grown := map[string]float64{}
+		for _, name := range names {
+			grown[name] = counter(name) - before[name]
+		}
+		return grown
+	}
+}
+
+var _ = Describe("Three ledgers that know nothing of each other", func() {
+	var (
+		ns    string
+		all   []*manager
+		pools []book.Pool
+	)
+
+	BeforeEach(func(ctx SpecContext) {
+		ns = newNamespace(ctx)
+		clock := longClock()
+		all = []*manager{startManager(ctx, clock), startManager(ctx, clock), startManager(ctx, clock)}
+		pools = []book.Pool{
+			newPool(ns, "four", "10.0.0.0/26"),
+			newPool(ns, "six", "2001:db8::/122"),
+			newPool(ns, "ranges", "10.1.0.3-10.1.0.17 10.1.0.40-10.1.0.50 10.1.1.1"),
+		}
+		for _, p := range pools {
+			open(ctx, p, all...)
+		}
+		hurry(clock)
+	})
+
+	It("never tell two claims overlapping prefixes, and tell everybody else that the pool is exhausted", func(ctx SpecContext) {
+		grown := since("reservations_total", "lost_judgements_total", "takeovers_total", "drops_total", "currency_proofs_total")
+		claims, town := mixed(pools, claimsPerPool), newTown()
+		exhausted := town.run(ctx, claims, all)
+		town.check(ctx, ns, claims)
+		counts := grown()
+		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(town.answers), " hold, ", exhausted, " exhausted, ", counts))
+		Expect(exhausted).To(BeNumerically(">", 0))
+		for name, n := range counts {
+			Expect(n).To(BeNumerically(">", 0), name)
+		}
+	}, SpecTimeout(20*time.Minute))
+
+	It("do so while their watches are cut and history is lost", func(ctx SpecContext) {
+		grown := since("lost_judgements_total", "relists_total")
+		claims, town := mixed(pools, claimsPerPool/3), newTown()
+		stop := make(chan struct{})
+		var cutter sync.WaitGroup
+		cuts := 0
+		cutter.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(150 * time.Millisecond):
+					all[cuts%len(all)].cut(cuts%2 == 0)
+					cuts++
+				}
+			}
+		})
+		exhausted := town.run(ctx, claims, all)
+		close(stop)
+		cutter.Wait()
+		town.check(ctx, ns, claims)
+		counts := grown()
+		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(town.answers), " hold, ", exhausted, " exhausted, ", cuts, " cuts, ", counts))
+		Expect(cuts).To(BeNumerically(">", len(all)))
+		for name, n := range counts {
+			Expect(n).To(BeNumerically(">", 0), name)
+		}
+	}, SpecTimeout(20*time.Minute))
+
+	It("fill a pool to the last address", func(ctx SpecContext) {
+		town := newTown()
+		for _, p := range pools {
+			var claims []book.Claim
+			for i := range sizeOf(p) {
+				claims = append(claims, newClaim(p, fmt.Sprintf("%s-%d", p.Ref.Name, i)))
+			}
+			var done sync.WaitGroup
+			for i, c := range claims {
+				done.Go(func() {
+					defer GinkgoRecover()
+					a, err := reserve(ctx, all[i%len(all)], c)
+					Expect(err).NotTo(HaveOccurred())
+					Expect(town.commit(c.Ref.UID, a.CIDR)).To(Equal(a.CIDR))
+				})
+			}
+			done.Wait()
+			town.check(ctx, ns, claims)
+			_, err := reserve(ctx, all[0], newClaim(p, "late-"+p.Ref.Name))
+			Expect(err).To(MatchError(book.ErrExhausted))
+		}
+		held := slices.DeleteFunc(stored(ctx, ns), func(a ipamv1.IPAllocation) bool { return a.Spec.Purpose == ipamv1.RootPurpose })
+		Expect(held).To(HaveLen(64 + 64 + 27))
+	}, SpecTimeout(5*time.Minute))
+})

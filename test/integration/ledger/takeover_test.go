@@ -1,0 +1,205 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// answer is what a call of Reserve came to.
+type answer struct {
+	book.Allocation
+	err error
+}
+
+// asking calls Reserve in the background.
+func asking(ctx context.Context, m *manager, c book.Claim) <-chan answer {
+	done := make(chan answer, 1)
+	go func() {
+		a, err := reserve(ctx, m, c)
+		done <- answer{a, err}
+	}()
+	return done
+}
+
+var _ = Describe("Takeover", func() {
+	It("makes a late deletion by the creator fail", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		creator, heir := startManager(ctx, longClock()), startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, creator, heir)
+		c := newClaim(pool, "c")
+		var first *ipamv1.IPAllocation
+		var got book.Allocation
+		var once sync.Once
+		creator.onWrite(func(n int, _ client.Object) {
+			switch n {
+			case 1: // somebody takes the address just before the record is created
+				first = rival(ctx, newClaim(pool, "first"), ns, prefix("10.0.0.0/32"))
+			case 2: // and lets it go just before the loser is dropped
+				once.Do(func() {
+					defer GinkgoRecover()
+					erase(ctx, first)
+					follow(heir, c)
+					pass(clock)
+					Eventually(func() (err error) { got, err = heir.Reserve(ctx, c); return err }, "10s", "5ms").Should(Succeed())
+				})
+			}
+		})
+		_, err := creator.Reserve(ctx, c)
+		Expect(got.CIDR).To(Equal(prefix("10.0.0.0/32")))
+		Expect(err).To(MatchError(book.ErrBusy))
+		found := recordsFor(stored(ctx, ns), c.Ref.UID)
+		Expect(found).To(HaveLen(1))
+		Expect(found[0].Spec.CIDR).To(Equal("10.0.0.0/32"))
+		Expect(found[0].Spec.Holder.Instance).To(Equal(heir.name))
+		Expect(found[0].Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer))
+	})
+
+	It("puts back what a deletion cut short has taken", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		m := startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, m)
+		c := newClaim(pool, "c")
+		half := rival(ctx, c, ns, prefix("10.0.0.3/32"))
+		Expect(k.Patch(ctx, half, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		follow(m, c)
+		pass(clock)
+		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.3/32")))
+		found := recordsFor(stored(ctx, ns), c.Ref.UID)
+		Expect(found).To(HaveLen(1))
+		Expect(found[0].Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer))
+	})
+
+	It("waits for younger half-made records, and of two the older goes on", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		creator := startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, creator)
+		older, younger := newClaim(pool, "older"), newClaim(pool, "younger")
+		rival(ctx, older, ns, prefix("10.0.0.0/31"))
+		rival(ctx, younger, ns, prefix("10.0.0.1/32"))
+		m := startManager(ctx, clock)
+		m.SetPool(pool)
+		pass(clock)
+		for range 3 { // again and again: the second write of the same holder must not wait for ever
+			_, err := m.Reserve(ctx, older)
+			Expect(err).To(MatchError(book.ErrBusy))
+		}
+		Expect(reserved(ctx, m, younger)).To(Equal(prefix("10.0.0.2/32")))
+		Expect(reserved(ctx, m, older)).To(Equal(prefix("10.0.0.0/31")))
+		stored(ctx, ns)
+	}, SpecTimeout(time.Minute))
+
+	It("leaves the record of a manager alone that is just answering", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		m := startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, m)
+		c := newClaim(pool, "c")
+		rival(ctx, c, ns, prefix("10.0.0.0/32"))
+		follow(m, c)
+		_, err := m.Reserve(ctx, c)
+		Expect(err).To(MatchError(book.ErrBusy))
+		Expect(m.begun()).To(Equal(2), "only the pool's block was written")
+		pass(clock)
+		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.0/32")))
+	})
+})
+
+var _ = Describe("Exhausted", func() {
+	It("is said only by who knows what has been released", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		stale, other := startManager(ctx, clock), startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.5")
+		open(ctx, pool, stale, other)
+		before, after := newClaim(pool, "before"), newClaim(pool, "after")
+		held := reserved(ctx, other, before)
+		follow(stale, before)
+		stale.fallBehind()
+		DeferCleanup(stale.catchUp)
+		release(ctx, other, before)
+		proofs := counter("currency_proofs_total")
+		done := asking(ctx, stale, after)
+		Consistently(done, "400ms", "20ms").ShouldNot(Receive())
+		Expect(stale.Recorded(before.Ref)).To(HaveLen(1), "the manager must not have caught up yet")
+		stale.catchUp()
+		var got answer
+		Eventually(done, "10s").Should(Receive(&got))
+		Expect(got.err).NotTo(HaveOccurred())
+		Expect(got.CIDR).To(Equal(held))
+		Expect(counter("currency_proofs_total")).To(BeNumerically(">", proofs))
+	})
+
+	It("is said of a full pool, and proved once for all who ask at once", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m := startManager(ctx, longClock())
+		pool := newPool(ns, "p", "10.0.0.5")
+		open(ctx, pool, m)
+		reserved(ctx, m, newClaim(pool, "holder"))
+		proofs := counter("currency_proofs_total")
+		var done sync.WaitGroup
+		const askers = 100
+		for i := range askers {
+			done.Go(func() {
+				defer GinkgoRecover()
+				_, err := m.Reserve(ctx, newClaim(pool, fmt.Sprint("c", i)))
+				Expect(err).To(MatchError(book.ErrExhausted))
+			})
+		}
+		done.Wait()
+		Expect(counter("currency_proofs_total") - proofs).To(BeNumerically("<", 5))
+	})
+})
+
+var _ = Describe("Two pools with overlapping blocks", func() {
+	It("recorded at once by two managers are one pool and one refusal that names it", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		managers := []*manager{startManager(ctx, clock), startManager(ctx, clock)}
+		wins := map[string]int{}
+		for round := range 15 {
+			pools := []book.Pool{
+				newPool(ns, fmt.Sprint("wide-", round), fmt.Sprintf("10.%d.0.0/16", round)),
+				newPool(ns, fmt.Sprint("narrow-", round), fmt.Sprintf("10.%d.7.0/24", round)),
+			}
+			errs := make([]error, len(pools))
+			var done sync.WaitGroup
+			for i, p := range pools {
+				done.Go(func() {
+					managers[i].SetPool(p)
+					errs[i] = again(ctx, func() error { return managers[i].ReserveBlock(ctx, p, p.Shape.Blocks()[0], nil) })
+				})
+			}
+			done.Wait()
+			winner, loser := 0, 1
+			if errs[0] != nil {
+				winner, loser = 1, 0
+			}
+			wins[fmt.Sprint(winner)]++
+			Expect(errs[winner]).NotTo(HaveOccurred())
+			Expect(errs[loser]).To(MatchError(book.ErrTaken))
+			var taken *book.TakenError
+			Expect(errors.As(errs[loser], &taken)).To(BeTrue())
+			Expect(taken.By.String()).To(Equal("IPPool " + ns + "/" + pools[winner].Ref.Name))
+
+			_, err := managers[loser].Reserve(ctx, newClaim(pools[loser], fmt.Sprint("refused-", round)))
+			Expect(err).To(MatchError(book.ErrNotReady))
+			reserved(ctx, managers[winner], newClaim(pools[winner], fmt.Sprint("served-", round)))
+		}
+		stored(ctx, ns)
+		AddReportEntry("first pool wins, second pool wins", wins)
+	})
+})

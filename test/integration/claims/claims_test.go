@@ -308,6 +308,77 @@ var _ = Describe("An IPAddressClaim", func() {
 			To(ContainSubstring("10.7.0.50"))
 	})
 
+	It("is left alone while its Cluster or itself carries the paused annotation", func(ctx SpecContext) {
+		poolReady(ctx, create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns})), metav1.ConditionTrue, "Available")
+		paused := map[string]string{clusterv1.PausedAnnotation: ""}
+		cluster := newCluster(ns, "c", false)
+		cluster.Annotations = paused
+		create(ctx, cluster)
+		ofCluster, itself := newClaim(ns, "of-cluster", "IPPool", "p"), newClaim(ns, "itself", "IPPool", "p")
+		ofCluster.Spec.ClusterName, itself.Annotations = "c", paused
+		create(ctx, ofCluster)
+		create(ctx, itself)
+		answered(ctx, create(ctx, newClaim(ns, "free", "IPPool", "p")))
+		for _, claim := range []*ipamv1beta2.IPAddressClaim{ofCluster, itself} {
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			Expect(claim.Finalizers).To(BeEmpty())
+			Expect(claim.Status.Conditions).To(BeEmpty())
+		}
+		for _, obj := range []client.Object{cluster, itself} {
+			obj.SetAnnotations(nil)
+			Expect(k.Update(ctx, obj)).To(Succeed())
+		}
+		answered(ctx, ofCluster)
+		answered(ctx, itself)
+	})
+
+	It("that is deleted while its Cluster is paused keeps its address until it is not", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		cluster := create(ctx, newCluster(ns, "c", false))
+		claim := newClaim(ns, "a", "IPPool", "p")
+		claim.Spec.ClusterName = "c"
+		address := answered(ctx, create(ctx, claim))
+		cluster.Spec.Paused = ptr.To(true)
+		Expect(k.Update(ctx, cluster)).To(Succeed())
+		Eventually(func() error { return k.Delete(ctx, claim) }, "5s").Should(Succeed())
+		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		Expect(claim.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		cluster.Spec.Paused = ptr.To(false)
+		Expect(k.Update(ctx, cluster)).To(Succeed())
+		gone(ctx, claim)
+		gone(ctx, address)
+	})
+
+	It("goes although its Cluster is missing", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		cluster := create(ctx, newCluster(ns, "c", false))
+		claim := newClaim(ns, "a", "IPPool", "p")
+		claim.Spec.ClusterName = "c"
+		answered(ctx, create(ctx, claim))
+		Expect(k.Delete(ctx, cluster)).To(Succeed())
+		gone(ctx, cluster)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+	})
+
+	It("that clusterctl move deletes keeps its address", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		address := answered(ctx, claim)
+		claim.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
+		Expect(k.Update(ctx, claim)).To(Succeed())
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		Eventually(func() []string { return eventsAbout(ctx, claim) }, "10s", "50ms").Should(ContainElement("AddressKept"))
+		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(address), address)).To(Succeed())
+		Expect(address.DeletionTimestamp).To(BeNil())
+		claim.Finalizers = nil
+		body := []byte(`{"metadata":{"finalizers":null}}`)
+		Expect(k.Patch(ctx, claim, client.RawPatch(types.MergePatchType, body))).To(Succeed())
+	})
+
 	It("that died without Weir leaves neither IPAddress nor record behind", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))

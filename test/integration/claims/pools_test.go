@@ -11,9 +11,11 @@ import (
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/contract"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -86,6 +88,19 @@ var _ = Describe("A pool", func() {
 		}, "20s", "100ms").Should(Succeed())
 		Expect(pool.Status.ObservedGeneration).To(Equal(pool.Generation))
 		Expect(conditions.IsFalse(pool, ipamv1.PausedCondition)).To(BeTrue())
+	})
+
+	It("and the other kinds are named and labelled as Cluster API's contract wants", func(ctx SpecContext) {
+		crds := &metav1.PartialObjectMetadataList{}
+		crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
+		Expect(k.List(ctx, crds)).To(Succeed())
+		names := map[string]bool{}
+		for _, crd := range crds.Items {
+			names[crd.Name] = true
+		}
+		for _, kind := range []string{"IPPool", "GlobalIPPool", "IPClaim", "IPAllocation"} {
+			Expect(names).To(HaveKey(contract.CalculateCRDName(ipamv1.GroupVersion.Group, kind)))
+		}
 	})
 
 	It("of IPv6 counts exactly", func(ctx SpecContext) {

@@ -249,8 +249,9 @@ install: $(KUSTOMIZE) $(KUBECTL) ## Install the CRDs
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
 
 .PHONY: deploy
-deploy: release-manifests $(KUBECTL) ## Install CRDs and manager (needs cert-manager in the cluster and the image in a registry)
-	$(KUBECTL) apply --server-side -f $(RELEASE_DIR)/ipam-components.yaml
+deploy: release-manifests $(CLUSTERCTL) $(KUBECTL) ## Install CRDs and manager (needs cert-manager in the cluster and the image in a registry)
+	CLUSTERCTL_DISABLE_VERSIONCHECK=true $(CLUSTERCTL) generate yaml --from $(RELEASE_DIR)/ipam-components.yaml | \
+		$(KUBECTL) apply --server-side -f -
 
 .PHONY: undeploy
 undeploy: release-manifests $(KUBECTL) ## Remove manager and CRDs, and with them all pools and claims

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -17,6 +18,13 @@ import (
 
 // roundInterval is the least time between two proofs of currency.
 const roundInterval = 250 * time.Millisecond
+
+// watchRetry and watchRetryMax are how soon a broken watch is begun anew. Nothing is judged meanwhile, so that the reflector's
+// own half minute would be too long.
+const (
+	watchRetry    = 50 * time.Millisecond
+	watchRetryMax = 2 * time.Second
+)
 
 // proofTimeout bounds one proof of currency.
 const proofTimeout = 10 * time.Second
@@ -107,7 +115,8 @@ func (l *Ledger) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reflector := cache.NewReflectorWithOptions(l.listWatch(), &ipamv1.IPAllocation{}, l.index, cache.ReflectorOptions{
-		Name: "ledger",
+		Name:    "ledger",
+		Backoff: &wait.Backoff{Duration: watchRetry, Factor: 2, Jitter: 0.5, Steps: 10, Cap: watchRetryMax},
 	})
 	go reflector.RunWithContext(ctx)
 	select {

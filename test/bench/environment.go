@@ -120,10 +120,10 @@ func (e *environment) install(ctx context.Context) error {
 			installed = append(installed, object)
 		}
 	}
-	if err := framework.Apply(ctx, e.config, installed...); err != nil {
+	if err = framework.Apply(ctx, e.config, installed...); err != nil {
 		return err
 	}
-	if err := e.redirect(); err != nil {
+	if err = e.redirect(); err != nil {
 		return err
 	}
 	if e.identity, err = e.cp.RESTConfigAs(ctx, "system:serviceaccount:"+serviceAccount(objects)); err != nil {

@@ -80,7 +80,12 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.stop()) }()
+	defer func() {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted")
+		}
+		err = errors.Join(err, e.stop())
+	}()
 	r, err := e.versions(ctx)
 	if err != nil {
 		return err

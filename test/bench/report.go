@@ -236,7 +236,7 @@ func (r *report) tables() string {
 		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.2f\t%.2f\t%.0f\t%.0f %%\t\n", m.Creators, s.Floor.Rate, s.Weir.Rate,
 			s.Weir.P50, s.Weir.P95, s.Weir.P99, s.AllWrites, s.AllReads, s.Floor.Rate/(1+s.AllWrites), 100*s.Share)
 	}
-	w.Flush()
+	_ = w.Flush() // A strings.Builder does not fail.
 	for _, m := range r.Modes {
 		m.writeDetails(&text)
 	}

@@ -61,7 +61,7 @@ func (a *account) table(head []string, rows [][]string) {
 	for _, row := range append([][]string{head}, rows...) {
 		fmt.Fprintln(w, indent+strings.Join(row, "\t"))
 	}
-	w.Flush()
+	_ = w.Flush() // As with all other output, there is nobody to tell.
 }
 
 // farewell says how to use and how to stop a cluster that is kept. Without its

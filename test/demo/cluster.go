@@ -54,7 +54,7 @@ func askingFor(name, address string) *ipamv1beta2.IPAddressClaim {
 }
 
 func (p *play) createNamespaces(ctx context.Context, names ...string) error {
-	var errs []error
+	errs := make([]error, 0, len(names))
 	for _, name := range names {
 		errs = append(errs, p.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	}

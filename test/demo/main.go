@@ -35,6 +35,9 @@ func run(ctx context.Context, keep bool) (err error) {
 	a := newAccount(os.Stdout)
 	s := &stage{keep: keep}
 	defer func() {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted")
+		}
 		if keep && ctx.Err() == nil && s.manager != nil {
 			a.farewell(s)
 			return

@@ -20,7 +20,7 @@ func (p *play) installProviders(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := framework.InstallCertManagerCRDs(ctx, p.config); err != nil {
+	if err = framework.InstallCertManagerCRDs(ctx, p.config); err != nil {
 		return err
 	}
 	clusterctl, err := framework.NewClusterctl(filepath.Join(p.cp.Dir(), "clusterctl"), p.cp.KubeconfigPath())

@@ -183,12 +183,12 @@ func (p *play) fillPool(ctx context.Context) error {
 		return err
 	}
 	p.say("Claim %s is one too many. Its Ready condition is False, reason %s:", claim.Name, ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason)
-	if err := p.quoteMention(readyMessage(claim), "tiny"); err != nil {
+	if err = p.quoteMention(readyMessage(claim), "tiny"); err != nil {
 		return err
 	}
 	p.say("Claim %s is deleted, which gives %s back:", first[0].Name, answers[0].address.Spec.Address)
 	begin := time.Now()
-	if err := p.client.Delete(ctx, first[0]); err != nil {
+	if err = p.client.Delete(ctx, first[0]); err != nil {
 		return fmt.Errorf("deleting claim %s: %w", first[0].Name, err)
 	}
 	recovered, err := p.awaitAnswer(ctx, claim, begin)
@@ -222,7 +222,7 @@ func (p *play) refuse(ctx context.Context) error {
 			return fmt.Errorf("%s was admitted", try.what)
 		}
 		p.say("Refused: %s.", try.what)
-		if err := p.quoteMention(refusal(err), try.mention); err != nil {
+		if err = p.quoteMention(refusal(err), try.mention); err != nil {
 			return err
 		}
 	}

@@ -155,6 +155,16 @@ func (c *Clusterctl) Init(ctx context.Context, version string) (string, error) {
 		"--ipam", "weir:"+version)
 }
 
+// InstallKubeadmCRDs installs the CRDs of Cluster API's kubeadm providers, from the module that go.mod names.
+func InstallKubeadmCRDs(ctx context.Context, cfg *rest.Config) error {
+	dir, err := moduleDir(clusterAPIModule)
+	if err != nil {
+		return err
+	}
+	return InstallCRDs(ctx, cfg, filepath.Join(dir, "bootstrap", "kubeadm", "config", "crd", "bases"),
+		filepath.Join(dir, "controlplane", "kubeadm", "config", "crd", "bases"))
+}
+
 // InstallCertManagerCRDs installs the two kinds of cert-manager that clusterctl looks for and Weir's manifests use. Nobody
 // acts on them.
 func InstallCertManagerCRDs(ctx context.Context, cfg *rest.Config) error {

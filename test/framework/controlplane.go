@@ -211,6 +211,8 @@ func (cp *ControlPlane) StartControllerManager(ctx context.Context) error {
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--service-account-private-key-file=" + cp.path("pki", "sa.key"),
 		"--root-ca-file=" + cp.path("pki", "ca.crt"),
+		// As in production: every controller is a service account of its own, which policies know by name.
+		"--use-service-account-credentials=true",
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--kube-api-qps=500",

@@ -251,6 +251,10 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		}
 		Expect(kinds).To(HaveLen(8))
 		Expect(framework.Apply(ctx, cluster.Config(), kinds["IPPool"], kinds["Cluster"])).To(Succeed())
+		Expect(framework.InstallKubeadmCRDs(ctx, cluster.Config())).To(Succeed())
+		for _, kind := range []string{"MachineDeployment", "KubeadmControlPlane", "KubeadmConfigTemplate"} {
+			Expect(client.WithFieldValidation(k, metav1.FieldValidationStrict).Create(ctx, kinds[kind], client.DryRunAll)).To(Succeed())
+		}
 		devices, _, err := unstructured.NestedSlice(kinds["VSphereMachineTemplate"].Object, "spec", "template", "spec", "network", "devices")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(devices[0]).To(HaveKeyWithValue("addressesFromPools", ConsistOf(map[string]any{

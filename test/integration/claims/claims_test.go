@@ -216,7 +216,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		create(ctx, claim)
 		create(ctx, labelled)
 		answered(ctx, create(ctx, newClaim(ns, "free", "IPPool", "p")))
-		cluster := create(ctx, newCluster(ns, "c", true))
+		cluster := create(ctx, newCluster(ns, true))
 		untouched := func(g Gomega) {
 			for _, c := range []*ipamv1beta2.IPAddressClaim{claim, labelled} {
 				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
@@ -311,7 +311,7 @@ var _ = Describe("An IPAddressClaim", func() {
 	It("is left alone while its Cluster or itself carries the paused annotation", func(ctx SpecContext) {
 		poolReady(ctx, create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns})), metav1.ConditionTrue, "Available")
 		paused := map[string]string{clusterv1.PausedAnnotation: ""}
-		cluster := newCluster(ns, "c", false)
+		cluster := newCluster(ns, false)
 		cluster.Annotations = paused
 		create(ctx, cluster)
 		ofCluster, itself := newClaim(ns, "of-cluster", "IPPool", "p"), newClaim(ns, "itself", "IPPool", "p")
@@ -334,7 +334,7 @@ var _ = Describe("An IPAddressClaim", func() {
 
 	It("that is deleted while its Cluster is paused keeps its address until it is not", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
-		cluster := create(ctx, newCluster(ns, "c", false))
+		cluster := create(ctx, newCluster(ns, false))
 		claim := newClaim(ns, "a", "IPPool", "p")
 		claim.Spec.ClusterName = "c"
 		address := answered(ctx, create(ctx, claim))
@@ -353,7 +353,7 @@ var _ = Describe("An IPAddressClaim", func() {
 
 	It("goes although its Cluster is missing", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
-		cluster := create(ctx, newCluster(ns, "c", false))
+		cluster := create(ctx, newCluster(ns, false))
 		claim := newClaim(ns, "a", "IPPool", "p")
 		claim.Spec.ClusterName = "c"
 		answered(ctx, create(ctx, claim))
@@ -410,13 +410,14 @@ var _ = Describe("An IPAddressClaim", func() {
 	})
 })
 
-func newCluster(ns, name string, paused bool) *clusterv1.Cluster {
+// newCluster returns the namespace's Cluster, c.
+func newCluster(ns string, paused bool) *clusterv1.Cluster {
 	return &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c"},
 		Spec: clusterv1.ClusterSpec{
 			Paused: ptr.To(paused),
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "FakeCluster", Name: name,
+				APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "FakeCluster", Name: "c",
 			},
 		},
 	}

@@ -165,7 +165,7 @@ var _ = Describe("A pool", func() {
 	})
 
 	It("of a Cluster carries its label and pauses with it", func(ctx SpecContext) {
-		cluster := create(ctx, newCluster(ns, "c", true))
+		cluster := create(ctx, newCluster(ns, true))
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, ClusterName: "c"}))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		Eventually(func(g Gomega) {

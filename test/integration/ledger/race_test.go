@@ -216,6 +216,9 @@ func since(names ...string) func() map[string]float64 {
 	}
 }
 
+// cutsPerRun bounds how often watches are cut: a watch that never lasts would let nobody be answered.
+var cutsPerRun = framework.Scale(30, 300)
+
 var _ = Describe("Three ledgers that know nothing of each other", func() {
 	var (
 		ns    string
@@ -254,13 +257,15 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 	It("do so while their watches are cut and history is lost", func(ctx SpecContext) {
 		grown := since("lost_judgements_total", "relists_total")
 		claims, town := mixed(pools, claimsPerPool/3), newTown()
-		stop := make(chan struct{})
+		ended := make(chan struct{})
 		var cutter sync.WaitGroup
+		stop := sync.OnceFunc(func() { close(ended); cutter.Wait() })
+		defer stop()
 		cuts := 0
 		cutter.Go(func() {
-			for {
+			for cuts < cutsPerRun {
 				select {
-				case <-stop:
+				case <-ended:
 					return
 				case <-time.After(150 * time.Millisecond):
 					all[cuts%len(all)].cut(cuts%2 == 0)
@@ -269,8 +274,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 			}
 		})
 		exhausted := town.run(ctx, claims, all)
-		close(stop)
-		cutter.Wait()
+		stop()
 		town.check(ctx, ns, claims)
 		counts := grown()
 		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(town.answers), " hold, ", exhausted, " exhausted, ", cuts, " cuts, ", counts))

@@ -161,7 +161,7 @@ func newClaim(p book.Pool, name string) book.Claim {
 
 // reserve goes on while the manager says that it is contended, as a controller would.
 func reserve(ctx context.Context, m *manager, c book.Claim) (book.Allocation, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for {
 		a, err := m.Reserve(ctx, c)

@@ -37,6 +37,9 @@ type report struct {
 	Allocated  int     `json:"allocated"`
 	Args       string  `json:"managerArgs,omitempty"`
 	Modes      []*mode `json:"modes"`
+	// Ceiling is the same writes as Weir's and the bench's, made by the bench
+	// without looking at anything, with all creators.
+	Ceiling []*floorRound `json:"ceiling"`
 }
 
 // mode holds the rounds with one number of creators; Median is computed at the
@@ -237,10 +240,22 @@ func (r *report) tables() string {
 			s.Weir.P50, s.Weir.P95, s.Weir.P99, s.AllWrites, s.AllReads, s.Floor.Rate/(1+s.AllWrites), 100*s.Share)
 	}
 	_ = w.Flush() // A strings.Builder does not fail.
+	r.writeCeiling(&text)
 	for _, m := range r.Modes {
 		m.writeDetails(&text)
 	}
 	return text.String() + "\n"
+}
+
+// writeCeiling compares Weir with the bare writes that an answer consists of.
+func (r *report) writeCeiling(text *strings.Builder) {
+	rate := medianOf(r.Ceiling, func(f *floorRound) float64 { return f.Rate })
+	m := r.Modes[0]
+	fmt.Fprintf(text, "\nWith %d at once: the writes of a claim and its answer, without Weir: %.0f claims/s; Weir reaches %.0f %% of that\n",
+		m.Creators, rate, 100*m.Median.Weir.Rate/rate)
+	text.WriteString("  CPU ms for a claim:")
+	writeFigures(text, mediansOf(r.Ceiling, func(f *floorRound) map[string]float64 { return f.CPU }), "  %.2f %s")
+	text.WriteString("\n")
 }
 
 // writeDetails writes what the table's line of this mode consists of.

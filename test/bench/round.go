@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,11 @@ func (e *environment) measureAll(ctx context.Context, r *report) error {
 		return err
 	}
 	for n := range e.rounds {
+		ceiling, err := e.ceiling(ctx, fmt.Sprintf("ceiling-%d", n), e.creators)
+		if err != nil {
+			return err
+		}
+		r.Ceiling = append(r.Ceiling, ceiling)
 		for _, m := range r.Modes {
 			result, err := e.floor(ctx, fmt.Sprintf("floor-%d-%d", m.Creators, n), m.Creators)
 			if err != nil {
@@ -79,25 +85,6 @@ func (e *environment) weirRounds(ctx context.Context, r *report, n int) error {
 		m.Weir = append(m.Weir, result)
 	}
 	return errors.Join(e.removeWebhooks(ctx), e.stopManager())
-}
-
-// floor returns how many claims a second the API server stores by itself. It
-// creates more claims than a round of Weir, so as to last about as long.
-func (e *environment) floor(ctx context.Context, name string, creators int) (*floorRound, error) {
-	n := floorFactor * e.claims
-	used, begin := e.cpuTimes(), time.Now()
-	if err := e.createAll(ctx, name, n, creators, newStopwatch()); err != nil {
-		return nil, err
-	}
-	result := &floorRound{Rate: float64(n) / time.Since(begin).Seconds(), CPU: e.cpuTimes().perClaim(used, n)}
-	return result, e.clean(ctx, name)
-}
-
-// floorRound is one measurement of the API server without Weir.
-type floorRound struct {
-	Rate float64 `json:"claimsPerSecond"`
-	// CPU is milliseconds for one claim, by program.
-	CPU cpuTimes `json:"cpuMsPerClaim"`
 }
 
 // weirRound is one measurement of Weir.
@@ -191,26 +178,27 @@ func (e *environment) unmeasured(ctx context.Context, name string, n int) error 
 // createAll creates claims with several creators, and notes when each was asked
 // for.
 func (e *environment) createAll(ctx context.Context, name string, n, creators int, times *stopwatch) error {
-	claims := make(chan *ipamv1beta2.IPAddressClaim, n)
-	for i := range n {
-		claims <- newClaim(fmt.Sprintf("%s-%05d", name, i), name)
-	}
-	close(claims)
-	errs := make([]error, creators)
+	return parallel(n, creators, func(i int) error {
+		claim := newClaim(fmt.Sprintf("%s-%05d", name, i), name)
+		times.ask(claim.Name)
+		return e.client.Create(ctx, claim)
+	})
+}
+
+// parallel does n things, several at once.
+func parallel(n, workers int, do func(i int) error) error {
+	var next atomic.Int64
+	errs := make([]error, workers)
 	var done sync.WaitGroup
-	for i := range creators {
+	for w := range workers {
 		done.Go(func() {
-			for claim := range claims {
-				times.ask(claim.Name)
-				errs[i] = errors.Join(errs[i], e.client.Create(ctx, claim))
+			for i := next.Add(1) - 1; i < int64(n) && errs[w] == nil; i = next.Add(1) - 1 {
+				errs[w] = do(int(i))
 			}
 		})
 	}
 	done.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("creating claims: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func newClaim(name, round string) *ipamv1beta2.IPAddressClaim {

@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -164,19 +165,18 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		meddler := clientAs(ctx, "meddler")
 		record := &list.Items[0]
 		forbidden(meddler.Delete(ctx, record), "manage")
-		changed := record.DeepCopy()
-		changed.Labels = map[string]string{"a": "b"}
-		forbidden(meddler.Update(ctx, changed), "manage")
+		labelled := []byte(`{"metadata":{"labels":{"a":"b"}}}`)
+		forbidden(meddler.Patch(ctx, record.DeepCopy(), client.RawPatch(types.MergePatchType, labelled)), "manage")
 		made := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "made"}, Spec: record.Spec}
 		forbidden(meddler.Create(ctx, made), "manage")
 
 		By("and off the annotations that make Weir keep or give up addresses")
 		p := &ipamv1.IPPool{}
 		Expect(k.Get(ctx, client.ObjectKey{Namespace: tenant, Name: "early"}, p)).To(Succeed())
-		p.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
-		forbidden(meddler.Update(ctx, p), "manage")
-		p.Annotations = map[string]string{"harmless": ""}
-		Expect(meddler.Update(ctx, p)).To(Succeed())
+		moving := []byte(`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)
+		forbidden(meddler.Patch(ctx, p, client.RawPatch(types.MergePatchType, moving)), "manage")
+		harmless := []byte(`{"metadata":{"annotations":{"harmless":""}}}`)
+		Expect(meddler.Patch(ctx, p, client.RawPatch(types.MergePatchType, harmless))).To(Succeed())
 	}, SpecTimeout(time.Minute))
 
 	It("let only pool administrators bring address space in", func(ctx SpecContext) {

@@ -43,6 +43,18 @@ func create[T client.Object](ctx context.Context, obj T) T {
 	return obj
 }
 
+// change changes an object as it is now: the manager writes to it as well.
+func change(ctx context.Context, obj client.Object, how func()) {
+	GinkgoHelper()
+	Eventually(func() error {
+		if err := k.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		how()
+		return k.Update(ctx, obj)
+	}, "10s", "10ms").Should(Succeed())
+}
+
 // ready waits until the claim's Ready condition has this status and reason, and returns its message.
 func ready(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, status metav1.ConditionStatus, reason string) string {
 	GinkgoHelper()
@@ -225,8 +237,7 @@ var _ = Describe("An IPAddressClaim", func() {
 			}
 		}
 		Consistently(untouched, "400ms", "50ms").Should(Succeed())
-		cluster.Spec.Paused = ptr.To(false)
-		Expect(k.Update(ctx, cluster)).To(Succeed())
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		Expect(answered(ctx, claim).Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
 		answered(ctx, labelled)
 	})
@@ -242,8 +253,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(address), address)).To(Succeed())
 		Expect(address.DeletionTimestamp).To(BeNil())
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
-		claim.Finalizers = []string{ipamv1.ClaimFinalizer}
-		Expect(k.Update(ctx, claim)).To(Succeed())
+		change(ctx, claim, func() { claim.Finalizers = []string{ipamv1.ClaimFinalizer} })
 		gone(ctx, claim)
 	})
 
@@ -325,8 +335,7 @@ var _ = Describe("An IPAddressClaim", func() {
 			Expect(claim.Status.Conditions).To(BeEmpty())
 		}
 		for _, obj := range []client.Object{cluster, itself} {
-			obj.SetAnnotations(nil)
-			Expect(k.Update(ctx, obj)).To(Succeed())
+			change(ctx, obj, func() { obj.SetAnnotations(nil) })
 		}
 		answered(ctx, ofCluster)
 		answered(ctx, itself)
@@ -338,15 +347,13 @@ var _ = Describe("An IPAddressClaim", func() {
 		claim := newClaim(ns, "a", "IPPool", "p")
 		claim.Spec.ClusterName = "c"
 		address := answered(ctx, create(ctx, claim))
-		cluster.Spec.Paused = ptr.To(true)
-		Expect(k.Update(ctx, cluster)).To(Succeed())
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
 		Eventually(func() error { return k.Delete(ctx, claim) }, "5s").Should(Succeed())
 		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 		Expect(claim.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
-		cluster.Spec.Paused = ptr.To(false)
-		Expect(k.Update(ctx, cluster)).To(Succeed())
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		gone(ctx, claim)
 		gone(ctx, address)
 	})
@@ -367,8 +374,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		address := answered(ctx, claim)
-		claim.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
-		Expect(k.Update(ctx, claim)).To(Succeed())
+		change(ctx, claim, func() { claim.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""} })
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		Eventually(func() []string { return eventsAbout(ctx, claim) }, "10s", "50ms").Should(ContainElement("AddressKept"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
@@ -394,8 +400,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		answered(ctx, claim)
-		claim.Finalizers = nil
-		Expect(k.Update(ctx, claim)).To(Succeed())
+		change(ctx, claim, func() { claim.Finalizers = nil })
 		Expect(client.IgnoreNotFound(k.Delete(ctx, claim))).To(Succeed())
 		again := newClaim(ns, "a", "IPPool", "p")
 		Eventually(func() error { return k.Create(ctx, again.DeepCopy()) }, "10s", "50ms").Should(Succeed())

@@ -136,17 +136,10 @@ var _ = Describe("A pool", func() {
 		waiting := create(ctx, newClaim(ns, "c", "IPPool", "p"))
 		ready(ctx, waiting, metav1.ConditionFalse, "PoolExhausted")
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
-		pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.3"}
-		Expect(k.Update(ctx, pool)).To(Succeed())
+		change(ctx, pool, func() { pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.3"} })
 		Expect(answered(ctx, waiting).Spec.Address).To(Equal("10.1.0.2"))
 		Eventually(func() []string { return blocks(ctx, ns, "p") }, "10s", "50ms").Should(ConsistOf("10.1.0.0/30"))
-		Eventually(func() error {
-			if err := k.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
-				return err
-			}
-			pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.2"}
-			return k.Update(ctx, pool)
-		}).Should(Succeed())
+		change(ctx, pool, func() { pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.2"} })
 		Eventually(func() []string { return blocks(ctx, ns, "p") }, "10s", "50ms").Should(ConsistOf("10.1.0.0/31", "10.1.0.2/32"))
 	})
 
@@ -173,8 +166,7 @@ var _ = Describe("A pool", func() {
 			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
 		}, "10s", "50ms").Should(Succeed())
 		Expect(conditions.Has(pool, ipamv1.ReadyCondition)).To(BeFalse())
-		cluster.Spec.Paused = ptr.To(false)
-		Expect(k.Update(ctx, cluster)).To(Succeed())
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
 		Expect(pool.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
 		answered(ctx, claim)
@@ -183,8 +175,7 @@ var _ = Describe("A pool", func() {
 	It("that is paused answers nothing until it is not", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
-		pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
-		Expect(k.Update(ctx, pool)).To(Succeed())
+		change(ctx, pool, func() { pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
@@ -194,8 +185,7 @@ var _ = Describe("A pool", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(claim.Status.Conditions).To(BeEmpty())
 		}, "400ms", "50ms").Should(Succeed())
-		delete(pool.Annotations, clusterv1.PausedAnnotation)
-		Expect(k.Update(ctx, pool)).To(Succeed())
+		change(ctx, pool, func() { delete(pool.Annotations, clusterv1.PausedAnnotation) })
 		answered(ctx, claim)
 	})
 

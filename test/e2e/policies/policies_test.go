@@ -1,0 +1,238 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+)
+
+func root(s *ipamv1.IPPoolSpec) { s.CIDR = "10.0.0.0/24" }
+
+func carved(s *ipamv1.IPPoolSpec) {
+	bits := int32(26)
+	s.ParentRef, s.PrefixLength = &ipamv1.ParentReference{Kind: ipamv1.GlobalIPPoolKind, Name: "platform"}, &bits
+}
+
+func delegated(s *ipamv1.IPPoolSpec) {
+	carved(s)
+	s.DelegateTo = "member1"
+}
+
+func pool(namespace, name string, how func(*ipamv1.IPPoolSpec)) *ipamv1.IPPool {
+	p := builder.IPPool(namespace, name).Build()
+	how(&p.Spec)
+	return p
+}
+
+func global(name string) *ipamv1.GlobalIPPool {
+	return builder.GlobalIPPool(name).WithCIDR("10.0.0.0/24").Build()
+}
+
+func claim(name string) *ipamv1.IPClaim {
+	return &ipamv1.IPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: name},
+		Spec:       ipamv1.IPClaimSpec{PoolRef: &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "p"}},
+	}
+}
+
+func record(namespace, name string) *ipamv1.IPAllocation {
+	return &ipamv1.IPAllocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Finalizers: []string{ipamv1.AllocationFinalizer}},
+		Spec: ipamv1.IPAllocationSpec{
+			PoolRef:      ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: namespace, Name: "p"},
+			AddressSpace: "default", CIDR: "10.0.0.7/32", Purpose: ipamv1.ClaimPurpose,
+			ClaimRef: ipamv1.ClaimReference{
+				APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: namespace, Name: "c", UID: "d1",
+			},
+		},
+	}
+}
+
+func project(namespace, name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{ipamv1.ProjectLabel: name}}}
+}
+
+var _ = Describe("Root pools", func() {
+	It("take the verb createroot, on their kind and in their namespace", func(ctx SpecContext) {
+		u := as(ctx, admin)
+		Expect(u.Create(ctx, pool(home, "carved", carved))).To(Succeed())
+		forbidden(u.Create(ctx, pool(home, "root", root)), "createroot on ippools.ipam.weir.dev")
+		forbidden(u.Create(ctx, pool(home, "delegated", delegated)), "createroot on ippools.ipam.weir.dev")
+		forbidden(u.Create(ctx, global("root")), "createroot on globalippools.ipam.weir.dev")
+
+		grant(ctx, "rooter", "", rbacv1.PolicyRule{Resources: []string{"*"}, Verbs: plain})
+		grant(ctx, "rooter", home, rbacv1.PolicyRule{Resources: []string{"ippools"}, Verbs: []string{"createroot"}})
+		r := as(ctx, "rooter")
+		Eventually(func() error { return r.Create(ctx, pool(home, "root", root)) }, "10s").Should(Succeed())
+		Expect(r.Create(ctx, pool(home, "delegated", delegated))).To(Succeed())
+		forbidden(r.Create(ctx, pool("default", "root", root)), "createroot")
+		forbidden(r.Create(ctx, global("root")), "createroot")
+	}, SpecTimeout(time.Minute))
+})
+
+var _ = Describe("Guarded annotations", func() {
+	DescribeTable("take the verb manage to be set, changed and removed, whatever the value",
+		func(ctx SpecContext, object client.Object) {
+			u := as(ctx, admin)
+			Expect(k.Create(ctx, object)).To(Succeed())
+			for _, key := range []string{
+				"clusterctl.cluster.x-k8s.io/delete-for-move", ipamv1.ForceReleaseAnnotation, ipamv1.HomeAnnotation,
+			} {
+				for _, value := range []string{"", "(unset)", "x"} {
+					annotate(object, key, value)
+					forbidden(u.Update(ctx, object), "manage")
+					Expect(k.Update(ctx, object)).To(Succeed())
+					annotate(object, key, value+"changed")
+					forbidden(u.Update(ctx, object), "manage")
+					object.SetAnnotations(nil)
+					forbidden(u.Update(ctx, object), "manage")
+					annotate(object, key, value)
+					object.SetLabels(map[string]string{"harmless": rand.String(5)})
+					Expect(u.Update(ctx, object)).To(Succeed())
+					object.SetAnnotations(nil)
+					Expect(k.Update(ctx, object)).To(Succeed())
+				}
+			}
+		},
+		Entry("on an IPPool", pool(home, "annotated", root)),
+		Entry("on a GlobalIPPool", global("annotated")),
+		Entry("on an IPClaim", claim("annotated")),
+	)
+	It("may come with a new object only by manage, which can be granted in a namespace", func(ctx SpecContext) {
+		created := pool(home, "created", carved)
+		annotate(created, ipamv1.HomeAnnotation, "x")
+		forbidden(as(ctx, admin).Create(ctx, created), "manage")
+		grant(ctx, "mover", "", rbacv1.PolicyRule{Resources: []string{"*"}, Verbs: plain})
+		grant(ctx, "mover", home, rbacv1.PolicyRule{Resources: []string{"ipallocations"}, Verbs: []string{"manage"}})
+		u := as(ctx, "mover")
+		Eventually(func() error { return u.Create(ctx, created) }, "10s").Should(Succeed())
+		elsewhere := pool("default", "created", carved)
+		annotate(elsewhere, ipamv1.HomeAnnotation, "x")
+		forbidden(u.Create(ctx, elsewhere), "manage")
+	}, SpecTimeout(time.Minute))
+})
+
+func annotate(object client.Object, key, value string) {
+	object.SetAnnotations(map[string]string{key: value})
+}
+
+var _ = Describe("Projects", func() {
+	It("are entered and left by who has the verb assign for them", func(ctx SpecContext) {
+		grantNamespaces(ctx, "blue-lead")
+		grant(ctx, "blue-lead", "", rbacv1.PolicyRule{Resources: []string{"projects"}, ResourceNames: []string{"blue"}, Verbs: []string{"assign"}})
+		u := as(ctx, "blue-lead")
+		Eventually(func() error { return u.Create(ctx, project("blue-1", "blue")) }, "10s").Should(Succeed())
+		forbidden(u.Create(ctx, project("green-1", "green")), "assign")
+		forbidden(u.Create(ctx, project("empty", "")), "assign")
+
+		Expect(k.Create(ctx, project("green-1", "green"))).To(Succeed())
+		moved := project("green-1", "blue")
+		forbidden(u.Update(ctx, moved), "assign")
+		moved.Labels = nil
+		forbidden(u.Update(ctx, moved), "assign")
+		moved.Labels = map[string]string{ipamv1.ProjectLabel: "green", "harmless": "x"}
+		Expect(u.Update(ctx, moved)).To(Succeed())
+	}, SpecTimeout(time.Minute))
+
+	It("are set on pools by nobody else either", func(ctx SpecContext) {
+		u := as(ctx, admin)
+		p := pool(home, "green", carved)
+		p.Labels = map[string]string{ipamv1.ProjectLabel: "green"}
+		forbidden(u.Create(ctx, p), "assign")
+		Expect(k.Create(ctx, global("green"))).To(Succeed())
+		g := &ipamv1.GlobalIPPool{}
+		Expect(k.Get(ctx, client.ObjectKey{Name: "green"}, g)).To(Succeed())
+		g.Labels = map[string]string{ipamv1.ProjectLabel: "green"}
+		forbidden(u.Update(ctx, g), "assign")
+	})
+})
+
+var _ = Describe("Records", func() {
+	It("take the verb manage, which Weir's service account has", func(ctx SpecContext) {
+		u := as(ctx, admin)
+		r := record(home, "theirs")
+		forbidden(u.Create(ctx, r), "manage")
+		weir := as(ctx, "system:serviceaccount:weir-system:weir-system-manager")
+		Expect(weir.Create(ctx, r)).To(Succeed())
+		released := r.DeepCopy()
+		released.Spec.ReleasedAt = metav1.Now()
+		forbidden(u.Update(ctx, released), "manage")
+		forbidden(u.Delete(ctx, r), "manage")
+		forbidden(u.DeleteAllOf(ctx, &ipamv1.IPAllocation{}, client.InNamespace(home)), "manage")
+		Expect(weir.Update(ctx, released)).To(Succeed())
+		release(ctx, r)
+	})
+
+	It("lose vanished owners to the garbage collector, and are marked by it when none is left", func(ctx SpecContext) {
+		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "owner"}}
+		Expect(k.Create(ctx, owner)).To(Succeed())
+		r := record(home, "collected")
+		r.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID},
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "vanished", UID: "vanished"},
+		}
+		Expect(k.Create(ctx, r)).To(Succeed())
+		eventually(ctx, r, func(g Gomega) { g.Expect(r.OwnerReferences).To(HaveLen(1)) })
+		Expect(k.Delete(ctx, owner)).To(Succeed())
+		eventually(ctx, r, func(g Gomega) { g.Expect(r.DeletionTimestamp).NotTo(BeNil()) })
+		release(ctx, r)
+	}, SpecTimeout(3*time.Minute))
+
+	It("do not change at the garbage collector's hands", func(ctx SpecContext) {
+		const collector = "system:serviceaccount:kube-system:generic-garbage-collector"
+		r := record(home, "unchanged")
+		Expect(k.Create(ctx, r)).To(Succeed())
+		u := as(ctx, collector)
+		changed := r.DeepCopy()
+		changed.Spec.ReleasedAt = metav1.Now()
+		forbidden(u.Update(ctx, changed), "manage")
+		changed = r.DeepCopy()
+		changed.Finalizers = nil
+		forbidden(u.Update(ctx, changed), "manage")
+		release(ctx, r)
+	}, SpecTimeout(time.Minute))
+
+	It("are marked with their namespace, which goes when Weir lets go", func(ctx SpecContext) {
+		leaving := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
+		Expect(k.Create(ctx, leaving)).To(Succeed())
+		r := record("leaving", "held")
+		Expect(k.Create(ctx, r)).To(Succeed())
+		Expect(k.Delete(ctx, leaving)).To(Succeed())
+		eventually(ctx, r, func(g Gomega) { g.Expect(r.DeletionTimestamp).NotTo(BeNil()) })
+		release(ctx, r)
+		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(leaving), leaving) }, "60s", "200ms").
+			Should(Satisfy(apierrors.IsNotFound))
+	}, SpecTimeout(3*time.Minute))
+})
+
+// eventually reads the record until what is expected of it holds.
+func eventually(ctx context.Context, r *ipamv1.IPAllocation, expect func(Gomega)) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(r), r)).To(Succeed())
+		expect(g)
+	}, "60s", "200ms").Should(Succeed())
+}
+
+// release does what Weir would: takes the finalizer off, so that a marked record goes.
+func release(ctx context.Context, r *ipamv1.IPAllocation) {
+	GinkgoHelper()
+	Expect(k.Get(ctx, client.ObjectKeyFromObject(r), r)).To(Succeed())
+	r.Finalizers = nil
+	Expect(k.Update(ctx, r)).To(Succeed())
+	Expect(client.IgnoreNotFound(k.Delete(ctx, r))).To(Succeed())
+}

@@ -207,7 +207,8 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 	if err != nil {
 		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
 	}
-	if !r.Ledger.Holds(s.ref, netip.PrefixFrom(address, address.BitLen())) {
+	// That a record exists proves nothing before the answer carries the claim's UID: it may be half-made, or have lost.
+	if claimUID(answer) != s.claim.UID || !r.Ledger.Holds(s.ref, netip.PrefixFrom(address, address.BitLen())) {
 		if _, err := r.reserve(ctx, s, address, purpose); err != nil {
 			return r.adoptError(answer, purpose, err)
 		}

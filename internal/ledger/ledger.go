@@ -92,6 +92,9 @@ func (l *Ledger) Capacity(ref ipamv1.PoolReference) (Capacity, bool) { return l.
 // When it returns, the record is stored and judged; the caller commits by storing the answer. It costs one write and no
 // read unless a judgement is lost.
 func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
+	if err := l.index.failure(); err != nil {
+		return Allocation{}, err
+	}
 	name := recordName(c.Ref.Name, c.Ref.UID)
 	if len(l.index.recordsFor(c.Ref)) > 0 {
 		name = nextRecordName(c.Ref.Name, c.Ref.UID)
@@ -144,6 +147,9 @@ func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName)
 func (l *Ledger) chooseCurrent(ctx context.Context, c Claim, key types.NamespacedName) (*waiter, error) {
 	if err := l.prove(ctx, c.Pool); err != nil {
 		return nil, err
+	}
+	if _, found := l.index.recordOf(c); found {
+		return nil, fmt.Errorf("another manager has recorded the claim meanwhile: %w", ErrBusy)
 	}
 	contended := l.index.contended(c.Pool)
 	w, err := l.index.choose(c, key)

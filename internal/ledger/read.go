@@ -69,6 +69,13 @@ func (x *index) holdings(ref ipamv1.PoolReference) []Holding {
 	return sortHoldings(holdings)
 }
 
+// failure returns what broke the index, if anything has: then nothing in it may be told to anybody.
+func (x *index) failure() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.broken
+}
+
 func (x *index) revision() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()

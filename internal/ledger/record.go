@@ -101,7 +101,7 @@ func creationOf(a *ipamv1.IPAllocation) string {
 	if a.Spec.Holder.CreatedRevision != "" {
 		return a.Spec.Holder.CreatedRevision
 	}
-	touched := len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() ||
+	touched := a.Annotations[touchedAnnotation] != "" || len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() ||
 		!slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) ||
 		(a.Spec.ClaimRef.APIGroup != ipamv1.GroupVersion.Group && len(a.OwnerReferences) == 1)
 	if touched {

@@ -150,7 +150,5 @@ func (l *Ledger) Synced() error {
 	default:
 		return errNotSynced
 	}
-	l.index.mu.Lock()
-	defer l.index.mu.Unlock()
-	return l.index.broken
+	return l.index.failure()
 }

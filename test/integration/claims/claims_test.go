@@ -385,6 +385,28 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(k.Patch(ctx, claim, client.RawPatch(types.MergePatchType, body))).To(Succeed())
 	})
 
+	It("with an IPAddress made by hand and a half-made record does not get what another claim holds", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		holder := answered(ctx, create(ctx, newClaim(ns, "holder", "IPPool", "p")))
+		claim := newClaim(ns, "a", "IPPool", "p")
+		claim.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		create(ctx, claim)
+		create(ctx, &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"},
+			Spec: ipamv1beta2.IPAddressSpec{
+				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "a"}, PoolRef: claim.Spec.PoolRef,
+				Address: holder.Spec.Address, Prefix: ptr.To(int32(24)),
+			},
+		})
+		half := records(ctx, ns)[0]
+		half.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "a-half", Finalizers: []string{ipamv1.AllocationFinalizer}}
+		half.Spec.ClaimRef.Name, half.Spec.ClaimRef.UID, half.Spec.Holder.Instance = "a", string(claim.UID), "dead"
+		create(ctx, &half)
+		change(ctx, claim, func() { claim.Annotations = nil })
+		Expect(ready(ctx, claim, metav1.ConditionFalse, "AllocationFailed")).To(ContainSubstring("holder"))
+		gone(ctx, &half)
+	})
+
 	It("that died without Weir leaves neither IPAddress nor record behind", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))

@@ -173,8 +173,11 @@ func (p path) dies(ctx context.Context, n int, how failure) (s *stage, reached b
 	}
 	err := <-done
 	m.stop()
-	reached = m.begun() >= n
-	Expect(err != nil).To(Equal(reached), "%v", err)
+	// A write that finds its work done already, because the watch was slower, may fail and not matter.
+	reached = err != nil
+	if reached {
+		Expect(m.begun()).To(BeNumerically(">=", n), "%v", err)
+	}
 	return s, reached
 }
 

@@ -235,7 +235,7 @@ test-soak: ## Run integration and end-to-end tests at soak size (hours)
 	$(MAKE) WEIR_SUITE_SIZE=soak GOTESTFLAGS="-count 1 -timeout 12h" test-integration test-e2e
 
 .PHONY: bench
-bench: control-plane manager ## Measure claims per second and writes per claim on a real control plane
+bench: control-plane manager release-manifests ## Measure claims per second and writes per claim on a real control plane
 	go run ./test/bench
 
 .PHONY: demo

@@ -85,12 +85,13 @@ func refuse(reason, format string, args ...any) error {
 
 func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Addr, purpose ipamv1.AllocationPurpose) (ledger.Allocation, error) {
 	c := ledger.Claim{
-		Ref:     s.ref,
-		Pool:    s.offer.Pool,
-		Bits:    s.offer.Bits,
-		Purpose: purpose,
-		Owners:  []metav1.OwnerReference{ownerOf(s.claim, nil), s.offer.Owner},
-		Labels:  labelsOf(s.claim),
+		Ref:      s.ref,
+		Pool:     s.offer.Pool,
+		Bits:     s.offer.Bits,
+		Revision: s.claim.ResourceVersion,
+		Purpose:  purpose,
+		Owners:   []metav1.OwnerReference{ownerOf(s.claim, nil), s.offer.Owner},
+		Labels:   labelsOf(s.claim),
 	}
 	if want.IsValid() {
 		c.Want = netip.PrefixFrom(want, want.BitLen())

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -82,13 +84,23 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 			case <-ctx.Done():
 				return
 			case pool := <-freed:
-				for _, request := range r.waiting(ctx, pool) {
-					queue.Add(request)
-				}
+				retry(queue, r.waiting(ctx, pool))
 			}
 		}
 	}()
 	return nil
+}
+
+// retry has claims looked at that have waited already, after those that have not: a full pool with many of them must not hold
+// up the claims of others.
+func retry(queue workqueue.TypedRateLimitingInterface[reconcile.Request], claims []reconcile.Request) {
+	if ordered, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}, claims...)
+		return
+	}
+	for _, claim := range claims {
+		queue.Add(claim)
+	}
 }
 
 func (r *Reconciler) waitingForPool(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -100,6 +112,9 @@ func (r *Reconciler) waitingForPool(ctx context.Context, obj client.Object) []re
 }
 
 func (r *Reconciler) waiting(ctx context.Context, pool ipamv1.PoolReference) []reconcile.Request {
+	if !predicates.IsServed(pool.Namespace, r.Namespace) {
+		return nil
+	}
 	return r.requests(ctx, client.InNamespace(pool.Namespace), client.MatchingFields{waitingIndex: pool.Kind + "/" + pool.Name})
 }
 

@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,11 +18,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/finalizers"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -37,6 +38,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// WatchFilter serves only claims with this value of the label cluster.x-k8s.io/watch-filter; empty serves all.
 	WatchFilter string
+	// Namespace is the only one that is served; empty means all are.
+	Namespace   string
 	Concurrency int
 }
 
@@ -72,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("getting IPAddressClaim: %w", err)
 	}
-	if !r.Source.Serves(claim.Spec.PoolRef) {
+	if !r.Source.Serves(claim.Spec.PoolRef) || !predicates.IsWatched(claim, r.WatchFilter) {
 		return ctrl.Result{}, nil
 	}
 	s := newScope(claim)
@@ -84,14 +87,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !claim.DeletionTimestamp.IsZero() {
 		return r.settle(r.release(ctx, s))
 	}
-	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if _, err := finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
+		return r.settle(client.IgnoreNotFound(err))
 	}
+	return r.settle(r.report(ctx, s, r.answer(ctx, s)))
+}
+
+// answer gives the claim its IPAddress. Where an earlier claim's record stood in the way, it is tried again.
+func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	outcome := r.allocate(ctx, s)
-	if outcome == nil {
-		outcome = r.tidy(ctx, s)
+	if outcome != nil && !errors.Is(outcome, ledger.ErrExhausted) && !errors.Is(outcome, ledger.ErrTaken) {
+		return outcome
 	}
-	return r.settle(r.report(ctx, s, outcome))
+	dropped, err := r.tidy(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case outcome != nil && dropped:
+		return fmt.Errorf("dropped the record of an earlier claim: %w", ledger.ErrBusy)
+	}
+	return outcome
 }
 
 // isIdle says whether the claim must not be touched: its Cluster is paused, it is itself, or the Cluster is missing, in
@@ -137,12 +152,15 @@ func (r *Reconciler) isClusterPaused(ctx context.Context, obj client.Object) (bo
 	return predicates.IsPaused(cluster, obj), nil
 }
 
-// clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else none.
+// clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else the owner's, else none.
 func clusterOf(claim *ipamv1beta2.IPAddressClaim) string {
-	if claim.Spec.ClusterName != "" {
-		return claim.Spec.ClusterName
+	name := cmp.Or(claim.Spec.ClusterName, claim.Labels[clusterv1.ClusterNameLabel])
+	for _, owner := range claim.OwnerReferences {
+		if name == "" && owner.Kind == clusterv1.ClusterKind && groupOf(owner.APIVersion) == clusterv1.GroupVersion.Group {
+			name = owner.Name
+		}
 	}
-	return claim.Labels[clusterv1.ClusterNameLabel]
+	return name
 }
 
 // settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.

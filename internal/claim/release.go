@@ -5,10 +5,8 @@ package claim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -51,7 +50,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.Ledger.Release(ctx, s.ref); err != nil {
 		return err
 	}
-	return r.removeFinalizer(ctx, live, ipamv1.ClaimFinalizer)
+	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }
 
 // isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
@@ -87,7 +86,7 @@ func (r *Reconciler) removeAnswer(ctx context.Context, answer *ipamv1beta2.IPAdd
 		return errWaiting
 	}
 	uid := answer.UID
-	if err := r.removeFinalizer(ctx, answer, ipamv1.AddressFinalizer); err != nil {
+	if err := finalizer.Remove(ctx, r.Client, answer, ipamv1.AddressFinalizer); err != nil {
 		return err
 	}
 	if err := r.Client.Delete(ctx, answer, client.Preconditions{UID: &uid}); err != nil {
@@ -97,23 +96,6 @@ func (r *Reconciler) removeAnswer(ctx context.Context, answer *ipamv1beta2.IPAdd
 		return errWaiting
 	}
 	return nil
-}
-
-// removeFinalizer takes one finalizer off the very object that was read. The patch writes the list of finalizers that was
-// read less this one, so it names the version read: a finalizer that somebody has added since is never lost.
-func (r *Reconciler) removeFinalizer(ctx context.Context, obj client.Object, finalizer string) error {
-	if !hasFinalizer(obj, finalizer) {
-		return nil
-	}
-	left := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == finalizer })
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": obj.GetUID(), "resourceVersion": obj.GetResourceVersion(), "finalizers": left,
-	}})
-	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
-	}
-	err = r.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body))
-	return goneOr(err, "removing finalizer "+finalizer)
 }
 
 // goneOr is nil if the object is gone already.
@@ -126,7 +108,7 @@ func goneOr(err error, doing string) error {
 
 // reconcileGone cleans up under the name of a claim that does not exist: an IPAddress that is left over, and records of
 // claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what belongs to a
-// claim created after that is not touched. Where a claim of the name lives, it is for its own reconciliation to tidy up.
+// claim created after that is not touched. Where a claim of the name lives, its own reconciliation tidies up.
 func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
 	recorded := r.Ledger.Recorded(reference(key, ""))
 	answer, err := r.leftover(ctx, key)
@@ -173,35 +155,49 @@ func (r *Reconciler) isKept(ctx context.Context, obj client.Object) (bool, error
 	return r.isClusterPaused(ctx, obj)
 }
 
-// tidy drops the records under an answered claim's name that the answer does not carry: void ones of the claim itself, and
-// those of namesakes that died without Weir. Live reads of claim and answer prove which is which.
-func (r *Reconciler) tidy(ctx context.Context, s *scope) error {
-	strays := r.strays(s, s.answer)
-	if len(strays) == 0 {
-		return nil
+// tidy drops the records under a living claim's name that can never be told to anybody: void ones of the claim itself, and
+// those of namesakes that died without Weir, which may hold the very address that the claim waits for. The records are read
+// first, then claim and answer, live. It says whether anything was dropped.
+func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
+	recorded := r.Ledger.Recorded(s.ref)
+	if len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID) {
+		return false, nil
 	}
 	claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
-	for _, obj := range []client.Object{claim, answer} {
-		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), obj); err != nil {
-			return client.IgnoreNotFound(err)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), claim); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if err := client.IgnoreNotFound(r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)); err != nil {
+		return false, fmt.Errorf("getting IPAddress: %w", err)
+	}
+	if claim.UID != s.claim.UID {
+		return false, nil
+	}
+	dropped := false
+	for _, h := range recorded {
+		if !r.isStray(s, h, answer) {
+			continue
 		}
-	}
-	if claim.UID != s.claim.UID || claimUID(answer) != s.claim.UID {
-		return nil
-	}
-	for _, h := range r.strays(s, answer) {
-		if err := r.Ledger.Drop(ctx, h); err != nil {
-			return err
+		if err := r.dropOrphan(ctx, h); err != nil {
+			return dropped, err
 		}
+		dropped = true
 	}
-	return nil
+	return dropped, nil
 }
 
-// strays returns the records of this and other claims of its name, but for the one that holds the answer's address for it.
-func (r *Reconciler) strays(s *scope, answer *ipamv1beta2.IPAddress) []ledger.Holding {
-	return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool {
-		return h.Claim.UID == s.ref.UID && h.CIDR.Addr().String() == answer.Spec.Address
-	})
+// isStray says whether a record under the claim's name can go: not what holds the answer's address, nor, before there is an
+// answer of the claim's own, any record of the claim.
+func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
+	holdsAnswer, answered := h.CIDR.Addr().String() == answer.Spec.Address, claimUID(answer) == s.claim.UID
+	switch {
+	case h.Claim.UID == s.ref.UID:
+		return answered && !holdsAnswer
+	case holdsAnswer:
+		return answered && r.Ledger.Holds(s.ref, h.CIDR)
+	default:
+		return true
+	}
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.

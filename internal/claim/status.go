@@ -44,7 +44,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
 		return outcome
 	}
-	if err := r.patchStatus(ctx, after); err != nil {
+	if err := r.patchStatus(ctx, after, outcome); err != nil {
 		return err
 	}
 	r.announce(s.claim, before, ready)
@@ -87,12 +87,14 @@ func askedMessage(s *scope, outcome error) string {
 	return outcome.Error()
 }
 
-// patchStatus writes the status of the very claim that was read: the patch names its UID.
-func (r *Reconciler) patchStatus(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
-	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": claim.UID},
-		"status":   claim.Status,
-	})
+// patchStatus writes the status of the very claim that was read: the patch names its UID. A refusal names the version, too:
+// another manager may have answered the claim meanwhile.
+func (r *Reconciler) patchStatus(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, outcome error) error {
+	metadata := map[string]any{"uid": claim.UID}
+	if outcome != nil {
+		metadata["resourceVersion"] = claim.ResourceVersion
+	}
+	body, err := json.Marshal(map[string]any{"metadata": metadata, "status": claim.Status})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}

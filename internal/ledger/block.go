@@ -27,7 +27,7 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 	case r.confirmed:
 		return nil
 	case !r.won:
-		if _, _, err := l.existing(ctx, c); err != nil {
+		if _, _, err := l.existing(ctx, c, ""); err != nil {
 			return err
 		}
 		return ErrBusy
@@ -35,31 +35,16 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 	return l.confirm(ctx, r)
 }
 
-// ReleaseBlocks drops the records of the pool's own blocks that keep does not name, and those of an earlier pool of its
-// name. The caller has proved that nothing is handed out of them any more, or that the pool goes on with the others.
-func (l *Ledger) ReleaseBlocks(ctx context.Context, p Pool, keep []netip.Prefix) error {
-	others := l.otherBlocks(p, keep)
-	errs := make([]error, 0, len(others))
-	for _, r := range others {
-		errs = append(errs, l.drop(ctx, r.identity))
+// OtherBlocks returns the records of the pool's own blocks that keep does not name, and those of other pools that had its
+// name. Drop drops them, once a live read after this call has proved that they are nobody's.
+func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []netip.Prefix) []Holding {
+	var others []Holding
+	for _, r := range l.index.blocksOf(pool) {
+		if r.claim.UID != string(uid) || !slices.Contains(keep, r.cidr) {
+			others = append(others, r.holding())
+		}
 	}
-	return errors.Join(errs...)
-}
-
-// HasOtherBlocks says whether ReleaseBlocks would drop anything.
-func (l *Ledger) HasOtherBlocks(p Pool, keep []netip.Prefix) bool {
-	return len(l.otherBlocks(p, keep)) > 0
-}
-
-// otherBlocks returns the records of the pool's blocks that keep does not name, and those of earlier pools of its name.
-func (l *Ledger) otherBlocks(p Pool, keep []netip.Prefix) []snapshot {
-	kept := make(map[netip.Prefix]bool, len(keep))
-	for _, block := range keep {
-		kept[block] = true
-	}
-	return slices.DeleteFunc(l.index.blocksOf(p.Ref), func(r snapshot) bool {
-		return r.claim.UID == string(p.UID) && kept[r.cidr]
-	})
+	return others
 }
 
 func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Claim {

@@ -66,7 +66,7 @@ type book struct {
 
 func newBook() *book {
 	h, now := &heard{}, clocktesting.NewFakePassiveClock(time.Unix(1, 0))
-	return &book{heard: h, x: newIndex(now, h), now: now, rev: 100}
+	return &book{heard: h, x: newIndex("m", now, h), now: now, rev: 100}
 }
 
 // next is the revision of the next write.

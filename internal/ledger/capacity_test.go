@@ -17,7 +17,6 @@ import (
 	"pgregory.net/rapid"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -205,7 +204,7 @@ func (m *ledgerModel) check(t *rapid.T, did string) {
 	w, err := m.x.choose(c, at("asks"))
 	lowest, found := m.lowest()
 	switch {
-	case errors.Is(err, allocator.ErrExhausted) && !found:
+	case errors.Is(err, errUnproved) && !found:
 	case err != nil:
 		t.Fatalf("after %s: choosing: %v, want %s", did, err, lowest)
 	case w.mark.cidr.Addr() != lowest:

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	// ErrExhausted: nothing that fits is free, and the index was proved current before saying so.
+	// ErrExhausted: nothing that fits is free, and the index is at least as new as the request.
 	ErrExhausted = errors.New("no free address")
 	// ErrTaken: the asked prefix is held by somebody else.
 	ErrTaken = errors.New("address is taken")
@@ -25,7 +25,8 @@ var (
 	ErrRefused = errors.New("address is not handed out by this pool")
 	// ErrNotReady: the pool is unknown here, or none of its blocks is confirmed yet.
 	ErrNotReady = errors.New("pool is not ready")
-	// ErrBusy: somebody else's record or a lost race stands in the way; trying again soon may end otherwise.
+	// ErrBusy: somebody else's record or a lost race stands in the way, or it is not certain yet that nothing is free; trying
+	// again soon may end otherwise.
 	ErrBusy = errors.New("allocation is contended")
 )
 
@@ -47,6 +48,9 @@ type TakenError struct {
 }
 
 func (e *TakenError) Error() string {
+	if e.CIDR == e.By.CIDR && e.CIDR.IsSingleIP() {
+		return fmt.Sprintf("%s is held for %s", e.CIDR.Addr(), e.By)
+	}
 	return fmt.Sprintf("%s overlaps %s, held for %s", e.CIDR, e.By.CIDR, e.By)
 }
 
@@ -74,7 +78,10 @@ type Claim struct {
 	Bits int
 	// Want is the asked prefix; the zero value means any.
 	Want netip.Prefix
-	// Purpose is Claim, or Adopted for a claim that arrived with its answer: then exclusions do not count.
+	// Revision is the resourceVersion at which the claim was read: that nothing is free is only said of a later state of the
+	// ledger. Where it is not known, Reserve waits until the ledger is proved as new as the call.
+	Revision string
+	// Purpose is Claim, or Adopted for a claim that arrived with its answer: then the pool's exclusions do not count.
 	Purpose ipamv1.AllocationPurpose
 	// Owners and Labels go onto the record. All owners are stored objects.
 	Owners []metav1.OwnerReference
@@ -95,6 +102,8 @@ type identity struct {
 	version string
 	// created is the revision of the record's creation; empty when it cannot be known for certain.
 	created string
+	// foreign: the record has finalizers that are not the ledger's.
+	foreign bool
 }
 
 // Holding is one record as readers see it.

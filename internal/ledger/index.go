@@ -23,7 +23,9 @@ import (
 // A callback that fails leaves the index broken for good: nothing is judged any more and the process ends, because a
 // reflector only logs such an error and would go on with a gap.
 type index struct {
-	clock clock.PassiveClock
+	// instance is this manager's: what others have recorded lately may yet come to nothing.
+	instance string
+	clock    clock.PassiveClock
 	// on is told what happened; it must not block.
 	on listener
 
@@ -61,16 +63,17 @@ func keyOf(c ipamv1.ClaimReference) claimKey {
 	return claimKey{c.APIGroup, c.Kind, c.Namespace, c.Name}
 }
 
-func newIndex(c clock.PassiveClock, on listener) *index {
+func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 	return &index{
-		clock:   c,
-		on:      on,
-		records: map[types.NamespacedName]*record{},
-		claims:  map[claimKey][]*record{},
-		spaces:  map[string]*space{},
-		pools:   map[ipamv1.PoolReference]*poolEntry{},
-		waiters: map[types.NamespacedName]*waiter{},
-		synced:  make(chan struct{}),
+		instance: instance,
+		clock:    c,
+		on:       on,
+		records:  map[types.NamespacedName]*record{},
+		claims:   map[claimKey][]*record{},
+		spaces:   map[string]*space{},
+		pools:    map[ipamv1.PoolReference]*poolEntry{},
+		waiters:  map[types.NamespacedName]*waiter{},
+		synced:   make(chan struct{}),
 	}
 }
 
@@ -185,7 +188,11 @@ func (x *index) refresh(old, r *record) {
 		old.created = r.created
 	}
 	confirmed := r.confirmed && !old.confirmed
-	old.version, old.instance = r.version, r.instance
+	if r.instance != old.instance {
+		old.instance, old.seen = r.instance, r.seen
+		x.suspect(old)
+	}
+	old.version, old.foreign = r.version, r.foreign
 	old.terminating, old.confirmed, old.released = r.terminating, r.confirmed, r.released
 	x.count(old)
 	if confirmed {
@@ -199,8 +206,28 @@ func (x *index) insert(r *record) {
 	x.claims[key] = append(x.claims[key], r)
 	r.space.taken.Insert(r.cidr, r)
 	x.count(r)
+	x.suspect(r)
 	if r.confirmed {
 		x.reblock(r)
+	}
+	if r.isBlock() {
+		x.on.poolChanged(r.owner())
+	}
+}
+
+// suspect notes a record of another manager in its pool: nobody here knows whether it will be told to anybody.
+func (x *index) suspect(r *record) {
+	if r.instance != x.instance && !r.isBlock() {
+		r.pool.suspected = r.seen
+	}
+}
+
+// leave notes that this process has dropped the record.
+func (x *index) leave(id identity) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if r, ok := x.records[id.key]; ok && r.uid == id.uid {
+		r.left = true
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
 )
 
 // attempts is how often one call of Reserve goes on after a lost judgement before it says ErrBusy.
@@ -58,7 +57,7 @@ func New(o Options) *Ledger {
 		freed:    newFanout(),
 		changed:  newFanout(),
 	}
-	l.index = newIndex(o.Clock, l)
+	l.index = newIndex(o.Instance, o.Clock, l)
 	return l
 }
 
@@ -99,9 +98,14 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 	if len(l.index.recordsFor(c.Ref)) > 0 {
 		name = nextRecordName(c.Ref.Name, c.Ref.UID)
 	}
+	var stuck types.UID
 	for range attempts {
-		a, found, err := l.existing(ctx, c)
-		if found || err != nil {
+		a, found, err := l.existing(ctx, c, stuck)
+		var blocked *blockedError
+		switch {
+		case errors.As(err, &blocked) && !c.Want.IsValid() && stuck == "":
+			stuck = blocked.record
+		case found || err != nil:
 			return a, err
 		}
 		a, err = l.attempt(ctx, c, types.NamespacedName{Namespace: c.Ref.Namespace, Name: name})
@@ -116,11 +120,12 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 // errLost ends one attempt of Reserve: its record was judged lost and is dropped.
 var errLost = errors.New("lost the judgement")
 
-// existing returns the record that the claim has already: won by this process, or taken over from whoever made it.
-func (l *Ledger) existing(ctx context.Context, c Claim) (Allocation, bool, error) {
+// existing returns the record that the claim has already, other than the stuck one: won by this process, or taken over from
+// whoever made it.
+func (l *Ledger) existing(ctx context.Context, c Claim, stuck types.UID) (Allocation, bool, error) {
 	r, ok := l.index.recordOf(c)
 	switch {
-	case !ok:
+	case !ok || r.uid == stuck:
 		return Allocation{}, false, nil
 	case r.won:
 		return r.allocation(), true, nil
@@ -133,7 +138,7 @@ func (l *Ledger) existing(ctx context.Context, c Claim) (Allocation, bool, error
 // attempt chooses a prefix, creates its record under this name, and has it judged.
 func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName) (Allocation, error) {
 	w, err := l.index.choose(c, key)
-	if errors.Is(err, allocator.ErrExhausted) {
+	if errors.Is(err, errUnproved) {
 		w, err = l.chooseCurrent(ctx, c, key)
 	}
 	if err != nil {
@@ -143,24 +148,18 @@ func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName)
 	return l.create(ctx, newRecord(l.instance, c, key, w.mark), w)
 }
 
-// chooseCurrent chooses again after the index is proved current: exhausted means exhausted.
+// chooseCurrent has the index proved current: exhausted means exhausted. A claim that says at which revision it was read is
+// not waited for: Freed names its pool once the proof is there. Any other is chosen for again then.
 func (l *Ledger) chooseCurrent(ctx context.Context, c Claim, key types.NamespacedName) (*waiter, error) {
-	if err := l.prove(ctx, c.Pool); err != nil {
+	r := l.join(ctx, c.Pool)
+	if c.Revision != "" {
+		return nil, fmt.Errorf("that nothing is free is being proved: %w", ErrBusy)
+	}
+	var err error
+	if c.Revision, err = r.wait(ctx); err != nil {
 		return nil, err
 	}
-	if _, found := l.index.recordOf(c); found {
-		return nil, fmt.Errorf("another manager has recorded the claim meanwhile: %w", ErrBusy)
-	}
-	contended := l.index.contended(c.Pool)
-	w, err := l.index.choose(c, key)
-	switch {
-	case !errors.Is(err, allocator.ErrExhausted):
-		return w, err
-	case contended:
-		return nil, fmt.Errorf("what is left is being handed out: %w", ErrBusy)
-	default:
-		return nil, ErrExhausted
-	}
+	return l.index.choose(c, key)
 }
 
 // create stores a record and has it judged. A record that has not won is dropped again.
@@ -185,7 +184,11 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
 	default:
 		lostJudgements.Inc()
-		return Allocation{}, errors.Join(l.drop(ctx, id), &lostError{by: v.by})
+		if err := l.drop(ctx, id); err != nil {
+			return Allocation{}, err
+		}
+		l.index.leave(id)
+		return Allocation{}, &lostError{by: v.by}
 	}
 }
 
@@ -221,16 +224,34 @@ func (l *Ledger) takeOver(ctx context.Context, r snapshot) (Allocation, bool, er
 	case v.outcome == won:
 		return Allocation{CIDR: r.cidr, record: id}, true, nil
 	case v.outcome == lost && r.created != "":
-		return Allocation{}, false, l.drop(ctx, id)
+		if err := l.drop(ctx, id); err != nil {
+			return Allocation{}, false, err
+		}
+		l.index.leave(id)
+		return Allocation{}, false, nil
+	case v.outcome == superseded:
+		return Allocation{}, false, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
 	default:
-		return Allocation{}, false, fmt.Errorf("%s is disputed with %s: %w", r.cidr, v.by, ErrBusy)
+		return Allocation{}, false, &blockedError{record: id.uid, cidr: r.cidr, by: v.by}
 	}
 }
+
+// blockedError says which half-made record can neither win nor be dropped while another one exists. It is an ErrBusy.
+type blockedError struct {
+	record types.UID
+	cidr   netip.Prefix
+	by     Holding
+}
+
+func (e *blockedError) Error() string { return fmt.Sprintf("%s is disputed with %s", e.cidr, e.by) }
+
+// Unwrap returns ErrBusy.
+func (e *blockedError) Unwrap() error { return ErrBusy }
 
 // Holds says whether a record of the claim's UID holds exactly this prefix.
 func (l *Ledger) Holds(claim ipamv1.ClaimReference, cidr netip.Prefix) bool {
 	for _, r := range l.index.recordsFor(claim) {
-		if r.claim.UID == claim.UID && r.cidr == cidr {
+		if r.claim.UID == claim.UID && r.cidr == cidr && !r.left {
 			return true
 		}
 	}
@@ -245,7 +266,9 @@ func (l *Ledger) Recorded(claim ipamv1.ClaimReference) []Holding {
 	records := l.index.recordsFor(claim)
 	holdings := make([]Holding, 0, len(records))
 	for _, r := range records {
-		holdings = append(holdings, r.holding())
+		if !r.left {
+			holdings = append(holdings, r.holding())
+		}
 	}
 	return sortHoldings(holdings)
 }

@@ -9,9 +9,9 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -28,7 +28,7 @@ func TestConcurrentChoicesDiffer(t *testing.T) {
 		done.Go(func() {
 			name := fmt.Sprint("c", i)
 			w, err := b.x.choose(claimFor(name), at(name))
-			if errors.Is(err, allocator.ErrExhausted) {
+			if errors.Is(err, ErrBusy) { // what is left is chosen, not recorded
 				return
 			}
 			if err != nil {
@@ -84,31 +84,60 @@ func TestADismissedMarkIsLifted(t *testing.T) {
 	}
 }
 
-func TestContendedWhileAChoiceMayComeToNothing(t *testing.T) {
+// TestExhaustedIsSaidOnlyOfWhatIsCertain asks a full pool, read at a revision, in every state of knowledge.
+func TestExhaustedIsSaidOnlyOfWhatIsCertain(t *testing.T) {
 	t.Parallel()
-	b := newBook()
-	b.serving(four)
-	check := func(want bool, when string) {
-		t.Helper()
-		if got := b.x.contended(poolRef("p")); got != want {
-			t.Errorf("%s: contended %v", when, got)
-		}
+	by := func(instance string) edit { return func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = instance } }
+	const older, newer = "50", "5000"
+	for sentence, test := range map[string]struct {
+		revision string
+		but      func(*book)
+		want     error
+	}{
+		"current":                              {revision: older, want: ErrExhausted},
+		"older than the request":               {revision: newer, want: errUnproved},
+		"of a request without a revision":      {want: errUnproved},
+		"with a record of the claim's own":     {revision: older, but: func(b *book) { b.put(recordNamed("asks", "10.9.0.1/32", fromPool("q"))) }, want: ErrBusy},
+		"with a choice that may yet fail":      {revision: older, but: func(b *book) { b.chooseLast("p") }, want: ErrBusy},
+		"with such a choice in another pool":   {revision: older, but: func(b *book) { b.chooseLast("q") }, want: ErrExhausted},
+		"with another manager's new record":    {revision: older, but: func(b *book) { b.put(recordNamed("d", "10.0.0.3/32", by("other"))) }, want: ErrBusy},
+		"with one in another pool":             {revision: older, but: func(b *book) { b.put(recordNamed("e", "10.9.0.3/32", by("other"), fromPool("q"))) }, want: ErrExhausted},
+		"with another manager's record of old": {revision: older, but: func(b *book) { b.put(recordNamed("d", "10.0.0.3/32", by("other"))); b.step(takeoverDelay) }, want: ErrExhausted},
+		"with a record taken over": {revision: older, but: func(b *book) {
+			b.put(recordNamed("d", "10.0.0.3/32", by("other")))
+			b.step(takeoverDelay)
+			b.put(recordNamed("d", "10.0.0.3/32", by("third")))
+		}, want: ErrBusy},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b := newBook()
+			b.serving(four)
+			for i := range 4 {
+				b.put(recordNamed(fmt.Sprint("c", i), fmt.Sprintf("10.0.0.%d/32", i)))
+			}
+			if test.but != nil {
+				test.but(b)
+			}
+			c := claimFor("asks")
+			c.Revision = test.revision
+			if _, err := b.x.choose(c, at("asks")); !errors.Is(err, test.want) {
+				t.Errorf("chose with %v, want %v", err, test.want)
+			}
+		})
 	}
-	check(false, "at first")
-	w, err := b.x.choose(claimFor("a"), at("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(true, "with a choice")
-	if b.x.contended(poolRef("q")) {
-		t.Error("a choice in one pool counts in another")
-	}
-	b.put(recordNamed("a", w.mark.cidr.String()))
-	check(false, "once the record is there")
-	b.x.dismiss(w)
-	b.x.expect(at("other"))
-	check(false, "with a wait that has chosen nothing")
 }
+
+// chooseLast has another claim of pool p or q choose an address that nobody has.
+func (b *book) chooseLast(pool string) {
+	b.x.mu.Lock()
+	defer b.x.mu.Unlock()
+	c := claimFor("chooses")
+	c.Pool = poolRef(pool)
+	b.x.mark(b.x.spaceOf("default"), b.x.poolOf(c.Pool), netip.MustParsePrefix("10.0.0.4/32"), c, at("chooses"))
+}
+
+func (b *book) step(d time.Duration) { b.now.SetTime(b.now.Now().Add(d)) }
 
 // TestAnAskedPrefix asks for one prefix of a pool with the address .5 excluded, .2 recorded and .3 being chosen.
 func TestAnAskedPrefix(t *testing.T) {
@@ -132,7 +161,7 @@ func TestAnAskedPrefix(t *testing.T) {
 		"a reserved address":               {want: "10.0.0.0/32", err: ErrRefused},
 		"a reserved one, brought along":    {want: "10.0.0.0/32", purpose: ipamv1.AdoptedPurpose},
 		"of the other family":              {want: "2001:db8::1/128", err: ErrRefused},
-		"the whole pool, while it is used": {want: "10.0.0.0/28", purpose: ipamv1.AdoptedPurpose, err: ErrTaken},
+		"the whole pool, with its gateway": {want: "10.0.0.0/28", purpose: ipamv1.AdoptedPurpose, err: ErrRefused},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

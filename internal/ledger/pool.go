@@ -4,9 +4,15 @@
 package ledger
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
@@ -27,6 +33,8 @@ type poolEntry struct {
 	unavailable ipspace.Count
 	claims      int32
 	children    int32
+	// suspected is when this process last saw another manager record something, in seconds.
+	suspected int64
 }
 
 func (x *index) poolOf(ref ipamv1.PoolReference) *poolEntry {
@@ -103,8 +111,7 @@ func (x *index) serve(e *poolEntry) {
 
 // reblock is called when a block of some pool was confirmed or went away.
 func (x *index) reblock(r *record) {
-	owner := ipamv1.PoolReference{Kind: r.claim.Kind, Namespace: r.claim.Namespace, Name: r.claim.Name}
-	if e, ok := x.pools[owner]; ok {
+	if e, ok := x.pools[r.owner()]; ok {
 		x.serve(e)
 	}
 }
@@ -206,6 +213,9 @@ func (x *index) choose(c Claim, key types.NamespacedName) (*waiter, error) {
 	}
 	s := x.spaceOf(e.pool.Space)
 	cidr, err := x.pick(s, e, c)
+	if errors.Is(err, allocator.ErrExhausted) {
+		return nil, x.exhausted(e, c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +238,11 @@ func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	if !c.Want.IsValid() {
 		return s.taken.FirstFit(request)
 	}
-	if reason, refused := e.pool.Shape.Refuses(c.Want); refused && (c.Purpose != ipamv1.AdoptedPurpose || !e.pool.Shape.Contains(c.Want)) {
+	refuses := e.pool.Shape.Refuses
+	if c.Purpose == ipamv1.AdoptedPurpose {
+		refuses = e.pool.Shape.RefusesAdopted
+	}
+	if reason, refused := refuses(c.Want); refused {
 		return netip.Prefix{}, &RefusedError{CIDR: c.Want, Reason: reason}
 	}
 	return c.Want, x.taken(s, e, c)
@@ -249,13 +263,34 @@ func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 	return nil
 }
 
-// contended says whether a choice of another goroutine of this process, which may yet come to nothing, lies inside the
-// pool.
-func (x *index) contended(ref ipamv1.PoolReference) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// errUnproved: nothing is free as far as the index knows, which may be older than the request.
+var errUnproved = errors.New("not proved")
+
+// exhausted says what it means that the pool has no room: nothing but what is certain may be called exhausted.
+func (x *index) exhausted(e *poolEntry, c Claim) error {
+	switch {
+	case slices.ContainsFunc(x.claims[keyOf(c.Ref)], func(r *record) bool { return r.claim.UID == c.Ref.UID && !r.left }):
+		return fmt.Errorf("the claim is recorded already: %w", ErrBusy)
+	case x.contended(e):
+		return fmt.Errorf("what is left is being handed out: %w", ErrBusy)
+	case c.Revision == "":
+		return errUnproved
+	}
+	order, err := resourceversion.CompareResourceVersion(x.version, c.Revision)
+	if err == nil && order < 0 {
+		return errUnproved
+	}
+	return cmp.Or(err, ErrExhausted)
+}
+
+// contended says whether something in the pool may yet come to nothing: a choice of another goroutine of this process, or
+// what another manager has recorded lately.
+func (x *index) contended(e *poolEntry) bool {
+	if e.suspected != 0 && x.clock.Now().Unix()-e.suspected < int64(takeoverDelay/time.Second) {
+		return true
+	}
 	for _, w := range x.waiters {
-		if w.mark != nil && w.mark.pool.ref == ref && x.records[w.key] == nil {
+		if w.mark != nil && w.mark.pool == e && x.records[w.key] == nil {
 			return true
 		}
 	}

@@ -21,7 +21,7 @@ func (r snapshot) allocation() Allocation { return Allocation{CIDR: r.cidr, reco
 // somebody has marked for deletion is not taken over: it stays taken until the claim is answered otherwise or gone.
 func (x *index) recordOf(c Claim) (snapshot, bool) {
 	records := slices.DeleteFunc(x.recordsFor(c.Ref), func(r snapshot) bool {
-		return r.claim.UID != c.Ref.UID || r.released || (r.terminating && !r.won) || (c.Want.IsValid() && r.cidr != c.Want)
+		return r.claim.UID != c.Ref.UID || r.released || r.left || (r.terminating && !r.won) || (c.Want.IsValid() && r.cidr != c.Want)
 	})
 	for _, r := range records {
 		if r.won {

@@ -33,6 +33,8 @@ type record struct {
 	terminating bool
 	confirmed   bool
 	released    bool
+	// left: this process has dropped the record, and the watch has not shown that yet.
+	left bool
 	// won is set once this process has judged the record and found it undisputed. It stays true while the record exists.
 	won bool
 }
@@ -52,11 +54,17 @@ func (r *record) isBlock() bool {
 
 // isBlockOf says whether the record is a block of that pool.
 func (r *record) isBlockOf(pool ipamv1.PoolReference) bool {
-	return r.isBlock() && r.claim.Name == pool.Name && r.claim.Kind == pool.Kind && r.claim.Namespace == pool.Namespace
+	return r.isBlock() && r.claim.Name == pool.Name && r.claim.Kind == pool.Kind && r.claim.Namespace == pool.Namespace &&
+		r.claim.APIGroup == ipamv1.GroupVersion.Group
 }
 
 // isOwnBlock says whether the record is a root pool's own block: that neither counts as allocated nor as delegated.
 func (r *record) isOwnBlock() bool { return r.role == stored && r.purpose == ipamv1.RootPurpose }
+
+// owner is the pool that a block belongs to, or is about to.
+func (r *record) owner() ipamv1.PoolReference {
+	return ipamv1.PoolReference{Kind: r.claim.Kind, Namespace: r.claim.Namespace, Name: r.claim.Name}
+}
 
 func (r *record) holding() Holding {
 	return Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key, version: r.identity}

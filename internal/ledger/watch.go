@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -36,32 +37,36 @@ type rounds struct {
 	running bool
 }
 
+// round is one proof for the pools of all who asked. The other fields may be read once done is closed.
 type round struct {
-	pool ipamv1.PoolReference
-	done chan struct{}
-	err  error
+	pools map[ipamv1.PoolReference]bool
+	done  chan struct{}
+	// revision is one that the index has reached, and that is later than every request of the round.
+	revision string
+	err      error
 }
 
-// prove returns once the index holds every record that was created before the call. It changes a block of the pool in an
-// annotation and waits for the watch to show that: a consistent read would tell the API server's revision, but an index
-// cannot tell that it has reached a revision at which nothing happened to its own type (docs/adr/0002).
-func (l *Ledger) prove(ctx context.Context, pool ipamv1.PoolReference) error {
-	r := l.join(ctx, pool)
+// wait returns the revision that was proved.
+func (r *round) wait(ctx context.Context) (string, error) {
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return "", ctx.Err()
 	case <-r.done:
-		return r.err
+		return r.revision, r.err
 	}
 }
 
-// join returns the round that begins next.
+// join returns the round that begins next. When it ends, the index holds every record that was created before the call: a
+// block of a pool is changed in an annotation, and the watch shows that. A consistent read would tell the API server's
+// revision, but an index cannot tell that it has reached a revision at which nothing happened to its own type
+// (docs/adr/0002).
 func (l *Ledger) join(ctx context.Context, pool ipamv1.PoolReference) *round {
 	l.rounds.mu.Lock()
 	defer l.rounds.mu.Unlock()
 	if l.rounds.next == nil {
-		l.rounds.next = &round{pool: pool, done: make(chan struct{})}
+		l.rounds.next = &round{pools: map[ipamv1.PoolReference]bool{}, done: make(chan struct{})}
 	}
+	l.rounds.next.pools[pool] = true
 	if !l.rounds.running {
 		l.rounds.running = true
 		go l.runRounds(context.WithoutCancel(ctx))
@@ -69,12 +74,19 @@ func (l *Ledger) join(ctx context.Context, pool ipamv1.PoolReference) *round {
 	return l.rounds.next
 }
 
-// runRounds runs rounds until nobody waits for one.
+// runRounds runs rounds until nobody waits for one. Who asked and did not wait is told by Freed.
 func (l *Ledger) runRounds(ctx context.Context) {
 	for r := l.begin(); r != nil; r = l.begin() {
 		rest := time.After(roundInterval)
-		r.err = l.proveOnce(ctx, r.pool)
+		r.revision, r.err = l.proveOnce(ctx, r.pools)
 		close(r.done)
+		if r.err != nil {
+			klog.FromContext(ctx).Error(r.err, "Proving that the ledger's index is current")
+		} else {
+			for pool := range r.pools {
+				l.freed.add(pool)
+			}
+		}
 		<-rest
 	}
 }
@@ -89,24 +101,37 @@ func (l *Ledger) begin() *round {
 	return r
 }
 
-func (l *Ledger) proveOnce(ctx context.Context, pool ipamv1.PoolReference) error {
+// proveOnce returns a revision made after the call, once the index has reached it. Any confirmed block of any of the pools
+// will do: nobody else changes those.
+func (l *Ledger) proveOnce(ctx context.Context, pools map[ipamv1.PoolReference]bool) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()
 	proofs.Inc()
-	for _, block := range l.index.blocksOf(pool) {
-		if !block.confirmed || block.terminating {
-			continue
+	err := fmt.Errorf("no block of the pools that seem exhausted is confirmed: %w", ErrNotReady)
+	for pool := range pools {
+		for _, block := range l.index.blocksOf(pool) {
+			if !block.confirmed {
+				continue
+			}
+			var revision string
+			if revision, err = l.touchAndSee(ctx, block); err == nil {
+				return revision, nil
+			}
 		}
-		w := l.index.expect(block.key)
-		defer l.index.dismiss(w)
-		id, err := l.touch(ctx, block)
-		if err != nil {
-			return err
-		}
-		_, err = l.index.await(ctx, w, id)
-		return err
 	}
-	return fmt.Errorf("no block of the pool is confirmed: %w", ErrNotReady)
+	return "", err
+}
+
+// touchAndSee changes a record and returns the revision that this made, once the index shows it.
+func (l *Ledger) touchAndSee(ctx context.Context, r snapshot) (string, error) {
+	w := l.index.expect(r.key)
+	defer l.index.dismiss(w)
+	id, err := l.touch(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	_, err = l.index.await(ctx, w, id)
+	return id.version, err
 }
 
 // Start follows IPAllocations until ctx ends, and returns an error as soon as the index cannot be trusted any more: the

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,7 +69,28 @@ func identityOf(a *ipamv1.IPAllocation) identity {
 		uid:     a.UID,
 		version: a.ResourceVersion,
 		created: creationOf(a),
+		foreign: len(foreignFinalizers(a)) > 0,
 	}
+}
+
+func foreignFinalizers(a *ipamv1.IPAllocation) []string {
+	return slices.DeleteFunc(slices.Clone(a.Finalizers), func(f string) bool { return f == ipamv1.AllocationFinalizer })
+}
+
+// kept returns what others' finalizers there are on exactly this version of the record: a write of Weir's must leave them.
+func (l *Ledger) kept(ctx context.Context, id identity) ([]string, error) {
+	if !id.foreign {
+		return nil, nil
+	}
+	a := &ipamv1.IPAllocation{}
+	err := l.client.Get(ctx, id.key, a)
+	switch {
+	case apierrors.IsNotFound(err) || (err == nil && (a.UID != id.uid || a.ResourceVersion != id.version)):
+		return nil, fmt.Errorf("record %s has changed: %w", id.key, ErrBusy)
+	case err != nil:
+		return nil, fmt.Errorf("getting IPAllocation %s: %w", id.key, err)
+	}
+	return foreignFinalizers(a), nil
 }
 
 // patchMetadata is the metadata of a conditional merge patch.
@@ -90,9 +112,13 @@ type holderPatch struct {
 // write it stores the revision of the record's creation, which the record's own version no longer tells. It always changes
 // the record, so that the watch shows the version made, and puts back a finalizer that a drop cut short has taken.
 func (l *Ledger) hold(ctx context.Context, r snapshot, state ipamv1.HolderState) (identity, error) {
+	finalizers, err := l.kept(ctx, r.identity)
+	if err != nil {
+		return identity{}, err
+	}
 	var p holderPatch
 	p.Metadata = patchMetadata{
-		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: []string{ipamv1.AllocationFinalizer},
+		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
 	}
 	p.Spec.Holder = ipamv1.AllocationHolder{Instance: l.instance, CreatedRevision: r.created, State: state}
 	return l.patch(ctx, r.identity, p)
@@ -129,9 +155,14 @@ func (l *Ledger) patch(ctx context.Context, id identity, p any) (identity, error
 }
 
 // drop removes one version of a record: first its finalizer, then the record, each on condition that nobody has changed
-// it since. A terminating record that still has the finalizer was therefore marked by somebody else, and stays taken.
+// it since. A terminating record that still has the finalizer was therefore marked by somebody else, and stays taken. One
+// with somebody else's finalizer stays taken until that is gone, too.
 func (l *Ledger) drop(ctx context.Context, id identity) error {
-	patch := map[string]any{"metadata": map[string]any{"uid": id.uid, "resourceVersion": id.version, "finalizers": nil}}
+	finalizers, err := l.kept(ctx, id)
+	if err != nil {
+		return err
+	}
+	patch := map[string]any{"metadata": map[string]any{"uid": id.uid, "resourceVersion": id.version, "finalizers": finalizers}}
 	if id.created != "" {
 		patch["spec"] = map[string]any{"holder": map[string]any{"createdRevision": id.created}}
 	}

@@ -82,7 +82,7 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 			case <-ctx.Done():
 				return
 			case ref := <-changed:
-				if ref.Kind == r.Kind {
+				if ref.Kind == r.Kind && predicates.IsServed(ref.Namespace, r.Namespace) {
 					queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}, statusInterval)
 				}
 			}

@@ -20,15 +20,14 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -51,6 +50,8 @@ type Reconciler struct {
 	// Kind is IPPool or GlobalIPPool.
 	Kind        string
 	WatchFilter string
+	// Namespace is the only one that is served; empty means all are.
+	Namespace   string
 	Concurrency int
 
 	controller controller.Controller
@@ -73,14 +74,14 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	p, _ := New(r.Kind)
 	if err := r.Client.Get(ctx, req.NamespacedName, p); apierrors.IsNotFound(err) {
-		ref := ipamv1.PoolReference{Kind: r.Kind, Namespace: req.Namespace, Name: req.Name}
-		r.Registry.Forget(ref)
-		unobserve(ref)
-		return ctrl.Result{}, nil
+		return r.gone(ctx, ipamv1.PoolReference{Kind: r.Kind, Namespace: req.Namespace, Name: req.Name})
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("getting %s: %w", r.Kind, err)
 	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
+	if !predicates.IsWatched(p, r.WatchFilter) {
+		return ctrl.Result{}, nil
+	}
+	if added, err := finalizer.Ensure(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
@@ -104,6 +105,42 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return r.result(r.release(ctx, s))
 	}
 	return r.result(r.serve(ctx, s))
+}
+
+// gone forgets a pool that does not exist, and gives up its blocks: those of a pool that died without Weir, and those that
+// were recorded from a stale cache. The blocks are read first, then the pool, live: a block of a pool made after that is not
+// touched. While something is handed out of it, a block stays; the ledger names the pool when that changes.
+func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.Result, error) {
+	r.Registry.Forget(ref)
+	unobserve(ref)
+	blocks := r.Ledger.OtherBlocks(ref, "", nil)
+	if len(blocks) == 0 || len(r.Ledger.Holdings(ref)) > 0 {
+		return ctrl.Result{}, nil
+	}
+	live, _ := New(r.Kind)
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, live); !apierrors.IsNotFound(err) {
+		return ctrl.Result{}, err
+	}
+	for _, block := range blocks {
+		record := &ipamv1.IPAllocation{}
+		if err := r.Live.Get(ctx, block.Record, record); err != nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+		if isMoving(record) {
+			continue
+		}
+		if err := r.Ledger.Drop(ctx, block); err != nil {
+			result, err := r.result(err)
+			return result, r.quiet(err)
+		}
+	}
+	return ctrl.Result{}, nil
+}
+
+// isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
+func isMoving(obj client.Object) bool {
+	_, ok := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
+	return ok
 }
 
 // isIdle says whether the pool must not be touched now, and when to look again if no watch will tell: it is paused, its
@@ -168,16 +205,25 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 }
 
 // shed gives up the recorded blocks that the pool does not have any more, and those of an earlier pool of its name. What it
-// has is proved by a live read: the cache may show a pool of another time.
+// has is proved by a live read after the blocks were read: the cache may show a pool of another time.
 func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) error {
-	if !r.Ledger.HasOtherBlocks(s.registered, blocks) {
+	others := r.Ledger.OtherBlocks(s.registered.Ref, s.registered.UID, blocks)
+	if len(others) == 0 {
 		return nil
 	}
 	live, err := r.live(ctx, s.pool)
 	if live == nil || live.GetGeneration() != s.pool.GetGeneration() {
 		return err
 	}
-	return r.Ledger.ReleaseBlocks(ctx, s.registered, blocks)
+	return r.drop(ctx, others)
+}
+
+func (r *Reconciler) drop(ctx context.Context, blocks []ledger.Holding) error {
+	errs := make([]error, 0, len(blocks))
+	for _, block := range blocks {
+		errs = append(errs, r.Ledger.Drop(ctx, block))
+	}
+	return errors.Join(errs...)
 }
 
 // live returns the pool as the API server has it now, or nil if that very pool is gone.
@@ -216,7 +262,7 @@ func OwnerReference(p Object) metav1.OwnerReference {
 // release lets a pool go once nothing is allocated from it. An allocation that is under way in another manager meanwhile
 // leaves a record, which stays taken.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	if _, moving := s.pool.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]; moving {
+	if isMoving(s.pool) {
 		return nil
 	}
 	ref := s.pool.PoolReference()
@@ -224,21 +270,17 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if len(s.holdings) > 0 {
 		return nil
 	}
+	blocks := r.Ledger.OtherBlocks(ref, "", nil)
 	live, err := r.live(ctx, s.pool)
 	if live == nil || live.GetDeletionTimestamp().IsZero() {
 		return err
 	}
-	err = r.Ledger.ReleaseBlocks(ctx, ledger.Pool{Ref: ref, UID: s.pool.GetUID()}, nil)
-	if err != nil {
+	if err := r.drop(ctx, blocks); err != nil {
 		return err
 	}
-	before, _ := live.DeepCopyObject().(client.Object)
-	if !controllerutil.RemoveFinalizer(live, ipamv1.PoolFinalizer) {
-		return nil
-	}
-	err = r.Client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	s.released = client.IgnoreNotFound(err) == nil
-	return client.IgnoreNotFound(err)
+	err = finalizer.Remove(ctx, r.Client, live, ipamv1.PoolFinalizer)
+	s.released = err == nil
+	return err
 }
 
 // result says when to come back for what no watch tells.

@@ -65,15 +65,26 @@ func (p *Pool) NetworkOf(a netip.Addr) Network {
 // Refuses says why prefix may not be handed out even if nobody holds it:
 // outside the pool, excluded, gateway, or reserved.
 func (p *Pool) Refuses(prefix netip.Prefix) (reason string, refused bool) {
+	if reason, refused := p.RefusesAdopted(prefix); refused {
+		return reason, true
+	}
+	switch {
+	case p.never.OverlapsPrefix(prefix):
+		return "is excluded or contains an excluded address", true
+	case prefix.IsSingleIP() && p.Reserved(prefix.Addr()):
+		return "is a reserved address of its network", true
+	}
+	return "", false
+}
+
+// RefusesAdopted says why prefix may not even stay with a claim that arrived
+// with it: what the pool excludes and reserves does not count.
+func (p *Pool) RefusesAdopted(prefix netip.Prefix) (reason string, refused bool) {
 	switch {
 	case !p.Contains(prefix):
 		return "is not in the pool", true
 	case slices.ContainsFunc(p.gateways, prefix.Contains):
 		return "is the pool's gateway or contains it", true
-	case p.never.OverlapsPrefix(prefix):
-		return "is excluded or contains an excluded address", true
-	case prefix.IsSingleIP() && p.Reserved(prefix.Addr()):
-		return "is a reserved address of its network", true
 	}
 	return "", false
 }

@@ -4,11 +4,25 @@
 package predicates
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
+
+// IsWatched says whether an object is this manager's by the label cluster.x-k8s.io/watch-filter; an empty filter takes all.
+// A predicate of that filter holds back events of the objects themselves, not what the ledger or another object brings up.
+func IsWatched(obj metav1.Object, filter string) bool {
+	return filter == "" || labels.HasWatchLabel(obj, filter)
+}
+
+// IsServed says whether a namespace is this manager's, which serves a single one or, where that is empty, all. What has no
+// namespace is everybody's.
+func IsServed(namespace, single string) bool {
+	return single == "" || namespace == "" || namespace == single
+}
 
 // Update returns a predicate for update events alone; creation and deletion are left to the others.
 func Update(passes func(event.UpdateEvent) bool) predicate.Predicate {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // interval between two sweeps. A claim that dies without Weir keeps its address for so long at most, and a little more.
@@ -103,8 +104,7 @@ func (r *Repairer) suspects(ctx context.Context) (map[types.NamespacedName]strin
 	}
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
-		served := r.Namespace == "" || r.Namespace == key.Namespace
-		if served && h.Claim.Kind == "IPAddressClaim" && string(living[key]) != h.Claim.UID {
+		if predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.Kind == "IPAddressClaim" && string(living[key]) != h.Claim.UID {
 			found[key] = "orphaned record"
 		}
 	}

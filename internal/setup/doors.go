@@ -34,7 +34,7 @@ func wirePools(mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
 	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
 		r := &pool.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
-			Kind: kind, WatchFilter: o.WatchFilter, Concurrency: o.Concurrency,
+			Kind: kind, WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
 		}
 		if err := r.SetupWithManager(mgr, name); err != nil {
 			return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
@@ -69,7 +69,7 @@ func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Regist
 			r := &claim.Reconciler{
 				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book,
 				Source:   &incluster.Source{Client: mgr.GetClient(), Registry: registry},
-				Recorder: mgr.GetEventRecorder("weir"), WatchFilter: o.WatchFilter, Concurrency: o.Concurrency,
+				Recorder: mgr.GetEventRecorder("weir"), WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
 			}
 			if err := r.SetupWithManager(ctx, mgr); err != nil {
 				return err

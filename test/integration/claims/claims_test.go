@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 )
 
 func newPool(ns, name string, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
@@ -416,6 +417,45 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(client.IgnoreNotFound(k.Patch(ctx, claim, client.RawPatch(types.MergePatchType, body)))).To(Succeed())
 		gone(ctx, address)
 		Eventually(func() int { return len(records(ctx, ns)) }, "30s", "100ms").Should(BeZero())
+	})
+
+	DescribeTable("is answered although a record of a dead namesake holds", func(ctx SpecContext, spec ipamv1.IPPoolSpec, asked string) {
+		spec.AddressSpace = ns
+		create(ctx, newPool(ns, "p", spec))
+		template := answered(ctx, create(ctx, newClaim(ns, "template", "IPPool", "p")))
+		left := records(ctx, ns)[0]
+		left.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "a-left", Finalizers: []string{ipamv1.AllocationFinalizer}}
+		left.Spec.ClaimRef.Name, left.Spec.ClaimRef.UID, left.Spec.Holder.Instance = "a", "dead", "dead"
+		left.Spec.CIDR = "10.1.0.6/32"
+		left.Status.AllocatedCIDR = left.Spec.CIDR
+		create(ctx, &left)
+		claim := newClaim(ns, "a", "IPPool", "p")
+		if asked != "" {
+			claim.Annotations = map[string]string{ipamv1.AddressAnnotation: asked}
+		}
+		Expect(answered(ctx, create(ctx, claim)).Spec.Address).To(Equal("10.1.0.6"))
+		gone(ctx, &left)
+		Expect(template.Spec.Address).NotTo(Equal("10.1.0.6"))
+	},
+		Entry("the last address of a pool", ipamv1.IPPoolSpec{Addresses: []ipamv1.AddressEntry{"10.1.0.5-10.1.0.6"}}, ""),
+		Entry("the address that it asks for", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24"}, "10.1.0.6"),
+	)
+
+	It("keeps what somebody else puts on it while Weir adds its own finalizer", func(ctx SpecContext) {
+		claim := create(ctx, newClaim(ns, "a", "OtherPool", "p"))
+		stale := claim.DeepCopy()
+		change(ctx, claim, func() { claim.Finalizers = append(claim.Finalizers, "example.com/uses-the-address") })
+		_, err := finalizer.Ensure(ctx, k, stale, "example.com/of-weir")
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "got %v", err)
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		Expect(claim.Finalizers).To(ContainElement("example.com/uses-the-address"))
+		Expect(finalizer.Ensure(ctx, k, claim, "example.com/of-weir")).To(BeTrue())
+		Expect(finalizer.Ensure(ctx, k, claim, "example.com/of-weir")).To(BeFalse())
+		Expect(finalizer.Remove(ctx, k, claim, "example.com/of-weir")).To(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		Expect(claim.Finalizers).To(ContainElement("example.com/uses-the-address"))
+		Expect(claim.Finalizers).NotTo(ContainElement("example.com/of-weir"))
+		change(ctx, claim, func() { claim.Finalizers = nil })
 	})
 
 	It("is answered anew after its namesake died without Weir", func(ctx SpecContext) {

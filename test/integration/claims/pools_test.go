@@ -12,6 +12,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -125,6 +126,34 @@ var _ = Describe("A pool", func() {
 		gone(ctx, first)
 		poolReady(ctx, second, metav1.ConditionTrue, "Available")
 		Expect(answered(ctx, claim).Spec.Address).To(Equal("10.1.5.0"))
+	})
+
+	It("that died without Weir leaves its space to others once nothing of it is in use", func(ctx SpecContext) {
+		first := create(ctx, newPool(ns, "first", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "first"))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		Expect(client.IgnoreNotFound(k.Patch(ctx, first, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+		second := create(ctx, newPool(ns, "second", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		Expect(poolReady(ctx, second, metav1.ConditionFalse, "Overlap")).To(ContainSubstring("IPPool " + ns + "/first"))
+		Consistently(func() []string { return blocks(ctx, ns, "first") }, "4s", "200ms").Should(HaveLen(1))
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		poolReady(ctx, second, metav1.ConditionTrue, "Available")
+		Expect(blocks(ctx, ns, "first")).To(BeEmpty())
+	})
+
+	It("that was recorded although it is gone does not keep its space", func(ctx SpecContext) {
+		first := create(ctx, newPool(ns, "first", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		poolReady(ctx, first, metav1.ConditionTrue, "Available")
+		list := &ipamv1.IPAllocationList{}
+		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+		Expect(list.Items).To(HaveLen(1))
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		gone(ctx, first)
+		late := list.Items[0]
+		late.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "late", Finalizers: []string{ipamv1.AllocationFinalizer}, OwnerReferences: late.OwnerReferences}
+		create(ctx, &late)
+		gone(ctx, &late)
 	})
 
 	It("grows and shrinks, and its blocks with it", func(ctx SpecContext) {

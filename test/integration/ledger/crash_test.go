@@ -93,10 +93,13 @@ func recordingBlock(ctx context.Context, s *stage, m *manager) error {
 func givingUpBlock(ctx context.Context, s *stage, m *manager) error {
 	p, _ := blockOf(s)
 	return again(ctx, func() error {
-		if err := m.ReleaseBlocks(ctx, p, nil); err != nil {
-			return err
+		blocks := m.OtherBlocks(p.Ref, "", nil)
+		for _, block := range blocks {
+			if err := m.Drop(ctx, block); err != nil {
+				return err
+			}
 		}
-		if m.HasOtherBlocks(p, nil) {
+		if len(blocks) > 0 {
 			return book.ErrBusy
 		}
 		return nil

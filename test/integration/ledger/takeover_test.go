@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -90,6 +92,7 @@ var _ = Describe("Takeover", func() {
 		pool := newPool(ns, "p", "10.0.0.0/29")
 		open(ctx, pool, creator)
 		older, younger := newClaim(pool, "older"), newClaim(pool, "younger")
+		older.Want, older.Bits = prefix("10.0.0.0/31"), 31
 		rival(ctx, older, ns, prefix("10.0.0.0/31"))
 		rival(ctx, younger, ns, prefix("10.0.0.1/32"))
 		m := startManager(ctx, clock)
@@ -102,6 +105,49 @@ var _ = Describe("Takeover", func() {
 		Expect(reserved(ctx, m, younger)).To(Equal(prefix("10.0.0.2/32")))
 		Expect(reserved(ctx, m, older)).To(Equal(prefix("10.0.0.0/31")))
 		stored(ctx, ns)
+	}, SpecTimeout(time.Minute))
+
+	It("goes on with another address where a half-made record is in dispute, as long as there is one", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		m := startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/30")
+		open(ctx, pool, m)
+		c, other := newClaim(pool, "c"), newClaim(pool, "other")
+		rival(ctx, c, ns, prefix("10.0.0.0/31"))
+		rival(ctx, other, ns, prefix("10.0.0.1/32"))
+		follow(m, c)
+		follow(m, other)
+		pass(clock)
+		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.2/32")))
+		Expect(m.Recorded(c.Ref)).To(HaveLen(2))
+		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.2/32")), "the same again")
+	}, SpecTimeout(time.Minute))
+
+	It("leaves what somebody else's finalizer keeps", func(ctx SpecContext) {
+		const foreign = "example.com/keeps"
+		ns, clock := newNamespace(ctx), longClock()
+		m := startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.5")
+		open(ctx, pool, m)
+		c := newClaim(pool, "c")
+		half := rival(ctx, c, ns, prefix("10.0.0.5/32"))
+		follow(m, c)
+		Expect(k.Patch(ctx, half, client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"finalizers":["`+ipamv1.AllocationFinalizer+`","`+foreign+`"]}}`)))).To(Succeed())
+		pass(clock)
+		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.5/32")))
+		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)[0].Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer, foreign))
+		Eventually(func(g Gomega) {
+			g.Expect(m.Release(ctx, c.Ref)).To(Succeed())
+			found := recordsFor(stored(ctx, ns), c.Ref.UID)
+			g.Expect(found[0].Finalizers).To(ConsistOf(foreign))
+			g.Expect(found[0].DeletionTimestamp).NotTo(BeNil())
+		}, "10s", "20ms").Should(Succeed())
+		pass(clock)
+		_, err := reserve(ctx, m, newClaim(pool, "next"))
+		Expect(err).To(MatchError(book.ErrExhausted))
+		erase(ctx, half)
+		Expect(reserved(ctx, m, newClaim(pool, "after"))).To(Equal(prefix("10.0.0.5/32")))
 	}, SpecTimeout(time.Minute))
 
 	It("leaves the record of a manager alone that is just answering", func(ctx SpecContext) {
@@ -129,6 +175,7 @@ var _ = Describe("Exhausted", func() {
 		before, after := newClaim(pool, "before"), newClaim(pool, "after")
 		held := reserved(ctx, other, before)
 		follow(stale, before)
+		pass(clock)
 		stale.fallBehind()
 		DeferCleanup(stale.catchUp)
 		release(ctx, other, before)
@@ -143,6 +190,33 @@ var _ = Describe("Exhausted", func() {
 		Expect(got.CIDR).To(Equal(held))
 		Expect(counter("currency_proofs_total")).To(BeNumerically(">", proofs))
 	})
+
+	It("is not waited for by a claim that says at which revision it was read, which is told when to ask again", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m := startManager(ctx, longClock())
+		pool := newPool(ns, "p", "10.0.0.5")
+		open(ctx, pool, m)
+		reserved(ctx, m, newClaim(pool, "holder"))
+		later := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "later"}}
+		Expect(k.Create(ctx, later)).To(Succeed())
+		c := newClaim(pool, "c")
+		c.Revision = later.ResourceVersion
+		freed := m.Freed(ctx)
+		m.fallBehind()
+		DeferCleanup(m.catchUp)
+		for range 3 { // this would hang if it waited: the watch shows nothing
+			_, err := m.Reserve(ctx, c)
+			Expect(err).To(MatchError(book.ErrBusy))
+		}
+		m.catchUp()
+		Eventually(freed, "10s").Should(Receive(Equal(pool.Ref)))
+		proofs := counter("currency_proofs_total")
+		for range 3 {
+			_, err := m.Reserve(ctx, c)
+			Expect(err).To(MatchError(book.ErrExhausted))
+		}
+		Expect(counter("currency_proofs_total")).To(Equal(proofs), "what is proved is not proved again")
+	}, SpecTimeout(time.Minute))
 
 	It("is said of a full pool, and proved once for all who ask at once", func(ctx SpecContext) {
 		ns := newNamespace(ctx)

@@ -1,0 +1,42 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package finalizer puts Weir's finalizers on objects and takes them off. Unlike Cluster API's util/finalizers, each write
+// names the version that was read: it writes the whole list, and one that somebody has added since must not be lost, because
+// nothing is released while somebody else holds on to an object.
+package finalizer
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// Ensure adds a finalizer, and says whether it did. An object that is being deleted can get none. It errs with a conflict if
+// the object has changed since it was read.
+func Ensure(ctx context.Context, c client.Client, obj client.Object, name string) (added bool, err error) {
+	if !obj.GetDeletionTimestamp().IsZero() {
+		return false, nil
+	}
+	return change(ctx, c, obj, name, controllerutil.AddFinalizer)
+}
+
+// Remove takes a finalizer off. An object that is gone has none: that is no error. It errs with a conflict if the object has
+// changed since it was read.
+func Remove(ctx context.Context, c client.Client, obj client.Object, name string) error {
+	_, err := change(ctx, c, obj, name, controllerutil.RemoveFinalizer)
+	return client.IgnoreNotFound(err)
+}
+
+func change(ctx context.Context, c client.Client, obj client.Object, name string, edit func(client.Object, string) bool) (bool, error) {
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok || !edit(obj, name) {
+		return false, nil
+	}
+	if err := c.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, fmt.Errorf("patching finalizer %s: %w", name, err)
+	}
+	return true, nil
+}

@@ -111,16 +111,26 @@ func (p *process) kill() error {
 	return nil
 }
 
-// stop asks the process to end and kills it if it takes too long.
+// stop asks the process to end. One that takes too long is ended by a signal on which a Go program writes where each of its
+// goroutines is, and the error has what it wrote since it was asked.
 func (p *process) stop() error {
+	said := len(p.log())
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
+	if p.waitDone(stopTimeout) == nil {
+		return nil
+	}
+	err := errors.Join(p.signal(syscall.SIGQUIT), p.waitDone(stopTimeout), p.kill())
+	return errors.Join(fmt.Errorf("stopping %s: still running after %s:\n%s", p.name, stopTimeout, p.log()[said:]), err)
+}
+
+func (p *process) waitDone(timeout time.Duration) error {
 	select {
 	case <-p.done:
 		return nil
-	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("stopping %s: still running after %s", p.name, stopTimeout), p.kill())
+	case <-time.After(timeout):
+		return fmt.Errorf("%s is still running", p.name)
 	}
 }
 
@@ -147,11 +157,16 @@ func (p *process) wait(ctx context.Context, probe func(context.Context) error) e
 const logTailBytes = 4096
 
 func (p *process) logTail() []byte {
+	log := p.log()
+	return log[max(0, len(log)-logTailBytes):]
+}
+
+func (p *process) log() []byte {
 	log, err := os.ReadFile(p.logPath)
 	if err != nil {
 		return fmt.Appendf(nil, "no log: %v", err)
 	}
-	return log[max(0, len(log)-logTailBytes):]
+	return log
 }
 
 // lostPort reports whether the process ended because its port was taken

@@ -197,7 +197,7 @@ var _ = Describe("A pool", func() {
 		Expect(conditions.Has(pool, ipamv1.ReadyCondition)).To(BeFalse())
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
-		Expect(pool.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
+		Eventually(komega.Object(pool), "10s", "50ms").Should(HaveField("Labels", HaveKeyWithValue(clusterv1.ClusterNameLabel, "c")))
 		answered(ctx, claim)
 	})
 

@@ -119,6 +119,7 @@ type ExternalReference struct {
 }
 
 // IPAllocationSpec is the ledger's record of one prefix in use.
+// +structType=atomic
 type IPAllocationSpec struct {
 	// poolRef names the pool that the prefix comes from; the pool itself for blocks of a root pool. Immutable.
 	// +required

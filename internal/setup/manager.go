@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -34,6 +35,10 @@ const leaseName = "weir-leader.ipam.weir.dev"
 
 // shutdownTimeout lets an allocation that is under way come to its end.
 const shutdownTimeout = 20 * time.Second
+
+// fieldValidation spares the API server the search for unknown fields in what Weir writes: it would only warn, and the types
+// are those of the CRDs.
+const fieldValidation = metav1.FieldValidationIgnore
 
 // Scheme returns a scheme with every kind that the manager reads or writes.
 func Scheme() (*runtime.Scheme, error) {
@@ -80,6 +85,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 	}
 	options := ctrl.Options{
 		Scheme:                        scheme,
+		Client:                        client.Options{FieldValidation: fieldValidation},
 		Metrics:                       *metrics,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              leaseName,
@@ -108,7 +114,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 // newLedger returns the ledger with a client of its own: it reads no cache, and its watch of IPAllocations is never
 // narrowed. Where RBAC does not grant that watch the manager must not start.
 func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (*ledger.Ledger, error) {
-	direct, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	direct, err := client.NewWithWatch(config, client.Options{Scheme: scheme, FieldValidation: fieldValidation})
 	if err != nil {
 		return nil, fmt.Errorf("creating the ledger's client: %w", err)
 	}

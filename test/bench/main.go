@@ -36,7 +36,7 @@ func (o *options) addFlags(fs *flag.FlagSet) {
 	fs.IntVar(&o.allocated, "allocated", 0, "addresses that are allocated before the first round")
 	fs.IntVar(&o.creators, "creators", 8, "clients that create claims at once; measured besides a single one")
 	fs.IntVar(&o.rounds, "rounds", 3, "how often the floor and Weir alternate")
-	fs.BoolVar(&o.fsync, "fsync", false, "let etcd write durably, as in production")
+	fs.BoolVar(&o.fsync, "fsync", true, "let etcd write durably, as it does unless told otherwise")
 	fs.StringVar(&o.jsonPath, "json", "", "write the results as JSON to this file too")
 	fs.StringVar(&o.args, "manager-args", "", "further flags of the manager, separated by spaces")
 	fs.StringVar(&o.profile, "profile", "", "write CPU profiles of manager and API server into this folder")

@@ -7,14 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
@@ -103,17 +101,17 @@ type weirRound struct {
 // weir measures Weir with claims of its own, has the result checked, and
 // deletes the claims.
 func (e *environment) weir(ctx context.Context, name string, creators int) (*weirRound, error) {
-	watcher, err := e.watch(ctx, name)
+	answers, err := e.watch(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	defer watcher.Stop()
+	defer answers.Close()
 	before, err := framework.APIRequests(ctx, e.config)
 	if err != nil {
 		return nil, err
 	}
 	used := e.cpuTimes()
-	times, err := e.answered(ctx, watcher, name, e.claims, creators)
+	times, err := e.answered(ctx, answers, name, e.claims, creators)
 	if err != nil {
 		return nil, err
 	}
@@ -140,38 +138,23 @@ func (e *environment) check(ctx context.Context) error {
 	return report.AtRest()
 }
 
-// watch opens a watch of the claims of a round that is about to begin.
-func (e *environment) watch(ctx context.Context, name string) (watch.Interface, error) {
-	list := &ipamv1beta2.IPAddressClaimList{}
-	namespace, label := client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: name}
-	if err := e.client.List(ctx, list, namespace, label); err != nil {
-		return nil, fmt.Errorf("listing claims: %w", err)
-	}
-	watcher, err := e.client.Watch(ctx, list, namespace, label,
-		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
-	if err != nil {
-		return nil, fmt.Errorf("watching claims: %w", err)
-	}
-	return watcher, nil
-}
-
 // answered creates claims and returns when the watch has shown the answers of
 // all of them.
-func (e *environment) answered(ctx context.Context, watcher watch.Interface, name string, n, creators int) (*stopwatch, error) {
+func (e *environment) answered(ctx context.Context, answers io.ReadCloser, name string, n, creators int) (*stopwatch, error) {
 	times := newStopwatch()
 	created := make(chan error, 1)
 	go func() { created <- e.createAll(ctx, name, n, creators, times) }()
-	return times, errors.Join(times.follow(ctx, watcher, n), <-created)
+	return times, errors.Join(times.follow(answers, n), <-created)
 }
 
 // unmeasured has claims answered.
 func (e *environment) unmeasured(ctx context.Context, name string, n int) error {
-	watcher, err := e.watch(ctx, name)
+	answers, err := e.watch(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer watcher.Stop()
-	_, err = e.answered(ctx, watcher, name, n, e.creators)
+	defer answers.Close()
+	_, err = e.answered(ctx, answers, name, n, e.creators)
 	return err
 }
 
@@ -203,74 +186,4 @@ func parallel(n, workers int, do func(i int) error) error {
 
 func newClaim(name, round string) *ipamv1beta2.IPAddressClaim {
 	return builder.IPAddressClaim(benchNamespace, name, ipamv1.IPPoolKind, poolName).WithLabel(roundLabel, round).Build()
-}
-
-// stopwatch holds when claims were asked for and when the watch showed their
-// answers.
-type stopwatch struct {
-	mu       sync.Mutex
-	asked    map[string]time.Time
-	answered map[string]time.Time
-}
-
-func newStopwatch() *stopwatch {
-	return &stopwatch{asked: map[string]time.Time{}, answered: map[string]time.Time{}}
-}
-
-func (s *stopwatch) ask(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked[name] = time.Now()
-}
-
-// follow notes the answers that a watch shows, until there are n.
-func (s *stopwatch) follow(ctx context.Context, watcher watch.Interface, n int) error {
-	patience := time.NewTimer(answerTimeout)
-	defer patience.Stop()
-	for len(s.answered) < n {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-patience.C:
-			return fmt.Errorf("%d of %d claims are not answered, and none was for %s", n-len(s.answered), n, answerTimeout)
-		case event, open := <-watcher.ResultChan():
-			if !open || event.Type == watch.Error {
-				return fmt.Errorf("the watch of claims ended: %v", event.Object)
-			}
-			if s.see(event.Object) {
-				patience.Reset(answerTimeout)
-			}
-		}
-	}
-	return nil
-}
-
-// see notes the first answer of a claim and reports whether it was one.
-func (s *stopwatch) see(object any) bool {
-	claim, ok := object.(*ipamv1beta2.IPAddressClaim)
-	if !ok || claim.Status.AddressRef.Name == "" || !s.answered[claim.Name].IsZero() {
-		return false
-	}
-	s.answered[claim.Name] = time.Now()
-	return true
-}
-
-// result computes rate and latencies.
-func (s *stopwatch) result() *weirRound {
-	var first, last time.Time
-	latencies := make([]float64, 0, len(s.answered))
-	for name, answered := range s.answered {
-		asked := s.asked[name]
-		if first.IsZero() || asked.Before(first) {
-			first = asked
-		}
-		if answered.After(last) {
-			last = answered
-		}
-		latencies = append(latencies, float64(answered.Sub(asked).Microseconds())/1000)
-	}
-	return &weirRound{
-		Rate: float64(len(latencies)) / last.Sub(first).Seconds(),
-		P50:  percentile(latencies, 50), P95: percentile(latencies, 95), P99: percentile(latencies, 99),
-	}
 }

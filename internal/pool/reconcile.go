@@ -130,8 +130,8 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 			continue
 		}
 		if err := r.Ledger.Drop(ctx, block); err != nil {
-			result, err := r.result(err)
-			return result, r.quiet(err)
+			result, failed := r.result(err)
+			return result, r.quiet(failed)
 		}
 	}
 	return ctrl.Result{}, nil
@@ -275,7 +275,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if live == nil || live.GetDeletionTimestamp().IsZero() {
 		return err
 	}
-	if err := r.drop(ctx, blocks); err != nil {
+	if err = r.drop(ctx, blocks); err != nil {
 		return err
 	}
 	err = finalizer.Remove(ctx, r.Client, live, ipamv1.PoolFinalizer)

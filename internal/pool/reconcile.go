@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,7 +58,9 @@ type Reconciler struct {
 
 // scope is one pool being worked on, with the facts that its status is computed from.
 type scope struct {
-	pool       Object
+	pool Object
+	// before is the pool as it was read.
+	before     Object
 	registered ledger.Pool
 	invalid    field.ErrorList
 	// overlap is set when somebody else holds one of the pool's blocks.
@@ -71,7 +72,7 @@ type scope struct {
 }
 
 // Reconcile brings one pool to where it should be.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	p, _ := New(r.Kind)
 	if err := r.Client.Get(ctx, req.NamespacedName, p); apierrors.IsNotFound(err) {
 		return r.gone(ctx, ipamv1.PoolReference{Kind: r.Kind, Namespace: req.Namespace, Name: req.Name})
@@ -87,24 +88,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
 		return result, err
 	}
-	helper, err := patch.NewHelper(p, r.Client)
-	if err != nil {
-		return ctrl.Result{}, err
+	before, _ := p.DeepCopyObject().(Object)
+	s := &scope{pool: p, before: before}
+	outcome := r.bring(ctx, s)
+	if !s.released {
+		outcome = errors.Join(outcome, r.updateStatus(ctx, s, outcome))
 	}
-	s := &scope{pool: p}
-	defer func() {
-		if s.released {
-			return
-		}
-		if err := r.updateStatus(ctx, helper, s, reterr); err != nil {
-			reterr = errors.Join(reterr, err)
-		}
-		reterr = r.quiet(reterr)
-	}()
-	if !p.GetDeletionTimestamp().IsZero() {
-		return r.result(r.release(ctx, s))
+	return r.result(outcome)
+}
+
+// bring brings the pool's blocks to where they should be.
+func (r *Reconciler) bring(ctx context.Context, s *scope) error {
+	if !s.pool.GetDeletionTimestamp().IsZero() {
+		return r.release(ctx, s)
 	}
-	return r.result(r.serve(ctx, s))
+	return r.serve(ctx, s)
 }
 
 // gone forgets a pool that does not exist, and gives up its blocks: those of a pool that died without Weir, and those that
@@ -130,8 +128,7 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 			continue
 		}
 		if err := r.Ledger.Drop(ctx, block); err != nil {
-			result, failed := r.result(err)
-			return result, r.quiet(failed)
+			return r.result(err)
 		}
 	}
 	return ctrl.Result{}, nil
@@ -286,21 +283,13 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 // result says when to come back for what no watch tells.
 func (r *Reconciler) result(err error) (ctrl.Result, error) {
 	switch {
+	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: retryBusy}, nil
 	case errors.Is(err, ledger.ErrTaken):
-		return ctrl.Result{RequeueAfter: retryOverlap}, err
-	case errors.Is(err, ledger.ErrBusy):
-		return ctrl.Result{RequeueAfter: retryBusy}, err
+		return ctrl.Result{RequeueAfter: retryOverlap}, nil
 	default:
 		return ctrl.Result{}, err
 	}
-}
-
-// quiet drops the errors that result has turned into a time to come back.
-func (r *Reconciler) quiet(err error) error {
-	if errors.Is(err, ledger.ErrTaken) || errors.Is(err, ledger.ErrBusy) {
-		return nil
-	}
-	return err
 }
 
 // announce tells of a pool that stops serving, and that it serves again.

@@ -6,12 +6,13 @@ package pool
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -22,8 +23,8 @@ import (
 // shownHoldings is how many allocations a message names.
 const shownHoldings = 5
 
-// updateStatus computes the status from what the reconciliation found out, and writes it with the rest in one patch.
-func (r *Reconciler) updateStatus(ctx context.Context, helper *patch.Helper, s *scope, outcome error) error {
+// updateStatus computes the status from what the reconciliation found out, and writes it.
+func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) error {
 	status := s.pool.PoolStatus()
 	status.ObservedGeneration = s.pool.GetGeneration()
 	capacity, known := r.Ledger.Capacity(s.pool.PoolReference())
@@ -34,13 +35,40 @@ func (r *Reconciler) updateStatus(ctx context.Context, helper *patch.Helper, s *
 	ready := readyCondition(s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
-	err := helper.Patch(ctx, s.pool, patch.WithOwnedConditions{Conditions: []string{ipamv1.ReadyCondition, ipamv1.PausedCondition}})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patching %s: %w", r.Kind, err)
+	if err := r.write(ctx, s); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	r.announce(s.pool, before, ready)
 	observe(s.pool.PoolReference(), capacity)
 	return nil
+}
+
+// write stores what has changed: the labels, and the whole status in one write, so that nobody sees a pool that is ready and
+// has no capacity. Cluster API's patch helper would write the conditions by themselves.
+func (r *Reconciler) write(ctx context.Context, s *scope) error {
+	if !maps.Equal(s.before.GetLabels(), s.pool.GetLabels()) {
+		labelled, _ := s.before.DeepCopyObject().(Object)
+		labelled.SetLabels(s.pool.GetLabels())
+		if err := r.Client.Patch(ctx, labelled, lockedMerge(s.before)); err != nil {
+			return fmt.Errorf("patching labels of %s: %w", r.Kind, err)
+		}
+		s.before.SetResourceVersion(labelled.GetResourceVersion())
+		s.pool.SetResourceVersion(labelled.GetResourceVersion())
+	}
+	if equality.Semantic.DeepEqual(s.before.PoolStatus(), s.pool.PoolStatus()) {
+		return nil
+	}
+	status, _ := s.before.DeepCopyObject().(Object)
+	*status.PoolStatus() = *s.pool.PoolStatus()
+	if err := r.Client.Status().Patch(ctx, status, lockedMerge(s.before)); err != nil {
+		return fmt.Errorf("patching status of %s: %w", r.Kind, err)
+	}
+	return nil
+}
+
+// lockedMerge is a patch that fails if the object has changed since it was read.
+func lockedMerge(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
 func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {

@@ -230,8 +230,11 @@ var _ = Describe("An IPAddressClaim", func() {
 		create(ctx, labelled)
 		answered(ctx, create(ctx, newClaim(ns, "free", "IPPool", "p")))
 		cluster := create(ctx, newCluster(ns, true))
+		owned := newClaim(ns, "o", "IPPool", "p")
+		owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))}
+		create(ctx, owned)
 		untouched := func(g Gomega) {
-			for _, c := range []*ipamv1beta2.IPAddressClaim{claim, labelled} {
+			for _, c := range []*ipamv1beta2.IPAddressClaim{claim, labelled, owned} {
 				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 				g.Expect(c.Finalizers).To(BeEmpty())
 				g.Expect(c.Status.Conditions).To(BeEmpty())
@@ -241,6 +244,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		Expect(answered(ctx, claim).Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
 		answered(ctx, labelled)
+		answered(ctx, owned)
 	})
 
 	It("keeps its address while somebody else's finalizer is on it", func(ctx SpecContext) {

@@ -208,14 +208,23 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 	if err != nil {
 		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
 	}
-	// That a record exists proves nothing before the answer carries the claim's UID: it may be half-made, or have lost.
-	if claimUID(answer) != s.claim.UID || !r.Ledger.Holds(s.ref, netip.PrefixFrom(address, address.BitLen())) {
+	if !r.isRecorded(s, answer, address) {
 		if _, err := r.reserve(ctx, s, address, purpose); err != nil {
 			return r.adoptError(answer, purpose, err)
 		}
 	}
 	s.answer = answer
 	return r.ensureOwned(ctx, s, answer)
+}
+
+// isRecorded says whether the claim's record of its answer's address is beyond doubt. That one exists proves nothing before the
+// answer carries the claim's UID: it may be half-made, or have lost. Where a namesake's record is there as well, which is to
+// be dropped, the claim's own must have won here.
+func (r *Reconciler) isRecorded(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr) bool {
+	if len(r.Ledger.Recorded(s.ref)) > 1 && !r.Ledger.HasWon(s.ref, address) {
+		return false
+	}
+	return claimUID(answer) == s.claim.UID && r.Ledger.Holds(s.ref, netip.PrefixFrom(address, address.BitLen()))
 }
 
 // adoptError explains why the address that an IPAddress carries cannot be recorded. A claim that arrived with its answer

@@ -7,7 +7,6 @@ import (
 	"context"
 
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -84,23 +82,13 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 			case <-ctx.Done():
 				return
 			case pool := <-freed:
-				retry(queue, r.waiting(ctx, pool))
+				for _, request := range r.waiting(ctx, pool) {
+					queue.Add(request)
+				}
 			}
 		}
 	}()
 	return nil
-}
-
-// retry has claims looked at that have waited already, after those that have not: a full pool with many of them must not hold
-// up the claims of others.
-func retry(queue workqueue.TypedRateLimitingInterface[reconcile.Request], claims []reconcile.Request) {
-	if ordered, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}, claims...)
-		return
-	}
-	for _, claim := range claims {
-		queue.Add(claim)
-	}
 }
 
 func (r *Reconciler) waitingForPool(ctx context.Context, obj client.Object) []reconcile.Request {

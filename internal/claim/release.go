@@ -128,23 +128,28 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		}
 	}
 	for _, h := range recorded {
-		if err := r.dropOrphan(ctx, h); err != nil {
+		if _, err := r.dropOrphan(ctx, h); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropOrphan drops the record of a claim that is gone, unless its Cluster is paused or it moves to another cluster.
-func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding) error {
+// dropOrphan drops the record of a claim that is gone, unless its Cluster is paused or it moves to another cluster. It says
+// whether the record is gone now: somebody else's finalizer may keep it.
+func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding) (bool, error) {
 	record := &ipamv1.IPAllocation{}
 	if err := r.Live.Get(ctx, h.Record, record); err != nil {
-		return client.IgnoreNotFound(err)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
 	if kept, err := r.isKept(ctx, record); kept || err != nil {
-		return err
+		return false, err
 	}
-	return r.Ledger.Drop(ctx, h)
+	ours := hasFinalizer(record, ipamv1.AllocationFinalizer)
+	if !ours && !record.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	return ours && len(record.Finalizers) == 1, r.Ledger.Drop(ctx, h)
 }
 
 // isKept says whether what a claim left behind must stay: clusterctl moves it, or its Cluster is paused.
@@ -178,10 +183,11 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 		if !r.isStray(s, h, answer) {
 			continue
 		}
-		if err := r.dropOrphan(ctx, h); err != nil {
+		gone, err := r.dropOrphan(ctx, h)
+		if err != nil {
 			return dropped, err
 		}
-		dropped = true
+		dropped = dropped || gone
 	}
 	return dropped, nil
 }
@@ -193,8 +199,10 @@ func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *ipamv1beta2.IPA
 	switch {
 	case h.Claim.UID == s.ref.UID:
 		return answered && !holdsAnswer
-	case holdsAnswer:
-		return answered && r.Ledger.Holds(s.ref, h.CIDR)
+	case holdsAnswer && answered:
+		return r.Ledger.HasWon(s.ref, h.CIDR.Addr())
+	case holdsAnswer: // not if the answer may have been the earlier claim's; one made by hand only asks for the address
+		return claimUID(answer) == "" && !hasFinalizer(answer, ipamv1.AddressFinalizer)
 	default:
 		return true
 	}

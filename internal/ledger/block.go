@@ -20,7 +20,7 @@ import (
 // naming who holds the space, with ErrBusy, or an error of the API server.
 func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, owners []metav1.OwnerReference) error {
 	c := blockClaim(p, block, owners)
-	r, ok := l.index.recordOf(c)
+	r, ok := l.index.recordOf(c, "")
 	switch {
 	case !ok:
 		return l.createBlock(ctx, p, c)
@@ -79,7 +79,7 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 	if err != nil {
 		return err
 	}
-	return l.confirm(ctx, snapshot{record{identity: a.record}})
+	return l.confirm(ctx, snapshot{record: record{identity: a.record}})
 }
 
 // confirm stores that a block has won, and returns once the index shows it.

@@ -159,17 +159,17 @@ func TestWonIsRememberedWhileTheRecordExists(t *testing.T) {
 	b := newBook()
 	a := recordNamed("a", "10.0.0.1/32")
 	b.judged(t, a)
-	r, ok := b.x.recordOf(claimFor("a"))
+	r, ok := b.x.recordOf(claimFor("a"), "")
 	if !ok || !r.won {
 		t.Fatalf("found %v, won %v", ok, r.won)
 	}
 	b.put(a)
 	b.list(a)
-	if r, _ := b.x.recordOf(claimFor("a")); !r.won {
+	if r, _ := b.x.recordOf(claimFor("a"), ""); !r.won {
 		t.Error("forgotten when the record was listed again")
 	}
 	b.put(recordNamed("a", "10.0.0.1/32", withUID("2")))
-	if r, _ := b.x.recordOf(claimFor("a")); r.won {
+	if r, _ := b.x.recordOf(claimFor("a"), ""); r.won {
 		t.Error("another record of that name counts as won")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -105,6 +106,7 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 		switch {
 		case errors.As(err, &blocked) && !c.Want.IsValid() && stuck == "":
 			stuck = blocked.record
+			continue
 		case found || err != nil:
 			return a, err
 		}
@@ -123,12 +125,14 @@ var errLost = errors.New("lost the judgement")
 // existing returns the record that the claim has already, other than the stuck one: won by this process, or taken over from
 // whoever made it.
 func (l *Ledger) existing(ctx context.Context, c Claim, stuck types.UID) (Allocation, bool, error) {
-	r, ok := l.index.recordOf(c)
+	r, ok := l.index.recordOf(c, stuck)
 	switch {
-	case !ok || r.uid == stuck:
+	case !ok:
 		return Allocation{}, false, nil
 	case r.won:
 		return r.allocation(), true, nil
+	case r.instance == l.instance && r.dispute != nil:
+		return Allocation{}, false, &blockedError{record: r.uid, cidr: r.cidr, by: *r.dispute}
 	case r.instance != l.instance && l.clock.Now().Unix()-r.seen < int64(takeoverDelay/time.Second):
 		return Allocation{}, false, fmt.Errorf("manager %s is answering the claim: %w", r.instance, ErrBusy)
 	}
@@ -187,7 +191,6 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 		if err := l.drop(ctx, id); err != nil {
 			return Allocation{}, err
 		}
-		l.index.leave(id)
 		return Allocation{}, &lostError{by: v.by}
 	}
 }
@@ -224,11 +227,7 @@ func (l *Ledger) takeOver(ctx context.Context, r snapshot) (Allocation, bool, er
 	case v.outcome == won:
 		return Allocation{CIDR: r.cidr, record: id}, true, nil
 	case v.outcome == lost && r.created != "":
-		if err := l.drop(ctx, id); err != nil {
-			return Allocation{}, false, err
-		}
-		l.index.leave(id)
-		return Allocation{}, false, nil
+		return Allocation{}, false, l.drop(ctx, id)
 	case v.outcome == superseded:
 		return Allocation{}, false, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
 	default:
@@ -256,6 +255,20 @@ func (l *Ledger) Holds(claim ipamv1.ClaimReference, cidr netip.Prefix) bool {
 		}
 	}
 	return false
+}
+
+// HasWon says whether a record of the claim's UID that begins with this address has won its judgement in this process.
+func (l *Ledger) HasWon(claim ipamv1.ClaimReference, first netip.Addr) bool {
+	return slices.ContainsFunc(l.index.recordsFor(claim), func(r snapshot) bool {
+		return r.claim.UID == claim.UID && r.cidr.Addr() == first && r.won && !r.left
+	})
+}
+
+// Prove returns once the index holds every record that was created before the call. It errs with ErrNotReady if no block of
+// the pool is confirmed, so that there is nothing to prove it with.
+func (l *Ledger) Prove(ctx context.Context, pool ipamv1.PoolReference) error {
+	_, err := l.join(ctx, pool).wait(ctx)
+	return err
 }
 
 // Void drops an allocation whose claim was answered otherwise.

@@ -98,6 +98,7 @@ func TestExhaustedIsSaidOnlyOfWhatIsCertain(t *testing.T) {
 		"older than the request":               {revision: newer, want: errUnproved},
 		"of a request without a revision":      {want: errUnproved},
 		"with a record of the claim's own":     {revision: older, but: func(b *book) { b.put(recordNamed("asks", "10.9.0.1/32", fromPool("q"))) }, want: ErrBusy},
+		"with one that somebody deletes":       {revision: older, but: func(b *book) { b.put(recordNamed("asks", "10.9.0.1/32", fromPool("q"), terminating)) }, want: ErrExhausted},
 		"with a choice that may yet fail":      {revision: older, but: func(b *book) { b.chooseLast("p") }, want: ErrBusy},
 		"with such a choice in another pool":   {revision: older, but: func(b *book) { b.chooseLast("q") }, want: ErrExhausted},
 		"with another manager's new record":    {revision: older, but: func(b *book) { b.put(recordNamed("d", "10.0.0.3/32", by("other"))) }, want: ErrBusy},

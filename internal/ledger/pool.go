@@ -269,7 +269,7 @@ var errUnproved = errors.New("not proved")
 // exhausted says what it means that the pool has no room: nothing but what is certain may be called exhausted.
 func (x *index) exhausted(e *poolEntry, c Claim) error {
 	switch {
-	case slices.ContainsFunc(x.claims[keyOf(c.Ref)], func(r *record) bool { return r.claim.UID == c.Ref.UID && !r.left }):
+	case slices.ContainsFunc(x.claims[keyOf(c.Ref)], func(r *record) bool { return r.answers(c) }):
 		return fmt.Errorf("the claim is recorded already: %w", ErrBusy)
 	case x.contended(e):
 		return fmt.Errorf("what is left is being handed out: %w", ErrBusy)

@@ -7,22 +7,33 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
 // snapshot is a copy of a record, to be read without the index's lock.
-type snapshot struct{ record }
+type snapshot struct {
+	record
+	// dispute is another record, where that keeps this one from winning for now. Only recordOf fills it in.
+	dispute *Holding
+}
 
 func (r snapshot) allocation() Allocation { return Allocation{CIDR: r.cidr, record: r.identity} }
 
 // recordOf returns the claim's record, by UID: the one that has won here, else the first. An asked prefix narrows it. One that
-// somebody has marked for deletion is not taken over: it stays taken until the claim is answered otherwise or gone.
-func (x *index) recordOf(c Claim) (snapshot, bool) {
-	records := slices.DeleteFunc(x.recordsFor(c.Ref), func(r snapshot) bool {
-		return r.claim.UID != c.Ref.UID || r.released || r.left || (r.terminating && !r.won) || (c.Want.IsValid() && r.cidr != c.Want)
-	})
+// somebody has marked for deletion is not taken over: it stays taken until the claim is answered otherwise or gone. The record
+// that is known to be stuck does not count. One in dispute comes with the record that it is disputed with.
+func (x *index) recordOf(c Claim, stuck types.UID) (snapshot, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var records []snapshot
+	for _, r := range x.claims[keyOf(c.Ref)] {
+		if r.answers(c) && r.uid != stuck {
+			records = append(records, snapshot{record: *r, dispute: x.disputeOf(r)})
+		}
+	}
 	for _, r := range records {
 		if r.won {
 			return r, true
@@ -34,6 +45,18 @@ func (x *index) recordOf(c Claim) (snapshot, bool) {
 	return records[0], true
 }
 
+// disputeOf returns what keeps this manager's record from winning, without being reason to drop it.
+func (x *index) disputeOf(r *record) *Holding {
+	if r.won || r.confirmed || r.instance != x.instance {
+		return nil
+	}
+	v := x.judge(r)
+	if v.outcome != blocked {
+		return nil
+	}
+	return &v.by
+}
+
 // recordsFor returns the records of all claims of this kind, namespace and name.
 func (x *index) recordsFor(claim ipamv1.ClaimReference) []snapshot {
 	x.mu.Lock()
@@ -41,7 +64,7 @@ func (x *index) recordsFor(claim ipamv1.ClaimReference) []snapshot {
 	records := x.claims[keyOf(claim)]
 	found := make([]snapshot, 0, len(records))
 	for _, r := range records {
-		found = append(found, snapshot{*r})
+		found = append(found, snapshot{record: *r})
 	}
 	return found
 }

@@ -61,6 +61,11 @@ func (r *record) isBlockOf(pool ipamv1.PoolReference) bool {
 // isOwnBlock says whether the record is a root pool's own block: that neither counts as allocated nor as delegated.
 func (r *record) isOwnBlock() bool { return r.role == stored && r.purpose == ipamv1.RootPurpose }
 
+// answers says whether the record can be the answer to a claim.
+func (r *record) answers(c Claim) bool {
+	return r.claim.UID == c.Ref.UID && !r.released && !r.left && (!r.terminating || r.won) && (!c.Want.IsValid() || r.cidr == c.Want)
+}
+
 // owner is the pool that a block belongs to, or is about to.
 func (r *record) owner() ipamv1.PoolReference {
 	return ipamv1.PoolReference{Kind: r.claim.Kind, Namespace: r.claim.Namespace, Name: r.claim.Name}

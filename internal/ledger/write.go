@@ -177,6 +177,9 @@ func (l *Ledger) drop(ctx context.Context, id identity) error {
 	}
 	drops.Inc()
 	err = l.client.Delete(ctx, a, client.Preconditions{UID: &id.uid, ResourceVersion: ptr.To(a.ResourceVersion)})
+	if err == nil {
+		l.index.leave(id)
+	}
 	return l.dropError(id, err)
 }
 

@@ -76,15 +76,23 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}
+	later := func(ref ipamv1.PoolReference) {
+		if ref.Kind == r.Kind && predicates.IsServed(ref.Namespace, r.Namespace) {
+			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}, statusInterval)
+		}
+	}
+	for _, h := range r.Ledger.All() { // a pool that is gone makes no event, and its blocks may still be there
+		if h.Purpose == ipamv1.RootPurpose {
+			later(h.Pool)
+		}
+	}
 	go func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case ref := <-changed:
-				if ref.Kind == r.Kind && predicates.IsServed(ref.Namespace, r.Namespace) {
-					queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}, statusInterval)
-				}
+				later(ref)
 			}
 		}
 	}()

@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	if added, err := finalizer.Ensure(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		return r.result(client.IgnoreNotFound(err))
 	}
 	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
 		return result, err
@@ -111,10 +111,13 @@ func (r *Reconciler) bring(ctx context.Context, s *scope) error {
 func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.Result, error) {
 	r.Registry.Forget(ref)
 	unobserve(ref)
-	blocks := r.Ledger.OtherBlocks(ref, "", nil)
-	if len(blocks) == 0 || len(r.Ledger.Holdings(ref)) > 0 {
+	if len(r.Ledger.OtherBlocks(ref, "", nil)) == 0 {
 		return ctrl.Result{}, nil
 	}
+	if holdings, err := r.holdings(ctx, ref); len(holdings) > 0 || err != nil {
+		return r.result(err)
+	}
+	blocks := r.Ledger.OtherBlocks(ref, "", nil) // only now: the proof has changed one of them
 	live, _ := New(r.Kind)
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, live); !apierrors.IsNotFound(err) {
 		return ctrl.Result{}, err
@@ -263,9 +266,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return nil
 	}
 	ref := s.pool.PoolReference()
-	s.holdings = r.Ledger.Holdings(ref)
-	if len(s.holdings) > 0 {
-		return nil
+	var err error
+	if s.holdings, err = r.holdings(ctx, ref); len(s.holdings) > 0 || err != nil {
+		return err
 	}
 	blocks := r.Ledger.OtherBlocks(ref, "", nil)
 	live, err := r.live(ctx, s.pool)
@@ -278,6 +281,17 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	err = finalizer.Remove(ctx, r.Client, live, ipamv1.PoolFinalizer)
 	s.released = err == nil
 	return err
+}
+
+// holdings returns what is handed out of a pool; that it is nothing is proved. Without a confirmed block nothing can be.
+func (r *Reconciler) holdings(ctx context.Context, ref ipamv1.PoolReference) ([]ledger.Holding, error) {
+	if known := r.Ledger.Holdings(ref); len(known) > 0 {
+		return known, nil
+	}
+	if err := r.Ledger.Prove(ctx, ref); err != nil && !errors.Is(err, ledger.ErrNotReady) {
+		return nil, err
+	}
+	return r.Ledger.Holdings(ref), nil
 }
 
 // result says when to come back for what no watch tells.

@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -84,8 +85,11 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 		return nil, fmt.Errorf("reading manager options: %w", err)
 	}
 	options := ctrl.Options{
-		Scheme:                        scheme,
-		Client:                        client.Options{FieldValidation: fieldValidation},
+		Scheme: scheme,
+		Client: client.Options{FieldValidation: fieldValidation},
+		// The priority queue of controller-runtime 0.24 can wait for a worker that has gone already when the manager stops,
+		// which then takes until shutdownTimeout.
+		Controller:                    ctrlconfig.Controller{UsePriorityQueue: ptr.To(false)},
 		Metrics:                       *metrics,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              leaseName,

@@ -445,6 +445,26 @@ var _ = Describe("An IPAddressClaim", func() {
 		Entry("the address that it asks for", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24"}, "10.1.0.6"),
 	)
 
+	It("with an IPAddress made by hand gets that address although a dead namesake's record holds it", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		answered(ctx, create(ctx, newClaim(ns, "template", "IPPool", "p")))
+		left := records(ctx, ns)[0]
+		left.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "a-left", Finalizers: []string{ipamv1.AllocationFinalizer}}
+		left.Spec.ClaimRef.Name, left.Spec.ClaimRef.UID, left.Spec.Holder.Instance = "a", "dead", "dead"
+		left.Spec.CIDR = "10.1.0.6/32"
+		create(ctx, &left)
+		claim := newClaim(ns, "a", "IPPool", "p")
+		create(ctx, &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"},
+			Spec: ipamv1beta2.IPAddressSpec{
+				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "a"}, PoolRef: claim.Spec.PoolRef,
+				Address: "10.1.0.6", Prefix: ptr.To(int32(24)),
+			},
+		})
+		Expect(answered(ctx, create(ctx, claim)).Spec.Address).To(Equal("10.1.0.6"))
+		gone(ctx, &left)
+	})
+
 	It("keeps what somebody else puts on it while Weir adds its own finalizer", func(ctx SpecContext) {
 		claim := create(ctx, newClaim(ns, "a", "OtherPool", "p"))
 		stale := claim.DeepCopy()

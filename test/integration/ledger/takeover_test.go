@@ -123,6 +123,37 @@ var _ = Describe("Takeover", func() {
 		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.2/32")), "the same again")
 	}, SpecTimeout(time.Minute))
 
+	It("finds the record that has won beside one in dispute, and does not write to that again and again", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		first := startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/30")
+		open(ctx, pool, first)
+		c, other := newClaim(pool, "c"), newClaim(pool, "other")
+		rival(ctx, c, ns, prefix("10.0.0.0/31"))
+		rival(ctx, other, ns, prefix("10.0.0.1/32"))
+		follow(first, other)
+		follow(first, c)
+		pass(clock)
+		Expect(reserved(ctx, first, c)).To(Equal(prefix("10.0.0.2/32")))
+		first.stop() // before it stored the answer
+		heir := startManager(ctx, clock)
+		heir.SetPool(pool)
+		rival(ctx, newClaim(pool, "last"), ns, prefix("10.0.0.3/32"))
+		pass(clock)
+		Expect(reserved(ctx, heir, c)).To(Equal(prefix("10.0.0.2/32")))
+
+		asks := c
+		asks.Want, asks.Bits = prefix("10.0.0.0/31"), 31
+		_, err := heir.Reserve(ctx, asks)
+		Expect(err).To(MatchError(book.ErrBusy))
+		writes := heir.begun()
+		for range 3 {
+			_, err := heir.Reserve(ctx, asks)
+			Expect(err).To(MatchError(book.ErrBusy))
+		}
+		Expect(heir.begun()).To(Equal(writes))
+	}, SpecTimeout(time.Minute))
+
 	It("leaves what somebody else's finalizer keeps", func(ctx SpecContext) {
 		const foreign = "example.com/keeps"
 		ns, clock := newNamespace(ctx), longClock()

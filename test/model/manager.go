@@ -1,0 +1,131 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import "math/rand/v2"
+
+// manager is one process: an index that follows the log, caches of claims and answers that follow nothing in particular,
+// and the machines that work on claims. All of it is lost in a crash.
+type manager struct {
+	rules   *Rules
+	server  *server
+	random  *rand.Rand
+	tally   *tally
+	index   index
+	claims  [names]claim
+	answers [names]answer
+	tasks   [names]task
+	mender  mender
+	porter  porter
+}
+
+// start begins a process: its first list shows the records as of this position.
+func (m *manager) start(position int) {
+	m.index = index{rules: m.rules}
+	m.claims, m.answers = [names]claim{}, [names]answer{}
+	for name := range names {
+		m.tasks[name] = task{manager: m, name: name}
+	}
+	m.mender, m.porter = mender{dropper: dropper{manager: m}}, porter{manager: m}
+	m.relist(position)
+}
+
+// waiters calls a function for everybody in this process who may wait for a judgement.
+func (m *manager) waiters(call func(*waiter)) {
+	for name := range m.tasks {
+		call(&m.tasks[name].waiter)
+	}
+	call(&m.porter.waiter)
+}
+
+// deliver lets the watch show one event. Judging happens in the same callback.
+func (m *manager) deliver() bool {
+	if m.index.seen == len(m.server.log) {
+		return false
+	}
+	e := m.server.log[m.index.seen]
+	m.index.seen++
+	if !m.rules.WatchWithoutGaps && m.random.IntN(8) == 0 {
+		return true
+	}
+	m.index.apply(e)
+	m.waiters(func(w *waiter) {
+		if e.gone {
+			w.miss(e.id, e.version)
+			return
+		}
+		w.show(&m.index, m.index.entries[m.index.find(e.id)])
+	})
+	return true
+}
+
+// relist replaces the index by the records as of a position not before its own, and settles who waits.
+func (m *manager) relist(position int) {
+	if position == 0 {
+		return
+	}
+	shown := make([]bool, m.server.ids+1)
+	for i := position - 1; i >= m.index.seen; i-- {
+		if e := m.server.log[i]; !shown[e.id] {
+			shown[e.id] = true // a list shows the last of its versions only
+			m.index.apply(e)
+		}
+	}
+	m.index.seen = position
+	m.waiters(func(w *waiter) { m.settle(w, m.server.log[position-1].version) })
+}
+
+func (m *manager) settle(w *waiter, revision int) {
+	i := m.index.find(w.record.id)
+	switch {
+	case i >= 0 && (m.rules.RelistSettlesWaiters || m.index.entries[i].version == w.record.version):
+		w.show(&m.index, m.index.entries[i])
+	case i < 0 && m.rules.RelistSettlesWaiters:
+		w.miss(w.record.id, revision)
+	}
+}
+
+// readClaim and readAnswer are the reads that a drop rests on.
+func (m *manager) readClaim(name int) claim {
+	if m.rules.LiveReadsBeforeDrop {
+		return m.server.claims[name]
+	}
+	return m.claims[name]
+}
+
+func (m *manager) readAnswer(name int) answer {
+	if m.rules.LiveReadsBeforeDrop {
+		return m.server.answers[name]
+	}
+	return m.answers[name]
+}
+
+// recordsOf returns what the index knows of the records of a claim, found by its UID.
+func (m *manager) recordsOf(name, uid int) []record {
+	var found []record
+	for _, e := range m.index.entries {
+		if e.uid == uid || (!m.rules.ReleaseByUID && e.name == name) {
+			found = append(found, m.aged(e))
+		}
+	}
+	return found
+}
+
+// aged is the record as Weir's next write stores it: with the revision of its creation, if that is certain.
+func (m *manager) aged(e entry) record {
+	e.created = e.age
+	return e.record
+}
+
+// isIdle says whether the actor has nothing begun.
+func (m *manager) isIdle(actor int) bool {
+	switch actor {
+	case mends:
+		return m.mender.idle()
+	case admits:
+		return m.porter.idle()
+	default:
+		return m.tasks[actor].idle()
+	}
+}

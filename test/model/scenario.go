@@ -1,0 +1,100 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+// A scenario is the scripted beginning of a walk, for what random steps alone reach too seldom. It hangs up what hangs in
+// the story, and leaves the rest to chance.
+type scenario func(w *world)
+
+// run lets a manager's actor take so many steps.
+func (w *world) run(m, actor, steps int) {
+	for range steps {
+		w.act(m, actor)
+	}
+}
+
+// refresh lets a manager read all claims and answers.
+func (w *world) refresh(m int) {
+	w.managers[m].claims, w.managers[m].answers = w.server.claims, w.server.answers
+}
+
+// takenOverAndLost: M1 records both addresses for claim 1, while claim 0 holds one, and hangs with its watch. M2 takes the
+// record over, finds it lost and hangs before the drop. Claim 0 goes, with its record; M1 lists again, and sees nothing of
+// what its record has lost to. To come by chance: M2's drop, another claim's answer, M1's.
+func takenOverAndLost(w *world) {
+	w.server.createClaim(0, claim{uid: w.server.newID()})
+	w.refresh(1)
+	w.run(1, 0, 3) // begin, reserve, create
+	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
+	w.refresh(0)
+	w.run(0, 1, 3)
+	w.run(1, watches, 2)
+	w.refresh(1)
+	w.run(1, 1, 3) // begin, reserve, take over
+	w.run(1, watches, 1)
+	w.strip(0)
+	w.server.deleteAnswer(0, w.server.answers[0].id)
+	lost := w.server.records[0]
+	w.server.updateRecord(lost.id, lost.version, func(r *record) { r.finalizer = false })
+	w.server.deleteRecord(lost.id, 0)
+	w.managers[0].relist(len(w.server.log))
+	w.managers[1].tasks[0].stop()
+}
+
+// olderLooksYounger: M1's record for claim 0 has won, and M1 hangs before the commit. M2 has not seen it, records the same
+// for claim 1 and dies. Somebody writes to the older record, and whoever starts now sees only its later version. To come by
+// chance: M2 takes both records over.
+func olderLooksYounger(w *world) {
+	w.meddled = true
+	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
+	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
+	w.refresh(0)
+	w.refresh(1)
+	w.run(0, 0, 3)
+	w.run(0, watches, 1)
+	w.run(1, 1, 3)
+	w.server.updateRecord(w.server.records[0].id, 0, func(r *record) { r.touched = true })
+	for m := range w.managers[1:] {
+		w.managers[m+1].start(len(w.server.log))
+	}
+}
+
+// dropCutShort: a manager dies between the two writes of a drop, so that the record has no finalizer. To come by chance:
+// somebody takes the record over and answers with it, and somebody else deletes it.
+func dropCutShort(w *world) {
+	w.meddled = true
+	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
+	w.refresh(0)
+	w.run(0, 0, 3)
+	made := w.server.records[0]
+	w.server.updateRecord(made.id, made.version, func(r *record) { r.finalizer, r.created = false, made.version })
+	w.managers[0].start(len(w.server.log))
+}
+
+// halfMadeIsMarked: a manager dies between a record and its answer, and somebody deletes the record: the finalizer keeps it.
+func halfMadeIsMarked(w *world) {
+	w.meddled = true
+	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
+	w.refresh(0)
+	w.run(0, 0, 3)
+	w.server.deleteRecord(w.server.records[0].id, 0)
+	w.managers[0].start(len(w.server.log))
+}
+
+// bothAgesLost: two half-made records of dead managers overlap, and somebody has written to both.
+func bothAgesLost(w *world) {
+	w.meddled = true
+	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
+	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
+	w.refresh(0)
+	w.refresh(1)
+	w.run(0, 0, 3)
+	w.run(1, 1, 3)
+	for _, r := range w.server.records {
+		w.server.updateRecord(r.id, 0, func(r *record) { r.touched = true })
+	}
+	for _, m := range w.managers {
+		m.start(len(w.server.log))
+	}
+}

@@ -19,6 +19,8 @@
 // Three are reached too seldom by random steps alone and begin with a scenario: JudgeExactVersion, AgeIsCertain and
 // TakeoverGuards. One, LeaveMarkedAlone, turned out not to be needed.
 //
+// "Exhausted" is checked at rest only: a claim that is told so too early and answered later is no finding here.
+//
 // The clock of the own kinds, --repair-grace, is modelled as what it stands for: repair leaves the record of a request alone
 // until the API server has ended that request.
 //

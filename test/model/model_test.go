@@ -134,6 +134,7 @@ var necessities = map[string]struct {
 	"WatchWithoutGaps":      {without: func(r *Rules) { r.WatchWithoutGaps = false }, finds: ErrDouble},
 	"GraceForUnstored":      {without: func(r *Rules) { r.GraceForUnstored = false }, finds: ErrDouble},
 	"TakeoverGuards":        {without: func(r *Rules) { r.TakeoverGuards = false }, finds: ErrDouble, first: dropCutShort},
+	"TakesUpEveryRecord":    {without: func(r *Rules) { r.TakesUpEveryRecord = false }, finds: ErrStuck},
 	"ReleaseByUID":          {without: func(r *Rules) { r.ReleaseByUID = false }, finds: ErrDouble},
 }
 

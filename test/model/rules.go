@@ -37,6 +37,8 @@ type Rules struct {
 	ReleaseByUID bool
 	// TakeoverGuards: who takes a record over puts back the finalizer that a drop cut short has taken.
 	TakeoverGuards bool
+	// TakesUpEveryRecord: of several half-made records of a claim each is taken over some time, not always the same one.
+	TakesUpEveryRecord bool
 	// LeaveMarkedAlone: a record that somebody else has marked for deletion is not taken over.
 	LeaveMarkedAlone bool
 }
@@ -60,6 +62,7 @@ func Protocol() Rules {
 		GraceForUnstored:      true,
 		ReleaseByUID:          true,
 		TakeoverGuards:        true,
+		TakesUpEveryRecord:    true,
 		LeaveMarkedAlone:      true,
 	}
 }

@@ -77,7 +77,10 @@ func (t *task) recognize() {
 func (t *task) reserve() {
 	x := &t.manager.index
 	if made := t.halfMade(); len(made) > 0 && t.stuck == 0 {
-		t.waiter = waiter{record: made[t.manager.random.IntN(len(made))]}
+		t.waiter = waiter{record: made[0]}
+		if t.manager.rules.TakesUpEveryRecord {
+			t.record = made[t.manager.random.IntN(len(made))]
+		}
 		t.next = (*task).takeOver
 		return
 	}

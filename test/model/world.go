@@ -109,7 +109,7 @@ func (w *world) act(m, actor int) {
 func (w *world) disturb() {
 	p := w.managers[w.random.IntN(len(w.managers))]
 	name := w.random.IntN(names)
-	switch kind := w.random.IntN(17); kind {
+	switch w.random.IntN(17) {
 	case 0:
 		w.crash(p)
 	case 1, 2:

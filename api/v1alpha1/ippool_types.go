@@ -138,7 +138,8 @@ type Subnet struct {
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="must be a prefix in canonical form"
 	CIDR string `json:"cidr,omitempty"`
 
-	// network of these addresses.
+	// network of these addresses. A prefixLength that is absent is that of cidr, a gateway that is absent means none, and
+	// dnsServers that are absent are the pool's.
 	// +required
 	Network Network `json:"network,omitempty,omitzero"`
 }
@@ -388,7 +389,8 @@ type IPPoolSpec struct {
 	// +optional
 	Network *Network `json:"network,omitempty"`
 
-	// subnets override network for the addresses inside their cidr.
+	// subnets override network for the addresses inside their cidr. They may not overlap, and each contains an address of
+	// the pool.
 	// +optional
 	// +listType=map
 	// +listMapKey=cidr

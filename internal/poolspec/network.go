@@ -10,28 +10,162 @@ import (
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
-func (r *resolver) readNetwork() {
-	network := r.spec.Network
-	if network == nil {
+// part is some of the pool's addresses with the network that they are in: those of one subnet, or those of none.
+type part struct {
+	path *field.Path
+	// spec is nil where nothing is said.
+	spec *ipamv1.Network
+	// entries are cut to the addresses of the part.
+	entries []entry
+	// subnet is the zero value for the addresses of no subnet.
+	subnet  netip.Prefix
+	gateway netip.Addr
+	dns     []netip.Addr
+}
+
+// networkBits returns the length of the network that the addresses of an
+// entry are in: what the spec says, else that of the subnet, else that of the
+// entry if it is a CIDR, else host length.
+func (p *part) networkBits(e entry) int {
+	if p.spec != nil && p.spec.PrefixLength != nil {
+		return int(*p.spec.PrefixLength)
+	}
+	if p.subnet.IsValid() {
+		return p.subnet.Bits()
+	}
+	if cidr, err := ipspace.ParsePrefix(e.text); err == nil {
+		return cidr.Bits()
+	}
+	return e.addrs.From().BitLen()
+}
+
+// areas returns the addresses of the part with what comes with them.
+func (p *part) areas() []pooltree.Area {
+	areas := make([]pooltree.Area, 0, len(p.entries))
+	for _, e := range p.entries {
+		areas = append(areas, pooltree.Area{
+			Range: e.addrs, Network: pooltree.Network{Bits: p.networkBits(e), Gateway: p.gateway, DNSServers: p.dns},
+		})
+	}
+	return areas
+}
+
+// readNetworks reads the pool's network and those of its subnets. A subnet
+// that names no DNS servers has the pool's.
+func (r *resolver) readNetworks() {
+	rest := part{path: r.path.Child("network"), spec: r.spec.Network, entries: r.entries}
+	var subnets []part
+	for i := range r.spec.Subnets {
+		if subnet, ok := r.readSubnet(i, subnets); ok {
+			subnets = append(subnets, subnet)
+		}
+	}
+	rest.entries = without(r.entries, subnets)
+	r.readNetwork(&rest)
+	r.parts = []part{rest}
+	for _, subnet := range subnets {
+		r.readNetwork(&subnet)
+		if len(subnet.dns) == 0 {
+			subnet.dns = rest.dns
+		}
+		r.parts = append(r.parts, subnet)
+	}
+}
+
+// readSubnet reads which addresses a subnet is for: some of the pool's, and
+// none that an earlier one is for.
+func (r *resolver) readSubnet(i int, earlier []part) (part, bool) {
+	path, text := r.path.Child("subnets").Index(i), r.spec.Subnets[i].CIDR
+	cidr, err := ipspace.ParsePrefix(text)
+	if err != nil {
+		r.invalid(path.Child("cidr"), text, "%v", err)
+		return part{}, false
+	}
+	if !r.checkFamily(path.Child("cidr"), text, cidr.Addr()) {
+		return part{}, false
+	}
+	for _, other := range earlier {
+		if other.subnet.Overlaps(cidr) {
+			r.invalid(path.Child("cidr"), text, "overlaps subnet %s", other.subnet)
+			return part{}, false
+		}
+	}
+	entries := within(r.entries, cidr)
+	if len(entries) == 0 && len(r.entries) > 0 {
+		r.invalid(path.Child("cidr"), text, "contains no address of the pool")
+	}
+	return part{path: path.Child("network"), spec: &r.spec.Subnets[i].Network, entries: entries, subnet: cidr}, true
+}
+
+// within returns what lies inside cidr.
+func within(entries []entry, cidr netip.Prefix) []entry {
+	bounds := netipx.RangeOfPrefix(cidr)
+	var inside []entry
+	for _, e := range entries {
+		if e.addrs.Overlaps(bounds) {
+			e.addrs = netipx.IPRangeFrom(later(e.addrs.From(), bounds.From()), earlier(e.addrs.To(), bounds.To()))
+			inside = append(inside, e)
+		}
+	}
+	return inside
+}
+
+// without returns what lies in none of the subnets.
+func without(entries []entry, subnets []part) []entry {
+	var outside []entry
+	for _, e := range entries {
+		var left netipx.IPSetBuilder
+		left.AddRange(e.addrs)
+		for _, s := range subnets {
+			left.RemovePrefix(s.subnet)
+		}
+		set, err := left.IPSet()
+		if err != nil {
+			continue // ranges that have been read are valid
+		}
+		for _, addrs := range set.Ranges() {
+			e.addrs = addrs
+			outside = append(outside, e)
+		}
+	}
+	return outside
+}
+
+func later(a, b netip.Addr) netip.Addr {
+	if a.Less(b) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b netip.Addr) netip.Addr {
+	if b.Less(a) {
+		return b
+	}
+	return a
+}
+
+func (r *resolver) readNetwork(p *part) {
+	if p.spec == nil {
 		return
 	}
-	path := r.path.Child("network")
-	r.checkNetworkBits(path.Child("prefixLength"))
-	for i, text := range network.DNSServers {
-		r.readDNSServer(path.Child("dnsServers").Index(i), string(text))
+	r.checkNetworkBits(p.path.Child("prefixLength"), p.spec.PrefixLength)
+	for i, text := range p.spec.DNSServers {
+		r.readDNSServer(p, p.path.Child("dnsServers").Index(i), string(text))
 	}
-	if network.Gateway != "" {
-		r.readGateway(path.Child("gateway"), network.Gateway)
+	if p.spec.Gateway != "" {
+		r.readGateway(p, p.path.Child("gateway"), p.spec.Gateway)
 	}
 }
 
 // checkNetworkBits allows any length of the family: a pool may be a slice of a
 // bigger network, and a block may hold many networks.
-func (r *resolver) checkNetworkBits(path *field.Path) {
-	bits := r.spec.Network.PrefixLength
+func (r *resolver) checkNetworkBits(path *field.Path, bits *int32) {
 	if bits == nil || len(r.entries) == 0 {
 		return
 	}
@@ -42,27 +176,27 @@ func (r *resolver) checkNetworkBits(path *field.Path) {
 
 // readDNSServer accepts either family, and loopback for resolvers on the
 // machine itself.
-func (r *resolver) readDNSServer(path *field.Path, text string) {
+func (r *resolver) readDNSServer(p *part, path *field.Path, text string) {
 	server, err := ipspace.ParseAddr(text)
 	switch {
 	case err != nil:
 		r.invalid(path, text, "%v", err)
 	case server.IsUnspecified() || server.IsMulticast():
 		r.invalid(path, text, "is not the address of a server")
-	case slices.Contains(r.dns, server):
+	case slices.Contains(p.dns, server):
 		r.fail(field.Duplicate(path, text))
 	default:
-		r.dns = append(r.dns, server)
+		p.dns = append(p.dns, server)
 	}
 }
 
-// readGateway wants an address that hosts of the pool can reach: inside the
-// network of at least one part of the pool whose network is known, that is,
-// shorter than host length. It may lie outside the pool. An IPv6 gateway may
-// be link-local, as routers announce themselves (RFC 4861 §4.2). The network
-// and broadcast address of an IPv4 network are no gateways unless they are
-// handed out like any other.
-func (r *resolver) readGateway(path *field.Path, text string) {
+// readGateway wants an address that hosts of the part can reach: inside the
+// network of at least one entry whose network is known, that is, shorter than
+// host length. It may lie outside the pool. An IPv6 gateway may be link-local,
+// as routers announce themselves (RFC 4861 §4.2). The network and broadcast
+// address of an IPv4 network are no gateways unless they are handed out like
+// any other.
+func (r *resolver) readGateway(p *part, path *field.Path, text string) {
 	gateway, err := ipspace.ParseAddr(text)
 	if err != nil {
 		r.invalid(path, text, "%v", err)
@@ -71,36 +205,36 @@ func (r *resolver) readGateway(path *field.Path, text string) {
 	if !r.checkFamily(path, text, gateway) {
 		return
 	}
-	r.gateway = gateway
+	p.gateway = gateway
 	name, special := specialIn(netipx.IPRangeFrom(gateway, gateway))
 	switch {
 	case special:
 		r.invalid(path, text, "is %s, which is no gateway", name)
-	case !r.reachable(gateway):
+	case !p.reaches(gateway):
 		r.invalid(path, text, "is not in the network of any of the pool's addresses; network.prefixLength may be missing or too long")
-	case gateway.Is4() && r.reservesFor(gateway):
+	case gateway.Is4() && r.reservesFor(p, gateway):
 		r.invalid(path, text, "is the network or broadcast address of its network")
 	}
 }
 
-func (r *resolver) reachable(gateway netip.Addr) bool {
+func (p *part) reaches(gateway netip.Addr) bool {
 	if gateway.Is6() && gateway.IsLinkLocalUnicast() {
 		return true
 	}
-	known := slices.DeleteFunc(slices.Clone(r.entries), func(e entry) bool { return r.networkBits(e) >= gateway.BitLen() })
-	return len(known) == 0 || slices.ContainsFunc(known, func(e entry) bool { return r.onLink(e, gateway) })
+	known := slices.DeleteFunc(slices.Clone(p.entries), func(e entry) bool { return p.networkBits(e) >= gateway.BitLen() })
+	return len(known) == 0 || slices.ContainsFunc(known, func(e entry) bool { return p.onLink(e, gateway) })
 }
 
 // onLink reports whether an address of the entry is in one network with the
 // gateway.
-func (r *resolver) onLink(e entry, gateway netip.Addr) bool {
-	network := netip.PrefixFrom(gateway, r.networkBits(e))
+func (p *part) onLink(e entry, gateway netip.Addr) bool {
+	network := netip.PrefixFrom(gateway, p.networkBits(e))
 	return network.IsValid() && netipx.RangeOfPrefix(network).Overlaps(e.addrs)
 }
 
-func (r *resolver) reservesFor(gateway netip.Addr) bool {
-	return !r.allocatesReserved() && slices.ContainsFunc(r.entries, func(e entry) bool {
-		return r.onLink(e, gateway) && ipspace.IsReserved(gateway, r.networkBits(e))
+func (r *resolver) reservesFor(p *part, gateway netip.Addr) bool {
+	return !r.allocatesReserved() && slices.ContainsFunc(p.entries, func(e entry) bool {
+		return p.onLink(e, gateway) && ipspace.IsReserved(gateway, p.networkBits(e))
 	})
 }
 

@@ -29,7 +29,7 @@ func Resolve(spec *ipamv1.IPPoolSpec, kind string) (*pooltree.Pool, field.ErrorL
 	r.checkClusterName()
 	r.readBlocks()
 	r.readExcluded()
-	r.readNetwork()
+	r.readNetworks()
 	if len(r.errs) > 0 {
 		return nil, r.errs
 	}
@@ -89,9 +89,9 @@ type resolver struct {
 	// entries are the parts of the pool that could be read.
 	entries  []entry
 	excluded netipx.IPSetBuilder
-	gateway  netip.Addr
-	dns      []netip.Addr
-	errs     field.ErrorList
+	// parts are the entries, by the network that they are in.
+	parts []part
+	errs  field.ErrorList
 }
 
 // entry is one readable part of the pool.
@@ -111,8 +111,8 @@ func (r *resolver) invalid(path *field.Path, value any, format string, args ...a
 // the exclusions are valid ranges of one family.
 func (r *resolver) config() pooltree.Config {
 	c := pooltree.Config{}
-	for _, e := range r.entries {
-		c.Areas = append(c.Areas, pooltree.Area{Range: e.addrs, Network: r.network(e)})
+	for _, p := range r.parts {
+		c.Areas = append(c.Areas, p.areas()...)
 	}
 	if set, err := r.excluded.IPSet(); err == nil {
 		c.Excluded = set
@@ -121,23 +121,6 @@ func (r *resolver) config() pooltree.Config {
 		c.Reserved = pooltree.AllocateReserved
 	}
 	return c
-}
-
-func (r *resolver) network(e entry) pooltree.Network {
-	return pooltree.Network{Bits: r.networkBits(e), Gateway: r.gateway, DNSServers: r.dns}
-}
-
-// networkBits returns the length of the network that the addresses of an
-// entry are in: what the spec says, else that of the entry if it is a CIDR,
-// else host length.
-func (r *resolver) networkBits(e entry) int {
-	if n := r.spec.Network; n != nil && n.PrefixLength != nil {
-		return int(*n.PrefixLength)
-	}
-	if p, err := ipspace.ParsePrefix(e.text); err == nil {
-		return p.Bits()
-	}
-	return e.addrs.From().BitLen()
 }
 
 // checkSource wants exactly one source; those that are not supported yet are

@@ -180,11 +180,33 @@ func TestResolveRefuses(t *testing.T) {
 			kind: ipamv1.GlobalIPPoolKind,
 			want: []string{`spec.visibility: Forbidden: not supported yet`},
 		},
+		"mistakes in subnets": {
+			spec: `
+cidr: 192.0.2.0/24
+subnets:
+- {cidr: 192.0.2.0/33, network: {}}
+- {cidr: "2001:db8::/64", network: {}}
+- {cidr: 192.0.2.0/26, network: {gateway: 192.0.2.65}}
+- {cidr: 192.0.2.0/27, network: {}}
+- {cidr: 198.51.100.0/24, network: {}}
+- {cidr: 192.0.2.64/26, network: {prefixLength: 33, gateway: "2001:db8::1", dnsServers: [0.0.0.0]}}
+- {cidr: 192.0.2.128/26, network: {gateway: 192.0.2.191}}`,
+			want: []string{
+				`spec.subnets[0].cidr: Invalid value: "192.0.2.0/33": `,
+				`spec.subnets[1].cidr: Invalid value: "2001:db8::/64": is IPv6 in a pool of IPv4`,
+				`spec.subnets[3].cidr: Invalid value: "192.0.2.0/27": overlaps subnet 192.0.2.0/26`,
+				`spec.subnets[4].cidr: Invalid value: "198.51.100.0/24": contains no address of the pool`,
+				`spec.subnets[2].network.gateway: Invalid value: "192.0.2.65": is not in the network of any of the pool's addresses`,
+				`spec.subnets[5].network.prefixLength: Invalid value: 33: must be between 1 and 32 in a pool of IPv4`,
+				`spec.subnets[5].network.dnsServers[0]: Invalid value: "0.0.0.0": is not the address of a server`,
+				`spec.subnets[5].network.gateway: Invalid value: "2001:db8::1": is IPv6 in a pool of IPv4`,
+				`spec.subnets[6].network.gateway: Invalid value: "192.0.2.191": is the network or broadcast address of its network`,
+			},
+		},
 		"everything that is not supported yet": {
 			spec: `
 parentRef: {kind: IPPool, name: parent}
 prefixLength: 28
-subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}]
 preAllocations: [{claimName: c, address: 192.0.2.1}]
 visibility: Shared
 namespaceSelector: {}
@@ -196,7 +218,6 @@ allocation: {strategy: BestFit, minPrefixLength: 28, maxPrefixLength: 32, defaul
 			want: []string{
 				`spec.parentRef: Forbidden: not supported yet`,
 				`spec.prefixLength: Forbidden: not supported yet`,
-				`spec.subnets: Forbidden: not supported yet`,
 				`spec.preAllocations: Forbidden: not supported yet`,
 				`spec.visibility: Forbidden: not supported yet`,
 				`spec.namespaceSelector: Forbidden: not supported yet`,
@@ -304,6 +325,31 @@ func TestResolveAccepts(t *testing.T) {
 			        allocation: {strategy: FirstFit, cooldownSeconds: 0, reservedAddresses: Exclude}}`,
 			kind:  ipamv1.GlobalIPPoolKind,
 			total: "256", excluded: "2", of: "192.0.2.8", network: "/24",
+		},
+		"a subnet with a gateway and name servers of its own": {
+			spec: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.254, dnsServers: [192.0.2.53]},
+			        subnets: [{cidr: 192.0.2.0/26, network: {gateway: 192.0.2.1, dnsServers: [192.0.2.2]}}]}`,
+			total: "256", excluded: "5", of: "192.0.2.9", network: "/26 via 192.0.2.1 dns 192.0.2.2",
+		},
+		"a subnet that leaves the name servers to the pool": {
+			spec: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.254, dnsServers: [192.0.2.53]},
+			        subnets: [{cidr: 192.0.2.0/26, network: {prefixLength: 25}}]}`,
+			total: "256", excluded: "3", of: "192.0.2.9", network: "/25 dns 192.0.2.53",
+		},
+		"the addresses beside a subnet": {
+			spec: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.254},
+			        subnets: [{cidr: 192.0.2.64/26, network: {gateway: 192.0.2.65}}]}`,
+			total: "256", excluded: "6", of: "192.0.2.128", network: "/24 via 192.0.2.254",
+		},
+		"ranges in subnets that are wider": {
+			spec: `{addresses: [192.0.2.10-192.0.2.20, 198.51.100.10-198.51.100.20],
+			        subnets: [{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.1}}, {cidr: 198.51.100.0/24, network: {gateway: 198.51.100.1}}]}`,
+			total: "22", excluded: "0", of: "198.51.100.12", network: "/24 via 198.51.100.1",
+		},
+		"an IPv6 range across two subnets": {
+			spec: `{addresses: ["2001:db8::f0-2001:db8::1:f"],
+			        subnets: [{cidr: "2001:db8::/112", network: {gateway: "2001:db8::1"}}, {cidr: "2001:db8::1:0/112", network: {gateway: "fe80::1"}}]}`,
+			total: "65312", excluded: "1", of: "2001:db8::1:1", network: "/112 via fe80::1",
 		},
 		"a pool of a Cluster": {
 			spec:  `{cidr: 192.0.2.0/31, clusterName: prod, visibility: Consumer}`,

@@ -25,7 +25,6 @@ func (r *resolver) checkSupported() {
 	}{
 		{"parentRef", s.ParentRef != nil},
 		{"prefixLength", s.PrefixLength != nil},
-		{"subnets", len(s.Subnets) > 0},
 		{"preAllocations", len(s.PreAllocations) > 0},
 		{"visibility", s.Visibility != "" && s.Visibility != defaultVisibility(r.kind)},
 		{"namespaceSelector", s.NamespaceSelector != nil},

@@ -123,12 +123,14 @@ var mistakes = []mistake{
 	{"a parent without name", `{parentRef: {kind: IPPool}, prefixLength: 28}`, "spec.parentRef.name", nil},
 	{"a length to carve without a parent", `{cidr: 192.0.2.0/24, prefixLength: 28}`, "spec.prefixLength", nil},
 	{"a subnet that is not canonical", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.1/28, network: {gateway: 192.0.2.1}}]}`, "spec.subnets[0].cidr", nil},
-	{"a subnet twice", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/28, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1]", nil},
+	{"a subnet twice", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/28, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1].cidr", nil},
 	{"a kept address that is none", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.0/32}]}`, "spec.preAllocations[0].address", nil},
 
 	// Not supported yet.
 	{"a parent", `{parentRef: {kind: GlobalIPPool, name: p}, prefixLength: 28}`, "spec.parentRef", []string{"not supported yet", "spec.prefixLength"}},
-	{"subnets", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}]}`, "spec.subnets", []string{"not supported yet"}},
+	{"subnets that overlap", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/27, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1].cidr", []string{"overlaps subnet 192.0.2.0/28"}},
+	{"a subnet outside the pool", `{cidr: 192.0.2.0/24, subnets: [{cidr: 198.51.100.0/28, network: {gateway: 198.51.100.1}}]}`, "spec.subnets[0].cidr", []string{"contains no address of the pool"}},
+	{"a gateway outside its subnet", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.17}}]}`, "spec.subnets[0].network.gateway", []string{"is not in the network"}},
 	{"kept addresses", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.1}]}`, "spec.preAllocations", []string{"not supported yet"}},
 	{"visibility for the platform", `{cidr: 192.0.2.0/24, visibility: Platform}`, "spec.visibility", []string{"not supported yet"}},
 	{"a namespace selector", `{cidr: 192.0.2.0/24, namespaceSelector: {matchLabels: {a: b}}}`, "spec.namespaceSelector", []string{"not supported yet"}},

@@ -186,6 +186,28 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(got).To(Equal([]string{"10.2.0.10/16", "10.2.0.12/16", "10.2.1.7/16"}))
 	})
 
+	It("gets the gateway, network and name servers of the subnet that its address is in", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			Addresses:    []ipamv1.AddressEntry{"10.2.0.10", "10.2.1.20", "10.2.2.30"},
+			AddressSpace: ns,
+			Network:      &ipamv1.Network{PrefixLength: ptr.To(int32(16)), Gateway: "10.2.255.1", DNSServers: []ipamv1.DNSServer{"10.2.0.53"}},
+			Subnets: []ipamv1.Subnet{
+				{CIDR: "10.2.0.0/24", Network: ipamv1.Network{Gateway: "10.2.0.1"}},
+				{CIDR: "10.2.1.0/24", Network: ipamv1.Network{Gateway: "10.2.1.1", PrefixLength: ptr.To(int32(25)), DNSServers: []ipamv1.DNSServer{"10.2.1.53"}}},
+			},
+		}))
+		got := make([]string, 0, 3)
+		for i := range 3 {
+			a := answered(ctx, create(ctx, newClaim(ns, fmt.Sprint("c", i), "IPPool", "p")))
+			got = append(got, fmt.Sprintf("%s/%d via %s, %s", a.Spec.Address, *a.Spec.Prefix, a.Spec.Gateway, a.Annotations[ipamv1.DNSServersAnnotation]))
+		}
+		Expect(got).To(Equal([]string{
+			"10.2.0.10/24 via 10.2.0.1, 10.2.0.53",
+			"10.2.1.20/25 via 10.2.1.1, 10.2.1.53",
+			"10.2.2.30/16 via 10.2.255.1, 10.2.0.53",
+		}))
+	})
+
 	It("gets the very address that it asks for, or is told why not", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/24", AddressSpace: ns, ExcludedAddresses: []ipamv1.AddressEntry{"10.1.0.9"},

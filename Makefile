@@ -203,7 +203,7 @@ test: ## Run all tests: unit, integration, end to end
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
-	$(call gotest,unit,$(RACE) -timeout 15m . $(GO_SOURCES) ./hack/... ./test/architecture/...)
+	$(call gotest,unit,$(RACE) -timeout 15m . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/model/...)
 
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests against a real API server
@@ -215,7 +215,7 @@ test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clus
 
 .PHONY: test-verbose
 test-verbose: control-plane ## Run unit and integration tests with full output
-	go test -v $(RACE) -timeout 40m . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/framework/... ./test/integration/...
+	go test -v $(RACE) -timeout 40m . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/model/... ./test/framework/... ./test/integration/...
 
 .PHONY: test-cover
 test-cover: control-plane ## Run unit and integration tests, write out/coverage.html and print the total

@@ -62,7 +62,7 @@ func (p *porter) heed() {
 		p.manager.tally.admitted++
 		p.next, p.manager.porter = nil, porter{manager: p.manager}
 	default:
-		p.queue, p.blind = []record{p.waiter.record}, !p.manager.rules.DropNamesVersion
+		p.queue, p.blind = []record{p.record}, !p.manager.rules.DropNamesVersion
 		p.next = (*porter).dropping
 	}
 }

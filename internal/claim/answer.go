@@ -48,7 +48,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if found {
 		return r.recognize(ctx, s, answer)
 	}
-	want, err := wanted(s.claim)
+	want, err := wanted(s)
 	if err != nil {
 		return err
 	}
@@ -62,28 +62,45 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 // isAnswered says whether the IPAddress is the claim's answer and recorded: it stays so whatever becomes of the pool.
 func (r *Reconciler) isAnswered(s *scope, answer *ipamv1beta2.IPAddress) bool {
 	address, err := ipspace.ParseAddr(answer.Spec.Address)
-	return err == nil && claimUID(answer) == s.claim.UID && r.Ledger.Holds(s.ref, netip.PrefixFrom(address, address.BitLen()))
+	return err == nil && claimUID(answer) == s.claim.UID && r.Ledger.Holds(s.ref, address)
 }
 
-// wanted returns the address that the claim asks for; the zero value if it asks for none.
-func wanted(claim *ipamv1beta2.IPAddressClaim) (netip.Addr, error) {
-	text, ok := claim.Annotations[ipamv1.AddressAnnotation]
+// wanted returns what the claim asks for, by its first address; the zero value if it asks for nothing.
+func wanted(s *scope) (netip.Prefix, error) {
+	text, ok := s.claim.Annotations[ipamv1.AddressAnnotation]
 	if !ok {
-		return netip.Addr{}, nil
+		return netip.Prefix{}, nil
 	}
 	address, err := ipspace.ParseAddr(text)
 	if err != nil {
-		return netip.Addr{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
 			"metadata.annotations[%s]: %v", ipamv1.AddressAnnotation, err)
 	}
-	return address, nil
+	want, ok := s.offer.block(address)
+	if !ok && address.BitLen() >= s.offer.Bits {
+		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+			"metadata.annotations[%s]: %s is not the first address of a /%d, which is what the pool gives", ipamv1.AddressAnnotation, text, s.offer.Bits)
+	}
+	if !ok { // of the other family: the ledger says that it is not in the pool
+		want = netip.PrefixFrom(address, address.BitLen())
+	}
+	return want, nil
+}
+
+// carried returns what an IPAddress stands for: a block where its pool gives blocks of just that length, else its address.
+func carried(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr) netip.Prefix {
+	block, ok := s.offer.block(address)
+	if ok && answer.Spec.Prefix != nil && int(*answer.Spec.Prefix) == block.Bits() {
+		return block
+	}
+	return netip.PrefixFrom(address, address.BitLen())
 }
 
 func refuse(reason, format string, args ...any) error {
 	return &RefusalError{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Addr, purpose ipamv1.AllocationPurpose) (ledger.Allocation, error) {
+func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose) (ledger.Allocation, error) {
 	c := ledger.Claim{
 		Ref:      s.ref,
 		Pool:     s.offer.Pool,
@@ -94,8 +111,7 @@ func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Addr, pur
 		Labels:   labelsOf(s.claim),
 	}
 	if want.IsValid() {
-		c.Want = netip.PrefixFrom(want, want.BitLen())
-		c.Bits = want.BitLen()
+		c.Want, c.Bits = want, want.Bits()
 	}
 	return r.Ledger.Reserve(ctx, c)
 }
@@ -145,6 +161,9 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 
 func newAnswer(s *scope, cidr netip.Prefix) *ipamv1beta2.IPAddress {
 	network := s.offer.Network(cidr.Addr())
+	if !cidr.IsSingleIP() {
+		network.Bits = cidr.Bits()
+	}
 	answer := &ipamv1beta2.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       s.claim.Namespace,
@@ -209,7 +228,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
 	}
 	if !r.isRecorded(s, answer, address) {
-		if _, err := r.reserve(ctx, s, address, purpose); err != nil {
+		if _, err := r.reserve(ctx, s, carried(s, answer, address), purpose); err != nil {
 			return r.adoptError(answer, purpose, err)
 		}
 	}
@@ -224,7 +243,7 @@ func (r *Reconciler) isRecorded(s *scope, answer *ipamv1beta2.IPAddress, address
 	if len(r.Ledger.Recorded(s.ref)) > 1 && !r.Ledger.HasWon(s.ref, address) {
 		return false
 	}
-	return claimUID(answer) == s.claim.UID && r.Ledger.Holds(s.ref, netip.PrefixFrom(address, address.BitLen()))
+	return claimUID(answer) == s.claim.UID && r.Ledger.Holds(s.ref, address)
 }
 
 // adoptError explains why the address that an IPAddress carries cannot be recorded. A claim that arrived with its answer

@@ -36,6 +36,12 @@ type Offer struct {
 	Network func(netip.Addr) pooltree.Network
 }
 
+// block returns what a claim gets that begins with this address; false if nothing of the pool's length does.
+func (o *Offer) block(first netip.Addr) (netip.Prefix, bool) {
+	p := netip.PrefixFrom(first, o.Bits)
+	return p, p == p.Masked()
+}
+
 // RefusalError is a claim's own fault or its pool's: it is shown in the claim's Ready condition, and nothing is tried again
 // before something changes.
 type RefusalError struct {

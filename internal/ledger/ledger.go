@@ -247,10 +247,10 @@ func (e *blockedError) Error() string { return fmt.Sprintf("%s is disputed with 
 // Unwrap returns ErrBusy.
 func (e *blockedError) Unwrap() error { return ErrBusy }
 
-// Holds says whether a record of the claim's UID holds exactly this prefix.
-func (l *Ledger) Holds(claim ipamv1.ClaimReference, cidr netip.Prefix) bool {
+// Holds says whether a record of the claim's UID holds what begins with this address.
+func (l *Ledger) Holds(claim ipamv1.ClaimReference, first netip.Addr) bool {
 	for _, r := range l.index.recordsFor(claim) {
-		if r.claim.UID == claim.UID && r.cidr == cidr && !r.left {
+		if r.claim.UID == claim.UID && r.cidr.Addr() == first && !r.left {
 			return true
 		}
 	}

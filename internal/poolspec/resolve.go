@@ -30,6 +30,7 @@ func Resolve(spec *ipamv1.IPPoolSpec, kind string) (*pooltree.Pool, field.ErrorL
 	r.readBlocks()
 	r.readExcluded()
 	r.readNetworks()
+	r.readLengths()
 	if len(r.errs) > 0 {
 		return nil, r.errs
 	}
@@ -91,7 +92,9 @@ type resolver struct {
 	excluded netipx.IPSetBuilder
 	// parts are the entries, by the network that they are in.
 	parts []part
-	errs  field.ErrorList
+	// claimBits is the prefix length of what a claim gets that does not say; 0 for a single address.
+	claimBits int
+	errs      field.ErrorList
 }
 
 // entry is one readable part of the pool.
@@ -110,7 +113,7 @@ func (r *resolver) invalid(path *field.Path, value any, format string, args ...a
 // config is called for specs without mistakes: everything could be read, and
 // the exclusions are valid ranges of one family.
 func (r *resolver) config() pooltree.Config {
-	c := pooltree.Config{}
+	c := pooltree.Config{ClaimBits: r.claimBits}
 	for _, p := range r.parts {
 		c.Areas = append(c.Areas, p.areas()...)
 	}

@@ -180,6 +180,30 @@ func TestResolveRefuses(t *testing.T) {
 			kind: ipamv1.GlobalIPPoolKind,
 			want: []string{`spec.visibility: Forbidden: not supported yet`},
 		},
+		"lengths of the other family": {
+			spec: `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 33, maxPrefixLength: 0, defaultPrefixLength: 64}}`,
+			want: []string{
+				`spec.allocation.minPrefixLength: Invalid value: 33: must be between 1 and 32 in a pool of IPv4`,
+				`spec.allocation.maxPrefixLength: Invalid value: 0: must be between 1 and 32 in a pool of IPv4`,
+				`spec.allocation.defaultPrefixLength: Invalid value: 64: must be between 1 and 32 in a pool of IPv4`,
+			},
+		},
+		"bounds the wrong way round": {
+			spec: `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 30, maxPrefixLength: 28}}`,
+			want: []string{`spec.allocation.minPrefixLength: Invalid value: 30: is longer than maxPrefixLength, 28`},
+		},
+		"bounds that exclude single addresses, and no default": {
+			spec: `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28}}`,
+			want: []string{`spec.allocation.defaultPrefixLength: Required value: maxPrefixLength excludes single addresses`},
+		},
+		"a default out of bounds": {
+			spec: `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 26, maxPrefixLength: 28, defaultPrefixLength: 29}}`,
+			want: []string{`spec.allocation.defaultPrefixLength: Invalid value: 29: must be between minPrefixLength and maxPrefixLength, 26 and 28`},
+		},
+		"a default that no part of the pool can hold": {
+			spec: `{addresses: [192.0.2.0/29, 192.0.2.24-192.0.2.33], allocation: {defaultPrefixLength: 28}}`,
+			want: []string{`spec.allocation.defaultPrefixLength: Invalid value: 28: no part of the pool holds a block of that length`},
+		},
 		"mistakes in subnets": {
 			spec: `
 cidr: 192.0.2.0/24
@@ -214,7 +238,7 @@ delegateTo: edge
 mode: Draining
 expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}
 openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}
-allocation: {strategy: BestFit, minPrefixLength: 28, maxPrefixLength: 32, defaultPrefixLength: 32, cooldownSeconds: 60}`,
+allocation: {strategy: BestFit, cooldownSeconds: 60}`,
 			want: []string{
 				`spec.parentRef: Forbidden: not supported yet`,
 				`spec.prefixLength: Forbidden: not supported yet`,
@@ -226,9 +250,6 @@ allocation: {strategy: BestFit, minPrefixLength: 28, maxPrefixLength: 32, defaul
 				`spec.expansion: Forbidden: not supported yet`,
 				`spec.openStack: Forbidden: not supported yet`,
 				`spec.allocation.strategy: Forbidden: not supported yet`,
-				`spec.allocation.minPrefixLength: Forbidden: not supported yet`,
-				`spec.allocation.maxPrefixLength: Forbidden: not supported yet`,
-				`spec.allocation.defaultPrefixLength: Forbidden: not supported yet`,
 				`spec.allocation.cooldownSeconds: Forbidden: not supported yet`,
 			},
 		},
@@ -374,6 +395,25 @@ func TestResolveAccepts(t *testing.T) {
 				t.Errorf("network of %s is %q, want %q", test.of, got, test.network)
 			}
 		})
+	}
+}
+
+func TestClaimBits(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]int{
+		`{cidr: 192.0.2.0/24}`:    32,
+		`{cidr: "2001:db8::/32"}`: 128,
+		`{cidr: "2001:db8::/32", allocation: {minPrefixLength: 48, maxPrefixLength: 64, defaultPrefixLength: 64}}`: 64,
+		`{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 26}}`:                                                  32,
+		`{addresses: [192.0.2.0/29, 192.0.2.24-192.0.2.33], allocation: {defaultPrefixLength: 29}}`:                29,
+	} {
+		p, errs := poolspec.Resolve(specOf(t, spec), ipamv1.IPPoolKind)
+		if len(errs) > 0 {
+			t.Fatal(spec, errs.ToAggregate())
+		}
+		if got := p.ClaimBits(); got != want {
+			t.Errorf("%s: a claim gets a /%d, want /%d", spec, got, want)
+		}
 	}
 }
 

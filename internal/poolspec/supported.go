@@ -49,9 +49,6 @@ func (r *resolver) checkSupportedAllocation(path *field.Path, a *ipamv1.Allocati
 		used  bool
 	}{
 		{"strategy", a.Strategy != "" && a.Strategy != ipamv1.FirstFitStrategy},
-		{"minPrefixLength", a.MinPrefixLength != nil},
-		{"maxPrefixLength", a.MaxPrefixLength != nil},
-		{"defaultPrefixLength", a.DefaultPrefixLength != nil},
 		{"cooldownSeconds", a.CooldownSeconds != nil && *a.CooldownSeconds != 0},
 	}
 	for _, f := range used {

@@ -49,6 +49,9 @@ type Config struct {
 	Excluded *netipx.IPSet
 	// Reserved is what is done with reserved addresses.
 	Reserved ReservedPolicy
+	// ClaimBits is the prefix length of what a claim gets that does not say; 0
+	// means a single address.
+	ClaimBits int
 }
 
 // Pool is the shape of one pool. It is immutable and safe for concurrent use.
@@ -63,12 +66,13 @@ type Pool struct {
 	open []Area
 
 	total, excluded ipspace.Count
+	claimBits       int
 }
 
 // New returns the pool that config describes. The cost is O(n log n) in the
 // ranges of config.
 func New(config Config) *Pool {
-	p := &Pool{reserved: config.Reserved, areas: slices.Clone(config.Areas)}
+	p := &Pool{reserved: config.Reserved, claimBits: config.ClaimBits, areas: slices.Clone(config.Areas)}
 	slices.SortFunc(p.areas, func(a, b Area) int { return a.Range.From().Compare(b.Range.From()) })
 	p.addresses = setOf(p.areas)
 	p.gateways = gatewaysOf(p.areas, p.addresses)

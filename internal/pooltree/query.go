@@ -4,6 +4,7 @@
 package pooltree
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -32,6 +33,10 @@ func (p *Pool) HostBits() int {
 	}
 	return p.areas[0].Range.From().BitLen()
 }
+
+// ClaimBits returns the prefix length of what a claim gets that does not say
+// what it wants.
+func (p *Pool) ClaimBits() int { return cmp.Or(p.claimBits, p.HostBits()) }
 
 // Total returns the number of addresses of the pool.
 func (p *Pool) Total() ipspace.Count { return p.total }

@@ -64,7 +64,7 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 		Pool:    ref,
 		Owner:   pool.OwnerReference(p),
 		Paused:  paused,
-		Bits:    registered.Shape.HostBits(),
+		Bits:    registered.Shape.ClaimBits(),
 		Network: registered.Shape.NetworkOf,
 	}, nil
 }

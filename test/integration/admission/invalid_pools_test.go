@@ -139,9 +139,10 @@ var mistakes = []mistake{
 	{"expansion", `{cidr: 192.0.2.0/24, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 2}}`, "spec.expansion", []string{"not supported yet"}},
 	{"OpenStack", `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: x}}}`, "spec.openStack", []string{"not supported yet"}},
 	{"another strategy", `{cidr: 192.0.2.0/24, allocation: {strategy: Random}}`, "spec.allocation.strategy", []string{"not supported yet"}},
-	{"a bound on the largest block", `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 28}}`, "spec.allocation.minPrefixLength", []string{"not supported yet"}},
-	{"a bound on the smallest block", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28}}`, "spec.allocation.maxPrefixLength", []string{"not supported yet"}},
-	{"a default length", `{cidr: 192.0.2.0/24, allocation: {defaultPrefixLength: 28}}`, "spec.allocation.defaultPrefixLength", []string{"not supported yet"}},
+	{"a bound of the other family", `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 48}}`, "spec.allocation.minPrefixLength", []string{"between 1 and 32"}},
+	{"bounds without a default inside them", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28}}`, "spec.allocation.defaultPrefixLength", []string{"excludes single addresses"}},
+	{"a default longer than its bound", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28, defaultPrefixLength: 30}}`, "spec.allocation.defaultPrefixLength", []string{"must be between"}},
+	{"a default shorter than the pool", `{cidr: 192.0.2.0/24, allocation: {defaultPrefixLength: 20}}`, "spec.allocation.defaultPrefixLength", []string{"no part of the pool"}},
 	{"a cooldown", `{cidr: 192.0.2.0/24, allocation: {cooldownSeconds: 60}}`, "spec.allocation.cooldownSeconds", []string{"not supported yet"}},
 }
 

@@ -208,6 +208,36 @@ var _ = Describe("An IPAddressClaim", func() {
 		}))
 	})
 
+	It("gets a block of the length that the pool gives by default, and its IPAddress says so", func(ctx SpecContext) {
+		pool := newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.2.0.0/26", AddressSpace: ns,
+			Network:    &ipamv1.Network{Gateway: "10.2.0.1"},
+			Allocation: &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To(int32(28)), MaxPrefixLength: ptr.To(int32(30))},
+		})
+		create(ctx, pool)
+		block := func(name, asked string) string {
+			claim := newClaim(ns, name, "IPPool", "p")
+			if asked != "" {
+				claim.Annotations = map[string]string{ipamv1.AddressAnnotation: asked}
+			}
+			a := answered(ctx, create(ctx, claim))
+			return fmt.Sprintf("%s/%d via %s", a.Spec.Address, *a.Spec.Prefix, a.Spec.Gateway)
+		}
+		Expect(block("asks", "10.2.0.32")).To(Equal("10.2.0.32/28 via 10.2.0.1"))
+		Expect(block("first", "")).To(Equal("10.2.0.16/28 via 10.2.0.1"), "the first block has the gateway in it")
+		inside := newClaim(ns, "inside", "IPPool", "p")
+		inside.Annotations = map[string]string{ipamv1.AddressAnnotation: "10.2.0.50"}
+		Expect(ready(ctx, create(ctx, inside), metav1.ConditionFalse, "AllocationFailed")).To(
+			SatisfyAll(ContainSubstring(ipamv1.AddressAnnotation), ContainSubstring("not the first address of a /28")))
+		Expect(block("second", "")).To(Equal("10.2.0.48/28 via 10.2.0.1"))
+		ready(ctx, create(ctx, newClaim(ns, "late", "IPPool", "p")), metav1.ConditionFalse, "PoolExhausted")
+		held := make([]string, 0, 3)
+		for _, r := range records(ctx, ns) {
+			held = append(held, r.Spec.CIDR)
+		}
+		Expect(held).To(ConsistOf("10.2.0.16/28", "10.2.0.32/28", "10.2.0.48/28"))
+	})
+
 	It("gets the very address that it asks for, or is told why not", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/24", AddressSpace: ns, ExcludedAddresses: []ipamv1.AddressEntry{"10.1.0.9"},

@@ -173,7 +173,9 @@ type AllocationPolicy struct {
 	// +optional
 	ReservedAddresses ReservedAddressesPolicy `json:"reservedAddresses,omitempty"`
 
-	// cooldownSeconds is how long a released address is not handed out again. Absent means 0.
+	// cooldownSeconds is how long a released address is not handed out again, in seconds. Absent means 0. The claim's
+	// deletion does not wait for it; the deletion of the pool does, unless it is set to 0 then. A change counts for what
+	// cools down already. Measured with the clocks of the managers, so as exact as those agree, and never rounded down.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000

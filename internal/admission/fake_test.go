@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -49,6 +50,12 @@ var (
 	team   = ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "pool"}
 	global = ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: "pool"}
 )
+
+// cooling is a record that its claim has let go of.
+func cooling(h ledger.Holding) ledger.Holding {
+	h.ReleasedAt = time.Unix(1, 0)
+	return h
+}
 
 // claimed is a record of one claim.
 func claimed(pool ipamv1.PoolReference, prefix, claim string) ledger.Holding {

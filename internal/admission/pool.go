@@ -57,7 +57,7 @@ func (v poolValidator[P]) ValidateUpdate(_ context.Context, old, updated P) (adm
 		return nil, invalidPool(updated, errs)
 	}
 	was, _ := poolspec.Resolve(old.PoolSpec(), kind)
-	held := v.holdings.Holdings(updated.PoolReference())
+	held := inUse(v.holdings.Holdings(updated.PoolReference()))
 	if errs := append(v.overlaps(updated, shape, was), fallenOut(held, shape, was)...); len(errs) > 0 {
 		return nil, invalidPool(updated, errs)
 	}
@@ -75,7 +75,7 @@ func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admiss
 	if deleted.GetDeletionTimestamp() != nil || deletesInOrder(req.UserInfo.Username) || moves(deleted) {
 		return nil, nil
 	}
-	return nil, inUse(deleted, v.holdings.Holdings(deleted.PoolReference()))
+	return nil, protected(deleted, inUse(v.holdings.Holdings(deleted.PoolReference())))
 }
 
 // overlaps refuses addresses that the pool did not have before and that

@@ -140,6 +140,10 @@ func TestPoolUpdate(t *testing.T) {
 				`spec.addresses: Forbidden: 1 prefix is in use and would fall out of the pool: 192.0.2.4 for IPAddressClaim team/claim-3`,
 			}},
 		},
+		"a shrink by an address that only cools down": {
+			held: held{cooling(claimed(team, "192.0.2.4/32", "claim"))},
+			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/30]}`,
+		},
 		"a shrink by many addresses in use names five": {
 			held: manyClaims(9),
 			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/31]}`,
@@ -221,6 +225,9 @@ func TestPoolDeletion(t *testing.T) {
 		"a pool with many allocations names five": {
 			held: manyClaims(700), user: "jo",
 			want: verdict{code: 403, parts: []string{`700 prefixes are allocated from it: 192.0.2.1 for`, `192.0.2.5 for IPAddressClaim team/claim-4, ...`}},
+		},
+		"a pool in which something cools down": {
+			held: held{cooling(claimed(team, "192.0.2.4/32", "claim"))}, user: "jo",
 		},
 		"by the garbage collector": {
 			held: manyClaims(1), user: "system:serviceaccount:kube-system:generic-garbage-collector",

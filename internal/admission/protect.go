@@ -43,8 +43,13 @@ func moves(p pool) bool {
 	return ok
 }
 
-// inUse refuses the deletion of a pool with allocations.
-func inUse(p pool, held []ledger.Holding) error {
+// inUse leaves out what its claims have let go of and only cools down.
+func inUse(held []ledger.Holding) []ledger.Holding {
+	return slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool { return !h.ReleasedAt.IsZero() })
+}
+
+// protected refuses the deletion of a pool with allocations.
+func protected(p pool, held []ledger.Holding) error {
 	if len(held) == 0 {
 		return nil
 	}

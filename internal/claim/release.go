@@ -128,16 +128,16 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		}
 	}
 	for _, h := range recorded {
-		if _, err := r.dropOrphan(ctx, h); err != nil {
+		if _, err := r.dropOrphan(ctx, h, r.Ledger.LetGo); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropOrphan drops the record of a claim that is gone, unless its Cluster is paused or it moves to another cluster. It says
-// whether the record is gone now: somebody else's finalizer may keep it.
-func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding) (bool, error) {
+// dropOrphan gives up the record of a claim that is gone, unless its Cluster is paused or it moves to another cluster. It says
+// whether that was done as far as it can be: somebody else's finalizer may keep it.
+func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding, give func(context.Context, ledger.Holding) error) (bool, error) {
 	record := &ipamv1.IPAllocation{}
 	if err := r.Live.Get(ctx, h.Record, record); err != nil {
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
@@ -149,7 +149,7 @@ func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding) (bool, er
 	if !ours && !record.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	return ours && len(record.Finalizers) == 1, r.Ledger.Drop(ctx, h)
+	return ours && len(record.Finalizers) == 1, give(ctx, h)
 }
 
 // isKept says whether what a claim left behind must stay: clusterctl moves it, or its Cluster is paused.
@@ -183,7 +183,11 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 		if !r.isStray(s, h, answer) {
 			continue
 		}
-		gone, err := r.dropOrphan(ctx, h)
+		give := r.Ledger.LetGo
+		if isVoid(s, h, answer) {
+			give = r.Ledger.Drop
+		}
+		gone, err := r.dropOrphan(ctx, h, give)
 		if err != nil {
 			return dropped, err
 		}
@@ -206,6 +210,11 @@ func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *ipamv1beta2.IPA
 	default:
 		return true
 	}
+}
+
+// isVoid says whether nothing is let go of with a stray record: nobody was told of it, or the claim's own record holds the same.
+func isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
+	return h.Claim.UID == s.ref.UID || (claimUID(answer) == s.claim.UID && h.CIDR.Addr().String() == answer.Spec.Address)
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.

@@ -220,7 +220,7 @@ func (m *ledgerModel) check(t *rapid.T, did string) {
 func (m *ledgerModel) holdings() []Holding {
 	all := make([]Holding, 0, len(m.records))
 	for _, r := range m.records {
-		all = append(all, Holding{CIDR: netip.MustParsePrefix(r.Spec.CIDR), Claim: r.Spec.ClaimRef})
+		all = append(all, Holding{CIDR: netip.MustParsePrefix(r.Spec.CIDR), Claim: r.Spec.ClaimRef, ReleasedAt: r.Spec.ReleasedAt.Time})
 	}
 	return sortHoldings(all)
 }

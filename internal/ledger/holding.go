@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,8 @@ type Pool struct {
 	Shape *pooltree.Pool
 	// Namespace is where the records of the pool's own blocks live.
 	Namespace string
+	// Cooldown is how long what was released is not handed out again; 0 means that it may be at once.
+	Cooldown time.Duration
 }
 
 // Claim is a request for one prefix.
@@ -114,15 +117,20 @@ type Holding struct {
 	Claim   ipamv1.ClaimReference
 	// Record is the IPAllocation's namespace and name.
 	Record types.NamespacedName
+	// ReleasedAt is when the claim let go of the prefix, which cools down since; zero while the claim holds it.
+	ReleasedAt time.Time
 
 	version identity
 }
 
-// String names what the prefix is held for.
+// String names what the prefix is held for, or was.
 func (h Holding) String() string {
 	name := h.Claim.Name
 	if h.Claim.Namespace != "" {
 		name = h.Claim.Namespace + "/" + name
+	}
+	if !h.ReleasedAt.IsZero() {
+		name += ", cooling down since " + h.ReleasedAt.UTC().Format(time.RFC3339)
 	}
 	return h.Claim.Kind + " " + name
 }

@@ -193,7 +193,7 @@ func (x *index) refresh(old, r *record) {
 		x.suspect(old)
 	}
 	old.version, old.foreign = r.version, r.foreign
-	old.terminating, old.confirmed, old.released = r.terminating, r.confirmed, r.released
+	old.terminating, old.confirmed, old.releasedAt = r.terminating, r.confirmed, r.releasedAt
 	x.count(old)
 	if confirmed {
 		x.reblock(old)

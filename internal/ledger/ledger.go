@@ -274,29 +274,30 @@ func (l *Ledger) Prove(ctx context.Context, pool ipamv1.PoolReference) error {
 // Void drops an allocation whose claim was answered otherwise.
 func (l *Ledger) Void(ctx context.Context, a Allocation) error { return l.drop(ctx, a.record) }
 
-// Recorded returns every record of claims of this kind, namespace and name, whatever their UID.
+// Recorded returns every record of claims of this kind, namespace and name, whatever their UID. What the claim has let go of
+// is not its record any more.
 func (l *Ledger) Recorded(claim ipamv1.ClaimReference) []Holding {
 	records := l.index.recordsFor(claim)
 	holdings := make([]Holding, 0, len(records))
 	for _, r := range records {
-		if !r.left {
+		if !r.left && !r.released() {
 			holdings = append(holdings, r.holding())
 		}
 	}
 	return sortHoldings(holdings)
 }
 
-// Drop drops one record, if it has not changed since it was read. The caller has proved that its claim is gone or was
-// answered otherwise.
+// Drop drops one record, if it has not changed since it was read. The caller has proved that nobody was told of it, or that
+// its claim is gone and its cooldown over.
 func (l *Ledger) Drop(ctx context.Context, h Holding) error { return l.drop(ctx, h.version) }
 
-// Release drops all records of the claim of this UID. The caller has proved by a live read, begun after the index showed
+// Release lets go of all records of the claim of this UID. The caller has proved by a live read, begun after the index showed
 // the records, that the claim is gone or is being deleted with nobody else holding it, and has removed its answer.
 func (l *Ledger) Release(ctx context.Context, claim ipamv1.ClaimReference) error {
 	var errs []error
 	for _, r := range l.index.recordsFor(claim) {
-		if r.claim.UID == claim.UID {
-			errs = append(errs, l.drop(ctx, r.identity))
+		if r.claim.UID == claim.UID && !r.released() {
+			errs = append(errs, l.LetGo(ctx, r.holding()))
 		}
 	}
 	return errors.Join(errs...)

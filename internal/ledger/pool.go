@@ -160,7 +160,7 @@ func (e *poolEntry) sums(r *record) (*ipspace.Count, *int32) {
 	switch {
 	case r.purpose == ipamv1.ChildPoolPurpose:
 		return &e.delegated, &e.children
-	case r.released:
+	case r.released():
 		return &e.cooling, &e.claims
 	default:
 		return &e.allocated, &e.claims

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -25,6 +27,8 @@ type record struct {
 	claim   ipamv1.ClaimReference
 	purpose ipamv1.AllocationPurpose
 
+	// releasedAt is when the claim let go of the prefix, in seconds; 0 while it holds it.
+	releasedAt int64
 	// seen is when this process first saw the record, by its own clock in seconds. Economy only.
 	seen int64
 	// instance is the manager that answers for the record.
@@ -32,7 +36,6 @@ type record struct {
 
 	terminating bool
 	confirmed   bool
-	released    bool
 	// left: this process has dropped the record, and the watch has not shown that yet.
 	left bool
 	// won is set once this process has judged the record and found it undisputed. It stays true while the record exists.
@@ -63,7 +66,7 @@ func (r *record) isOwnBlock() bool { return r.role == stored && r.purpose == ipa
 
 // answers says whether the record can be the answer to a claim.
 func (r *record) answers(c Claim) bool {
-	return r.claim.UID == c.Ref.UID && !r.released && !r.left && (!r.terminating || r.won) && (!c.Want.IsValid() || r.cidr == c.Want)
+	return r.claim.UID == c.Ref.UID && !r.released() && !r.left && (!r.terminating || r.won) && (!c.Want.IsValid() || r.cidr == c.Want)
 }
 
 // owner is the pool that a block belongs to, or is about to.
@@ -71,8 +74,15 @@ func (r *record) owner() ipamv1.PoolReference {
 	return ipamv1.PoolReference{Kind: r.claim.Kind, Namespace: r.claim.Namespace, Name: r.claim.Name}
 }
 
+// released says whether the claim has let go of the prefix, which cools down or is retained.
+func (r *record) released() bool { return r.releasedAt != 0 }
+
 func (r *record) holding() Holding {
-	return Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key, version: r.identity}
+	h := Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key, version: r.identity}
+	if r.released() {
+		h.ReleasedAt = time.Unix(r.releasedAt, 0)
+	}
+	return h
 }
 
 // older says whether r was certainly created before s.
@@ -102,7 +112,7 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 		instance:    a.Spec.Holder.Instance,
 		terminating: !a.DeletionTimestamp.IsZero(),
 		confirmed:   a.Spec.Holder.State == ipamv1.ConfirmedState,
-		released:    !a.Spec.ReleasedAt.IsZero(),
+		releasedAt:  seconds(a.Spec.ReleasedAt),
 	}, nil
 }
 
@@ -121,6 +131,14 @@ func creationOf(a *ipamv1.IPAllocation) string {
 		return ""
 	}
 	return a.ResourceVersion
+}
+
+// seconds since 1970; 0 for the zero time.
+func seconds(t metav1.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 func sortHoldings(holdings []Holding) []Holding {

@@ -81,8 +81,8 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}, statusInterval)
 		}
 	}
-	for _, h := range r.Ledger.All() { // a pool that is gone makes no event, and its blocks may still be there
-		if h.Purpose == ipamv1.RootPurpose {
+	for _, h := range r.Ledger.All() { // a pool that is gone makes no event, and its blocks or what cools in it may still be there
+		if h.Purpose == ipamv1.RootPurpose || !h.ReleasedAt.IsZero() {
 			later(h.Pool)
 		}
 	}

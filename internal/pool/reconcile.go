@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -28,6 +29,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -46,6 +48,7 @@ type Reconciler struct {
 	Registry *Registry
 	Ledger   *ledger.Ledger
 	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
 	// Kind is IPPool or GlobalIPPool.
 	Kind        string
 	WatchFilter string
@@ -69,6 +72,8 @@ type scope struct {
 	holdings []ledger.Holding
 	// released: the pool's finalizer is off, so there is nothing left to write a status to.
 	released bool
+	// wake is when something in the pool will have cooled down; 0 if nothing cools.
+	wake time.Duration
 }
 
 // Reconcile brings one pool to where it should be.
@@ -94,11 +99,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !s.released {
 		outcome = errors.Join(outcome, r.updateStatus(ctx, s, outcome))
 	}
-	return r.result(outcome)
+	result, err := r.result(outcome)
+	if result.RequeueAfter == 0 {
+		result.RequeueAfter = s.wake
+	}
+	return result, err
 }
 
-// bring brings the pool's blocks to where they should be.
+// bring brings the pool's blocks, and what cools down in it, to where they should be.
 func (r *Reconciler) bring(ctx context.Context, s *scope) error {
+	var err error
+	if s.wake, err = r.thaw(ctx, s.pool.PoolReference(), poolspec.Cooldown(s.pool.PoolSpec())); err != nil {
+		return fmt.Errorf("giving up what has cooled down: %w", err)
+	}
 	if !s.pool.GetDeletionTimestamp().IsZero() {
 		return r.release(ctx, s)
 	}
@@ -107,19 +120,25 @@ func (r *Reconciler) bring(ctx context.Context, s *scope) error {
 
 // gone forgets a pool that does not exist, and gives up its blocks: those of a pool that died without Weir, and those that
 // were recorded from a stale cache. The blocks are read first, then the pool, live: a block of a pool made after that is not
-// touched. While something is handed out of it, a block stays; the ledger names the pool when that changes.
+// touched. While something is handed out of it, a block stays; the ledger names the pool when that changes. What cools down in
+// it need not any longer.
 func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.Result, error) {
 	r.Registry.Forget(ref)
 	unobserve(ref)
-	if len(r.Ledger.OtherBlocks(ref, "", nil)) == 0 {
+	if len(r.Ledger.OtherBlocks(ref, "", nil)) == 0 && len(r.Ledger.Cooling(ref)) == 0 {
 		return ctrl.Result{}, nil
+	}
+	if exists, err := r.exists(ctx, ref); exists || err != nil {
+		return ctrl.Result{}, err
+	}
+	if wake, err := r.thaw(ctx, ref, 0); wake != 0 || err != nil {
+		return ctrl.Result{RequeueAfter: wake}, err
 	}
 	if holdings, err := r.holdings(ctx, ref); len(holdings) > 0 || err != nil {
 		return r.result(err)
 	}
 	blocks := r.Ledger.OtherBlocks(ref, "", nil) // only now: the proof has changed one of them
-	live, _ := New(r.Kind)
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, live); !apierrors.IsNotFound(err) {
+	if exists, err := r.exists(ctx, ref); exists || err != nil {
 		return ctrl.Result{}, err
 	}
 	for _, block := range blocks {
@@ -135,6 +154,13 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 		}
 	}
 	return ctrl.Result{}, nil
+}
+
+// exists asks the API server whether there is a pool of that name.
+func (r *Reconciler) exists(ctx context.Context, ref ipamv1.PoolReference) (bool, error) {
+	live, _ := New(r.Kind)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, live)
+	return err == nil, client.IgnoreNotFound(err)
 }
 
 // isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
@@ -162,12 +188,15 @@ func (r *Reconciler) isIdle(ctx context.Context, p Object) (bool, ctrl.Result, e
 
 // ClusterOf returns the Cluster that a pool belongs to; nil if it belongs to none, and missing if that is not there.
 func ClusterOf(ctx context.Context, c client.Client, p Object) (cluster *clusterv1.Cluster, missing bool, err error) {
-	name := p.PoolSpec().ClusterName
+	return clusterNamed(ctx, c, p.GetNamespace(), p.PoolSpec().ClusterName)
+}
+
+func clusterNamed(ctx context.Context, c client.Client, namespace, name string) (cluster *clusterv1.Cluster, missing bool, err error) {
 	if name == "" {
 		return nil, false, nil
 	}
 	cluster = &clusterv1.Cluster{}
-	err = c.Get(ctx, client.ObjectKey{Namespace: p.GetNamespace(), Name: name}, cluster)
+	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, true, nil

@@ -72,6 +72,7 @@ func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
 	}
 	pool := ledger.Pool{
 		Ref: ref, UID: p.GetUID(), Space: poolspec.Space(p.PoolSpec()), Shape: shape, Namespace: ref.Namespace,
+		Cooldown: poolspec.Cooldown(p.PoolSpec()),
 	}
 	if pool.Namespace == "" {
 		pool.Namespace = r.Namespace

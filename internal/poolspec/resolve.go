@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
@@ -43,6 +45,14 @@ func Space(spec *ipamv1.IPPoolSpec) string {
 		return ipamv1.DefaultAddressSpace
 	}
 	return spec.AddressSpace
+}
+
+// Cooldown returns how long what was released is not handed out again.
+func Cooldown(spec *ipamv1.IPPoolSpec) time.Duration {
+	if spec.Allocation == nil {
+		return 0
+	}
+	return time.Duration(ptr.Deref(spec.Allocation.CooldownSeconds, 0)) * time.Second
 }
 
 // Family returns the family of the first address of spec that can be read, or

@@ -238,7 +238,7 @@ delegateTo: edge
 mode: Draining
 expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}
 openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}
-allocation: {strategy: BestFit, cooldownSeconds: 60}`,
+allocation: {strategy: BestFit}`,
 			want: []string{
 				`spec.parentRef: Forbidden: not supported yet`,
 				`spec.prefixLength: Forbidden: not supported yet`,
@@ -250,7 +250,6 @@ allocation: {strategy: BestFit, cooldownSeconds: 60}`,
 				`spec.expansion: Forbidden: not supported yet`,
 				`spec.openStack: Forbidden: not supported yet`,
 				`spec.allocation.strategy: Forbidden: not supported yet`,
-				`spec.allocation.cooldownSeconds: Forbidden: not supported yet`,
 			},
 		},
 		"mistakes in several fields": {
@@ -343,7 +342,7 @@ func TestResolveAccepts(t *testing.T) {
 		},
 		"fields that say what happens anyway": {
 			spec: `{cidr: 192.0.2.0/24, ipFamily: IPv4, addressSpace: lab, visibility: Shared, mode: Serving, subnets: [], preAllocations: [],
-			        allocation: {strategy: FirstFit, cooldownSeconds: 0, reservedAddresses: Exclude}}`,
+			        allocation: {strategy: FirstFit, cooldownSeconds: 60, reservedAddresses: Exclude}}`,
 			kind:  ipamv1.GlobalIPPoolKind,
 			total: "256", excluded: "2", of: "192.0.2.8", network: "/24",
 		},

@@ -49,7 +49,6 @@ func (r *resolver) checkSupportedAllocation(path *field.Path, a *ipamv1.Allocati
 		used  bool
 	}{
 		{"strategy", a.Strategy != "" && a.Strategy != ipamv1.FirstFitStrategy},
-		{"cooldownSeconds", a.CooldownSeconds != nil && *a.CooldownSeconds != 0},
 	}
 	for _, f := range used {
 		if f.used {

@@ -104,7 +104,7 @@ func (r *Repairer) suspects(ctx context.Context) (map[types.NamespacedName]strin
 	}
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
-		if predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.Kind == "IPAddressClaim" && string(living[key]) != h.Claim.UID {
+		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.Kind == "IPAddressClaim" && string(living[key]) != h.Claim.UID {
 			found[key] = "orphaned record"
 		}
 	}

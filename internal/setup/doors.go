@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,7 +35,7 @@ func wirePools(mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
 	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
 		r := &pool.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
-			Kind: kind, WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
+			Clock: clock.RealClock{}, Kind: kind, WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
 		}
 		if err := r.SetupWithManager(mgr, name); err != nil {
 			return fmt.Errorf("setting up the controller of %ss: %w", kind, err)

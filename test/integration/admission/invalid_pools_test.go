@@ -143,7 +143,6 @@ var mistakes = []mistake{
 	{"bounds without a default inside them", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28}}`, "spec.allocation.defaultPrefixLength", []string{"excludes single addresses"}},
 	{"a default longer than its bound", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28, defaultPrefixLength: 30}}`, "spec.allocation.defaultPrefixLength", []string{"must be between"}},
 	{"a default shorter than the pool", `{cidr: 192.0.2.0/24, allocation: {defaultPrefixLength: 20}}`, "spec.allocation.defaultPrefixLength", []string{"no part of the pool"}},
-	{"a cooldown", `{cidr: 192.0.2.0/24, allocation: {cooldownSeconds: 60}}`, "spec.allocation.cooldownSeconds", []string{"not supported yet"}},
 }
 
 // mistakesOf are refused for one kind only.

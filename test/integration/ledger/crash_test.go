@@ -106,6 +106,28 @@ func givingUpBlock(ctx context.Context, s *stage, m *manager) error {
 	})
 }
 
+// beforeCooling gives the pool a cooldown, and the claim an address.
+func beforeCooling(ctx context.Context, s *stage, m *manager) {
+	s.pool.Cooldown = time.Hour
+	m.SetPool(s.pool)
+	reserved(ctx, m, s.claim)
+}
+
+func thawing(ctx context.Context, s *stage, m *manager) error {
+	return again(ctx, func() error {
+		cooling := m.Cooling(s.pool.Ref)
+		for _, h := range cooling {
+			if err := m.Drop(ctx, h); err != nil {
+				return err
+			}
+		}
+		if len(cooling) > 0 {
+			return book.ErrBusy
+		}
+		return nil
+	})
+}
+
 func halfMade(ctx context.Context, s *stage, m *manager) {
 	rival(ctx, s.claim, s.ns, prefix("10.0.0.0/32"))
 	follow(m, s.claim)
@@ -127,6 +149,14 @@ var paths = map[string]path{
 	"releasing an address": {
 		before: func(ctx context.Context, s *stage, m *manager) { reserved(ctx, m, s.claim) },
 		walk:   releasing, gone: true,
+	},
+	"letting an address cool down": {before: beforeCooling, walk: releasing},
+	"giving up what has cooled down": {
+		before: func(ctx context.Context, s *stage, m *manager) {
+			beforeCooling(ctx, s, m)
+			Expect(releasing(ctx, s, m)).To(Succeed())
+		},
+		walk: thawing, gone: true,
 	},
 	"recording a block": {before: asBlock, walk: recordingBlock},
 	"giving up a block": {

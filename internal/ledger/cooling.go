@@ -1,0 +1,81 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// Cooling returns what cools down in a pool, ascending: released by its claim, and not to be handed out before Drop.
+func (l *Ledger) Cooling(pool ipamv1.PoolReference) []Holding { return l.index.coolingIn(pool) }
+
+// LetGo gives up one record, if it has not changed since it was read: where its pool has a cooldown it begins to cool down,
+// else it is dropped. Of a pool that is not known here nobody can say that it has none. The caller has proved what Release
+// wants proved.
+func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
+	if l.index.cools(h.Pool) {
+		return l.cool(ctx, h.version)
+	}
+	return l.drop(ctx, h.version)
+}
+
+// coolPatch takes the owners off a record and says when its claim let go of it.
+type coolPatch struct {
+	Metadata struct {
+		patchMetadata   `json:",inline"`
+		Labels          map[string]string       `json:"labels"`
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	} `json:"metadata"`
+	Spec struct {
+		ReleasedAt metav1.Time             `json:"releasedAt"`
+		Holder     ipamv1.AllocationHolder `json:"holder"`
+	} `json:"spec"`
+}
+
+// cool stores that the claim has let go of the prefix. The owners go with it, for the garbage collector would take the record
+// along with them; clusterctl moves what has no owner by its label.
+func (l *Ledger) cool(ctx context.Context, id identity) error {
+	var p coolPatch
+	p.Metadata.patchMetadata = patchMetadata{UID: id.uid, ResourceVersion: id.version, Annotations: l.touched()}
+	p.Metadata.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
+	p.Spec.ReleasedAt = metav1.NewTime(nextSecond(l.clock.Now()))
+	p.Spec.Holder.CreatedRevision = id.created
+	_, err := l.patch(ctx, id, p)
+	return err
+}
+
+// nextSecond rounds up to what the API stores, so that no cooldown is cut short.
+func nextSecond(t time.Time) time.Time {
+	return t.Add(time.Second - time.Nanosecond).Truncate(time.Second)
+}
+
+// cools says whether what is released in the pool cools down, as far as the index knows.
+func (x *index) cools(ref ipamv1.PoolReference) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.pools[ref]
+	return !ok || e.pool == nil || e.pool.Cooldown > 0
+}
+
+func (x *index) coolingIn(ref ipamv1.PoolReference) []Holding {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.pools[ref]
+	if !ok || e.cooling.IsZero() {
+		return nil
+	}
+	var found []Holding
+	for _, r := range x.recordsOf(e) {
+		if r.released() && !r.left {
+			found = append(found, r.holding())
+		}
+	}
+	return sortHoldings(found)
+}

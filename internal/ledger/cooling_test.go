@@ -1,0 +1,59 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCoolsUnlessThePoolIsKnownToHaveNoCooldown(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	if !b.x.cools(poolRef("p")) {
+		t.Error("of an unknown pool nobody can say that it has no cooldown")
+	}
+	b.put(recordNamed("a", "10.0.0.1/32"))
+	if !b.x.cools(poolRef("p")) {
+		t.Error("nor of a pool that only its records are known of")
+	}
+	p := Pool{Ref: poolRef("p"), Space: "default", Shape: shapeConfig{entries: "10.0.0.0/24"}.shape()}
+	b.x.setPool(p)
+	if b.x.cools(poolRef("p")) {
+		t.Error("a pool without a cooldown cools")
+	}
+	p.Cooldown = time.Second
+	b.x.setPool(p)
+	if !b.x.cools(poolRef("p")) {
+		t.Error("a pool with a cooldown does not cool")
+	}
+}
+
+func TestCoolingIsWhatWasReleased(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.x.setPool(Pool{Ref: poolRef("p"), Space: "default", Shape: shapeConfig{entries: "10.0.0.0/24"}.shape()})
+	b.put(recordNamed("held", "10.0.0.1/32"))
+	b.put(recordNamed("inside", "10.0.0.2/32", released))
+	b.put(recordNamed("outside", "10.0.9.1/32", released))
+	b.put(recordNamed("other", "10.0.0.3/32", released, fromPool("q")))
+	left := b.put(recordNamed("left", "10.0.0.4/32", released))
+	b.x.leave(identityOf(left))
+	cooling := b.x.coolingIn(poolRef("p"))
+	if len(cooling) != 2 || cooling[0].Record != at("inside") || cooling[1].Record != at("outside") {
+		t.Errorf("cooling: %v, want inside and outside", cooling)
+	}
+	if got, want := cooling[0].String(), "IPAddressClaim ns/inside, cooling down since 1970-01-01T00:00:01Z"; got != want {
+		t.Errorf("it is shown as %q, want %q", got, want)
+	}
+}
+
+func TestNextSecondNeverCutsACooldownShort(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[time.Duration]time.Duration{0: 0, 1: time.Second, time.Second - 1: time.Second, time.Second: time.Second} {
+		if got := nextSecond(time.Unix(0, 0).Add(in)); got != time.Unix(0, 0).Add(want) {
+			t.Errorf("nextSecond(%s) = %s, want %s", in, got.Sub(time.Unix(0, 0)), want)
+		}
+	}
+}

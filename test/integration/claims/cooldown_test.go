@@ -1,0 +1,167 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claims
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// hour is a cooldown that no spec waits for.
+const hour = int32(3600)
+
+// singleAddress is a pool of one address with a cooldown.
+func singleAddress(ns string, cooldown int32) ipamv1.IPPoolSpec {
+	return ipamv1.IPPoolSpec{
+		Addresses: []ipamv1.AddressEntry{"10.1.0.7"}, AddressSpace: ns,
+		Allocation: &ipamv1.AllocationPolicy{CooldownSeconds: ptr.To(cooldown)},
+	}
+}
+
+// cooling waits until the namespace has one record, which cools down, and returns it.
+func cooling(ctx context.Context, ns string) *ipamv1.IPAllocation {
+	GinkgoHelper()
+	var found []ipamv1.IPAllocation
+	Eventually(func(g Gomega) {
+		found = records(ctx, ns)
+		g.Expect(found).To(HaveLen(1))
+		g.Expect(found[0].Spec.ReleasedAt.IsZero()).To(BeFalse())
+	}, "20s", "50ms").Should(Succeed())
+	return &found[0]
+}
+
+var _ = Describe("A released address", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) { ns = newNamespace(ctx) })
+
+	It("cools down: nobody gets it, and the claim's deletion does not wait for it", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
+		first := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answer := answered(ctx, first)
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		gone(ctx, first)
+		gone(ctx, answer)
+
+		record := cooling(ctx, ns)
+		Expect(record.OwnerReferences).To(BeEmpty(), "the garbage collector would follow owners")
+		Expect(record.Labels).To(HaveKey(clusterctlv1.ClusterctlMoveLabel))
+		Expect(record.Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer))
+
+		second := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		ready(ctx, second, metav1.ConditionFalse, "PoolExhausted")
+		asking := newClaim(ns, "asking", "IPPool", "p")
+		asking.Annotations = map[string]string{ipamv1.AddressAnnotation: "10.1.0.7"}
+		create(ctx, asking)
+		Expect(ready(ctx, asking, metav1.ConditionFalse, "AllocationFailed")).To(ContainSubstring("10.1.0.7 is held for IPAddressClaim " + ns + "/a, cooling down since"))
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(pool.Status.Capacity.Cooling + " " + pool.Status.Capacity.Available).To(Equal("1 0"))
+		}, "20s", "50ms").Should(Succeed())
+		Expect(k.Delete(ctx, asking)).To(Succeed())
+
+		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
+		Expect(answered(ctx, second).Spec.Address).To(Equal("10.1.0.7"))
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "20s", "50ms").Should(HaveLen(1))
+	})
+
+	It("is handed out again once its cooldown is over, not before", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", singleAddress(ns, 2)))
+		first := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, first)
+		second := create(ctx, newClaim(ns, "b", "IPPool", "p"))
+		ready(ctx, second, metav1.ConditionFalse, "PoolExhausted")
+		deleted := time.Now()
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		answered(ctx, second)
+		Expect(time.Since(deleted)).To(BeNumerically(">=", 2*time.Second))
+	})
+
+	It("keeps cooling when somebody deletes its record or its pool is deleted", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		record := cooling(ctx, ns)
+		Expect(k.Delete(ctx, record)).To(Succeed())
+		Expect(k.Delete(ctx, pool)).To(Succeed())
+		Expect(poolReady(ctx, pool, metav1.ConditionFalse, "Deleting")).To(ContainSubstring("10.1.0.7/32 (IPAddressClaim " + ns + "/a, cooling down since "))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(record), record)).To(Succeed())
+
+		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = ptr.To[int32](0) })
+		gone(ctx, pool)
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(record), record)).NotTo(Succeed())
+	})
+
+	It("cools no longer once its pool is gone", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		record := cooling(ctx, ns)
+		Expect(k.Delete(ctx, pool)).To(Succeed())
+		Expect(k.Patch(ctx, pool, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		gone(ctx, record)
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "20s", "50ms").Should(BeEmpty())
+	})
+
+	It("stays while its Cluster is paused", func(ctx SpecContext) {
+		cluster := create(ctx, newCluster(ns, false))
+		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
+		claim := newClaim(ns, "a", "IPPool", "p")
+		claim.Spec.ClusterName = "c"
+		create(ctx, claim)
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		record := cooling(ctx, ns)
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
+		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = ptr.To[int32](0) })
+		Consistently(func() error { return k.Get(ctx, client.ObjectKeyFromObject(record), record) }, "4s", "200ms").Should(Succeed())
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+		gone(ctx, record)
+	})
+
+	It("is given up with all the others that have cooled down, however many they are", func(ctx SpecContext) {
+		const many = 70
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/24", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{CooldownSeconds: ptr.To(hour)},
+		}))
+		for i := range many {
+			create(ctx, newClaim(ns, fmt.Sprintf("c-%d", i), "IPPool", "p"))
+		}
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "30s", "100ms").Should(HaveLen(many))
+		Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(ns))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(pool.Status.Capacity.Cooling).To(Equal(strconv.Itoa(many)))
+		}, "30s", "100ms").Should(Succeed())
+		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "30s", "100ms").Should(BeEmpty())
+	})
+
+	It("of a claim that died without Weir cools down as well", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		Expect(client.IgnoreNotFound(k.Patch(ctx, claim, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+		cooling(ctx, ns)
+		second := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		ready(ctx, second, metav1.ConditionFalse, "PoolExhausted")
+		cooling(ctx, ns)
+	})
+})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,23 +80,26 @@ func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *ipamv1beta2.IPAd
 	return r.removeAnswer(ctx, answer)
 }
 
-// removeAnswer takes Weir's finalizer off an IPAddress and deletes it. It errs with errWaiting while somebody else's
-// finalizer keeps it.
+// removeAnswer deletes an IPAddress, and takes Weir's finalizer off it last: until then it can be told that it was an answer,
+// even once the garbage collector has taken the claim off its owners. It errs with errWaiting while somebody else's finalizer
+// keeps it.
 func (r *Reconciler) removeAnswer(ctx context.Context, answer *ipamv1beta2.IPAddress) error {
 	if isMoving(answer) {
 		return errWaiting
 	}
-	uid := answer.UID
-	if err := finalizer.Remove(ctx, r.Client, answer, ipamv1.AddressFinalizer); err != nil {
-		return err
+	if answer.DeletionTimestamp.IsZero() {
+		uid, version := answer.UID, answer.ResourceVersion
+		if err := r.Client.Delete(ctx, answer, client.Preconditions{UID: &uid, ResourceVersion: &version}); err != nil {
+			return goneOr(err, "deleting IPAddress")
+		}
 	}
-	if err := r.Client.Delete(ctx, answer, client.Preconditions{UID: &uid}); err != nil {
-		return goneOr(err, "deleting IPAddress")
-	}
-	if len(answer.Finalizers) > 0 {
+	if slices.ContainsFunc(answer.Finalizers, func(f string) bool { return f != ipamv1.AddressFinalizer }) {
 		return errWaiting
 	}
-	return nil
+	if !hasFinalizer(answer, ipamv1.AddressFinalizer) {
+		return nil
+	}
+	return finalizer.RemoveLast(ctx, r.Client, answer, ipamv1.AddressFinalizer)
 }
 
 // goneOr is nil if the object is gone already.

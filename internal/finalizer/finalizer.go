@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
@@ -28,6 +29,17 @@ func Ensure(ctx context.Context, c client.Client, obj client.Object, name string
 func Remove(ctx context.Context, c client.Client, obj client.Object, name string) error {
 	_, err := change(ctx, c, obj, name, controllerutil.RemoveFinalizer)
 	return client.IgnoreNotFound(err)
+}
+
+// RemoveLast takes the only finalizer off an object that is being deleted. It needs no version: nobody can add one any more.
+// An object that is gone has none.
+func RemoveLast(ctx context.Context, c client.Client, obj client.Object, name string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, obj.GetUID())
+	err := c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing finalizer %s: %w", name, err)
+	}
+	return nil
 }
 
 func change(ctx context.Context, c client.Client, obj client.Object, name string, edit func(client.Object, string) bool) (bool, error) {

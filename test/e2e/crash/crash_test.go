@@ -1,0 +1,100 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// worlds counts the worlds; each has names of its own.
+var worlds int
+
+func newWorld(ctx context.Context, kind string) *world {
+	GinkgoHelper()
+	worlds++
+	w := &world{name: fmt.Sprintf("world-%d", worlds)}
+	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
+	spec := ipamv1.IPPoolSpec{AddressSpace: w.name, Allocation: &ipamv1.AllocationPolicy{ReservedAddresses: ipamv1.ReservedAddressesAllocate}}
+	switch kind {
+	case ipamv1.IPPoolKind:
+		w.pool = &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name}, Spec: spec}
+	case ipamv1.GlobalIPPoolKind:
+		w.pool = &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: w.name}, Spec: spec}
+	}
+	return w
+}
+
+// dies walks the path with a manager that is killed at its n-th write. It says whether there was such a write.
+func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) bool {
+	GinkgoHelper()
+	gate, err := cluster.NewGate(config, n, loss)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { Expect(gate.Stop()).To(Succeed()) }()
+	m := launch("mortal", gate.Config())
+	closed := func() bool {
+		select {
+		case <-gate.Closed():
+			return true
+		default:
+			return false
+		}
+	}
+	Eventually(func(g Gomega) {
+		g.Expect(m.Running()).To(BeTrue(), "the manager ended by itself")
+		if !closed() {
+			p.done(ctx, w, g)
+		}
+	}, "60s", "10ms").Should(Succeed())
+	Expect(m.Kill()).To(Succeed())
+	return closed()
+}
+
+// recovers has a healthy manager finish, and checks that another claim gets what is free, and nothing is left over.
+func (p *path) recovers(ctx context.Context, w *world) {
+	GinkgoHelper()
+	healthy(ctx, func() {
+		Eventually(func(g Gomega) { p.done(ctx, w, g) }, "90s", "20ms").Should(Succeed())
+		Eventually(func(g Gomega) {
+			report, err := framework.Check(ctx, config)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(report.AtRest()).To(Succeed())
+		}, "90s", "100ms").Should(Succeed())
+		w.isSafe(ctx, "")
+	})
+}
+
+var _ = Describe("A manager process that is killed", func() {
+	for name, p := range paths {
+		for _, kind := range []string{ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind} {
+			It("at any write of "+name+" ("+kind+") leaves nothing that another does not finish", func(ctx SpecContext) {
+				points := 0
+				for n, reached := 1, true; reached; n++ {
+					for _, loss := range []framework.Loss{framework.RequestLost, framework.ReplyLost} {
+						By(fmt.Sprintf("write %d %s", n, loss))
+						w := newWorld(ctx, kind)
+						healthy(ctx, func() { p.before(ctx, w) })
+						p.event(ctx, w)
+						if reached = p.dies(ctx, w, n, loss); reached {
+							points++
+						}
+						w.isSafe(ctx, p.lost)
+						p.recovers(ctx, w)
+					}
+				}
+				Expect(points).To(BeNumerically(">=", 1))
+				AddReportEntry(fmt.Sprintf("%s (%s): killed at %d points", name, kind, points))
+			}, SpecTimeout(20*time.Minute))
+		}
+	}
+})

@@ -78,6 +78,9 @@ func (s *summary) line(line []byte) {
 	case "output":
 		t.output.WriteString(e.Output)
 		s.countSpecs(e)
+		if strings.HasPrefix(e.Output, account) {
+			fmt.Fprint(s.w, e.Output)
+		}
 	case "pass", "fail", "skip":
 		t.outcome = e.Action
 		s.finished(e, t)
@@ -100,6 +103,10 @@ func (s *summary) test(pkg, name string) *test {
 	}
 	return s.tests[key]
 }
+
+// account begins a line that a suite prints about what it has done, such as how often a process was killed. It is printed also
+// when all is well.
+const account = "account: "
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 

@@ -54,6 +54,21 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+func TestAccountsArePrinted(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := newSummary(&out)
+	events := `{"Action":"output","Package":"p","Test":"TestA","Output":"account: 3 kills\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"something else\n"}
+{"Action":"pass","Package":"p","Test":"TestA"}`
+	if err := s.read(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "account: 3 kills\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+}
+
 func TestFailedTestIsPrinted(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -20,6 +20,13 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
+const (
+	// first is the first address of every pool.
+	first = "10.0.0.0"
+	// claimName is the name of a world's only claim.
+	claimName = "a"
+)
+
 // world is a namespace with a pool for one walk along a path. The pool's name and address space are the namespace's.
 type world struct {
 	name string
@@ -49,14 +56,14 @@ var paths = map[string]path{
 	},
 	"answering a claim": {
 		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.isReady(ctx) },
-		event:  func(ctx context.Context, w *world) { w.claim(ctx, "a") },
-		done:   func(ctx context.Context, w *world, g Gomega) { w.isAnswered(ctx, g, "a", "10.0.0.0") },
+		event:  func(ctx context.Context, w *world) { w.createClaim(ctx) },
+		done:   func(ctx context.Context, w *world, g Gomega) { w.isAnswered(ctx, g) },
 	},
 	"releasing an address": {
-		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.answer(ctx, "a", "10.0.0.0") },
-		event:  func(ctx context.Context, w *world) { w.delete(ctx, "a") },
+		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.answerClaim(ctx) },
+		event:  func(ctx context.Context, w *world) { w.deleteClaim(ctx) },
 		done: func(ctx context.Context, w *world, g Gomega) {
-			w.isGone(ctx, g, "a")
+			w.isGone(ctx, g)
 			g.Expect(w.records(ctx, g)).To(BeEmpty())
 		},
 	},
@@ -64,11 +71,11 @@ var paths = map[string]path{
 		before: func(ctx context.Context, w *world) {
 			w.pool.PoolSpec().Allocation.CooldownSeconds = ptr.To[int32](3600)
 			w.createPool(ctx, "10.0.0.0/30")
-			w.answer(ctx, "a", "10.0.0.0")
+			w.answerClaim(ctx)
 		},
-		event: func(ctx context.Context, w *world) { w.delete(ctx, "a") },
+		event: func(ctx context.Context, w *world) { w.deleteClaim(ctx) },
 		done: func(ctx context.Context, w *world, g Gomega) {
-			w.isGone(ctx, g, "a")
+			w.isGone(ctx, g)
 			w.cools(ctx, g, "10.0.0.0/32")
 		},
 	},
@@ -76,8 +83,8 @@ var paths = map[string]path{
 		before: func(ctx context.Context, w *world) {
 			w.pool.PoolSpec().Allocation.CooldownSeconds = ptr.To[int32](3600)
 			w.createPool(ctx, "10.0.0.0/30")
-			w.answer(ctx, "a", "10.0.0.0")
-			w.delete(ctx, "a")
+			w.answerClaim(ctx)
+			w.deleteClaim(ctx)
 			Eventually(func(g Gomega) { w.cools(ctx, g, "10.0.0.0/32") }, "20s", "20ms").Should(Succeed())
 		},
 		event: func(ctx context.Context, w *world) {
@@ -88,25 +95,25 @@ var paths = map[string]path{
 	"shrinking and growing a pool": {
 		before: func(ctx context.Context, w *world) {
 			w.createPool(ctx, "10.0.0.0/31", "10.0.0.8/31")
-			w.answer(ctx, "a", "10.0.0.0")
+			w.answerClaim(ctx)
 		},
 		event: func(ctx context.Context, w *world) {
 			w.change(ctx, func(spec *ipamv1.IPPoolSpec) { spec.Addresses = []ipamv1.AddressEntry{"10.0.0.0/31", "10.0.0.64/30"} })
 		},
 		done: func(ctx context.Context, w *world, g Gomega) {
 			w.hasBlocks(ctx, g, "10.0.0.0/31", "10.0.0.64/30")
-			w.isAnswered(ctx, g, "a", "10.0.0.0")
+			w.isAnswered(ctx, g)
 		},
 	},
 	"adopting an answer that came without its record": {
-		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.answer(ctx, "a", "10.0.0.0") },
+		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.answerClaim(ctx) },
 		event:  func(ctx context.Context, w *world) { w.strip(ctx, w.recordOf(ctx)) },
-		done:   func(ctx context.Context, w *world, g Gomega) { w.isAnswered(ctx, g, "a", "10.0.0.0") },
-		lost:   "a",
+		done:   func(ctx context.Context, w *world, g Gomega) { w.isAnswered(ctx, g) },
+		lost:   claimName,
 	},
 	"repairing what a claim left behind that died alone": {
-		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.answer(ctx, "a", "10.0.0.0") },
-		event:  func(ctx context.Context, w *world) { w.strip(ctx, w.get(ctx, "a")) },
+		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.answerClaim(ctx) },
+		event:  func(ctx context.Context, w *world) { w.strip(ctx, w.theClaim(ctx)) },
 		done: func(ctx context.Context, w *world, g Gomega) {
 			g.Expect(w.records(ctx, g)).To(BeEmpty())
 			g.Expect(w.answers(ctx, g)).To(BeEmpty())
@@ -144,33 +151,33 @@ func (w *world) isReady(ctx context.Context) {
 	}, "20s", "20ms").Should(Succeed())
 }
 
-func (w *world) claim(ctx context.Context, name string) {
+func (w *world) createClaim(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k.Create(ctx, &ipamv1beta2.IPAddressClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: claimName},
 		Spec: ipamv1beta2.IPAddressClaimSpec{PoolRef: ipamv1beta2.IPPoolReference{
 			APIGroup: ipamv1.GroupVersion.Group, Kind: w.pool.PoolReference().Kind, Name: w.name,
 		}},
 	})).To(Succeed())
 }
 
-// answer makes a claim and waits until it is answered.
-func (w *world) answer(ctx context.Context, name, address string) {
+// answerClaim makes the claim and waits until it is answered.
+func (w *world) answerClaim(ctx context.Context) {
 	GinkgoHelper()
-	w.claim(ctx, name)
-	Eventually(func(g Gomega) { w.isAnswered(ctx, g, name, address) }, "20s", "20ms").Should(Succeed())
+	w.createClaim(ctx)
+	Eventually(func(g Gomega) { w.isAnswered(ctx, g) }, "20s", "20ms").Should(Succeed())
 }
 
-func (w *world) get(ctx context.Context, name string) *ipamv1beta2.IPAddressClaim {
+func (w *world) theClaim(ctx context.Context) *ipamv1beta2.IPAddressClaim {
 	GinkgoHelper()
 	claim := &ipamv1beta2.IPAddressClaim{}
-	Expect(k.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, claim)).To(Succeed())
+	Expect(k.Get(ctx, client.ObjectKey{Namespace: w.name, Name: claimName}, claim)).To(Succeed())
 	return claim
 }
 
-func (w *world) delete(ctx context.Context, name string) {
+func (w *world) deleteClaim(ctx context.Context) {
 	GinkgoHelper()
-	Expect(k.Delete(ctx, w.get(ctx, name))).To(Succeed())
+	Expect(k.Delete(ctx, w.theClaim(ctx))).To(Succeed())
 }
 
 // strip removes an object behind its finalizers' backs.
@@ -210,19 +217,19 @@ func (w *world) answers(ctx context.Context, g Gomega) []ipamv1beta2.IPAddress {
 	return list.Items
 }
 
-func (w *world) isAnswered(ctx context.Context, g Gomega, name, address string) {
+func (w *world) isAnswered(ctx context.Context, g Gomega) {
 	claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
-	key := client.ObjectKey{Namespace: w.name, Name: name}
+	key := client.ObjectKey{Namespace: w.name, Name: claimName}
 	g.Expect(k.Get(ctx, key, claim)).To(Succeed())
-	g.Expect(claim.Status.AddressRef.Name).To(Equal(name))
+	g.Expect(claim.Status.AddressRef.Name).To(Equal(claimName))
 	g.Expect(claim.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
 	g.Expect(k.Get(ctx, key, answer)).To(Succeed())
-	g.Expect(answer.Spec.Address).To(Equal(address))
-	g.Expect(w.isRecorded(ctx, g, answer)).To(BeTrue(), "%s is not recorded", address)
+	g.Expect(answer.Spec.Address).To(Equal(first))
+	g.Expect(w.isRecorded(ctx, g, answer)).To(BeTrue(), "%s is not recorded", first)
 }
 
-func (w *world) isGone(ctx context.Context, g Gomega, name string) {
-	g.Expect(apierrors.IsNotFound(k.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, &ipamv1beta2.IPAddressClaim{}))).To(BeTrue())
+func (w *world) isGone(ctx context.Context, g Gomega) {
+	g.Expect(apierrors.IsNotFound(k.Get(ctx, client.ObjectKey{Namespace: w.name, Name: claimName}, &ipamv1beta2.IPAddressClaim{}))).To(BeTrue())
 	g.Expect(w.answers(ctx, g)).To(BeEmpty())
 }
 
@@ -236,8 +243,9 @@ func (w *world) cools(ctx context.Context, g Gomega, cidr string) {
 
 // hasBlocks says that just these are recorded and confirmed as the pool's own.
 func (w *world) hasBlocks(ctx context.Context, g Gomega, want ...string) {
-	var found []string
-	for _, a := range w.list(ctx, g, func(a *ipamv1.IPAllocation) bool { return a.Spec.Purpose == ipamv1.RootPurpose }) {
+	blocks := w.list(ctx, g, func(a *ipamv1.IPAllocation) bool { return a.Spec.Purpose == ipamv1.RootPurpose })
+	found := make([]string, 0, len(blocks))
+	for _, a := range blocks {
 		g.Expect(a.Spec.Holder.State).To(Equal(ipamv1.ConfirmedState))
 		found = append(found, a.Spec.CIDR)
 	}

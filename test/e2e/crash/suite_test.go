@@ -7,6 +7,7 @@ package crash
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -49,6 +50,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})).To(Succeed())
 }, NodeTimeout(2*time.Minute))
+
+var _ = AfterSuite(func() {
+	fmt.Fprintf(os.Stdout, "\naccount: a manager was killed at %d points\n", killed)
+})
 
 // launch starts a manager process, to be killed at the end of the spec.
 func launch(name string, identity *rest.Config) *framework.ManagerProcess {

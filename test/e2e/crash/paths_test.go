@@ -6,6 +6,7 @@ package crash
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -119,6 +120,25 @@ var paths = map[string]path{
 			g.Expect(w.answers(ctx, g)).To(BeEmpty())
 		},
 	},
+	"adopting the answer of a namesake that died alone": {
+		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.answerClaim(ctx) },
+		event: func(ctx context.Context, w *world) {
+			w.disown(ctx) // as the garbage collector would, at some time
+			w.strip(ctx, w.theClaim(ctx))
+			w.createClaim(ctx)
+		},
+		done: func(ctx context.Context, w *world, g Gomega) {
+			w.isAnswered(ctx, g)
+			found := w.records(ctx, g)
+			g.Expect(found).To(HaveLen(1))
+			g.Expect(found[0].Spec.ClaimRef.UID).To(BeEquivalentTo(w.theClaim(ctx).UID))
+		},
+	},
+	"giving up the blocks of a pool that vanished": {
+		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.isReady(ctx) },
+		event:  func(ctx context.Context, w *world) { w.strip(ctx, w.pool) },
+		done:   func(ctx context.Context, w *world, g Gomega) { w.hasBlocks(ctx, g) },
+	},
 	"letting a pool go": {
 		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.isReady(ctx) },
 		event:  func(ctx context.Context, w *world) { Expect(k.Delete(ctx, w.pool)).To(Succeed()) },
@@ -185,6 +205,15 @@ func (w *world) strip(ctx context.Context, obj client.Object) {
 	GinkgoHelper()
 	Expect(k.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 	Expect(k.Delete(ctx, obj)).To(Succeed())
+}
+
+// disown takes the claim off the owners of its answer.
+func (w *world) disown(ctx context.Context) {
+	GinkgoHelper()
+	answer := &ipamv1beta2.IPAddress{}
+	Expect(k.Get(ctx, client.ObjectKey{Namespace: w.name, Name: claimName}, answer)).To(Succeed())
+	answer.OwnerReferences = slices.DeleteFunc(answer.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "IPAddressClaim" })
+	Expect(k.Update(ctx, answer)).To(Succeed())
 }
 
 func (w *world) recordOf(ctx context.Context) *ipamv1.IPAllocation {

@@ -5,6 +5,7 @@ package allocator_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 
@@ -54,6 +55,7 @@ func TestCostOfOperations(t *testing.T) {
 					t.Errorf("%s: %d steps, want at most %d", what, n, limit)
 				}
 			}
+			random := rand.New(rand.NewPCG(1, 0))
 			r := request{Blocks: []netip.Prefix{block}, Own: these(0), Bits: tc.bits}
 			var p netip.Prefix
 			for range 3 {
@@ -61,6 +63,16 @@ func TestCostOfOperations(t *testing.T) {
 				if !p.IsValid() {
 					break
 				}
+				steps("BestFit", func() {
+					if _, err := s.BestFit(r); err != nil {
+						t.Error(err)
+					}
+				})
+				steps("RandomFit", func() {
+					if _, err := s.RandomFit(r, random.Uint64); err != nil {
+						t.Error(err)
+					}
+				})
 				steps("Fits", func() {
 					if err := s.Fits(r, p); err != nil {
 						t.Error(err)
@@ -85,38 +97,54 @@ func TestCostOfOperations(t *testing.T) {
 	}
 }
 
+type search func(*allocator.Space[int], request) (netip.Prefix, error)
+
+// searches returns all there are; RandomFit is given a seed.
+func searches(seed uint64) map[string]search {
+	random := rand.New(rand.NewPCG(seed, 0))
+	return map[string]search{
+		"FirstFit": (*allocator.Space[int]).FirstFit,
+		"BestFit":  (*allocator.Space[int]).BestFit,
+		"RandomFit": func(s *allocator.Space[int], r request) (netip.Prefix, error) {
+			return s.RandomFit(r, random.Uint64)
+		},
+	}
+}
+
 // TestCostOfAFullPool asserts that reserved addresses, once met, make a full
 // pool no dearer.
 func TestCostOfAFullPool(t *testing.T) {
 	t.Parallel()
 	for _, block := range prefixes("10.0.0.0/16", "2001:db8::/112") {
-		t.Run(block.String(), func(t *testing.T) {
-			t.Parallel()
-			var s allocator.Space[int]
-			s.Insert(block, 0)
-			width := block.Addr().BitLen()
-			r := request{
-				Blocks: []netip.Prefix{block}, Own: these(0), Bits: width,
-				Reserved: func(a netip.Addr) bool { return ipspace.IsReserved(a, width-8) },
-			}
-			handedOut := 0
-			for p, err := s.FirstFit(r); err == nil; p, err = s.FirstFit(r) {
-				s.Insert(p, 1)
-				handedOut++
-			}
-			if want := map[int]int{32: 256 * 254, 128: 256 * 255}[width]; handedOut != want {
-				t.Errorf("handed out %d, want %d", handedOut, want)
-			}
-			before := s.Visited()
-			if _, err := s.FirstFit(r); !errors.Is(err, allocator.ErrExhausted) {
-				t.Error(err)
-			}
-			if n := s.Visited() - before; n > 4 {
-				t.Errorf("finding a full pool full took %d steps", n)
-			}
-			if perPick := before / uint64(handedOut); perPick > uint64(4*width) {
-				t.Errorf("filling took %d steps per address", perPick)
-			}
-		})
+		for name, fit := range searches(1) {
+			t.Run(block.String()+" "+name, func(t *testing.T) {
+				t.Parallel()
+				var s allocator.Space[int]
+				s.Insert(block, 0)
+				width := block.Addr().BitLen()
+				r := request{
+					Blocks: []netip.Prefix{block}, Own: these(0), Bits: width,
+					Reserved: func(a netip.Addr) bool { return ipspace.IsReserved(a, width-8) },
+				}
+				handedOut := 0
+				for p, err := fit(&s, r); err == nil; p, err = fit(&s, r) {
+					s.Insert(p, 1)
+					handedOut++
+				}
+				if want := map[int]int{32: 256 * 254, 128: 256 * 255}[width]; handedOut != want {
+					t.Errorf("handed out %d, want %d", handedOut, want)
+				}
+				before := s.Visited()
+				if _, err := fit(&s, r); !errors.Is(err, allocator.ErrExhausted) {
+					t.Error(err)
+				}
+				if n := s.Visited() - before; n > 4 {
+					t.Errorf("finding a full pool full took %d steps", n)
+				}
+				if perPick := before / uint64(handedOut); perPick > uint64(4*width) {
+					t.Errorf("filling took %d steps per address", perPick)
+				}
+			})
+		}
 	}
 }

@@ -17,11 +17,16 @@
 //
 // No node stands for 10.0.0.2/31: what lies beside a compressed path is free.
 //
+// A gap is a free aligned block that no larger free aligned block contains;
+// here these are 10.0.0.2/31 in the pool and 10.0.0.4/31 and 10.0.0.7/32 in its
+// child. Nodes know the lengths of the gaps below them as well, which is what
+// BestFit goes by.
+//
 // Invariants:
 //   - What a search returns overlaps no entry, other than the ones at or above
 //     the block searched that the caller calls its own.
-//   - The answer depends on the entries and the request alone, not on the
-//     order in which the entries came.
+//   - The answer depends on the entries, the request and the random numbers
+//     given alone, not on the order in which the entries came.
 //   - Exhausted is said only if no free place of the wanted length exists,
 //     as long as Forget is called when the rule for reserved addresses
 //     changes (see Request.Reserved).

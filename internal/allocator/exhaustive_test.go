@@ -77,9 +77,12 @@ func TestEverySetOfHosts(t *testing.T) {
 				all, turn := inside(block, width), 0
 				everySubset(p, cut(block, width), func() {
 					r.Bits = width
+					gaps := gapsOf(p.naive.Held(), r)
 					p.checkFirstFit(r)
+					p.checkBestFitAmong(gaps, r)
 					for r.Bits--; rule == nil && r.Bits >= block.Bits(); r.Bits-- {
 						p.checkFirstFit(r)
+						p.checkBestFitAmong(gaps, r)
 					}
 					p.checkFits(r, all[turn%len(all)])
 					turn++
@@ -106,8 +109,10 @@ func TestEverySetOfNestedPrefixes(t *testing.T) {
 				own := func(e int) bool { return e%3 != turn%3 }
 				for _, searched := range all[:7] { // down to halves of halves
 					r := request{Blocks: []netip.Prefix{searched}, Own: own}
+					gaps := gapsOf(p.naive.Held(), r)
 					for r.Bits = searched.Bits(); r.Bits <= longest; r.Bits++ {
 						p.checkFirstFit(r)
+						p.checkBestFitAmong(gaps, r)
 					}
 				}
 				p.checkLargestFree(all[:1], own)

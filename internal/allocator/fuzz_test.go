@@ -14,16 +14,19 @@ import (
 // missing bytes are 0. The first byte chooses the pool from worlds, sorted by
 // name, the second its rule. Then come operations, each of them:
 //
-//	pool, which    what                   further choices
-//	               0  carve a child pool  length, and if carved its rule
-//	               1  hand out an address
-//	               2, 3  the same
-//	               4  hand out a prefix   length
-//	               5  insert anywhere     block, bits to flip, which, length, wider?
-//	               6  take an entry back  which
-//	               7  the same
-//	               8  change the rule     which
-//	               9  ask about a prefix  as for 5
+//	pool, which    what                                further choices
+//	               0   carve a child pool              length, and if carved its rule
+//	               1   hand out an address by FirstFit
+//	               2   the same by BestFit
+//	               3   the same by RandomFit
+//	               4   hand out a prefix by FirstFit   length
+//	               5   insert anywhere                 block, bits to flip, which, length, wider?
+//	               6   take an entry back              which
+//	               7   the same
+//	               8   change the rule                 which
+//	               9   ask questions                   length, and as for 5
+//	               10  hand out a prefix by BestFit    length
+//	               11  the same by RandomFit           length
 //
 // A run ends with its bytes, and after 200 operations at the latest.
 func FuzzOperations(f *testing.F) {

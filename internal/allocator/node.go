@@ -5,14 +5,18 @@ package allocator
 
 // node is a prefix of the trie: one that holds entries or a mark, or one where
 // two others part. Its fields are laid out for size: 48 bytes while E is a
-// pointer, and at most two nodes per entry.
+// pointer, and at most two nodes per entry. That is why the lengths of its gaps
+// sit where its path, being a prefix, has no bits:
+//
+//	      bits
+//	hi,lo ├─ path ─┼─ lengths of the gaps strictly inside ─┤
 type node[E comparable] struct {
-	hi, lo uint64 // its path, with bits
+	hi, lo uint64
 	kids   [2]*node[E]
 	first  E // the first entry, if taken
+	tight  int16
 	bits   uint8
 	flags  flags
-	room   room // seen from above
 }
 
 type flags uint8
@@ -22,47 +26,44 @@ const (
 	crowded                   // more than one; the others are in the trie's map
 	mark                      // a search found this host reserved
 	marks                     // a mark is here or below
+	whole                     // no entry sits here or below
 )
 
-// none is the prefix length of a free block where there is none; longer than
-// any real one.
-const none = 255
-
-// room is what a part of the space offers.
-type room struct {
-	free  uint8 // the shortest length of a free aligned block, or none
-	hosts bool  // whether a host is free that carries no mark
-}
-
-// plus returns what two halves of a block of the given length offer together.
-func (r room) plus(other room, bits uint8) room {
-	free := min(r.free, other.free)
-	if r.free == bits+1 && other.free == bits+1 {
-		free = bits
-	}
-	return room{free, r.hosts || other.hosts}
-}
-
-// fits reports whether there is a free block of length bits, or, with
-// unmarked, a free host that carries no mark.
-func (r room) fits(bits uint8, unmarked bool) bool {
-	if unmarked {
-		return r.hosts
-	}
-	return r.free <= bits
+func newNode[E comparable](p path) *node[E] {
+	return &node[E]{hi: p.hi, lo: p.lo, bits: p.bits}
 }
 
 func (n *node[E]) has(f flags) bool { return n.flags&f != 0 }
 
-func (n *node[E]) path() path { return path{n.hi, n.lo, n.bits} }
+func (n *node[E]) path() path { return path{n.hi, n.lo, n.bits}.cut(n.bits) }
+
+// room returns what n offers, seen from above.
+func (n *node[E]) room() room {
+	gaps := lengths{n.hi, n.lo}.without(upTo(n.bits))
+	return room{n.bits, n.has(whole), gaps, n.tight}
+}
+
+// keep makes r the room of n.
+func (n *node[E]) keep(r room) {
+	at := n.path()
+	n.hi, n.lo = at.hi|r.gaps.hi, at.lo|r.gaps.lo
+	n.tight = r.tight
+	n.flags &^= whole
+	if r.whole {
+		n.flags |= whole
+	}
+}
 
 // inner returns the room inside n, as if no entry sat at n itself.
 func (n *node[E]) inner() room {
-	if n.kids == [2]*node[E]{} {
-		return room{n.bits, !n.has(mark)}
+	switch {
+	case n.has(mark):
+		return room{bits: n.bits, whole: true, tight: none}
+	case n.kids == [2]*node[E]{}:
+		return wholeRoom(n.bits)
 	}
 	at := slot[E]{n.path(), n}
-	return at.half(0).room().plus(at.half(1).room(), n.bits)
+	return at.half(0).room().plus(at.half(1).room())
 }
 
 // settled returns what has to stand in the place of n after a change at n or
@@ -80,9 +81,10 @@ func (n *node[E]) settled() *node[E] {
 	if n.has(mark) || n.kids[0].marked() || n.kids[1].marked() {
 		n.flags |= marks
 	}
-	n.room = room{free: none}
-	if !n.has(taken) {
-		n.room = n.inner()
+	if n.has(taken) {
+		n.keep(room{tight: none})
+	} else {
+		n.keep(n.inner())
 	}
 	return n
 }
@@ -124,13 +126,13 @@ func (s slot[E]) half(bit int) slot[E] {
 func (s slot[E]) room() room {
 	switch {
 	case s.top == nil:
-		return room{s.bits, true}
+		return wholeRoom(s.bits)
 	case s.top.bits == s.bits:
-		return s.top.room
-	case s.top.room.free == s.top.bits: // nothing but marks
-		return room{s.bits, true}
-	default: // the half without the node is free
-		return room{s.bits + 1, true}
+		return s.top.room()
+	case s.top.has(whole):
+		return wholeRoom(s.bits)
+	default:
+		return s.top.room().widened(s.bits)
 	}
 }
 

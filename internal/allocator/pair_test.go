@@ -71,6 +71,46 @@ func (p *pair) checkFirstFit(r request) (netip.Prefix, bool) {
 	return got, ok
 }
 
+func (p *pair) checkBestFit(r request) (netip.Prefix, bool) {
+	p.tb.Helper()
+	return p.checkBestFitAmong(gapsOf(p.naive.Held(), r), r)
+}
+
+// checkBestFitAmong is checkBestFit where all gaps in r.Blocks are known.
+func (p *pair) checkBestFitAmong(gaps []netip.Prefix, r request) (netip.Prefix, bool) {
+	p.tb.Helper()
+	got, err := p.space.BestFit(r)
+	want, ok := bestFit(gaps, r)
+	if got != want || ok != (err == nil) || !ok && !errors.Is(err, allocator.ErrExhausted) {
+		p.fail("BestFit(/%d in %v) = %v, %v, want %v, %t", r.Bits, r.Blocks, got, err, want, ok)
+	}
+	return got, ok
+}
+
+// checkRandomFit takes whatever may be had, as long as there is an answer when
+// FirstFit has one.
+func (p *pair) checkRandomFit(r request, random func() uint64) (netip.Prefix, bool) {
+	p.tb.Helper()
+	got, err := p.space.RandomFit(r, random)
+	_, ok := p.naive.FirstFit(oracle.Request[int](r))
+	if ok != (err == nil) || !ok && !errors.Is(err, allocator.ErrExhausted) {
+		p.fail("RandomFit(/%d in %v) = %v, %v, want %t", r.Bits, r.Blocks, got, err, ok)
+	}
+	if fits := p.naive.Fits(oracle.Request[int](r), got); ok && (fits != oracle.Fits || got.Bits() != r.Bits || got != got.Masked()) {
+		p.fail("RandomFit(/%d in %v) = %v: %v", r.Bits, r.Blocks, got, fits)
+	}
+	return got, ok
+}
+
+// checkSearches compares all searches, and that they do not disturb another.
+func (p *pair) checkSearches(r request, random func() uint64) {
+	p.tb.Helper()
+	p.checkBestFit(r)
+	p.checkRandomFit(r, random)
+	p.checkFirstFit(r)
+	p.checkBestFit(r)
+}
+
 func (p *pair) checkFits(r request, asked netip.Prefix) {
 	p.tb.Helper()
 	want := map[oracle.Answer]error{

@@ -43,10 +43,8 @@ func (p path) prefix(is4 bool) netip.Prefix {
 
 // cut returns the first n bits of p.
 func (p path) cut(n uint8) path {
-	if n <= 64 {
-		return path{p.hi & (^uint64(0) << (64 - n)), 0, n}
-	}
-	return path{p.hi, p.lo & (^uint64(0) << (128 - n)), n}
+	m := upTo(n)
+	return path{p.hi & m.hi, p.lo & m.lo, n}
 }
 
 // bit returns bit i of p, counted from 0 at the front.
@@ -66,6 +64,12 @@ func (p path) half(bit int) path {
 	}
 	p.bits++
 	return p
+}
+
+// along returns p prolonged to n bits by those that q has there.
+func (p path) along(q path, n uint8) path {
+	m := between(p.bits, n)
+	return path{p.hi | q.hi&m.hi, p.lo | q.lo&m.lo, n}
 }
 
 // covers reports whether q is p or lies inside it.

@@ -41,8 +41,9 @@ func answers(s *allocator.Space[int], blocks []netip.Prefix) []string {
 		p, err := s.FirstFit(r)
 		r.Reserved = func(a netip.Addr) bool { return a == blocks[0].Addr() }
 		q, errReserved := s.FirstFit(r)
-		if err == nil || errReserved == nil {
-			all = append(all, p.String(), q.String())
+		best, errBest := s.BestFit(r)
+		if err == nil || errReserved == nil || errBest == nil {
+			all = append(all, p.String(), q.String(), best.String())
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"errors"
+	"iter"
 	"net/netip"
 )
 
@@ -55,11 +56,107 @@ func (s *Space[E]) FirstFit(r Request[E]) (netip.Prefix, error) {
 		if !canContain(block, r.Bits) {
 			continue
 		}
-		if p, ok := s.firstFitIn(block, r); ok {
+		if p, ok := s.find(block, r, r.want(block)); ok {
 			return p, nil
 		}
 	}
 	return netip.Prefix{}, ErrExhausted
+}
+
+// BestFit is FirstFit, but breaks up the smallest gap that will do, so that
+// large ones stay whole: a gap is a free prefix in one of r.Blocks that no
+// larger free prefix in that block contains. Of equally small gaps it takes
+// the lowest, and in a gap the lowest prefix. Reserved addresses make a gap no
+// smaller, but one with nothing else in it will not do. It looks into all
+// blocks, and once more into the one it chooses.
+func (s *Space[E]) BestFit(r Request[E]) (netip.Prefix, error) {
+	for {
+		block, gap := s.tightest(r)
+		if gap == none {
+			return netip.Prefix{}, ErrExhausted
+		}
+		w := r.want(block)
+		w.gap = gap
+		if p, ok := s.find(block, r, w); ok {
+			return p, nil
+		}
+	}
+}
+
+// tightest returns the block with the smallest gap that will do for r, and the
+// length of that gap, or none.
+func (s *Space[E]) tightest(r Request[E]) (best netip.Prefix, gap int16) {
+	gap = none
+	for block, room := range s.rooms(r) {
+		if length := room.tightest(r.want(block)); length > gap {
+			best, gap = block, length
+		}
+	}
+	return best, gap
+}
+
+// RandomFit is FirstFit, but chooses with the help of random, which must
+// return all uint64 with equal chance, such as rand.Uint64 of math/rand/v2. The
+// same numbers give the same answer. Only where all that is free in a block
+// turns out to be reserved more of them are needed, the first time.
+//
+// It draws a block among those with room, each with a chance that grows with
+// the number of prefixes of that length in it, free or not, up to 2⁴⁰; blocks
+// with more count alike. There it draws one of those prefixes, each with equal
+// chance. If that one cannot be had it takes the nearest that can: the one
+// whose bits differ from it in the least way, read as a number (XOR).
+//
+// So any free prefix may come: with n in the block, its chance is 1/n or more
+// once the block is drawn. What is taken leaves its chance to its free
+// neighbours. In a block with much room the choice is close to even; in one
+// with little, a free prefix among taken ones comes far more often than one
+// among free ones. It looks into all blocks, and once more into the one drawn.
+func (s *Space[E]) RandomFit(r Request[E], random func() uint64) (netip.Prefix, error) {
+	for {
+		block, ok := s.draw(r, random)
+		if !ok {
+			return netip.Prefix{}, ErrExhausted
+		}
+		w := r.want(block)
+		w.near = path{random(), random(), 128}
+		if p, ok := s.find(block, r, w); ok {
+			return p, nil
+		}
+	}
+}
+
+// draw returns one of the blocks with room for what r wants, and false if there
+// is none. Each takes the place of those before it with the share that it has
+// in the weight so far.
+func (s *Space[E]) draw(r Request[E], random func() uint64) (drawn netip.Prefix, ok bool) {
+	var total uint64
+	for block, room := range s.rooms(r) {
+		if !room.fits(r.want(block)) {
+			continue
+		}
+		weight := uint64(1) << min(r.Bits-block.Bits(), 40)
+		total += weight
+		if random()%total < weight {
+			drawn, ok = block, true
+		}
+	}
+	return drawn, ok
+}
+
+// rooms yields the blocks in which prefixes of length r.Bits exist and that
+// nobody else holds, each with the room inside it.
+func (s *Space[E]) rooms(r Request[E]) iter.Seq2[netip.Prefix, room] {
+	return func(yield func(netip.Prefix, room) bool) {
+		for _, block := range r.Blocks {
+			if !canContain(block, r.Bits) {
+				continue
+			}
+			slot, ok := s.family(block).enter(pathOf(block), r.Own)
+			if ok && !yield(block, slot.inner()) {
+				return
+			}
+		}
+	}
 }
 
 // canContain reports whether prefixes of length bits exist inside block.
@@ -67,18 +164,26 @@ func canContain(block netip.Prefix, bits int) bool {
 	return block.IsValid() && block.Bits() <= bits && bits <= block.Addr().BitLen()
 }
 
-func (s *Space[E]) firstFitIn(block netip.Prefix, r Request[E]) (netip.Prefix, bool) {
+// want returns what r looks for in block, with no preference.
+func (r Request[E]) want(block netip.Prefix) want {
+	return want{
+		bits:     uint8(r.Bits), //nolint:gosec // canContain has bounded it
+		unmarked: r.Reserved != nil && r.Bits == block.Addr().BitLen(),
+	}
+}
+
+// find returns the free prefix in block that w wants most, and false if there
+// is none. It marks the reserved addresses that it meets.
+func (s *Space[E]) find(block netip.Prefix, r Request[E], w want) (netip.Prefix, bool) {
 	t := s.family(block)
-	bits := uint8(r.Bits) //nolint:gosec // canContain has bounded it
-	unmarked := r.Reserved != nil && r.Bits == block.Addr().BitLen()
 	for {
 		slot, ok := t.enter(pathOf(block), r.Own)
-		if !ok || !slot.inner().fits(bits, unmarked) {
+		if !ok || !slot.inner().fits(w) {
 			return netip.Prefix{}, false
 		}
-		at := t.lowest(slot, bits, unmarked)
+		at := t.nearest(slot, w)
 		p := at.prefix(block.Addr().Is4())
-		if !unmarked || !r.Reserved(p.Addr()) {
+		if !w.unmarked || !r.Reserved(p.Addr()) {
 			return p, true
 		}
 		t.edit(&t.root, at, func(n *node[E]) { n.flags |= mark })
@@ -122,14 +227,17 @@ func blockOf(blocks []netip.Prefix, want netip.Prefix) (netip.Prefix, bool) {
 // in one of blocks, and false if nothing is free. Own is as in Request;
 // reserved addresses count as free. The cost is that of a FirstFit.
 func (s *Space[E]) LargestFree(blocks []netip.Prefix, own func(E) bool) (bits int, ok bool) {
-	shortest := uint8(none)
 	for _, block := range blocks {
 		if !block.IsValid() {
 			continue
 		}
-		if slot, ok := s.family(block).enter(pathOf(block), own); ok {
-			shortest = min(shortest, slot.inner().free)
+		slot, entered := s.family(block).enter(pathOf(block), own)
+		if !entered {
+			continue
+		}
+		if gap := slot.inner().shortest(); gap != none && (!ok || int(gap) < bits) {
+			bits, ok = int(gap), true
 		}
 	}
-	return int(shortest), shortest != none
+	return bits, ok
 }

@@ -161,8 +161,10 @@ func TestInvalidPrefix(t *testing.T) {
 	if _, ok := s.LargestFree([]netip.Prefix{none}, nil); ok {
 		t.Error("the invalid prefix offers room")
 	}
-	if _, err := s.FirstFit(request{Blocks: []netip.Prefix{none}}); err == nil {
-		t.Error("something fits into the invalid prefix")
+	for name, fit := range searches(1) {
+		if _, err := fit(s, request{Blocks: []netip.Prefix{none}}); err == nil {
+			t.Errorf("%s: something fits into the invalid prefix", name)
+		}
 	}
 	defer func() {
 		if recover() == nil {

@@ -41,10 +41,6 @@ func (t *trie[E]) edit(at **node[E], p path, change func(*node[E])) {
 	*at = n.settled()
 }
 
-func newNode[E comparable](p path) *node[E] {
-	return &node[E]{hi: p.hi, lo: p.lo, bits: p.bits}
-}
-
 // add puts e at n, behind the entries already there.
 func (t *trie[E]) add(n *node[E], e E) {
 	if !n.has(taken) {
@@ -117,7 +113,7 @@ func (t *trie[E]) find(p path) *node[E] {
 // walk calls visit for n and all nodes below it that hold entries, in address
 // order, the wider before what it contains, until visit returns false.
 func (t *trie[E]) walk(n *node[E], visit func(*node[E]) bool) bool {
-	if n == nil || n.room.free == n.bits { // nothing but marks
+	if n == nil || n.has(whole) { // nothing but marks
 		return true
 	}
 	t.visited++
@@ -148,29 +144,29 @@ func (t *trie[E]) isForeign(n *node[E], own func(E) bool) bool {
 	return false
 }
 
-// lowest returns the lowest free path of length bits inside s, where there is
-// one; with unmarked, the lowest free host without a mark.
-func (t *trie[E]) lowest(s slot[E], bits uint8, unmarked bool) path {
-	for s.bits < bits && s.top != nil {
+// nearest returns, of the free paths inside s that w wants, the one nearest to
+// w.near: at every fork it turns as that does, unless nothing is there. What w
+// wants must be in s.
+func (t *trie[E]) nearest(s slot[E], w want) path {
+	for s.bits < w.bits && s.top != nil {
 		t.visited++
-		lower := s.half(0)
-		if lower.room().fits(bits, unmarked) {
-			s = lower
+		turn := w.near.bit(s.bits)
+		if wanted := s.half(turn); wanted.room().fits(w) {
+			s = wanted
 		} else {
-			s = s.half(1)
+			s = s.half(1 - turn)
 		}
 	}
-	s.bits = bits
-	return s.path
+	return s.along(w.near, w.bits)
 }
 
 // isFree reports whether all of want, a path inside s, is free.
 func (t *trie[E]) isFree(s slot[E], want path) bool {
-	free := s.inner().free
-	for s.bits < want.bits && free != none {
+	r := s.inner()
+	for s.bits < want.bits && !r.gaps.isEmpty() {
 		t.visited++
 		s = s.half(want.bit(s.bits))
-		free = s.room().free
+		r = s.room()
 	}
-	return free == s.bits
+	return r.whole
 }

@@ -78,13 +78,14 @@ func (u *pool) request(bits int) request {
 type world struct {
 	pair
 	source
-	pools []*pool
-	next  int
+	random *rand.Rand // for RandomFit
+	pools  []*pool
+	next   int
 }
 
 // newWorld returns a world with one pool of the given blocks.
 func newWorld(tb failer, name string, s source, blocks []netip.Prefix) *world {
-	w := &world{pair: pair{tb: tb, name: name}, source: s}
+	w := &world{pair: pair{tb: tb, name: name}, source: s, random: rand.New(rand.NewPCG(1, 2))}
 	w.addPool(blocks, nil)
 	return w
 }
@@ -111,13 +112,17 @@ func (w *world) id() int {
 func (w *world) step() {
 	w.tb.Helper()
 	u := w.pools[w.pick(len(w.pools))]
-	switch w.pick(10) {
+	switch w.pick(12) {
 	case 0:
 		w.carve(u)
-	case 1, 2, 3:
-		w.handOut(u, u.blocks[0].Addr().BitLen())
+	case 1:
+		w.handOut(u, w.checkFirstFit, u.blocks[0].Addr().BitLen())
+	case 2:
+		w.handOut(u, w.checkBestFit, u.blocks[0].Addr().BitLen())
+	case 3:
+		w.handOut(u, w.anyFit, u.blocks[0].Addr().BitLen())
 	case 4:
-		w.handOut(u, w.lengthIn(u))
+		w.handOut(u, w.checkFirstFit, w.lengthIn(u))
 	case 5:
 		w.insert(w.prefixIn(u), w.id())
 	case 6, 7:
@@ -126,6 +131,10 @@ func (w *world) step() {
 		w.changeRule(u)
 	case 9:
 		w.ask(u)
+	case 10:
+		w.handOut(u, w.checkBestFit, w.lengthIn(u))
+	case 11:
+		w.handOut(u, w.anyFit, w.lengthIn(u))
 	}
 }
 
@@ -160,11 +169,17 @@ func (w *world) carve(u *pool) {
 	}
 }
 
-// handOut takes what u offers, and checks it by itself, without the oracle.
-func (w *world) handOut(u *pool, bits int) {
+func (w *world) anyFit(r request) (netip.Prefix, bool) {
+	w.tb.Helper()
+	return w.checkRandomFit(r, w.random.Uint64)
+}
+
+// handOut takes what fit finds in u, and checks it by itself, without the
+// oracle.
+func (w *world) handOut(u *pool, fit func(request) (netip.Prefix, bool), bits int) {
 	w.tb.Helper()
 	r := u.request(bits)
-	p, ok := w.checkFirstFit(r)
+	p, ok := fit(r)
 	if !ok {
 		return
 	}
@@ -205,6 +220,8 @@ func (w *world) ask(u *pool) {
 	w.tb.Helper()
 	r := u.request(0)
 	w.checkLargestFree(u.blocks, r.Own)
+	w.checkSearches(u.request(w.lengthIn(u)), w.random.Uint64)
+	w.checkSearches(u.request(u.blocks[0].Addr().BitLen()), w.random.Uint64)
 	p := w.prefixIn(u)
 	w.checkFits(r, p)
 	w.checkContents(p)

@@ -13,8 +13,8 @@ package allocator
 type node[E comparable] struct {
 	hi, lo uint64
 	kids   [2]*node[E]
-	first  E // the first entry, if taken
-	tight  int16
+	first  E     // the first entry, if taken
+	tight  int16 // as in room
 	bits   uint8
 	flags  flags
 }

@@ -45,25 +45,25 @@ func (r room) shortest() int16 {
 	return r.gaps.shortest()
 }
 
-// tightest returns the length of the smallest gap that holds what w wants,
+// tightest returns the length of the smallest gap that holds what g asks for,
 // which is not wider than the part, or none.
-func (r room) tightest(w want) int16 {
+func (r room) tightest(g goal) int16 {
 	switch {
-	case w.unmarked:
+	case g.unmarked:
 		return r.tight
 	case r.whole:
 		return int16(r.bits)
 	}
-	return r.gaps.and(upTo(w.bits)).longest()
+	return r.gaps.and(upTo(g.bits)).longest()
 }
 
-// fits reports whether there is a gap as w wants it.
-func (r room) fits(w want) bool { return r.tightest(w) >= w.gap }
+// fits reports whether there is a gap as g asks for it.
+func (r room) fits(g goal) bool { return r.tightest(g) >= g.gap }
 
-// want is what a search looks for.
-type want struct {
+// goal is what a search looks for.
+type goal struct {
 	bits     uint8 // the length of the prefix
 	unmarked bool  // it is a host, and must not carry a mark
 	gap      int16 // the shortest length of a gap that may be broken up for it
-	near     path  // of several, the one wanted most: see path.along
+	near     path  // of several, the nearest to this one is preferred
 }

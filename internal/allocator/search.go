@@ -56,7 +56,7 @@ func (s *Space[E]) FirstFit(r Request[E]) (netip.Prefix, error) {
 		if !canContain(block, r.Bits) {
 			continue
 		}
-		if p, ok := s.find(block, r, r.want(block)); ok {
+		if p, ok := s.find(block, r, r.goal(block)); ok {
 			return p, nil
 		}
 	}
@@ -75,9 +75,9 @@ func (s *Space[E]) BestFit(r Request[E]) (netip.Prefix, error) {
 		if gap == none {
 			return netip.Prefix{}, ErrExhausted
 		}
-		w := r.want(block)
-		w.gap = gap
-		if p, ok := s.find(block, r, w); ok {
+		g := r.goal(block)
+		g.gap = gap
+		if p, ok := s.find(block, r, g); ok {
 			return p, nil
 		}
 	}
@@ -88,7 +88,7 @@ func (s *Space[E]) BestFit(r Request[E]) (netip.Prefix, error) {
 func (s *Space[E]) tightest(r Request[E]) (best netip.Prefix, gap int16) {
 	gap = none
 	for block, room := range s.rooms(r) {
-		if length := room.tightest(r.want(block)); length > gap {
+		if length := room.tightest(r.goal(block)); length > gap {
 			best, gap = block, length
 		}
 	}
@@ -117,9 +117,9 @@ func (s *Space[E]) RandomFit(r Request[E], random func() uint64) (netip.Prefix, 
 		if !ok {
 			return netip.Prefix{}, ErrExhausted
 		}
-		w := r.want(block)
-		w.near = path{random(), random(), 128}
-		if p, ok := s.find(block, r, w); ok {
+		g := r.goal(block)
+		g.near = path{random(), random(), 128}
+		if p, ok := s.find(block, r, g); ok {
 			return p, nil
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Space[E]) RandomFit(r Request[E], random func() uint64) (netip.Prefix, 
 func (s *Space[E]) draw(r Request[E], random func() uint64) (drawn netip.Prefix, ok bool) {
 	var total uint64
 	for block, room := range s.rooms(r) {
-		if !room.fits(r.want(block)) {
+		if !room.fits(r.goal(block)) {
 			continue
 		}
 		weight := uint64(1) << min(r.Bits-block.Bits(), 40)
@@ -164,26 +164,26 @@ func canContain(block netip.Prefix, bits int) bool {
 	return block.IsValid() && block.Bits() <= bits && bits <= block.Addr().BitLen()
 }
 
-// want returns what r looks for in block, with no preference.
-func (r Request[E]) want(block netip.Prefix) want {
-	return want{
+// goal returns what r looks for in block, with no preference.
+func (r Request[E]) goal(block netip.Prefix) goal {
+	return goal{
 		bits:     uint8(r.Bits), //nolint:gosec // canContain has bounded it
 		unmarked: r.Reserved != nil && r.Bits == block.Addr().BitLen(),
 	}
 }
 
-// find returns the free prefix in block that w wants most, and false if there
-// is none. It marks the reserved addresses that it meets.
-func (s *Space[E]) find(block netip.Prefix, r Request[E], w want) (netip.Prefix, bool) {
+// find returns the free prefix in block that g prefers, and false if there is
+// none. It marks the reserved addresses that it meets.
+func (s *Space[E]) find(block netip.Prefix, r Request[E], g goal) (netip.Prefix, bool) {
 	t := s.family(block)
 	for {
 		slot, ok := t.enter(pathOf(block), r.Own)
-		if !ok || !slot.inner().fits(w) {
+		if !ok || !slot.inner().fits(g) {
 			return netip.Prefix{}, false
 		}
-		at := t.nearest(slot, w)
+		at := t.nearest(slot, g)
 		p := at.prefix(block.Addr().Is4())
-		if !w.unmarked || !r.Reserved(p.Addr()) {
+		if !g.unmarked || !r.Reserved(p.Addr()) {
 			return p, true
 		}
 		t.edit(&t.root, at, func(n *node[E]) { n.flags |= mark })

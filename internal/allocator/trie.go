@@ -144,20 +144,20 @@ func (t *trie[E]) isForeign(n *node[E], own func(E) bool) bool {
 	return false
 }
 
-// nearest returns, of the free paths inside s that w wants, the one nearest to
-// w.near: at every fork it turns as that does, unless nothing is there. What w
-// wants must be in s.
-func (t *trie[E]) nearest(s slot[E], w want) path {
-	for s.bits < w.bits && s.top != nil {
+// nearest returns, of the free paths inside s that g asks for, the one nearest
+// to g.near: at every fork it turns as that does, unless nothing is there. There
+// must be one.
+func (t *trie[E]) nearest(s slot[E], g goal) path {
+	for s.bits < g.bits && s.top != nil {
 		t.visited++
-		turn := w.near.bit(s.bits)
-		if wanted := s.half(turn); wanted.room().fits(w) {
+		turn := g.near.bit(s.bits)
+		if wanted := s.half(turn); wanted.room().fits(g) {
 			s = wanted
 		} else {
 			s = s.half(1 - turn)
 		}
 	}
-	return s.along(w.near, w.bits)
+	return s.along(g.near, g.bits)
 }
 
 // isFree reports whether all of want, a path inside s, is free.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/oracle"
 )
 
 // inside returns all prefixes inside block of up to the given length, the
@@ -77,7 +78,7 @@ func TestEverySetOfHosts(t *testing.T) {
 				all, turn := inside(block, width), 0
 				everySubset(p, cut(block, width), func() {
 					r.Bits = width
-					gaps := gapsOf(p.naive.Held(), r)
+					gaps := p.naive.Gaps(oracle.Request[int](r))
 					p.checkFirstFit(r)
 					p.checkBestFitAmong(gaps, r)
 					for r.Bits--; rule == nil && r.Bits >= block.Bits(); r.Bits-- {
@@ -109,7 +110,7 @@ func TestEverySetOfNestedPrefixes(t *testing.T) {
 				own := func(e int) bool { return e%3 != turn%3 }
 				for _, searched := range all[:7] { // down to halves of halves
 					r := request{Blocks: []netip.Prefix{searched}, Own: own}
-					gaps := gapsOf(p.naive.Held(), r)
+					gaps := p.naive.Gaps(oracle.Request[int](r))
 					for r.Bits = searched.Bits(); r.Bits <= longest; r.Bits++ {
 						p.checkFirstFit(r)
 						p.checkBestFitAmong(gaps, r)

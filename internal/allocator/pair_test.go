@@ -73,14 +73,14 @@ func (p *pair) checkFirstFit(r request) (netip.Prefix, bool) {
 
 func (p *pair) checkBestFit(r request) (netip.Prefix, bool) {
 	p.tb.Helper()
-	return p.checkBestFitAmong(gapsOf(p.naive.Held(), r), r)
+	return p.checkBestFitAmong(p.naive.Gaps(oracle.Request[int](r)), r)
 }
 
 // checkBestFitAmong is checkBestFit where all gaps in r.Blocks are known.
 func (p *pair) checkBestFitAmong(gaps []netip.Prefix, r request) (netip.Prefix, bool) {
 	p.tb.Helper()
 	got, err := p.space.BestFit(r)
-	want, ok := bestFit(gaps, r)
+	want, ok := oracle.BestFit(gaps, oracle.Request[int](r))
 	if got != want || ok != (err == nil) || !ok && !errors.Is(err, allocator.ErrExhausted) {
 		p.fail("BestFit(/%d in %v) = %v, %v, want %v, %t", r.Bits, r.Blocks, got, err, want, ok)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
@@ -72,10 +73,7 @@ func TestRandomFitInEverySetOfHosts(t *testing.T) {
 func (p *pair) checkDraws(r request) {
 	p.tb.Helper()
 	all := cut(r.Blocks[0], r.Bits)
-	free := filter(all, func(q netip.Prefix) bool {
-		p.tb.Helper()
-		return p.space.Fits(r, q) == nil
-	})
+	free := slices.DeleteFunc(slices.Clone(all), func(q netip.Prefix) bool { return p.space.Fits(r, q) != nil })
 	for _, drawn := range all {
 		got, _ := p.checkRandomFit(r, drawing(drawn.Addr()))
 		if want := nearest(free, drawn.Addr()); got != want {

@@ -141,13 +141,18 @@ func (s *Space[E]) LargestFree(blocks []netip.Prefix, own func(E) bool) (int, bo
 // the block.
 func (s *Space[E]) obstacle(block, candidate netip.Prefix, own func(E) bool) (netip.Prefix, bool) {
 	for _, h := range s.held {
-		above := h.Prefix.Bits() <= block.Bits() && h.Prefix.Overlaps(block)
-		mine := above && own != nil && own(h.Entry)
-		if h.Prefix.Overlaps(candidate) && !mine {
+		if h.Prefix.Overlaps(candidate) && s.isObstacle(h, block, own) {
 			return h.Prefix, true
 		}
 	}
 	return netip.Prefix{}, false
+}
+
+// isObstacle reports whether h keeps some part of block from being free.
+func (s *Space[E]) isObstacle(h Held[E], block netip.Prefix, own func(E) bool) bool {
+	above := h.Prefix.Bits() <= block.Bits()
+	mine := above && own != nil && own(h.Entry)
+	return h.Prefix.Overlaps(block) && !mine
 }
 
 // after returns the next prefix of candidate's length behind both candidate

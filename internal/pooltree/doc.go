@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pooltree is the shape of a pool: which addresses it consists of,
-// which of them are never handed out, and what network an address of it
-// belongs to.
+// which of them are never handed out and in which order the others are, and
+// what network an address of it belongs to.
 //
 // Invariants:
 //   - A Pool never changes. A new spec makes a new Pool.

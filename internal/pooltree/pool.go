@@ -40,6 +40,20 @@ const (
 	AllocateReserved
 )
 
+// Strategy says which of several free prefixes is handed out.
+type Strategy int
+
+const (
+	// FirstFit is the lowest. The default.
+	FirstFit Strategy = iota
+	// BestFit is the lowest in the smallest gap that will do.
+	BestFit
+	// Random is any.
+	Random
+	// LeastRecentlyUsed is the one that has been free for longest.
+	LeastRecentlyUsed
+)
+
 // Config says what a pool consists of.
 type Config struct {
 	// Areas are disjoint and of one family, in any order.
@@ -52,6 +66,8 @@ type Config struct {
 	// ClaimBits is the prefix length of what a claim gets that does not say; 0
 	// means a single address.
 	ClaimBits int
+	// Strategy is how a free prefix is chosen.
+	Strategy Strategy
 }
 
 // Pool is the shape of one pool. It is immutable and safe for concurrent use.
@@ -67,12 +83,15 @@ type Pool struct {
 
 	total, excluded ipspace.Count
 	claimBits       int
+	strategy        Strategy
 }
 
 // New returns the pool that config describes. The cost is O(n log n) in the
 // ranges of config.
 func New(config Config) *Pool {
-	p := &Pool{reserved: config.Reserved, claimBits: config.ClaimBits, areas: slices.Clone(config.Areas)}
+	p := &Pool{
+		reserved: config.Reserved, claimBits: config.ClaimBits, strategy: config.Strategy, areas: slices.Clone(config.Areas),
+	}
 	slices.SortFunc(p.areas, func(a, b Area) int { return a.Range.From().Compare(b.Range.From()) })
 	p.addresses = setOf(p.areas)
 	p.gateways = gatewaysOf(p.areas, p.addresses)

@@ -38,6 +38,9 @@ func (p *Pool) HostBits() int {
 // what it wants.
 func (p *Pool) ClaimBits() int { return cmp.Or(p.claimBits, p.HostBits()) }
 
+// Strategy returns how a free prefix is chosen.
+func (p *Pool) Strategy() Strategy { return p.strategy }
+
 // Total returns the number of addresses of the pool.
 func (p *Pool) Total() ipspace.Count { return p.total }
 

@@ -212,10 +212,24 @@ func at(name string) types.NamespacedName { return types.NamespacedName{Namespac
 type shapeConfig struct {
 	entries, excluded, gateway string
 	reserved                   pooltree.ReservedPolicy
+	strategy                   pooltree.Strategy
+}
+
+// by returns the same pool with another strategy.
+func (c shapeConfig) by(s pooltree.Strategy) shapeConfig {
+	c.strategy = s
+	return c
+}
+
+var strategies = map[string]pooltree.Strategy{
+	"FirstFit":          pooltree.FirstFit,
+	"BestFit":           pooltree.BestFit,
+	"Random":            pooltree.Random,
+	"LeastRecentlyUsed": pooltree.LeastRecentlyUsed,
 }
 
 func (c shapeConfig) shape() *pooltree.Pool {
-	config := pooltree.Config{Reserved: c.reserved}
+	config := pooltree.Config{Reserved: c.reserved, Strategy: c.strategy}
 	for _, r := range ranges(c.entries) {
 		network := pooltree.Network{Bits: 24}
 		if r.From().Is6() {

@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
@@ -28,6 +29,8 @@ type index struct {
 	clock    clock.PassiveClock
 	// on is told what happened; it must not block.
 	on listener
+	// random is what pools that choose at random choose by.
+	random func() uint64
 
 	mu      sync.Mutex
 	records map[types.NamespacedName]*record
@@ -68,6 +71,7 @@ func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 		instance: instance,
 		clock:    c,
 		on:       on,
+		random:   rand.Uint64,
 		records:  map[types.NamespacedName]*record{},
 		claims:   map[claimKey][]*record{},
 		spaces:   map[string]*space{},
@@ -205,6 +209,7 @@ func (x *index) insert(r *record) {
 	key := keyOf(r.claim)
 	x.claims[key] = append(x.claims[key], r)
 	r.space.taken.Insert(r.cidr, r)
+	r.pool.history.hold(r)
 	x.count(r)
 	x.suspect(r)
 	if r.confirmed {
@@ -241,6 +246,7 @@ func (x *index) remove(r *record) {
 		x.claims[key] = left
 	}
 	r.space.taken.Remove(r.cidr, r)
+	r.pool.history.release(r)
 	x.uncount(r)
 	if r.isBlock() {
 		x.reblock(r)
@@ -276,13 +282,24 @@ func (x *index) replace(objs []any, version string) error {
 		}
 		present[r.key] = r
 	}
-	for key, r := range x.records {
-		if present[key] == nil {
-			x.remove(r)
-		}
+	for _, r := range x.missing(present) {
+		x.remove(r)
 	}
 	x.settle(present, version)
 	return nil
+}
+
+// missing returns the records that are not among those present, in an order that does not depend on the map's: a list does
+// not tell in which order they went.
+func (x *index) missing(present map[types.NamespacedName]*record) []*record {
+	var missing []*record
+	for key, r := range x.records {
+		if present[key] == nil {
+			missing = append(missing, r)
+		}
+	}
+	slices.SortFunc(missing, func(a, b *record) int { return a.cidr.Compare(b.cidr) })
+	return missing
 }
 
 // settle tells every waiter what the list says of its record.

@@ -124,6 +124,9 @@ func (x *index) dismiss(w *waiter) {
 		return
 	}
 	w.mark.space.taken.Remove(w.mark.cidr, w.mark)
+	if e, ok := x.pools[w.mark.pool.ref]; ok {
+		e.history.forget(w.mark)
+	}
 	if x.records[w.key] == nil {
 		x.on.poolFreed(w.mark.pool.ref)
 	}

@@ -84,7 +84,8 @@ func TestADismissedMarkIsLifted(t *testing.T) {
 	}
 }
 
-// TestExhaustedIsSaidOnlyOfWhatIsCertain asks a full pool, read at a revision, in every state of knowledge.
+// TestExhaustedIsSaidOnlyOfWhatIsCertain asks a full pool, read at a revision, in every state of knowledge and with every
+// strategy.
 func TestExhaustedIsSaidOnlyOfWhatIsCertain(t *testing.T) {
 	t.Parallel()
 	by := func(instance string) edit { return func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = instance } }
@@ -112,18 +113,20 @@ func TestExhaustedIsSaidOnlyOfWhatIsCertain(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			b := newBook()
-			b.serving(four)
-			for i := range 4 {
-				b.put(recordNamed(fmt.Sprint("c", i), fmt.Sprintf("10.0.0.%d/32", i)))
-			}
-			if test.but != nil {
-				test.but(b)
-			}
-			c := claimFor("asks")
-			c.Revision = test.revision
-			if _, err := b.x.choose(c, at("asks")); !errors.Is(err, test.want) {
-				t.Errorf("chose with %v, want %v", err, test.want)
+			for name, strategy := range strategies {
+				b := newBook()
+				b.serving(four.by(strategy))
+				for i := range 4 {
+					b.put(recordNamed(fmt.Sprint("c", i), fmt.Sprintf("10.0.0.%d/32", i)))
+				}
+				if test.but != nil {
+					test.but(b)
+				}
+				c := claimFor("asks")
+				c.Revision = test.revision
+				if _, err := b.x.choose(c, at("asks")); !errors.Is(err, test.want) {
+					t.Errorf("%s chose with %v, want %v", name, err, test.want)
+				}
 			}
 		})
 	}

@@ -17,7 +17,11 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
+
+// request is what to look for in a pool.
+type request = allocator.Request[*record]
 
 // poolEntry is what the index knows of one pool: its records' sums always, its shape once the pool is registered.
 type poolEntry struct {
@@ -27,6 +31,8 @@ type poolEntry struct {
 	serving []netip.Prefix
 	// exclusions keep what the pool never hands out from being chosen.
 	exclusions []*record
+	// history is what a pool that reuses the least recently used remembers; nil for any other.
+	history *history
 
 	allocated, delegated, cooling ipspace.Count
 	// unavailable is how much of the pool's usable space its records take.
@@ -52,7 +58,10 @@ func (x *index) setPool(p Pool) {
 	defer x.mu.Unlock()
 	e := x.poolOf(p.Ref)
 	x.lift(e)
-	e.pool = &p
+	e.pool, e.history = &p, nil
+	if p.Shape.Strategy() == pooltree.LeastRecentlyUsed {
+		e.history = newHistory()
+	}
 	for _, block := range p.Shape.Blocks() {
 		x.spaceOf(p.Space).taken.Forget(block)
 	}
@@ -76,7 +85,7 @@ func (x *index) dropPool(ref ipamv1.PoolReference) {
 	defer x.mu.Unlock()
 	e := x.poolOf(ref)
 	x.lift(e)
-	e.pool, e.serving = nil, nil
+	e.pool, e.serving, e.history = nil, nil, nil
 	if e.claims == 0 && e.children == 0 {
 		delete(x.pools, ref)
 	}
@@ -229,14 +238,14 @@ func (x *index) mark(s *space, e *poolEntry, cidr netip.Prefix, c Claim, key typ
 }
 
 func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
-	request := allocator.Request[*record]{
+	r := request{
 		Blocks:   e.serving,
 		Own:      func(r *record) bool { return r.isBlockOf(e.ref) },
 		Bits:     c.Bits,
 		Reserved: e.pool.Shape.Reserved,
 	}
 	if !c.Want.IsValid() {
-		return s.taken.FirstFit(request)
+		return x.fit(s, e, r)
 	}
 	refuses := e.pool.Shape.Refuses
 	if c.Purpose == ipamv1.AdoptedPurpose {
@@ -246,6 +255,20 @@ func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		return netip.Prefix{}, &RefusedError{CIDR: c.Want, Reason: reason}
 	}
 	return c.Want, x.taken(s, e, c)
+}
+
+// fit finds a free prefix as the pool's strategy has it. Every strategy finds one if, and only if, first fit does.
+func (x *index) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
+	switch e.pool.Shape.Strategy() {
+	case pooltree.BestFit:
+		return s.taken.BestFit(r)
+	case pooltree.Random:
+		return s.taken.RandomFit(r, x.random)
+	case pooltree.LeastRecentlyUsed:
+		return e.history.fit(&s.taken, r)
+	default:
+		return s.taken.FirstFit(r)
+	}
 }
 
 // taken says who holds an asked prefix, or that it may be free in a moment.

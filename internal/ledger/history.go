@@ -1,0 +1,165 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"container/list"
+	"net/netip"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
+)
+
+const (
+	// remembered is how many releases a history remembers. What was released before counts as never used.
+	remembered = 1 << 16
+	// patience is how many releases one choice looks back on.
+	patience = 64
+)
+
+// history says for how long the prefixes of a pool have been free, as far as this process has seen. A prefix is free since
+// the last release of a record that overlapped it. What has not been in use since the history began has been free for
+// longest; among equals the lowest comes first.
+//
+// Choices of this process leave no trace in it, only records do. So a choice that came to nothing does not count as use. A
+// record that has lost does: nobody who sees it go knows whether it had won.
+//
+// A nil history, that of a pool with another strategy, remembers nothing. The index's lock guards it.
+type history struct {
+	// used holds the releases and, of what is taken, as much as searches have come upon.
+	used allocator.Space[usage]
+	// releases are the prefixes released and not recorded since, the oldest first.
+	releases *list.List
+	// looks counts the releases that choices looked at. Tests assert the cost of choices with it.
+	looks int
+}
+
+// usage is why a prefix does not count as never used: a release, or what takes it now.
+type usage struct {
+	release *list.Element
+	record  *record
+}
+
+func newHistory() *history { return &history{releases: list.New()} }
+
+// hold notes that a record came: what was released there is in use again.
+func (h *history) hold(r *record) {
+	if h != nil && !r.isOwnBlock() {
+		h.dropReleases(r.cidr)
+	}
+}
+
+// release notes that a record went. Where another record of the pool holds all of it too, it is free once that goes.
+func (h *history) release(r *record) {
+	if h == nil || r.isOwnBlock() {
+		return
+	}
+	h.forget(r)
+	h.dropReleases(r.cidr)
+	if isHeldBeside(r) {
+		return
+	}
+	h.used.Insert(r.cidr, usage{release: h.releases.PushBack(r.cidr)})
+	if h.releases.Len() > remembered {
+		h.dropRelease(h.releases.Front())
+	}
+}
+
+// isHeldBeside says whether another record of the pool holds all that r did.
+func isHeldBeside(r *record) bool {
+	for p, other := range r.space.taken.Overlapping(r.cidr) {
+		if p.Bits() > r.cidr.Bits() {
+			break
+		}
+		if other.role == stored && other.pool == r.pool && !other.isOwnBlock() {
+			return true
+		}
+	}
+	return false
+}
+
+// forget takes what is not taken any more out of what searches have come upon.
+func (h *history) forget(r *record) {
+	if h != nil {
+		h.used.Remove(r.cidr, usage{record: r})
+	}
+}
+
+// dropReleases drops the releases at p and inside it.
+func (h *history) dropReleases(p netip.Prefix) {
+	var inside []*list.Element
+	for q, u := range h.used.Overlapping(p) {
+		if u.release != nil && q.Bits() >= p.Bits() {
+			inside = append(inside, u.release)
+		}
+	}
+	for _, e := range inside {
+		h.dropRelease(e)
+	}
+}
+
+func (h *history) dropRelease(e *list.Element) {
+	h.lift(e)
+	h.releases.Remove(e)
+}
+
+// fit returns the prefix that has been free for longest, or ErrExhausted if nothing fits. Where that would be one that was
+// not free before the last of more than patience releases, it settles for the lowest that is free.
+func (h *history) fit(taken *allocator.Space[*record], r request) (netip.Prefix, error) {
+	lowest, err := taken.FirstFit(r)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	found, ok := h.unused(taken, r)
+	next := h.releases.Front()
+	for n := 0; !ok && next != nil && n < patience; n++ {
+		h.looks++
+		h.lift(next)
+		found, ok = h.unused(taken, r)
+		next = next.Next()
+	}
+	h.lower(next)
+	if !ok {
+		return lowest, nil
+	}
+	return found, nil
+}
+
+// unused returns the lowest free prefix that neither a release nor anything that is taken overlaps.
+func (h *history) unused(taken *allocator.Space[*record], r request) (netip.Prefix, bool) {
+	own := func(u usage) bool { return u.record != nil && r.Own(u.record) }
+	for {
+		p, err := h.used.FirstFit(allocator.Request[usage]{Blocks: r.Blocks, Own: own, Bits: r.Bits, Reserved: r.Reserved})
+		if err != nil {
+			return netip.Prefix{}, false
+		}
+		if taken.Fits(r, p) == nil {
+			return p, true
+		}
+		h.learn(taken, p)
+	}
+}
+
+// learn brings what takes p, or part of it, into used. Each record is met inside p once while it lasts, those around p may
+// be met again.
+func (h *history) learn(taken *allocator.Space[*record], p netip.Prefix) {
+	for q, r := range taken.Overlapping(p) {
+		u := usage{record: r}
+		h.used.Remove(q, u)
+		h.used.Insert(q, u)
+	}
+}
+
+// lift takes a release out of used, lower brings back those before the given one.
+func (h *history) lift(e *list.Element) { h.used.Remove(prefixOf(e), usage{release: e}) }
+
+func (h *history) lower(end *list.Element) {
+	for e := h.releases.Front(); e != end; e = e.Next() {
+		h.used.Insert(prefixOf(e), usage{release: e})
+	}
+}
+
+func prefixOf(release *list.Element) netip.Prefix {
+	p, _ := release.Value.(netip.Prefix)
+	return p
+}

@@ -132,6 +132,24 @@ func TestExhaustedIsSaidOnlyOfWhatIsCertain(t *testing.T) {
 	}
 }
 
+// TestAChoiceOutlivesItsPool: what was being chosen when the pool was dropped may yet come to nothing when it is back.
+func TestAChoiceOutlivesItsPool(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	p := b.serving(four)
+	b.chooseLast("p")
+	b.x.dropPool(p.Ref)
+	b.x.setPool(p)
+	for i := range 4 {
+		b.put(recordNamed(fmt.Sprint("c", i), fmt.Sprintf("10.0.0.%d/32", i)))
+	}
+	c := claimFor("asks")
+	c.Revision = "50"
+	if _, err := b.x.choose(c, at("asks")); !errors.Is(err, ErrBusy) {
+		t.Errorf("chose with %v", err)
+	}
+}
+
 // chooseLast has another claim of pool p or q choose an address that nobody has.
 func (b *book) chooseLast(pool string) {
 	b.x.mu.Lock()

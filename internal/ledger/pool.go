@@ -313,7 +313,7 @@ func (x *index) contended(e *poolEntry) bool {
 		return true
 	}
 	for _, w := range x.waiters {
-		if w.mark != nil && w.mark.pool == e && x.records[w.key] == nil {
+		if w.mark != nil && w.mark.pool.ref == e.ref && x.records[w.key] == nil {
 			return true
 		}
 	}

@@ -42,10 +42,19 @@ type usage struct {
 
 func newHistory() *history { return &history{releases: list.New()} }
 
-// hold notes that a record came: what was released there is in use again.
+// hold notes that a record came: the releases at its prefix and inside it are superseded, whatever comes of the record.
 func (h *history) hold(r *record) {
-	if h != nil && !r.isOwnBlock() {
-		h.dropReleases(r.cidr)
+	if h == nil || r.isOwnBlock() {
+		return
+	}
+	var superseded []*list.Element
+	for p, u := range h.used.Overlapping(r.cidr) {
+		if u.release != nil && p.Bits() >= r.cidr.Bits() {
+			superseded = append(superseded, u.release)
+		}
+	}
+	for _, e := range superseded {
+		h.drop(e)
 	}
 }
 
@@ -55,13 +64,12 @@ func (h *history) release(r *record) {
 		return
 	}
 	h.forget(r)
-	h.dropReleases(r.cidr)
 	if isHeldBeside(r) {
 		return
 	}
 	h.used.Insert(r.cidr, usage{release: h.releases.PushBack(r.cidr)})
 	if h.releases.Len() > remembered {
-		h.dropRelease(h.releases.Front())
+		h.drop(h.releases.Front())
 	}
 }
 
@@ -83,24 +91,6 @@ func (h *history) forget(r *record) {
 	if h != nil {
 		h.used.Remove(r.cidr, usage{record: r})
 	}
-}
-
-// dropReleases drops the releases at p and inside it.
-func (h *history) dropReleases(p netip.Prefix) {
-	var inside []*list.Element
-	for q, u := range h.used.Overlapping(p) {
-		if u.release != nil && q.Bits() >= p.Bits() {
-			inside = append(inside, u.release)
-		}
-	}
-	for _, e := range inside {
-		h.dropRelease(e)
-	}
-}
-
-func (h *history) dropRelease(e *list.Element) {
-	h.lift(e)
-	h.releases.Remove(e)
 }
 
 // fit returns the prefix that has been free for longest, or ErrExhausted if nothing fits. Where that would be one that was
@@ -157,6 +147,12 @@ func (h *history) lower(end *list.Element) {
 	for e := h.releases.Front(); e != end; e = e.Next() {
 		h.used.Insert(prefixOf(e), usage{release: e})
 	}
+}
+
+// drop forgets a release.
+func (h *history) drop(e *list.Element) {
+	h.lift(e)
+	h.releases.Remove(e)
 }
 
 func prefixOf(release *list.Element) netip.Prefix {

@@ -180,6 +180,9 @@ func TestCostOfLeastRecentlyUsed(t *testing.T) {
 				records[i] = b.put(recordNamed(c.Ref.Name, w.mark.cidr.String()))
 				b.x.dismiss(w)
 			}
+			if n := h.used.Len(); n > len(all)+1 {
+				t.Errorf("remembers %d entries of %d addresses and a block", n, len(all))
+			}
 		})
 	}
 }
@@ -213,6 +216,47 @@ func TestAChoiceLooksAtFewReleases(t *testing.T) {
 	if _, err := b.x.choose(claimFor("last"), at("last")); !errors.Is(err, ErrBusy) {
 		t.Errorf("a pool of which all is being chosen: %v", err)
 	}
+}
+
+// TestNoChoiceLooksAtWhatIsHeldBeside: where one of two records goes, nothing is free that a choice would have to look at.
+func TestNoChoiceLooksAtWhatIsHeldBeside(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/28", reserved: pooltree.AllocateReserved, strategy: pooltree.LeastRecentlyUsed})
+	for i := range 16 {
+		cidr := fmt.Sprintf("10.0.0.%d/32", i)
+		b.put(recordNamed(fmt.Sprint("stays", i), cidr))
+		b.cut(b.put(recordNamed(fmt.Sprint("lost", i), cidr)))
+	}
+	b.cut(recordNamed("stays7", "10.0.0.7/32"))
+	w, err := b.x.choose(claimFor("a"), at("a"))
+	if err != nil || w.mark.cidr.String() != "10.0.0.7/32" {
+		t.Fatalf("chose %v, error %v", w, err)
+	}
+	if n := b.x.poolOf(poolRef("p")).history.looks; n != 1 {
+		t.Errorf("looked at %d releases", n)
+	}
+}
+
+// TestABlockIsNoUse: records of the pool's own blocks, which come and go as it grows and shrinks, are no use of its addresses.
+func TestABlockIsNoUse(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(four.by(pooltree.LeastRecentlyUsed))
+	chooses := func(want string) {
+		t.Helper()
+		w, err := b.x.choose(claimFor("a"), at("a"))
+		if err != nil || w.mark.cidr.String() != want {
+			t.Fatalf("chose %v, error %v, want %s", w, err, want)
+		}
+		b.x.dismiss(w)
+	}
+	b.cut(b.put(recordNamed("x", "10.0.0.0/32")))
+	chooses("10.0.0.1/32")
+	wider := b.put(root("p", "10.0.0.0/29", confirmed))
+	chooses("10.0.0.1/32")
+	b.cut(wider)
+	chooses("10.0.0.1/32")
 }
 
 // TestAHistoryIsBounded releases more than it remembers; what it has forgotten counts as never used.

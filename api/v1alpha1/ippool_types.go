@@ -25,11 +25,15 @@ type AllocationStrategy string
 const (
 	// FirstFitStrategy takes the lowest that is free.
 	FirstFitStrategy AllocationStrategy = "FirstFit"
-	// BestFitStrategy takes it from the smallest free gap that fits.
+	// BestFitStrategy takes the lowest in the smallest free block that will do, so that larger ones stay whole. Of equally
+	// small ones it takes the lowest.
 	BestFitStrategy AllocationStrategy = "BestFit"
-	// RandomStrategy takes any.
+	// RandomStrategy draws any address of the pool and takes it, or the nearest free one if it cannot be had. That comes
+	// close to an even choice among the free ones while few are taken.
 	RandomStrategy AllocationStrategy = "Random"
-	// LeastRecentlyUsedStrategy takes the one that has been free for longest.
+	// LeastRecentlyUsedStrategy takes what has been free for longest: first what was never used, the lowest of it, then what
+	// was released first. A manager knows that from when it begins to serve the pool as it is now; before, all that was free
+	// counts as never used.
 	LeastRecentlyUsedStrategy AllocationStrategy = "LeastRecentlyUsed"
 )
 
@@ -146,7 +150,19 @@ type Subnet struct {
 
 // AllocationPolicy says how addresses are chosen and what may be asked for.
 type AllocationPolicy struct {
-	// strategy for choosing among free addresses. Absent means FirstFit.
+	// strategy for choosing among free addresses. It may be changed. Absent means FirstFit, which takes the lowest.
+	//
+	// BestFit takes the lowest in the smallest free block that will do, so that larger ones stay whole.
+	//
+	// Random draws any address of the pool, each with the same chance, and takes it, or the nearest free one if it cannot
+	// be had. That comes close to an even choice while few are taken. Where the pool is of several blocks, one of those with
+	// room is drawn first, with a chance that grows with its size, up to 2^40 addresses. It keeps managers that write at the
+	// same time out of each other's way; it does not make addresses hard to guess.
+	//
+	// LeastRecentlyUsed takes what has been free for longest: first what was never used, the lowest of it, then what was
+	// released first. Each manager has that from its own watch, and keeps it in memory for the last 65,536 releases of a pool.
+	// Nothing of it survives a restart, a change of leader or a change of the pool's spec: all that is free then counts as
+	// never used. If the 64 oldest releases have no room for what is asked, the lowest that is free is taken.
 	// +optional
 	Strategy AllocationStrategy `json:"strategy,omitempty"`
 

@@ -33,6 +33,7 @@ func Resolve(spec *ipamv1.IPPoolSpec, kind string) (*pooltree.Pool, field.ErrorL
 	r.readExcluded()
 	r.readNetworks()
 	r.readLengths()
+	r.readStrategy()
 	if len(r.errs) > 0 {
 		return nil, r.errs
 	}
@@ -104,6 +105,7 @@ type resolver struct {
 	parts []part
 	// claimBits is the prefix length of what a claim gets that does not say; 0 for a single address.
 	claimBits int
+	strategy  pooltree.Strategy
 	errs      field.ErrorList
 }
 
@@ -123,7 +125,7 @@ func (r *resolver) invalid(path *field.Path, value any, format string, args ...a
 // config is called for specs without mistakes: everything could be read, and
 // the exclusions are valid ranges of one family.
 func (r *resolver) config() pooltree.Config {
-	c := pooltree.Config{ClaimBits: r.claimBits}
+	c := pooltree.Config{ClaimBits: r.claimBits, Strategy: r.strategy}
 	for _, p := range r.parts {
 		c.Areas = append(c.Areas, p.areas()...)
 	}

@@ -12,6 +12,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 func specOf(t *testing.T, text string) *ipamv1.IPPoolSpec {
@@ -237,8 +238,7 @@ namespaceSelector: {}
 delegateTo: edge
 mode: Draining
 expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}
-openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}
-allocation: {strategy: BestFit}`,
+openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}`,
 			want: []string{
 				`spec.parentRef: Forbidden: not supported yet`,
 				`spec.prefixLength: Forbidden: not supported yet`,
@@ -249,7 +249,12 @@ allocation: {strategy: BestFit}`,
 				`spec.mode: Forbidden: not supported yet`,
 				`spec.expansion: Forbidden: not supported yet`,
 				`spec.openStack: Forbidden: not supported yet`,
-				`spec.allocation.strategy: Forbidden: not supported yet`,
+			},
+		},
+		"an unknown strategy": {
+			spec: `{cidr: 192.0.2.0/24, allocation: {strategy: WorstFit}}`,
+			want: []string{
+				`spec.allocation.strategy: Unsupported value: "WorstFit": supported values: "BestFit", "FirstFit", "LeastRecentlyUsed", "Random"`,
 			},
 		},
 		"mistakes in several fields": {
@@ -412,6 +417,26 @@ func TestClaimBits(t *testing.T) {
 		}
 		if got := p.ClaimBits(); got != want {
 			t.Errorf("%s: a claim gets a /%d, want /%d", spec, got, want)
+		}
+	}
+}
+
+func TestStrategy(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]pooltree.Strategy{
+		`{cidr: 192.0.2.0/24}`: pooltree.FirstFit,
+		`{cidr: 192.0.2.0/24, allocation: {reservedAddresses: Allocate}}`:     pooltree.FirstFit,
+		`{cidr: 192.0.2.0/24, allocation: {strategy: FirstFit}}`:              pooltree.FirstFit,
+		`{cidr: 192.0.2.0/24, allocation: {strategy: BestFit}}`:               pooltree.BestFit,
+		`{cidr: "2001:db8::/32", allocation: {strategy: Random}}`:             pooltree.Random,
+		`{addresses: [192.0.2.7], allocation: {strategy: LeastRecentlyUsed}}`: pooltree.LeastRecentlyUsed,
+	} {
+		p, errs := poolspec.Resolve(specOf(t, spec), ipamv1.GlobalIPPoolKind)
+		if len(errs) > 0 {
+			t.Fatal(spec, errs.ToAggregate())
+		}
+		if got := p.Strategy(); got != want {
+			t.Errorf("%s: strategy %d, want %d", spec, got, want)
 		}
 	}
 }

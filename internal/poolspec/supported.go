@@ -38,23 +38,6 @@ func (r *resolver) checkSupported() {
 			r.fail(field.Forbidden(r.path.Child(f.field), NotSupported))
 		}
 	}
-	if s.Allocation != nil {
-		r.checkSupportedAllocation(r.path.Child("allocation"), s.Allocation)
-	}
-}
-
-func (r *resolver) checkSupportedAllocation(path *field.Path, a *ipamv1.AllocationPolicy) {
-	used := []struct {
-		field string
-		used  bool
-	}{
-		{"strategy", a.Strategy != "" && a.Strategy != ipamv1.FirstFitStrategy},
-	}
-	for _, f := range used {
-		if f.used {
-			r.fail(field.Forbidden(path.Child(f.field), NotSupported))
-		}
-	}
 }
 
 func defaultVisibility(kind string) ipamv1.PoolVisibility {

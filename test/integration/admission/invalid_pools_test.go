@@ -113,7 +113,9 @@ var mistakes = []mistake{
 	{"too many DNS servers", `{cidr: 192.0.2.0/24, network: {dnsServers: [` + servers(17) + `]}}`, "spec.network.dnsServers", []string{"16"}},
 
 	// Values outside an enumeration or bound.
-	{"an unknown strategy", `{cidr: 192.0.2.0/24, allocation: {strategy: WorstFit}}`, "spec.allocation.strategy", nil},
+	{"an unknown strategy", `{cidr: 192.0.2.0/24, allocation: {strategy: WorstFit}}`, "spec.allocation.strategy", []string{"LeastRecentlyUsed"}},
+	{"a strategy in another spelling", `{cidr: 192.0.2.0/24, allocation: {strategy: bestFit}}`, "spec.allocation.strategy", []string{"BestFit"}},
+	{"an empty strategy", `{cidr: 192.0.2.0/24, allocation: {strategy: ""}}`, "spec.allocation.strategy", nil},
 	{"an unknown policy for reserved addresses", `{cidr: 192.0.2.0/24, allocation: {reservedAddresses: Keep}}`, "spec.allocation.reservedAddresses", nil},
 	{"bounds the wrong way round", `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 30, maxPrefixLength: 28}}`, "spec.allocation.minPrefixLength", nil},
 	{"a negative cooldown", `{cidr: 192.0.2.0/24, allocation: {cooldownSeconds: -1}}`, "spec.allocation.cooldownSeconds", nil},
@@ -138,7 +140,6 @@ var mistakes = []mistake{
 	{"draining", `{cidr: 192.0.2.0/24, mode: Draining}`, "spec.mode", []string{"not supported yet"}},
 	{"expansion", `{cidr: 192.0.2.0/24, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 2}}`, "spec.expansion", []string{"not supported yet"}},
 	{"OpenStack", `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: x}}}`, "spec.openStack", []string{"not supported yet"}},
-	{"another strategy", `{cidr: 192.0.2.0/24, allocation: {strategy: Random}}`, "spec.allocation.strategy", []string{"not supported yet"}},
 	{"a bound of the other family", `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 48}}`, "spec.allocation.minPrefixLength", []string{"between 1 and 32"}},
 	{"bounds without a default inside them", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28}}`, "spec.allocation.defaultPrefixLength", []string{"excludes single addresses"}},
 	{"a default longer than its bound", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28, defaultPrefixLength: 30}}`, "spec.allocation.defaultPrefixLength", []string{"must be between"}},

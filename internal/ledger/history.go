@@ -93,8 +93,9 @@ func (h *history) forget(r *record) {
 	}
 }
 
-// fit returns the prefix that has been free for longest, or ErrExhausted if nothing fits. Where that would be one that was
-// not free before the last of more than patience releases, it settles for the lowest that is free.
+// fit returns the prefix that has been free for longest, or ErrExhausted if nothing fits. It sets aside no more releases than
+// it has patience for; if the oldest make no room, the lowest that is free has to do. The cost is that of two first fits, and
+// of a few more searches for each release set aside and for each record met for the first time.
 func (h *history) fit(taken *allocator.Space[*record], r request) (netip.Prefix, error) {
 	lowest, err := taken.FirstFit(r)
 	if err != nil {

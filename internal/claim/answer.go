@@ -87,7 +87,8 @@ func wanted(s *scope) (netip.Prefix, error) {
 	return want, nil
 }
 
-// carried returns what an IPAddress stands for: a block where its pool gives blocks of just that length, else its address.
+// carried returns what an IPAddress stands for: a block where its pool gives blocks of just that length, else its address,
+// which the ledger refuses if it was only asked for and the pool's bounds exclude it.
 func carried(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr) netip.Prefix {
 	block, ok := s.offer.block(address)
 	if ok && answer.Spec.Prefix != nil && int(*answer.Spec.Prefix) == block.Bits() {

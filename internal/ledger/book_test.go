@@ -213,6 +213,7 @@ type shapeConfig struct {
 	entries, excluded, gateway string
 	reserved                   pooltree.ReservedPolicy
 	strategy                   pooltree.Strategy
+	longestBits                int
 }
 
 // by returns the same pool with another strategy.
@@ -229,7 +230,7 @@ var strategies = map[string]pooltree.Strategy{
 }
 
 func (c shapeConfig) shape() *pooltree.Pool {
-	config := pooltree.Config{Reserved: c.reserved, Strategy: c.strategy}
+	config := pooltree.Config{Reserved: c.reserved, Strategy: c.strategy, LongestBits: c.longestBits}
 	for _, r := range ranges(c.entries) {
 		network := pooltree.Network{Bits: 24}
 		if r.From().Is6() {

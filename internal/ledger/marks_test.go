@@ -211,6 +211,34 @@ func TestAnAskedPrefix(t *testing.T) {
 	}
 }
 
+// TestBoundsAreForAskedPrefixes asks for prefixes of a pool that hands out nothing longer than a /30.
+func TestBoundsAreForAskedPrefixes(t *testing.T) {
+	t.Parallel()
+	for sentence, test := range map[string]struct {
+		want    string
+		purpose ipamv1.AllocationPurpose
+		err     string
+	}{
+		"of that length":             {want: "10.0.0.4/30", purpose: ipamv1.ClaimPurpose},
+		"shorter":                    {want: "10.0.0.8/29", purpose: ipamv1.ClaimPurpose},
+		"longer":                     {want: "10.0.0.5/32", purpose: ipamv1.ClaimPurpose, err: "10.0.0.5/32: is longer than a /30, the longest prefix that may be asked for"},
+		"longer, and brought along":  {want: "10.0.0.5/32", purpose: ipamv1.AdoptedPurpose},
+		"longer, of another network": {want: "2001:db8::1/128", purpose: ipamv1.ClaimPurpose, err: "2001:db8::1/128: is not in the pool"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b := newBook()
+			b.serving(shapeConfig{entries: "10.0.0.0/28", longestBits: 30})
+			c := claimFor("a")
+			c.Want, c.Purpose = netip.MustParsePrefix(test.want), test.purpose
+			_, err := b.x.choose(c, at("a"))
+			if errors.Is(err, ErrRefused) != (test.err != "") || (err != nil && err.Error() != test.err) {
+				t.Errorf("error %v, want %q", err, test.err)
+			}
+		})
+	}
+}
+
 // TestWhatServes registers a pool of two blocks and looks when it hands out: only while both are confirmed as its own.
 func TestWhatServes(t *testing.T) {
 	t.Parallel()

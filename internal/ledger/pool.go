@@ -247,11 +247,7 @@ func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	if !c.Want.IsValid() {
 		return x.fit(s, e, r)
 	}
-	refuses := e.pool.Shape.Refuses
-	if c.Purpose == ipamv1.AdoptedPurpose {
-		refuses = e.pool.Shape.RefusesAdopted
-	}
-	if reason, refused := refuses(c.Want); refused {
+	if reason, refused := refuses(e.pool.Shape, c); refused {
 		return netip.Prefix{}, &RefusedError{CIDR: c.Want, Reason: reason}
 	}
 	return c.Want, x.taken(s, e, c)
@@ -269,6 +265,21 @@ func (x *index) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
 	default:
 		return s.taken.FirstFit(r)
 	}
+}
+
+// refuses says why the pool does not hand out what the claim asks for, even if nobody holds it. Only a claim that arrived
+// with its answer may override exclusions and bounds.
+func refuses(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
+	if c.Purpose == ipamv1.AdoptedPurpose {
+		return shape.RefusesAdopted(c.Want)
+	}
+	if reason, refused = shape.Refuses(c.Want); refused {
+		return reason, true
+	}
+	if longest := shape.LongestBits(); c.Want.Bits() > longest {
+		return fmt.Sprintf("is longer than a /%d, the longest prefix that may be asked for", longest), true
+	}
+	return "", false
 }
 
 // taken says who holds an asked prefix, or that it may be free in a moment.

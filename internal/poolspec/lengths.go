@@ -34,7 +34,7 @@ func (r *resolver) readLengths() {
 	case !slices.ContainsFunc(r.entries, func(e entry) bool { return holdsBlock(e.addrs, int(length)) }):
 		r.invalid(path, length, "no part of the pool holds a block of that length")
 	default:
-		r.claimBits = int(length)
+		r.claimBits, r.longestBits = int(length), int(longest)
 	}
 }
 

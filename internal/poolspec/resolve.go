@@ -106,7 +106,9 @@ type resolver struct {
 	// claimBits is the prefix length of what a claim gets that does not say; 0 for a single address.
 	claimBits int
 	strategy  pooltree.Strategy
-	errs      field.ErrorList
+	// longestBits is the longest prefix length that may be asked for; 0 for that of a single address.
+	longestBits int
+	errs        field.ErrorList
 }
 
 // entry is one readable part of the pool.
@@ -125,7 +127,7 @@ func (r *resolver) invalid(path *field.Path, value any, format string, args ...a
 // config is called for specs without mistakes: everything could be read, and
 // the exclusions are valid ranges of one family.
 func (r *resolver) config() pooltree.Config {
-	c := pooltree.Config{ClaimBits: r.claimBits, Strategy: r.strategy}
+	c := pooltree.Config{ClaimBits: r.claimBits, LongestBits: r.longestBits, Strategy: r.strategy}
 	for _, p := range r.parts {
 		c.Areas = append(c.Areas, p.areas()...)
 	}

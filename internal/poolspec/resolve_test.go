@@ -402,21 +402,22 @@ func TestResolveAccepts(t *testing.T) {
 	}
 }
 
-func TestClaimBits(t *testing.T) {
+func TestLengths(t *testing.T) {
 	t.Parallel()
-	for spec, want := range map[string]int{
-		`{cidr: 192.0.2.0/24}`:    32,
-		`{cidr: "2001:db8::/32"}`: 128,
-		`{cidr: "2001:db8::/32", allocation: {minPrefixLength: 48, maxPrefixLength: 64, defaultPrefixLength: 64}}`: 64,
-		`{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 26}}`:                                                  32,
-		`{addresses: [192.0.2.0/29, 192.0.2.24-192.0.2.33], allocation: {defaultPrefixLength: 29}}`:                29,
+	type lengths struct{ claim, longest int }
+	for spec, want := range map[string]lengths{
+		`{cidr: 192.0.2.0/24}`:    {32, 32},
+		`{cidr: "2001:db8::/32"}`: {128, 128},
+		`{cidr: "2001:db8::/32", allocation: {minPrefixLength: 48, maxPrefixLength: 72, defaultPrefixLength: 64}}`: {64, 72},
+		`{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 26}}`:                                                  {32, 32},
+		`{addresses: [192.0.2.0/29, 192.0.2.24-192.0.2.33], allocation: {defaultPrefixLength: 29}}`:                {29, 32},
 	} {
 		p, errs := poolspec.Resolve(specOf(t, spec), ipamv1.IPPoolKind)
 		if len(errs) > 0 {
 			t.Fatal(spec, errs.ToAggregate())
 		}
-		if got := p.ClaimBits(); got != want {
-			t.Errorf("%s: a claim gets a /%d, want /%d", spec, got, want)
+		if got := (lengths{p.ClaimBits(), p.LongestBits()}); got != want {
+			t.Errorf("%s: lengths %v, want %v", spec, got, want)
 		}
 	}
 }

@@ -68,6 +68,9 @@ type Config struct {
 	ClaimBits int
 	// Strategy is how a free prefix is chosen.
 	Strategy Strategy
+	// LongestBits is the longest prefix length that may be asked for; 0 means
+	// that of a single address.
+	LongestBits int
 }
 
 // Pool is the shape of one pool. It is immutable and safe for concurrent use.
@@ -81,16 +84,17 @@ type Pool struct {
 	// open are the areas without never, cut where needed.
 	open []Area
 
-	total, excluded ipspace.Count
-	claimBits       int
-	strategy        Strategy
+	total, excluded        ipspace.Count
+	claimBits, longestBits int
+	strategy               Strategy
 }
 
 // New returns the pool that config describes. The cost is O(n log n) in the
 // ranges of config.
 func New(config Config) *Pool {
 	p := &Pool{
-		reserved: config.Reserved, claimBits: config.ClaimBits, strategy: config.Strategy, areas: slices.Clone(config.Areas),
+		reserved: config.Reserved, claimBits: config.ClaimBits, longestBits: config.LongestBits, strategy: config.Strategy,
+		areas: slices.Clone(config.Areas),
 	}
 	slices.SortFunc(p.areas, func(a, b Area) int { return a.Range.From().Compare(b.Range.From()) })
 	p.addresses = setOf(p.areas)

@@ -41,6 +41,10 @@ func (p *Pool) ClaimBits() int { return cmp.Or(p.claimBits, p.HostBits()) }
 // Strategy returns how a free prefix is chosen.
 func (p *Pool) Strategy() Strategy { return p.strategy }
 
+// LongestBits returns the longest prefix length that may be asked for. What is
+// longer is refused by no other method: it may have been handed out before.
+func (p *Pool) LongestBits() int { return cmp.Or(p.longestBits, p.HostBits()) }
+
 // Total returns the number of addresses of the pool.
 func (p *Pool) Total() ipspace.Count { return p.total }
 

@@ -375,6 +375,34 @@ var _ = Describe("An IPAddressClaim", func() {
 			To(ContainSubstring("10.7.0.50"))
 	})
 
+	It("with an IPAddress made by hand does not get a single address that the pool's bounds exclude, but keeps one of Weir's", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.2.0.0/24", AddressSpace: ns,
+			Allocation: &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To(int32(28)), MaxPrefixLength: ptr.To(int32(30))},
+		}))
+		withAddress := func(name, text string, bits int32, finalizers ...string) *ipamv1beta2.IPAddressClaim {
+			claim := newClaim(ns, name, "IPPool", "p")
+			create(ctx, &ipamv1beta2.IPAddress{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: finalizers},
+				Spec: ipamv1beta2.IPAddressSpec{
+					ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: name}, PoolRef: claim.Spec.PoolRef,
+					Address: text, Prefix: ptr.To(bits),
+				},
+			})
+			return create(ctx, claim)
+		}
+		single := withAddress("single", "10.2.0.50", 24)
+		Expect(ready(ctx, single, metav1.ConditionFalse, "AllocationFailed")).To(Equal(
+			"recording IPAddress single: 10.2.0.50/32: is longer than a /30, the longest prefix that may be asked for"))
+		answered(ctx, withAddress("block", "10.2.0.64", 28))
+		answered(ctx, withAddress("arrived", "10.2.0.90", 24, ipamv1.AddressFinalizer))
+		held := make([]string, 0, 2)
+		for _, r := range records(ctx, ns) {
+			held = append(held, r.Spec.CIDR)
+		}
+		Expect(held).To(ConsistOf("10.2.0.64/28", "10.2.0.90/32"))
+	})
+
 	It("is left alone while its Cluster or itself carries the paused annotation", func(ctx SpecContext) {
 		poolReady(ctx, create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns})), metav1.ConditionTrue, "Available")
 		paused := map[string]string{clusterv1.PausedAnnotation: ""}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pooltree is the shape of a pool: which addresses it consists of,
-// which of them are never handed out and in which order the others are, and
-// what network an address of it belongs to.
+// which of them are never handed out, which are for one claim only and in which
+// order the others are, and what network an address of it belongs to.
 //
 // Invariants:
 //   - A Pool never changes. A new spec makes a new Pool.
@@ -13,6 +13,9 @@
 //     a gateway, or its network reserves it. The first two are kept out of
 //     handed-out prefixes of any length, the third only as a single address:
 //     whoever holds a whole block decides about its ends.
+//   - What is kept for one claim is usable: it is neither kept back nor counted
+//     as such. Who may have it is said here; that nobody else gets it is for
+//     the ledger to see to.
 //
 // The package is pure: it knows no Kubernetes, no clock and no I/O. What is
 // held by whom is the ledger's knowledge, not the shape's.

@@ -54,6 +54,17 @@ const (
 	LeastRecentlyUsed
 )
 
+// Claimant names a claim, whether or not it exists.
+type Claimant struct{ Group, Kind, Namespace, Name string }
+
+func (c Claimant) String() string { return c.Kind + " " + c.Namespace + "/" + c.Name }
+
+// Kept is a prefix that is handed out to one claim only.
+type Kept struct {
+	Prefix netip.Prefix
+	For    Claimant
+}
+
 // Config says what a pool consists of.
 type Config struct {
 	// Areas are disjoint and of one family, in any order.
@@ -71,6 +82,9 @@ type Config struct {
 	// LongestBits is the longest prefix length that may be asked for; 0 means
 	// that of a single address.
 	LongestBits int
+	// Kept are disjoint prefixes that the pool may hand out, each for another
+	// claim, in any order.
+	Kept []Kept
 }
 
 // Pool is the shape of one pool. It is immutable and safe for concurrent use.
@@ -87,14 +101,23 @@ type Pool struct {
 	total, excluded        ipspace.Count
 	claimBits, longestBits int
 	strategy               Strategy
+
+	// kept are ascending.
+	kept    []Kept
+	keptFor map[Claimant]netip.Prefix
 }
 
 // New returns the pool that config describes. The cost is O(n log n) in the
-// ranges of config.
+// ranges and kept prefixes of config.
 func New(config Config) *Pool {
 	p := &Pool{
 		reserved: config.Reserved, claimBits: config.ClaimBits, longestBits: config.LongestBits, strategy: config.Strategy,
 		areas: slices.Clone(config.Areas),
+		kept: slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
+	}
+	slices.SortFunc(p.kept, func(a, b Kept) int { return a.Prefix.Compare(b.Prefix) })
+	for _, k := range p.kept {
+		p.keptFor[k.For] = k.Prefix
 	}
 	slices.SortFunc(p.areas, func(a, b Area) int { return a.Range.From().Compare(b.Range.From()) })
 	p.addresses = setOf(p.areas)

@@ -101,6 +101,30 @@ func (p *Pool) RefusesAdopted(prefix netip.Prefix) (reason string, refused bool)
 	return "", false
 }
 
+// Kept returns what the pool keeps for certain claims, ascending. Not to be
+// modified.
+func (p *Pool) Kept() []Kept { return p.kept }
+
+// KeptFor returns what the pool keeps for the claim, and whether it does.
+func (p *Pool) KeptFor(c Claimant) (netip.Prefix, bool) {
+	prefix, ok := p.keptFor[c]
+	return prefix, ok
+}
+
+// KeptIn returns what the pool keeps that overlaps prefix, ascending: all of
+// that lies inside it, or the one that contains it. Not to be modified. The
+// cost grows with what is returned, and with the logarithm of what is kept.
+func (p *Pool) KeptIn(prefix netip.Prefix) []Kept {
+	first, _ := slices.BinarySearchFunc(p.kept, prefix.Masked().Addr(), func(k Kept, a netip.Addr) int {
+		return netipx.PrefixLastIP(k.Prefix).Compare(a)
+	})
+	next := first
+	for next < len(p.kept) && p.kept[next].Prefix.Overlaps(prefix) {
+		next++
+	}
+	return p.kept[first:next]
+}
+
 // UsableIn returns how many addresses of prefix the pool may hand out as
 // single addresses: in the pool, not excluded, no gateway, not reserved. The
 // cost grows with the ranges of the pool and its exclusions that lie inside

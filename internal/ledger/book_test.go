@@ -214,6 +214,8 @@ type shapeConfig struct {
 	reserved                   pooltree.ReservedPolicy
 	strategy                   pooltree.Strategy
 	longestBits                int
+	// kept are prefixes, each kept for the claim that ownerOf names.
+	kept string
 }
 
 // by returns the same pool with another strategy.
@@ -246,7 +248,21 @@ func (c shapeConfig) shape() *pooltree.Pool {
 		excluded.AddRange(r)
 	}
 	config.Excluded, _ = excluded.IPSet()
+	for _, p := range prefixes(c.kept) {
+		config.Kept = append(config.Kept, pooltree.Kept{Prefix: p, For: keyOf(claimFor(ownerOf(p)).Ref)})
+	}
 	return pooltree.New(config)
+}
+
+// ownerOf names the claim that a prefix is kept for.
+func ownerOf(p netip.Prefix) string { return "owner-of-" + p.Addr().String() }
+
+func prefixes(texts string) []netip.Prefix {
+	var all []netip.Prefix
+	for text := range strings.FieldsSeq(texts) {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
 }
 
 func ranges(entries string) []netipx.IPRange {

@@ -56,6 +56,10 @@ var shapesOf = map[string][]shapeConfig{
 		{entries: "10.0.0.2-10.0.0.4 10.0.0.8/30", gateway: "10.0.0.9"},
 		{entries: "10.0.0.8/29"},
 		{entries: "10.0.0.5"},
+		{entries: "10.0.0.5", kept: "10.0.0.5/32"},
+		{entries: "10.0.0.0/28", kept: "10.0.0.1/32 10.0.0.6/32 10.0.0.2/32", excluded: "10.0.0.3"},
+		{entries: "10.0.0.0/28", kept: "10.0.0.8/30 10.0.0.0/31", reserved: pooltree.AllocateReserved},
+		{entries: "10.0.0.0/28", kept: "10.0.0.0/29 10.0.0.8/29"},
 	},
 	"2001:db8::/124": {
 		{entries: "2001:db8::/124", reserved: pooltree.AllocateReserved},
@@ -63,6 +67,7 @@ var shapesOf = map[string][]shapeConfig{
 		{entries: "2001:db8::/124", excluded: "2001:db8::3-2001:db8::6 2001:db8::9"},
 		{entries: "2001:db8::2-2001:db8::4 2001:db8::8/126", gateway: "2001:db8::9"},
 		{entries: "2001:db8::8/125"},
+		{entries: "2001:db8::/124", kept: "2001:db8::1/128 2001:db8::8/127"},
 	},
 }
 
@@ -127,6 +132,11 @@ func (m *ledgerModel) isKept(a netip.Addr) bool {
 	return !m2.isUsable(a)
 }
 
+// isPromised says whether the pool keeps the address for a claim.
+func (m *ledgerModel) isPromised(a netip.Addr) bool {
+	return slices.ContainsFunc(prefixes(m.config.kept), func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
 // want is the capacity by counting.
 func (m *ledgerModel) want() sums {
 	var total, excluded, available, allocated, cooling, delegated int64
@@ -139,7 +149,7 @@ func (m *ledgerModel) want() sums {
 		switch {
 		case !m.isUsable(a):
 			excluded++
-		case !m.isHeld(a):
+		case !m.isHeld(a) && !m.isPromised(a):
 			available++
 		}
 	}
@@ -172,7 +182,7 @@ func (m *ledgerModel) largestFree() int {
 			if p.Masked() != p {
 				continue
 			}
-			if !slices.ContainsFunc(addresses(p), func(a netip.Addr) bool { return m.isKept(a) || m.isHeld(a) }) {
+			if !slices.ContainsFunc(addresses(p), func(a netip.Addr) bool { return m.isKept(a) || m.isHeld(a) || m.isPromised(a) }) {
 				return bits
 			}
 		}
@@ -183,7 +193,7 @@ func (m *ledgerModel) largestFree() int {
 // lowest returns the lowest address that the pool can hand out.
 func (m *ledgerModel) lowest() (netip.Addr, bool) {
 	for _, a := range addresses(m.family) {
-		if m.isUsable(a) && !m.isHeld(a) {
+		if m.isUsable(a) && !m.isHeld(a) && !m.isPromised(a) {
 			return a, true
 		}
 	}

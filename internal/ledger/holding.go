@@ -123,6 +123,9 @@ type Holding struct {
 	version identity
 }
 
+// Claimant is what the prefix is held for, whatever its UID.
+func (h Holding) Claimant() pooltree.Claimant { return keyOf(h.Claim) }
+
 // String names what the prefix is held for, or was.
 func (h Holding) String() string {
 	name := h.Claim.Name

@@ -16,6 +16,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 // index is every record of every address space, in the order in which the API server made them. It is the store of the
@@ -34,7 +35,7 @@ type index struct {
 
 	mu      sync.Mutex
 	records map[types.NamespacedName]*record
-	claims  map[claimKey][]*record
+	claims  map[pooltree.Claimant][]*record
 	spaces  map[string]*space
 	pools   map[ipamv1.PoolReference]*poolEntry
 	waiters map[types.NamespacedName]*waiter
@@ -59,11 +60,9 @@ type space struct {
 	taken allocator.Space[*record]
 }
 
-// claimKey names a claim without its UID: a claim and its successor under the same name share it.
-type claimKey struct{ group, kind, namespace, name string }
-
-func keyOf(c ipamv1.ClaimReference) claimKey {
-	return claimKey{c.APIGroup, c.Kind, c.Namespace, c.Name}
+// keyOf names a claim without its UID: a claim and its successor under the same name share it.
+func keyOf(c ipamv1.ClaimReference) pooltree.Claimant {
+	return pooltree.Claimant{Group: c.APIGroup, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
 }
 
 func newIndex(instance string, c clock.PassiveClock, on listener) *index {
@@ -73,7 +72,7 @@ func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 		on:       on,
 		random:   rand.Uint64,
 		records:  map[types.NamespacedName]*record{},
-		claims:   map[claimKey][]*record{},
+		claims:   map[pooltree.Claimant][]*record{},
 		spaces:   map[string]*space{},
 		pools:    map[ipamv1.PoolReference]*poolEntry{},
 		waiters:  map[types.NamespacedName]*waiter{},

@@ -29,7 +29,7 @@ type poolEntry struct {
 	pool *Pool
 	// serving are the pool's blocks, ascending, once the ledger has confirmed every one of them; empty before.
 	serving []netip.Prefix
-	// exclusions keep what the pool never hands out from being chosen.
+	// exclusions keep from being chosen what the pool never hands out, and what it hands out to one claim only.
 	exclusions []*record
 	// history is what a pool that reuses the least recently used remembers; nil for any other.
 	history *history
@@ -69,14 +69,20 @@ func (x *index) setPool(p Pool) {
 	x.serve(e)
 }
 
-// exclude keeps what the pool never hands out from being chosen.
+// exclude keeps from being chosen what the pool never hands out, and what it hands out to one claim only.
 func (x *index) exclude(e *poolEntry) {
-	s := x.spaceOf(e.pool.Space)
 	for _, prefix := range e.pool.Shape.Excluded() {
-		r := &record{role: excluded, cidr: prefix, space: s, pool: e}
-		s.taken.Insert(prefix, r)
-		e.exclusions = append(e.exclusions, r)
+		x.excludeAs(excluded, e, prefix)
 	}
+	for _, k := range e.pool.Shape.Kept() {
+		x.excludeAs(kept, e, k.Prefix)
+	}
+}
+
+func (x *index) excludeAs(role roleOf, e *poolEntry, prefix netip.Prefix) {
+	r := &record{role: role, cidr: prefix, space: x.spaceOf(e.pool.Space), pool: e}
+	r.space.taken.Insert(prefix, r)
+	e.exclusions = append(e.exclusions, r)
 }
 
 // dropPool forgets the shape of a pool; its records stay taken.
@@ -221,7 +227,7 @@ func (x *index) choose(c Claim, key types.NamespacedName) (*waiter, error) {
 		return nil, ErrNotReady
 	}
 	s := x.spaceOf(e.pool.Space)
-	cidr, err := x.pick(s, e, c)
+	cidr, err := x.pickKept(s, e, c)
 	if errors.Is(err, allocator.ErrExhausted) {
 		return nil, x.exhausted(e, c)
 	}
@@ -267,16 +273,39 @@ func (x *index) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
 	}
 }
 
-// refuses says why the pool does not hand out what the claim asks for, even if nobody holds it. Only a claim that arrived
-// with its answer may override exclusions and bounds.
+// pickKept picks what the pool keeps for the claim, as if that had asked for it; anything where nothing is kept for it.
+func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
+	own, ok := e.pool.Shape.KeptFor(keyOf(c.Ref))
+	if !ok || c.Want.IsValid() {
+		return x.pick(s, e, c)
+	}
+	c.Want = own
+	if _, err := x.pick(s, e, c); err != nil {
+		return netip.Prefix{}, fmt.Errorf("the pool keeps %s for the claim: %w", own, err)
+	}
+	return own, nil
+}
+
+// refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds it. What is kept for
+// another claim nobody may have. A claim that arrived with its answer may override exclusions and bounds, and may have
+// another prefix than the one kept for it.
 func refuses(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
+	for _, k := range shape.KeptIn(c.Want) {
+		if k.For != keyOf(c.Ref) {
+			return fmt.Sprintf("the pool keeps %s for %s", k.Prefix, k.For), true
+		}
+	}
 	if c.Purpose == ipamv1.AdoptedPurpose {
 		return shape.RefusesAdopted(c.Want)
 	}
 	if reason, refused = shape.Refuses(c.Want); refused {
 		return reason, true
 	}
-	if longest := shape.LongestBits(); c.Want.Bits() > longest {
+	own, isKept := shape.KeptFor(keyOf(c.Ref))
+	switch longest := shape.LongestBits(); {
+	case isKept && c.Want != own:
+		return fmt.Sprintf("the pool keeps %s for the claim, which gets nothing else", own), true
+	case c.Want.Bits() > longest:
 		return fmt.Sprintf("is longer than a /%d, the longest prefix that may be asked for", longest), true
 	}
 	return "", false
@@ -346,7 +375,7 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		Delegated:   e.delegated,
 		Cooling:     e.cooling,
 		Excluded:    shape.ExcludedCount(),
-		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable),
+		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable).Sub(x.keptFree(e)),
 		Claims:      e.claims,
 		Children:    e.children,
 		Serving:     len(e.serving) > 0,
@@ -357,4 +386,20 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		c.LargestFree = bits
 	}
 	return c, true
+}
+
+// keptFree returns how much of the usable space the pool keeps for claims that do not hold it. The cost grows with the
+// number of prefixes that are kept.
+func (x *index) keptFree(e *poolEntry) ipspace.Count {
+	var n ipspace.Count
+	for _, k := range e.pool.Shape.Kept() {
+		free := e.pool.Shape.UsableIn(k.Prefix)
+		for _, r := range x.spaceOf(e.pool.Space).taken.Overlapping(k.Prefix) {
+			if r.role == stored && r.pool == e && !r.isOwnBlock() {
+				free = free.Sub(e.pool.Shape.UsableIn(r.cidr)) // 0 if the record holds more than that
+			}
+		}
+		n = n.Add(free)
+	}
+	return n
 }

@@ -15,8 +15,8 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// record is what the index keeps of one IPAllocation. The same type stands for the two other things that make a prefix
-// unavailable for choosing: a tentative choice of this process, and an exclusion of a pool.
+// record is what the index keeps of one IPAllocation. The same type stands for the three other things that make a prefix
+// unavailable for choosing: a tentative choice of this process, an exclusion of a pool, and what a pool keeps for one claim.
 type record struct {
 	identity
 	role roleOf
@@ -48,6 +48,7 @@ const (
 	stored roleOf = iota
 	tentative
 	excluded
+	kept
 )
 
 // isBlock says whether the record is, or is about to be, a block of a pool rather than something handed out of one.

@@ -113,7 +113,7 @@ func New(config Config) *Pool {
 	p := &Pool{
 		reserved: config.Reserved, claimBits: config.ClaimBits, longestBits: config.LongestBits, strategy: config.Strategy,
 		areas: slices.Clone(config.Areas),
-		kept: slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
+		kept:  slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
 	}
 	slices.SortFunc(p.kept, func(a, b Kept) int { return a.Prefix.Compare(b.Prefix) })
 	for _, k := range p.kept {

@@ -50,4 +50,6 @@ const (
 	DefaultAddressSpace = "default"
 	// MaxAddressEntries is the greatest length of spec.addresses and spec.excludedAddresses.
 	MaxAddressEntries = 1024
+	// MaxPreAllocations is the greatest length of spec.preAllocations.
+	MaxPreAllocations = 4096
 )

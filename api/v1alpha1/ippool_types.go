@@ -198,27 +198,28 @@ type AllocationPolicy struct {
 	CooldownSeconds *int32 `json:"cooldownSeconds,omitempty"`
 }
 
-// PreAllocation keeps an address for the claim of a name.
+// PreAllocation keeps an address for the claim of a name, before that exists and between its lives. Nobody else gets it.
 type PreAllocation struct {
-	// claimName is the name of the claim.
+	// claimName is the name of the claim. At most one address is kept for a claim.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ClaimName string `json:"claimName,omitempty"`
 
-	// namespace of the claim; required on a GlobalIPPool.
+	// namespace of the claim; required on a GlobalIPPool. On an IPPool absent means the pool's own namespace, which is the
+	// only one allowed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 
-	// kind of the claim. Absent means IPAddressClaim.
+	// kind of the claim: IPAddressClaim (Cluster API's) or IPClaim. Absent means IPAddressClaim.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Enum=IPAddressClaim;IPClaim
 	Kind string `json:"kind,omitempty"`
 
-	// address that is kept.
+	// address that is kept, in canonical form: one that the pool can hand out. In a pool whose claims get blocks it is the
+	// first address of such a block, and the block is kept. Each address may be named once.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=39
@@ -419,7 +420,8 @@ type IPPoolSpec struct {
 	// +optional
 	Allocation *AllocationPolicy `json:"allocation,omitempty"`
 
-	// preAllocations keep addresses for claims of given names.
+	// preAllocations keep addresses for claims of given names. A claim that an address is kept for gets that one or none; one
+	// that has an address already keeps it. To keep an address that another claim holds is refused.
 	// +optional
 	// +listType=map
 	// +listMapKey=address
@@ -474,7 +476,7 @@ type Capacity struct {
 	// +kubebuilder:validation:MaxLength=39
 	Allocated string `json:"allocated,omitempty"`
 
-	// available to claims and child pools.
+	// available to claims and child pools; what is kept for a claim that does not hold it is not.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39

@@ -40,7 +40,8 @@ func (poolDefaulter) Handle(_ context.Context, req admission.Request) admission.
 		return admission.Allowed("")
 	}
 	patch := setOnce(spec, old)
-	if errs := unreadable(spec, req.Kind.Kind); len(errs) > 0 {
+	pool := ipamv1.PoolReference{Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
+	if errs := unreadable(spec, pool); len(errs) > 0 {
 		return refused(invalid(req.Kind.Kind, req.Name, errs))
 	}
 	return admission.Patched("", patch...)
@@ -49,8 +50,8 @@ func (poolDefaulter) Handle(_ context.Context, req admission.Request) admission.
 // unreadable returns the mistakes of a spec if some value of it cannot stand.
 // Fields that are missing, or not supported yet, are left to the schema and
 // the validating webhook.
-func unreadable(spec *ipamv1.IPPoolSpec, kind string) field.ErrorList {
-	_, errs := poolspec.Resolve(spec, kind)
+func unreadable(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) field.ErrorList {
+	_, errs := poolspec.Resolve(spec, pool)
 	if !slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeInvalid }) {
 		return nil
 	}

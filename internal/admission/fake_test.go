@@ -61,7 +61,7 @@ func cooling(h ledger.Holding) ledger.Holding {
 func claimed(pool ipamv1.PoolReference, prefix, claim string) ledger.Holding {
 	return ledger.Holding{
 		CIDR: netip.MustParsePrefix(prefix), Purpose: ipamv1.ClaimPurpose, Pool: pool,
-		Claim: ipamv1.ClaimReference{Kind: "IPAddressClaim", Namespace: "team", Name: claim},
+		Claim: ipamv1.ClaimReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "team", Name: claim},
 	}
 }
 

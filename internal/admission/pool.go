@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -28,17 +30,18 @@ type pool interface {
 // +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-globalippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=globalippools,verbs=create;update;delete,versions=v1alpha1,name=validation.globalippool.ipam.weir.dev,admissionReviewVersions=v1
 
 // poolValidator refuses pools whose spec cannot be served, pools that overlap
-// another root pool of their address space, and updates and deletions that
-// would take away what is in use.
+// another root pool of their address space, pools that keep for a claim what
+// another one holds, and updates and deletions that would take away what is in
+// use.
 type poolValidator[P pool] struct {
 	holdings Holdings
 }
 
-// ValidateCreate refuses an invalid spec and an overlap.
+// ValidateCreate refuses an invalid spec, an overlap, and keeping what is held.
 func (v poolValidator[P]) ValidateCreate(_ context.Context, created P) (admission.Warnings, error) {
-	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference().Kind)
+	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference())
 	if shape != nil {
-		errs = v.overlaps(created, shape, nil)
+		errs = append(v.overlaps(created, shape, nil), v.promised(created, shape, nil)...)
 	}
 	return nil, invalidPool(created, errs)
 }
@@ -51,14 +54,15 @@ func (v poolValidator[P]) ValidateUpdate(_ context.Context, old, updated P) (adm
 	if equality.Semantic.DeepEqual(old.PoolSpec(), updated.PoolSpec()) {
 		return nil, nil
 	}
-	kind := updated.PoolReference().Kind
-	shape, errs := poolspec.Resolve(updated.PoolSpec(), kind)
+	ref := updated.PoolReference()
+	shape, errs := poolspec.Resolve(updated.PoolSpec(), ref)
 	if shape == nil {
 		return nil, invalidPool(updated, errs)
 	}
-	was, _ := poolspec.Resolve(old.PoolSpec(), kind)
-	held := inUse(v.holdings.Holdings(updated.PoolReference()))
-	if errs := append(v.overlaps(updated, shape, was), fallenOut(held, shape, was)...); len(errs) > 0 {
+	was, _ := poolspec.Resolve(old.PoolSpec(), ref)
+	held := inUse(v.holdings.Holdings(ref))
+	errs = append(v.overlaps(updated, shape, was), fallenOut(held, shape, was)...)
+	if errs = append(errs, v.promised(updated, shape, was)...); len(errs) > 0 {
 		return nil, invalidPool(updated, errs)
 	}
 	return keptBack(held, shape, was), nil
@@ -94,6 +98,32 @@ func (v poolValidator[P]) overlaps(p P, shape, was *pooltree.Pool) field.ErrorLi
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(sourceOf(spec), "overlaps other pools of address space "+space+": "+someOf(collisions))}
+}
+
+// promised refuses to keep for a claim what another one holds, unless the pool
+// kept it for that claim before.
+func (v poolValidator[P]) promised(p P, shape, was *pooltree.Pool) field.ErrorList {
+	var errs field.ErrorList
+	for _, k := range shape.Kept() {
+		if keeps(was, k) {
+			continue
+		}
+		others := slices.DeleteFunc(v.holdings.Overlapping(poolspec.Space(p.PoolSpec()), k.Prefix), func(h ledger.Holding) bool {
+			return h.Purpose == ipamv1.RootPurpose || h.Claimant() == k.For
+		})
+		if len(others) > 0 {
+			path, address := preAllocationOf(p.PoolSpec(), k)
+			errs = append(errs, field.Invalid(path, address, "is in use: "+list(others)))
+		}
+	}
+	return errs
+}
+
+// preAllocationOf returns path and text of what is kept.
+func preAllocationOf(spec *ipamv1.IPPoolSpec, k pooltree.Kept) (path *field.Path, address string) {
+	address = k.Prefix.Addr().String()
+	i := slices.IndexFunc(spec.PreAllocations, func(p ipamv1.PreAllocation) bool { return p.Address == address })
+	return field.NewPath("spec", "preAllocations").Index(i).Child("address"), address
 }
 
 // sourceOf returns the path of what the pool consists of.

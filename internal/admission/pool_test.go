@@ -69,7 +69,7 @@ func (v verdict) check(t *testing.T, got admission.Response) {
 func TestPoolCreation(t *testing.T) {
 	t.Parallel()
 	other := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "other", Name: "rack"}
-	records := held{root(other, "192.0.2.0/25"), root(global, "198.51.100.0/24"), claimed(other, "192.0.2.9/32", "claim")}
+	records := held{root(other, "192.0.2.0/25"), root(global, "198.51.100.0/24"), claimed(other, "192.0.2.9/32", "claim"), claimed(team, "203.0.113.5/32", "left")}
 	tests := map[string]struct {
 		pool ipamv1.PoolReference
 		spec string
@@ -89,6 +89,30 @@ func TestPoolCreation(t *testing.T) {
 			want: verdict{code: 422, parts: []string{
 				`spec.addresses: Forbidden: `, `192.0.2.127 with 192.0.2.0/25 of IPPool other/rack, 198.51.100.1 with 198.51.100.0/24 of GlobalIPPool pool`,
 			}},
+		},
+		"a kept address that nobody holds": {
+			pool: team, spec: `{cidr: 203.0.113.0/24, preAllocations: [{claimName: a, address: 203.0.113.9}]}`,
+		},
+		"a kept address that another claim holds, of an earlier pool": {
+			pool: team, spec: `{cidr: 203.0.113.0/24, preAllocations: [{claimName: a, address: 203.0.113.6}, {claimName: b, address: 203.0.113.5}]}`,
+			want: verdict{code: 422, parts: []string{
+				`IPPool.ipam.weir.dev "pool" is invalid: spec.preAllocations[1].address: Invalid value: "203.0.113.5": is in use: 203.0.113.5 for IPAddressClaim team/left`,
+			}},
+		},
+		"a kept address that the claim itself holds": {
+			pool: team, spec: `{cidr: 203.0.113.0/24, preAllocations: [{claimName: left, address: 203.0.113.5}]}`,
+		},
+		"a kept address that a claim of its name and another kind holds": {
+			pool: team, spec: `{cidr: 203.0.113.0/24, preAllocations: [{claimName: left, kind: IPClaim, address: 203.0.113.5}]}`,
+			want: verdict{code: 422, parts: []string{`203.0.113.5 for IPAddressClaim team/left`}},
+		},
+		"a kept address of another namespace's pool": {
+			pool: team, spec: `{cidr: 203.0.113.0/24, preAllocations: [{claimName: left, namespace: other, address: 203.0.113.5}]}`,
+			want: verdict{code: 422, parts: []string{`spec.preAllocations[0].namespace: Invalid value: "other": an IPPool has claims of its own namespace only, team`}},
+		},
+		"a kept block with what another claim holds in it, in a cluster-scoped pool": {
+			pool: global, spec: `{cidr: 203.0.113.0/24, allocation: {defaultPrefixLength: 28}, preAllocations: [{claimName: a, namespace: team, address: 203.0.113.0}]}`,
+			want: verdict{code: 422, parts: []string{`spec.preAllocations[0].address: Invalid value: "203.0.113.0": is in use: 203.0.113.5 for IPAddressClaim team/left`}},
 		},
 		"the same addresses in another address space": {
 			pool: team, spec: `{cidr: 192.0.2.0/24, addressSpace: lab}`,
@@ -178,6 +202,37 @@ func TestPoolUpdate(t *testing.T) {
 			held: manyClaims(1),
 			old:  `{cidr: 192.0.2.0/24}`, new: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.1}}`,
 			want: verdict{warn: []string{`1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.1 for IPAddressClaim team/claim-0`}},
+		},
+		"keeping an address for the claim that holds it": {
+			held: manyClaims(2),
+			old:  `{cidr: 192.0.2.0/24}`, new: `{cidr: 192.0.2.0/24, preAllocations: [{claimName: claim-1, address: 192.0.2.2}]}`,
+		},
+		"keeping another address for a claim that holds one": {
+			held: manyClaims(2),
+			old:  `{cidr: 192.0.2.0/24}`, new: `{cidr: 192.0.2.0/24, preAllocations: [{claimName: claim-1, address: 192.0.2.9}]}`,
+		},
+		"keeping an address for another claim than the one that holds it": {
+			held: manyClaims(2),
+			old:  `{cidr: 192.0.2.0/24}`, new: `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.9}, {claimName: claim-1, address: 192.0.2.1}]}`,
+			want: verdict{code: 422, parts: []string{
+				`spec.preAllocations[1].address: Invalid value: "192.0.2.1": is in use: 192.0.2.1 for IPAddressClaim team/claim-0`,
+			}},
+		},
+		"a pool that has kept an address which another claim holds": {
+			held: manyClaims(1),
+			old:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}]}`,
+			new:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: b, address: 192.0.2.7}, {claimName: a, address: 192.0.2.1}]}`,
+		},
+		"a pool that keeps such an address for somebody else from now on": {
+			held: manyClaims(1),
+			old:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}]}`,
+			new:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: b, address: 192.0.2.1}]}`,
+			want: verdict{code: 422, parts: []string{`spec.preAllocations[0].address: `, `192.0.2.1 for IPAddressClaim team/claim-0`}},
+		},
+		"excluding an address that is kept": {
+			old:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}]}`,
+			new:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}], excludedAddresses: [192.0.2.1]}`,
+			want: verdict{code: 422, parts: []string{`spec.preAllocations[0].address: Invalid value: "192.0.2.1": is excluded`}},
 		},
 		"an invalid spec that stays as it is": {
 			old: `{cidr: 192.0.2.1/24}`, new: `{cidr: 192.0.2.1/24}`,

@@ -88,6 +88,15 @@ func refuses(shape *pooltree.Pool, prefix netip.Prefix) bool {
 	return refused
 }
 
+// keeps reports whether the pool kept the very same; was may be nil.
+func keeps(was *pooltree.Pool, k pooltree.Kept) bool {
+	if was == nil {
+		return false
+	}
+	prefix, ok := was.KeptFor(k.For)
+	return ok && prefix == k.Prefix
+}
+
 // gained returns what the pool has and did not have before; was may be nil.
 func gained(shape, was *pooltree.Pool) []netip.Prefix {
 	if was == nil {

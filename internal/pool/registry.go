@@ -65,7 +65,7 @@ func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
 	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
 		return v.pool, nil
 	}
-	shape, errs := poolspec.Resolve(p.PoolSpec(), ref.Kind)
+	shape, errs := poolspec.Resolve(p.PoolSpec(), ref)
 	if len(errs) > 0 {
 		r.forget(ref)
 		return ledger.Pool{}, errs

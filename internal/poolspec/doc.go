@@ -8,8 +8,8 @@
 // Invariants:
 //   - A spec either has a shape or errors, never both and never neither.
 //   - Every mistake is reported, at the path of its field.
-//   - The verdict depends on the spec and the pool's kind alone. What other
-//     pools have and what is in use is for the caller to check.
+//   - The verdict depends on the spec and the pool's kind and namespace alone.
+//     What other pools have and what is in use is for the caller to check.
 //   - A field whose behaviour does not exist yet is refused with NotSupported,
 //     never ignored.
 package poolspec

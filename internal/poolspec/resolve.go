@@ -18,13 +18,15 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
-// Resolve returns the shape of a pool of the given kind, or every mistake in
-// its spec, with the path of the field; the shape is nil if there is one.
+// Resolve returns the shape of the pool, or every mistake in its spec, with
+// the path of the field; the shape is nil if there is one.
 //
 // Addresses outside the pool may be excluded, and may be so more than once:
-// the pool may grow. Entries of spec.addresses may not overlap.
-func Resolve(spec *ipamv1.IPPoolSpec, kind string) (*pooltree.Pool, field.ErrorList) {
-	r := resolver{spec: spec, kind: kind, path: field.NewPath("spec")}
+// the pool may grow. Entries of spec.addresses may not overlap. Whether the
+// pool can hand out what it is to keep for a claim is looked at once
+// everything else is right.
+func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool, field.ErrorList) {
+	r := resolver{spec: spec, pool: pool, path: field.NewPath("spec")}
 	r.checkSupported()
 	r.checkSource()
 	r.checkSpace()
@@ -34,10 +36,15 @@ func Resolve(spec *ipamv1.IPPoolSpec, kind string) (*pooltree.Pool, field.ErrorL
 	r.readNetworks()
 	r.readLengths()
 	r.readStrategy()
+	r.readPreAllocations()
 	if len(r.errs) > 0 {
 		return nil, r.errs
 	}
-	return pooltree.New(r.config()), nil
+	shape := pooltree.New(r.config())
+	if r.checkKept(shape); len(r.errs) > 0 {
+		return nil, r.errs
+	}
+	return shape, nil
 }
 
 // Space returns the address space that the pool's addresses are unique in.
@@ -93,7 +100,7 @@ func texts(entries []ipamv1.AddressEntry) []string {
 // resolver gathers what a spec means, and what is wrong with it.
 type resolver struct {
 	spec *ipamv1.IPPoolSpec
-	kind string
+	pool ipamv1.PoolReference
 	path *field.Path
 
 	// family of the pool: what Family says.
@@ -108,7 +115,9 @@ type resolver struct {
 	strategy  pooltree.Strategy
 	// longestBits is the longest prefix length that may be asked for; 0 for that of a single address.
 	longestBits int
-	errs        field.ErrorList
+	// kept are the readable ones of spec.preAllocations.
+	kept []preAllocation
+	errs field.ErrorList
 }
 
 // entry is one readable part of the pool.
@@ -136,6 +145,9 @@ func (r *resolver) config() pooltree.Config {
 	}
 	if r.allocatesReserved() {
 		c.Reserved = pooltree.AllocateReserved
+	}
+	for _, k := range r.kept {
+		c.Kept = append(c.Kept, k.Kept)
 	}
 	return c
 }

@@ -4,6 +4,7 @@
 package poolspec_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -228,11 +229,103 @@ subnets:
 				`spec.subnets[6].network.gateway: Invalid value: "192.0.2.191": is the network or broadcast address of its network`,
 			},
 		},
+		"mistakes in what is kept": {
+			spec: `
+cidr: 192.0.2.0/24
+preAllocations:
+- {claimName: text, address: ten}
+- {claimName: form, address: 192.0.2.08}
+- {claimName: prefix, address: 192.0.2.8/32}
+- {claimName: family, address: "2001:db8::8"}
+- {claimName: elsewhere, namespace: other, address: 192.0.2.8}
+- {claimName: kind, kind: Machine, address: 192.0.2.9}
+- {claimName: first, address: 192.0.2.10}
+- {claimName: second, address: 192.0.2.10}
+- {claimName: first, namespace: team, kind: IPAddressClaim, address: 192.0.2.11}
+- {claimName: first, kind: IPClaim, address: 192.0.2.12}
+- {claimName: first, kind: IPClaim, address: x}`,
+			want: []string{
+				`spec.preAllocations[0].address: Invalid value: "ten": "ten" is not an IP address`,
+				`spec.preAllocations[1].address: Invalid value: "192.0.2.08": `,
+				`spec.preAllocations[2].address: Invalid value: "192.0.2.8/32": `,
+				`spec.preAllocations[3].address: Invalid value: "2001:db8::8": is IPv6 in a pool of IPv4`,
+				`spec.preAllocations[4].namespace: Invalid value: "other": an IPPool has claims of its own namespace only, team`,
+				`spec.preAllocations[5].kind: Unsupported value: "Machine": supported values: "IPAddressClaim", "IPClaim"`,
+				`spec.preAllocations[7].address: Duplicate value: "192.0.2.10"`,
+				`spec.preAllocations[8].claimName: Duplicate value: "IPAddressClaim team/first"`,
+				`spec.preAllocations[10].claimName: Duplicate value: "IPClaim team/first"`,
+				`spec.preAllocations[10].address: Invalid value: "x": `,
+			},
+		},
+		"what is kept and never handed out": {
+			spec: `
+cidr: 192.0.2.0/24
+excludedAddresses: [192.0.2.16/28]
+network: {gateway: 192.0.2.1}
+subnets: [{cidr: 192.0.2.128/25, network: {gateway: 192.0.2.129}}]
+preAllocations:
+- {claimName: outside, address: 192.0.3.1}
+- {claimName: excluded, address: 192.0.2.20}
+- {claimName: gateway, address: 192.0.2.1}
+- {claimName: other-gateway, address: 192.0.2.129}
+- {claimName: network, address: 192.0.2.0}
+- {claimName: broadcast, address: 192.0.2.255}
+- {claimName: other-network, address: 192.0.2.128}
+- {claimName: good, address: 192.0.2.2}`,
+			want: []string{
+				`spec.preAllocations[0].address: Invalid value: "192.0.3.1": is not in the pool`,
+				`spec.preAllocations[1].address: Invalid value: "192.0.2.20": is excluded or contains an excluded address`,
+				`spec.preAllocations[2].address: Invalid value: "192.0.2.1": is the pool's gateway or contains it`,
+				`spec.preAllocations[3].address: Invalid value: "192.0.2.129": is the pool's gateway or contains it`,
+				`spec.preAllocations[4].address: Invalid value: "192.0.2.0": is a reserved address of its network`,
+				`spec.preAllocations[5].address: Invalid value: "192.0.2.255": is a reserved address of its network`,
+				`spec.preAllocations[6].address: Invalid value: "192.0.2.128": is a reserved address of its network`,
+			},
+		},
+		"an IPv6 address that is not canonical, and the anycast address": {
+			spec: `{cidr: "2001:db8::/64", preAllocations: [{claimName: a, address: "2001:DB8::1"}]}`,
+			want: []string{`spec.preAllocations[0].address: Invalid value: "2001:DB8::1": "2001:DB8::1" is not canonical: write "2001:db8::1"`},
+		},
+		"the anycast address": {
+			spec: `{cidr: "2001:db8::/64", preAllocations: [{claimName: a, address: "2001:db8::"}]}`,
+			want: []string{`spec.preAllocations[0].address: Invalid value: "2001:db8::": is a reserved address of its network`},
+		},
+		"what a cluster-scoped pool keeps without naming the namespace": {
+			spec: `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}, {claimName: b, namespace: team, address: 192.0.2.2}]}`,
+			kind: ipamv1.GlobalIPPoolKind,
+			want: []string{`spec.preAllocations[0].namespace: Required value: a GlobalIPPool has claims of every namespace`},
+		},
+		"the same claim of a cluster-scoped pool twice": {
+			spec: `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, namespace: east, address: 192.0.2.1}, {claimName: a, namespace: west, address: 192.0.2.2},
+			        {claimName: a, namespace: east, address: 192.0.2.3}]}`,
+			kind: ipamv1.GlobalIPPoolKind,
+			want: []string{`spec.preAllocations[2].claimName: Duplicate value: "IPAddressClaim east/a"`},
+		},
+		"what is no block of those that claims get": {
+			spec: `{cidr: 192.0.2.0/24, allocation: {defaultPrefixLength: 28}, preAllocations: [{claimName: a, address: 192.0.2.24}]}`,
+			want: []string{`spec.preAllocations[0].address: Invalid value: "192.0.2.24": is not the first address of a /28, which is what claims get`},
+		},
+		"blocks that the pool does not hand out": {
+			spec: `
+addresses: [192.0.2.0-192.0.2.250]
+excludedAddresses: [192.0.2.35]
+network: {prefixLength: 24, gateway: 192.0.2.1}
+allocation: {defaultPrefixLength: 28}
+preAllocations:
+- {claimName: gateway, address: 192.0.2.0}
+- {claimName: excluded, address: 192.0.2.32}
+- {claimName: cut, address: 192.0.2.240}
+- {claimName: good, address: 192.0.2.16}`,
+			want: []string{
+				`spec.preAllocations[0].address: Invalid value: "192.0.2.0": is the pool's gateway or contains it`,
+				`spec.preAllocations[1].address: Invalid value: "192.0.2.32": is excluded or contains an excluded address`,
+				`spec.preAllocations[2].address: Invalid value: "192.0.2.240": is not in the pool`,
+			},
+		},
 		"everything that is not supported yet": {
 			spec: `
 parentRef: {kind: IPPool, name: parent}
 prefixLength: 28
-preAllocations: [{claimName: c, address: 192.0.2.1}]
 visibility: Shared
 namespaceSelector: {}
 delegateTo: edge
@@ -242,7 +335,6 @@ openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}`,
 			want: []string{
 				`spec.parentRef: Forbidden: not supported yet`,
 				`spec.prefixLength: Forbidden: not supported yet`,
-				`spec.preAllocations: Forbidden: not supported yet`,
 				`spec.visibility: Forbidden: not supported yet`,
 				`spec.namespaceSelector: Forbidden: not supported yet`,
 				`spec.delegateTo: Forbidden: not supported yet`,
@@ -269,7 +361,7 @@ openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}`,
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shape, errs := poolspec.Resolve(specOf(t, test.spec), kindOr(test.kind))
+			shape, errs := poolspec.Resolve(specOf(t, test.spec), poolOf(test.kind))
 			if shape != nil {
 				t.Error("a spec with mistakes has a shape")
 			}
@@ -287,11 +379,12 @@ openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}`,
 	}
 }
 
-func kindOr(kind string) string {
-	if kind == "" {
-		return ipamv1.IPPoolKind
+// poolOf names a pool of a kind: an IPPool of namespace team for "".
+func poolOf(kind string) ipamv1.PoolReference {
+	if kind == ipamv1.GlobalIPPoolKind {
+		return ipamv1.PoolReference{Kind: kind, Name: "p"}
 	}
-	return kind
+	return ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "p"}
 }
 
 func TestResolveAccepts(t *testing.T) {
@@ -388,7 +481,7 @@ func TestResolveAccepts(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, errs := poolspec.Resolve(specOf(t, test.spec), kindOr(test.kind))
+			p, errs := poolspec.Resolve(specOf(t, test.spec), poolOf(test.kind))
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())
 			}
@@ -402,6 +495,80 @@ func TestResolveAccepts(t *testing.T) {
 	}
 }
 
+// TestWhatIsKept reads whom a pool keeps what for.
+func TestWhatIsKept(t *testing.T) {
+	t.Parallel()
+	const capi, own = "ipam.cluster.x-k8s.io", "ipam.weir.dev"
+	tests := map[string]struct {
+		spec, kind string
+		want       map[string]pooltree.Claimant
+	}{
+		"nothing": {spec: `{cidr: 192.0.2.0/24}`, want: map[string]pooltree.Claimant{}},
+		"an IPPool's, with and without namespace and kind": {
+			spec: `{cidr: 192.0.2.0/24, preAllocations: [{claimName: b, address: 192.0.2.9}, {claimName: a, namespace: team, kind: IPAddressClaim, address: 192.0.2.8},
+			        {claimName: a, kind: IPClaim, address: 192.0.2.7}]}`,
+			want: map[string]pooltree.Claimant{
+				"192.0.2.9/32": {Group: capi, Kind: "IPAddressClaim", Namespace: "team", Name: "b"},
+				"192.0.2.8/32": {Group: capi, Kind: "IPAddressClaim", Namespace: "team", Name: "a"},
+				"192.0.2.7/32": {Group: own, Kind: "IPClaim", Namespace: "team", Name: "a"},
+			},
+		},
+		"a GlobalIPPool's of one name in two namespaces, IPv6": {
+			spec: `{cidr: "2001:db8::/64", preAllocations: [{claimName: a, namespace: east, address: "2001:db8::1"}, {claimName: a, namespace: west, address: "2001:db8::2"}]}`,
+			kind: ipamv1.GlobalIPPoolKind,
+			want: map[string]pooltree.Claimant{
+				"2001:db8::1/128": {Group: capi, Kind: "IPAddressClaim", Namespace: "east", Name: "a"},
+				"2001:db8::2/128": {Group: capi, Kind: "IPAddressClaim", Namespace: "west", Name: "a"},
+			},
+		},
+		"blocks, with the network's own addresses in them": {
+			spec: `{cidr: 192.0.2.0/24, allocation: {defaultPrefixLength: 28}, preAllocations: [{claimName: a, address: 192.0.2.0}, {claimName: b, address: 192.0.2.240}]}`,
+			want: map[string]pooltree.Claimant{
+				"192.0.2.0/28":   {Group: capi, Kind: "IPAddressClaim", Namespace: "team", Name: "a"},
+				"192.0.2.240/28": {Group: capi, Kind: "IPAddressClaim", Namespace: "team", Name: "b"},
+			},
+		},
+		"reserved addresses that are handed out": {
+			spec: `{cidr: 192.0.2.0/24, allocation: {reservedAddresses: Allocate}, preAllocations: [{claimName: a, address: 192.0.2.0}]}`,
+			want: map[string]pooltree.Claimant{"192.0.2.0/32": {Group: capi, Kind: "IPAddressClaim", Namespace: "team", Name: "a"}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shape, errs := poolspec.Resolve(specOf(t, test.spec), poolOf(test.kind))
+			if len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			got := map[string]pooltree.Claimant{}
+			for _, k := range shape.Kept() {
+				got[k.Prefix.String()] = k.For
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAsMuchIsKeptAsTheAPIAllows(t *testing.T) {
+	t.Parallel()
+	spec := &ipamv1.IPPoolSpec{CIDR: "10.0.0.0/16"}
+	for i := range ipamv1.MaxPreAllocations {
+		spec.PreAllocations = append(spec.PreAllocations, ipamv1.PreAllocation{
+			ClaimName: fmt.Sprint("c", i), Address: fmt.Sprintf("10.0.%d.%d", 1+i/256, i%256),
+		})
+	}
+	if shape, errs := poolspec.Resolve(spec, poolOf("")); len(errs) > 0 || len(shape.Kept()) != 4096 {
+		t.Error(errs.ToAggregate())
+	}
+	spec.PreAllocations = append(spec.PreAllocations, ipamv1.PreAllocation{ClaimName: "c", Address: "x"})
+	_, errs := poolspec.Resolve(spec, poolOf(""))
+	if got, want := errs.ToAggregate().Error(), "spec.preAllocations: Too many: 4097: must have at most 4096 items"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestLengths(t *testing.T) {
 	t.Parallel()
 	type lengths struct{ claim, longest int }
@@ -412,7 +579,7 @@ func TestLengths(t *testing.T) {
 		`{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 26}}`:                                                  {32, 32},
 		`{addresses: [192.0.2.0/29, 192.0.2.24-192.0.2.33], allocation: {defaultPrefixLength: 29}}`:                {29, 32},
 	} {
-		p, errs := poolspec.Resolve(specOf(t, spec), ipamv1.IPPoolKind)
+		p, errs := poolspec.Resolve(specOf(t, spec), poolOf(""))
 		if len(errs) > 0 {
 			t.Fatal(spec, errs.ToAggregate())
 		}

@@ -25,8 +25,7 @@ func (r *resolver) checkSupported() {
 	}{
 		{"parentRef", s.ParentRef != nil},
 		{"prefixLength", s.PrefixLength != nil},
-		{"preAllocations", len(s.PreAllocations) > 0},
-		{"visibility", s.Visibility != "" && s.Visibility != defaultVisibility(r.kind)},
+		{"visibility", s.Visibility != "" && s.Visibility != defaultVisibility(r.pool.Kind)},
 		{"namespaceSelector", s.NamespaceSelector != nil},
 		{"delegateTo", s.DelegateTo != ""},
 		{"mode", s.Mode != "" && s.Mode != ipamv1.ServingMode},
@@ -66,7 +65,7 @@ func (r *resolver) checkSpace() {
 // checkClusterName: a Cluster is namespaced, so a cluster-scoped pool cannot
 // name one.
 func (r *resolver) checkClusterName() {
-	if r.kind == ipamv1.GlobalIPPoolKind && r.spec.ClusterName != "" {
+	if r.pool.Kind == ipamv1.GlobalIPPoolKind && r.spec.ClusterName != "" {
 		r.fail(field.Forbidden(r.path.Child("clusterName"), "a GlobalIPPool has no namespace to look up a Cluster in"))
 	}
 }

@@ -126,14 +126,27 @@ var mistakes = []mistake{
 	{"a length to carve without a parent", `{cidr: 192.0.2.0/24, prefixLength: 28}`, "spec.prefixLength", nil},
 	{"a subnet that is not canonical", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.1/28, network: {gateway: 192.0.2.1}}]}`, "spec.subnets[0].cidr", nil},
 	{"a subnet twice", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/28, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1].cidr", nil},
+
+	// preAllocations.
 	{"a kept address that is none", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.0/32}]}`, "spec.preAllocations[0].address", nil},
+	{"a kept address that is not canonical", `{cidr: "2001:db8::/64", preAllocations: [{claimName: c, namespace: team, address: "2001:DB8::1"}]}`, "spec.preAllocations[0].address", []string{"2001:db8::1"}},
+	{"a kept address of the other family", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: "2001:db8::1"}]}`, "spec.preAllocations[0].address", []string{"IPv6 in a pool of IPv4"}},
+	{"a kept address outside the pool", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.3.1}]}`, "spec.preAllocations[0].address", []string{"is not in the pool"}},
+	{"a kept address that is excluded", `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.8/29], preAllocations: [{claimName: c, namespace: team, address: 192.0.2.9}]}`, "spec.preAllocations[0].address", []string{"is excluded"}},
+	{"a kept address that is the gateway", `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.1}, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.1}]}`, "spec.preAllocations[0].address", []string{"is the pool's gateway"}},
+	{"a kept address that is reserved", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.255}]}`, "spec.preAllocations[0].address", []string{"is a reserved address"}},
+	{"a kept address inside a block", `{cidr: 192.0.2.0/24, allocation: {defaultPrefixLength: 28}, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.9}]}`, "spec.preAllocations[0].address", []string{"is not the first address of a /28"}},
+	{"an address kept twice", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.1}, {claimName: d, namespace: team, address: 192.0.2.1}]}`, "spec.preAllocations[1]", []string{"Duplicate", "192.0.2.1"}},
+	{"two addresses kept for a claim", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.1}, {claimName: c, namespace: team, kind: IPAddressClaim, address: 192.0.2.2}]}`, "spec.preAllocations[1].claimName", []string{"Duplicate", "IPAddressClaim team/c"}},
+	{"an address kept for an unknown kind", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, kind: Machine, address: 192.0.2.1}]}`, "spec.preAllocations[0].kind", []string{"IPAddressClaim", "IPClaim"}},
+	{"an address kept for nobody", `{cidr: 192.0.2.0/24, preAllocations: [{namespace: team, address: 192.0.2.1}]}`, "spec.preAllocations[0].claimName", nil},
+	{"too many kept addresses", `{cidr: 10.0.0.0/8, preAllocations: [` + keptFor(4097) + `]}`, "spec.preAllocations", []string{"4096"}},
 
 	// Not supported yet.
 	{"a parent", `{parentRef: {kind: GlobalIPPool, name: p}, prefixLength: 28}`, "spec.parentRef", []string{"not supported yet", "spec.prefixLength"}},
 	{"subnets that overlap", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/27, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1].cidr", []string{"overlaps subnet 192.0.2.0/28"}},
 	{"a subnet outside the pool", `{cidr: 192.0.2.0/24, subnets: [{cidr: 198.51.100.0/28, network: {gateway: 198.51.100.1}}]}`, "spec.subnets[0].cidr", []string{"contains no address of the pool"}},
 	{"a gateway outside its subnet", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.17}}]}`, "spec.subnets[0].network.gateway", []string{"is not in the network"}},
-	{"kept addresses", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.1}]}`, "spec.preAllocations", []string{"not supported yet"}},
 	{"visibility for the platform", `{cidr: 192.0.2.0/24, visibility: Platform}`, "spec.visibility", []string{"not supported yet"}},
 	{"a namespace selector", `{cidr: 192.0.2.0/24, namespaceSelector: {matchLabels: {a: b}}}`, "spec.namespaceSelector", []string{"not supported yet"}},
 	{"delegation", `{cidr: 192.0.2.0/24, delegateTo: edge}`, "spec.delegateTo", []string{"not supported yet"}},
@@ -149,9 +162,11 @@ var mistakes = []mistake{
 // mistakesOf are refused for one kind only.
 var mistakesOf = map[string][]mistake{
 	ipamv1.IPPoolKind: {
+		{"an address kept for another namespace", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: other, address: 192.0.2.1}]}`, "spec.preAllocations[0].namespace", []string{"its own namespace only, team"}},
 		{"the visibility of a GlobalIPPool", `{cidr: 192.0.2.0/24, visibility: Shared}`, "spec.visibility", []string{"not supported yet"}},
 	},
 	ipamv1.GlobalIPPoolKind: {
+		{"an address kept for no namespace", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, address: 192.0.2.1}]}`, "spec.preAllocations[0].namespace", []string{"Required"}},
 		{"the visibility of an IPPool", `{cidr: 192.0.2.0/24, visibility: Consumer}`, "spec.visibility", []string{"not supported yet"}},
 		{"a Cluster", `{cidr: 192.0.2.0/24, clusterName: prod}`, "spec.clusterName", []string{"has no namespace"}},
 	},
@@ -182,6 +197,15 @@ func servers(n int) string {
 	var list strings.Builder
 	for i := range n {
 		fmt.Fprintf(&list, "192.0.2.%d, ", i+1)
+	}
+	return list.String()
+}
+
+// keptFor returns n different addresses, each for another claim.
+func keptFor(n int) string {
+	var list strings.Builder
+	for i := range n {
+		fmt.Fprintf(&list, "{claimName: c%d, namespace: team, address: 10.0.%d.%d}, ", i, 1+i/256, i%256)
 	}
 	return list.String()
 }

@@ -25,7 +25,7 @@ func claimed(prefix, claim string) ledger.Holding {
 	return ledger.Holding{
 		CIDR: netip.MustParsePrefix(prefix), Purpose: ipamv1.ClaimPurpose,
 		Pool:  ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "p"},
-		Claim: ipamv1.ClaimReference{Kind: "IPAddressClaim", Namespace: "team", Name: claim},
+		Claim: ipamv1.ClaimReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "team", Name: claim},
 	}
 }
 
@@ -64,6 +64,22 @@ var _ = Describe("A new pool", func() {
 		pool := builder.IPPool("team", "p").WithCIDR("192.0.2.128/25")
 		expectInvalid(k.Create(ctx, pool.Build()), "spec.cidr", "192.0.2.128/25 with 192.0.2.0/24 of GlobalIPPool rack")
 		stored(ctx, pool.WithSpace("lab").Build())
+	})
+
+	It("may keep as many addresses as the API allows", func(ctx SpecContext) {
+		object := poolYAML(ipamv1.GlobalIPPoolKind, "p", `{cidr: 10.0.0.0/8, preAllocations: [`+keptFor(4096)+`]}`)
+		stored(ctx, object)
+		patch := []byte(`{"spec":{"excludedAddresses":["10.1.0.0/16"]}}`)
+		Expect(k.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+	})
+
+	It("is refused if it keeps for a claim what another one holds, of an earlier pool", func(ctx SpecContext) {
+		records.hold(claimed("192.0.2.7/32", "holder"))
+		pool := builder.IPPool("team", "p").WithCIDR("192.0.2.0/24").Build()
+		pool.Spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "other", Address: "192.0.2.6"}, {ClaimName: "mine", Address: "192.0.2.7"}}
+		expectInvalid(k.Create(ctx, pool.DeepCopy()), "spec.preAllocations[1].address", "192.0.2.7", "is in use", "IPAddressClaim team/holder")
+		pool.Spec.PreAllocations[1].ClaimName = "holder"
+		stored(ctx, pool)
 	})
 
 	It("is not stored by a dry run", func(ctx SpecContext) {
@@ -164,6 +180,15 @@ var _ = Describe("What is in use", func() {
 
 	It("may be excluded", func(ctx SpecContext) {
 		pool.Spec.ExcludedAddresses = []ipamv1.AddressEntry{"192.0.2.4-192.0.2.5"}
+		Expect(k.Update(ctx, pool)).To(Succeed())
+	})
+
+	It("is not kept for another claim, and may be for its own", func(ctx SpecContext) {
+		pool.Spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "claim-3", Address: "192.0.2.4"}, {ClaimName: "mine", Address: "192.0.2.5"}}
+		err := k.Update(ctx, pool)
+		expectInvalid(err, "spec.preAllocations[1].address", `"192.0.2.5": is in use: 192.0.2.5 for IPAddressClaim team/claim-4`)
+		Expect(k.Update(ctx, pool, client.DryRunAll)).To(MatchError(err.Error()))
+		pool.Spec.PreAllocations[1].Address = "192.0.2.50"
 		Expect(k.Update(ctx, pool)).To(Succeed())
 	})
 

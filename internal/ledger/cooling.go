@@ -20,7 +20,7 @@ func (l *Ledger) Cooling(pool ipamv1.PoolReference) []Holding { return l.index.c
 // else it is dropped. Of a pool that is not known here nobody can say that it has none. The caller has proved what Release
 // wants proved.
 func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
-	if l.index.cools(h.Pool) {
+	if l.index.cools(h) {
 		return l.cool(ctx, h.version)
 	}
 	return l.drop(ctx, h.version)
@@ -56,12 +56,17 @@ func nextSecond(t time.Time) time.Time {
 	return t.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
-// cools says whether what is released in the pool cools down, as far as the index knows.
-func (x *index) cools(ref ipamv1.PoolReference) bool {
+// cools says whether a prefix cools down when it is released, as far as the index knows. What the pool keeps for the very claim
+// nobody else gets, so that need not.
+func (x *index) cools(h Holding) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	e, ok := x.pools[ref]
-	return !ok || e.pool == nil || e.pool.Cooldown > 0
+	e, ok := x.pools[h.Pool]
+	if !ok || e.pool == nil {
+		return true
+	}
+	own, isKept := e.pool.Shape.KeptFor(h.Claimant())
+	return e.pool.Cooldown > 0 && (!isKept || own != h.CIDR)
 }
 
 func (x *index) coolingIn(ref ipamv1.PoolReference) []Holding {

@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -11,22 +12,45 @@ import (
 func TestCoolsUnlessThePoolIsKnownToHaveNoCooldown(t *testing.T) {
 	t.Parallel()
 	b := newBook()
-	if !b.x.cools(poolRef("p")) {
+	h := Holding{CIDR: netip.MustParsePrefix("10.0.0.1/32"), Pool: poolRef("p"), Claim: claimFor("a").Ref}
+	if !b.x.cools(h) {
 		t.Error("of an unknown pool nobody can say that it has no cooldown")
 	}
 	b.put(recordNamed("a", "10.0.0.1/32"))
-	if !b.x.cools(poolRef("p")) {
+	if !b.x.cools(h) {
 		t.Error("nor of a pool that only its records are known of")
 	}
-	p := Pool{Ref: poolRef("p"), Space: "default", Shape: shapeConfig{entries: "10.0.0.0/24"}.shape()}
+	p := poolNamed("p", shapeConfig{entries: "10.0.0.0/24"})
 	b.x.setPool(p)
-	if b.x.cools(poolRef("p")) {
+	if b.x.cools(h) {
 		t.Error("a pool without a cooldown cools")
 	}
 	p.Cooldown = time.Second
 	b.x.setPool(p)
-	if !b.x.cools(poolRef("p")) {
+	if !b.x.cools(h) {
 		t.Error("a pool with a cooldown does not cool")
+	}
+}
+
+func TestWhatIsKeptForTheClaimNeedNotCool(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	p := poolNamed("p", shapeConfig{entries: "10.0.0.0/24", kept: "10.0.0.1/32"})
+	p.Cooldown = time.Second
+	b.x.setPool(p)
+	kept := netip.MustParsePrefix("10.0.0.1/32")
+	owner, other := claimFor(ownerOf(kept)).Ref, claimFor("other").Ref
+	for _, test := range []struct {
+		h    Holding
+		want bool
+	}{
+		{Holding{CIDR: kept, Pool: p.Ref, Claim: owner}, false},
+		{Holding{CIDR: netip.MustParsePrefix("10.0.0.2/32"), Pool: p.Ref, Claim: owner}, true},
+		{Holding{CIDR: kept, Pool: p.Ref, Claim: other}, true},
+	} {
+		if got := b.x.cools(test.h); got != test.want {
+			t.Errorf("%s of %s cools: %t", test.h.CIDR, test.h, got)
+		}
 	}
 }
 

@@ -286,17 +286,17 @@ func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) 
 	return own, nil
 }
 
-// refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds it. What is kept for
-// another claim nobody may have. A claim that arrived with its answer may override exclusions and bounds, and may have
-// another prefix than the one kept for it.
+// refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds it. A claim that arrived
+// with its answer overrides exclusions, bounds and what is kept for others: it has the address already, and what is not recorded
+// would be handed out again.
 func refuses(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
+	if c.Purpose == ipamv1.AdoptedPurpose {
+		return shape.RefusesAdopted(c.Want)
+	}
 	for _, k := range shape.KeptIn(c.Want) {
 		if k.For != keyOf(c.Ref) {
 			return fmt.Sprintf("the pool keeps %s for %s", k.Prefix, k.For), true
 		}
-	}
-	if c.Purpose == ipamv1.AdoptedPurpose {
-		return shape.RefusesAdopted(c.Want)
 	}
 	if reason, refused = shape.Refuses(c.Want); refused {
 		return reason, true

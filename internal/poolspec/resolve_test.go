@@ -599,7 +599,7 @@ func TestStrategy(t *testing.T) {
 		`{cidr: "2001:db8::/32", allocation: {strategy: Random}}`:             pooltree.Random,
 		`{addresses: [192.0.2.7], allocation: {strategy: LeastRecentlyUsed}}`: pooltree.LeastRecentlyUsed,
 	} {
-		p, errs := poolspec.Resolve(specOf(t, spec), ipamv1.GlobalIPPoolKind)
+		p, errs := poolspec.Resolve(specOf(t, spec), ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: "p"})
 		if len(errs) > 0 {
 			t.Fatal(spec, errs.ToAggregate())
 		}

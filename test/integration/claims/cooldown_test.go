@@ -153,6 +153,17 @@ var _ = Describe("A released address", func() {
 		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "30s", "100ms").Should(BeEmpty())
 	})
 
+	It("that the pool keeps for the claim need not cool: nobody else gets it", func(ctx SpecContext) {
+		spec := singleAddress(ns, hour)
+		spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "a", Address: "10.1.0.7"}}
+		create(ctx, newPool(ns, "p", spec))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+		Expect(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.7"))
+	})
+
 	It("of a claim that died without Weir cools down as well", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))

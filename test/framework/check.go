@@ -69,11 +69,27 @@ func found(what string, findings []string) error {
 	return fmt.Errorf("%d %s:\n  %s", len(findings), what, text)
 }
 
+// Held is a prefix that somebody holds of whose claim the API knows nothing but
+// the record.
+type Held struct {
+	Space string
+	CIDR  netip.Prefix
+	// UID is the claim's.
+	UID types.UID
+}
+
 // Check reads answers, records and claims through the API and reports what
 // contradicts the ledger's invariants. It knows CAPI's and Metal3's claims,
 // IPClaims and the blocks of child pools, and may run while claims come and go:
 // then judge the report with Safe. Cost: about ten lists.
 func Check(ctx context.Context, cfg *rest.Config) (*Report, error) {
+	return CheckWith(ctx, cfg, func() []Held { return nil })
+}
+
+// CheckWith checks, as Check does, what held returns as well, both before and
+// after the lists are read: those were held all the time in between.
+func CheckWith(ctx context.Context, cfg *rest.Config, held func() []Held) (*Report, error) {
+	before := held()
 	s, err := takeSnapshot(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -82,6 +98,31 @@ func Check(ctx context.Context, cfg *rest.Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	holdings = append(holdings, s.heldAllAlong(before, held())...)
+	return s.report(holdings), nil
+}
+
+// heldAllAlong makes holdings, and claims to go with them, of what was held both
+// before and after.
+func (s *snapshot) heldAllAlong(before, after []Held) []*holding {
+	var out []*holding
+	still := map[Held]bool{}
+	for _, h := range after {
+		still[h] = true
+	}
+	for _, h := range before {
+		if !still[h] {
+			continue
+		}
+		claim := &item{Kind: "Held"}
+		claim.Metadata.Name, claim.Metadata.UID = string(h.UID), h.UID
+		s.claims[h.UID] = claim
+		out = append(out, &holding{space: h.Space, cidr: h.CIDR, answer: claim, claim: claim})
+	}
+	return out
+}
+
+func (s *snapshot) report(holdings []*holding) *Report {
 	report := &Report{Answers: len(holdings), Records: len(s.records)}
 	report.Overlaps = overlaps(holdings)
 	answered := map[types.UID][]*holding{}
@@ -98,7 +139,7 @@ func Check(ctx context.Context, cfg *rest.Config) (*Report, error) {
 			report.Leaks = append(report.Leaks, leak)
 		}
 	}
-	return report, nil
+	return report
 }
 
 func (s *snapshot) checkClaims(report *Report, answered map[types.UID][]*holding) {

@@ -5,6 +5,7 @@ package framework_test
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -171,6 +172,14 @@ func TestCheck(t *testing.T) {
 	if got := len(report.Overlaps) + len(report.Unrecorded) + len(report.Leaks) + len(report.Silent); got != 5 {
 		t.Errorf("found %d faults of 5: %v", got, report.AtRest())
 	}
+
+	held := []framework.Held{{Space: "default", CIDR: netip.MustParsePrefix("10.0.1.6/31"), UID: "stranger"}}
+	report, err := framework.CheckWith(t.Context(), cp.Config(), func() []framework.Held { return held })
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectFinding(t, report.Overlaps, "stranger", "right-child")
+	expectFinding(t, report.Unrecorded, "stranger")
 }
 
 func check(t *testing.T, cfg *rest.Config) *framework.Report {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -35,6 +37,8 @@ type Options struct {
 	Dir string
 	// Keep leaves the folder where it is when the control plane stops.
 	Keep bool
+	// EtcdMembers is the number of etcd's members; zero means one.
+	EtcdMembers int
 	// Fsync makes etcd durable, as in production, and slower. A benchmark says
 	// which it used.
 	Fsync bool
@@ -50,9 +54,7 @@ type ControlPlane struct {
 	ca         *authority
 	admin      keyPair
 	apiPort    int
-	etcdPort   int
-	peerPort   int
-	etcd       *process
+	etcd       []*member
 	apiServer  *process
 	controller *process
 }
@@ -74,7 +76,7 @@ func StartControlPlane(ctx context.Context, opts Options) (*ControlPlane, error)
 }
 
 func newControlPlane(opts Options) (*ControlPlane, error) {
-	cp := &ControlPlane{opts: opts, dir: opts.Dir}
+	cp := &ControlPlane{opts: opts, dir: opts.Dir, etcd: newMembers(opts.EtcdMembers)}
 	if cp.dir == "" {
 		dir, err := os.MkdirTemp("", "weir-control-plane-")
 		if err != nil {
@@ -89,10 +91,14 @@ func newControlPlane(opts Options) (*ControlPlane, error) {
 }
 
 func (cp *ControlPlane) start(ctx context.Context) error {
-	if err := cp.onFreePorts(func() error { return cp.startEtcd(ctx) }, &cp.etcd, &cp.etcdPort, &cp.peerPort); err != nil {
+	ports := make([]*int, 0, 2*len(cp.etcd))
+	for _, m := range cp.etcd {
+		ports = append(ports, &m.client, &m.peer)
+	}
+	if err := onFreePorts(func() error { return cp.formEtcd(ctx) }, cp.etcdLostPort, ports...); err != nil {
 		return err
 	}
-	if err := cp.onFreePorts(func() error { return cp.startAPIServer(ctx) }, &cp.apiServer, &cp.apiPort); err != nil {
+	if err := onFreePorts(func() error { return cp.startAPIServer(ctx) }, cp.apiServerLostPort, &cp.apiPort); err != nil {
 		return err
 	}
 	if err := WriteKubeconfig(cp.Config(), cp.KubeconfigPath()); err != nil {
@@ -104,9 +110,9 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	return nil
 }
 
-// onFreePorts chooses ports and runs start, again with other ports if the
-// process found one of them taken.
-func (cp *ControlPlane) onFreePorts(start func() error, p **process, ports ...*int) error {
+// onFreePorts chooses ports and runs start, again with other ports if one of
+// them was found taken.
+func onFreePorts(start func() error, lostPort func() bool, ports ...*int) error {
 	var err error
 	for range startAttempts {
 		for _, port := range ports {
@@ -114,7 +120,7 @@ func (cp *ControlPlane) onFreePorts(start func() error, p **process, ports ...*i
 				return err
 			}
 		}
-		if err = start(); err == nil || *p == nil || !(*p).lostPort() {
+		if err = start(); err == nil || !lostPort() {
 			return err
 		}
 	}
@@ -146,32 +152,10 @@ func (cp *ControlPlane) writePKI() error {
 	})
 }
 
-func (cp *ControlPlane) startEtcd(ctx context.Context) error {
-	client, peer := "http://"+hostPort(cp.etcdPort), "http://"+hostPort(cp.peerPort)
-	args := []string{
-		"--name=default",
-		"--data-dir=" + cp.path("etcd"),
-		"--listen-client-urls=" + client,
-		"--advertise-client-urls=" + client,
-		"--listen-peer-urls=" + peer,
-		"--initial-advertise-peer-urls=" + peer,
-		"--initial-cluster=default=" + peer,
-		"--log-level=warn",
-	}
-	if !cp.opts.Fsync {
-		args = append(args, "--unsafe-no-fsync")
-	}
-	var err error
-	if cp.etcd, err = cp.run("etcd", args); err != nil {
-		return err
-	}
-	return cp.etcd.wait(ctx, httpProbe(http.DefaultClient, client+"/health"))
-}
-
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	key := cp.path("pki", "sa.key")
 	args := append([]string{
-		"--etcd-servers=http://" + hostPort(cp.etcdPort),
+		"--etcd-servers=" + strings.Join(cp.etcdURLs(), ","),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
@@ -229,8 +213,16 @@ func (cp *ControlPlane) StartControllerManager(ctx context.Context) error {
 	return cp.controller.wait(ctx, httpProbe(client, cp.Config().Host+"/api/v1/namespaces/default/serviceaccounts/default"))
 }
 
-func (cp *ControlPlane) run(name string, args []string) (*process, error) {
-	path, err := Binary(name)
+func (cp *ControlPlane) apiServerLostPort() bool {
+	return cp.apiServer != nil && cp.apiServer.lostPort()
+}
+
+func (cp *ControlPlane) run(program string, args []string) (*process, error) {
+	return cp.runAs(program, program, args)
+}
+
+func (cp *ControlPlane) runAs(program, name string, args []string) (*process, error) {
+	path, err := Binary(program)
 	if err != nil {
 		return nil, err
 	}
@@ -244,15 +236,15 @@ func (cp *ControlPlane) path(elem ...string) string {
 // Dir returns the control plane's folder.
 func (cp *ControlPlane) Dir() string { return cp.dir }
 
-// LogPath returns the log file of etcd, kube-apiserver or
-// kube-controller-manager.
+// LogPath returns the log file of etcd (of its first member; etcd-2 is the
+// second's), kube-apiserver or kube-controller-manager.
 func (cp *ControlPlane) LogPath(name string) string { return cp.path(name + ".log") }
 
 // KubeconfigPath returns the administrator's kubeconfig file.
 func (cp *ControlPlane) KubeconfigPath() string { return cp.path("admin.kubeconfig") }
 
-// EtcdURL returns etcd's client URL, without TLS.
-func (cp *ControlPlane) EtcdURL() string { return "http://" + hostPort(cp.etcdPort) }
+// EtcdURL returns the client URL of etcd's first member, without TLS.
+func (cp *ControlPlane) EtcdURL() string { return cp.etcd[0].url() }
 
 // Config returns a new administrator's configuration without a client-side rate
 // limit.
@@ -269,12 +261,22 @@ func (cp *ControlPlane) config(pair keyPair) *rest.Config {
 // PIDs returns the process IDs of what is running, by program.
 func (cp *ControlPlane) PIDs() map[string]int {
 	pids := map[string]int{}
-	for _, p := range []*process{cp.etcd, cp.apiServer, cp.controller} {
-		if p != nil && p.running() {
+	for _, p := range cp.processes() {
+		if p.running() {
 			pids[p.name] = p.pid()
 		}
 	}
 	return pids
+}
+
+// processes returns all that were started, in the order in which they end.
+func (cp *ControlPlane) processes() []*process {
+	all := make([]*process, 0, 2+len(cp.etcd))
+	all = append(all, cp.controller, cp.apiServer)
+	for _, m := range cp.etcd {
+		all = append(all, m.process)
+	}
+	return slices.DeleteFunc(all, func(p *process) bool { return p == nil })
 }
 
 // RestartAPIServer kills the API server and starts it again on its port: all
@@ -283,25 +285,16 @@ func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	if err := cp.apiServer.kill(); err != nil {
 		return err
 	}
-	return cp.again(ctx, cp.startAPIServer, &cp.apiServer)
-}
-
-// RestartEtcd kills etcd and starts it again on its data and ports. The API
-// server stays up and answers errors meanwhile.
-func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
-	if err := cp.etcd.kill(); err != nil {
-		return err
-	}
-	return cp.again(ctx, cp.startEtcd, &cp.etcd)
+	return cp.again(ctx, cp.startAPIServer, cp.apiServerLostPort)
 }
 
 // again runs start until the port of the process before is free again.
-func (cp *ControlPlane) again(ctx context.Context, start func(context.Context) error, p **process) error {
+func (cp *ControlPlane) again(ctx context.Context, start func(context.Context) error, lostPort func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
 		err := start(ctx)
-		if err == nil || ctx.Err() != nil || !(*p).lostPort() {
+		if err == nil || ctx.Err() != nil || !lostPort() {
 			return err
 		}
 	}
@@ -311,10 +304,8 @@ func (cp *ControlPlane) again(ctx context.Context, start func(context.Context) e
 // It may be called more than once.
 func (cp *ControlPlane) Stop() error {
 	var errs []error
-	for _, p := range []*process{cp.controller, cp.apiServer, cp.etcd} {
-		if p != nil {
-			errs = append(errs, p.kill())
-		}
+	for _, p := range cp.processes() {
+		errs = append(errs, p.kill())
 	}
 	if !cp.opts.Keep {
 		errs = append(errs, os.RemoveAll(cp.dir))

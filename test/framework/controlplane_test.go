@@ -81,6 +81,30 @@ func TestControlPlaneKeepsDataOverRestarts(t *testing.T) {
 	}
 }
 
+func TestEtcdOutlivesItsLeader(t *testing.T) {
+	cp := startControlPlane(t, framework.Options{EtcdMembers: 3})
+	client := clientset(t, cp.Config())
+	restart, err := cp.KillEtcdLeader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "without-one-"}}
+	for range 3 {
+		if _, err = client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Errorf("writing without the leader: %v", err)
+	}
+	if err := restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cp.Compact(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRESTConfigAsIsSubjectToRBAC(t *testing.T) {
 	cp := startControlPlane(t, framework.Options{})
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "tester"}}

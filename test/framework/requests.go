@@ -4,14 +4,10 @@
 package framework
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -37,10 +33,9 @@ func APIRequests(ctx context.Context, cfg *rest.Config) (RequestCounts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the API server's metrics: %w", err)
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(data))
+	families, err := families(data)
 	if err != nil {
-		return nil, fmt.Errorf("parsing the API server's metrics: %w", err)
+		return nil, err
 	}
 	counts := RequestCounts{}
 	for _, metric := range families["apiserver_request_total"].GetMetric() {
@@ -54,14 +49,6 @@ func APIRequests(ctx context.Context, cfg *rest.Config) (RequestCounts, error) {
 		}] += metric.GetCounter().GetValue()
 	}
 	return counts, nil
-}
-
-func labelsOf(metric *dto.Metric) map[string]string {
-	labels := map[string]string{}
-	for _, pair := range metric.GetLabel() {
-		labels[pair.GetName()] = pair.GetValue()
-	}
-	return labels
 }
 
 // Since returns what was counted after an earlier reading of the same API

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -20,102 +19,26 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/town"
 )
 
 // claimsPerPool is more than any of the pools has room for.
 var claimsPerPool = framework.Scale(150, 3000)
 
-// town is where claims are answered: the first address that a claim is told is its answer, as an IPAddress of its name
-// would be, and an address is held from then until the claim has gone.
-type town struct {
-	mu      sync.Mutex
-	answers map[string]netip.Prefix
-	held    map[netip.Prefix]string
-	doubles []string
-}
-
-func newTown() *town {
-	return &town{answers: map[string]netip.Prefix{}, held: map[netip.Prefix]string{}}
-}
-
-// commit returns the claim's answer, and notes if anybody else holds part of it.
-func (t *town) commit(uid string, cidr netip.Prefix) netip.Prefix {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if answer, ok := t.answers[uid]; ok {
-		return answer
-	}
-	for other, holder := range t.held {
-		if other.Overlaps(cidr) {
-			t.doubles = append(t.doubles, fmt.Sprintf("%s told to %s, and %s to %s", cidr, uid, other, holder))
-		}
-	}
-	t.answers[uid], t.held[cidr] = cidr, uid
-	return cidr
-}
-
-// leave notes that the claim has gone, before its records are released.
-func (t *town) leave(uid string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.held, t.answers[uid])
-	delete(t.answers, uid)
-}
-
 // live reserves the claim, answers it, and perhaps lets it go again. Some claims are worked on by two managers at once.
-func (t *town) live(ctx context.Context, random *rand.Rand, c book.Claim, workers []*manager) error {
-	var done sync.WaitGroup
-	outcomes := make([]error, len(workers))
-	for i, m := range workers {
-		done.Go(func() {
-			a, err := reserve(ctx, m, c)
-			if outcomes[i] = err; err != nil {
-				return
-			}
-			if t.commit(c.Ref.UID, a.CIDR) != a.CIDR {
-				_ = m.Void(ctx, a)
-			}
-		})
+func live(ctx context.Context, t *town.Town, random *rand.Rand, c book.Claim, ledgers []*book.Ledger) error {
+	if err := t.Answer(ctx, c, ledgers); err != nil {
+		return err
 	}
-	done.Wait()
-	t.mu.Lock()
-	answer, answered := t.answers[c.Ref.UID]
-	t.mu.Unlock()
-	if !answered {
-		return errors.Join(outcomes...)
+	if random.IntN(2) == 0 {
+		return t.Leave(ctx, c, ledgers)
 	}
-	leaves := random.IntN(2) == 0
-	if leaves {
-		t.leave(c.Ref.UID)
-	}
-	return t.tidy(ctx, c, workers, func(h book.Holding) bool { return !leaves && h.CIDR == answer })
+	return t.Stay(ctx, c, ledgers)
 }
 
-// tidy drops the claim's records that are not to be kept, as the claim's controller does.
-func (t *town) tidy(ctx context.Context, c book.Claim, workers []*manager, keep func(book.Holding) bool) error {
-	for ctx.Err() == nil {
-		var left int
-		for _, m := range workers {
-			for _, h := range m.Recorded(c.Ref) {
-				if !keep(h) {
-					left++
-					if err := m.Drop(ctx, h); err != nil && !errors.Is(err, book.ErrBusy) {
-						return err
-					}
-				}
-			}
-		}
-		if left == 0 {
-			return nil
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return ctx.Err()
-}
-
-// run lives all claims at once, a few for each manager at a time, and checks that whoever got no answer was told that the
+// liveAll lives all claims at once, a few for each manager at a time, and checks that whoever got no answer was told that the
 // pool is exhausted.
-func (t *town) run(ctx context.Context, claims []book.Claim, all []*manager) (exhausted int) {
+func liveAll(ctx context.Context, t *town.Town, claims []book.Claim, all []*manager) (exhausted int) {
 	GinkgoHelper()
 	const workersEach = 16
 	next := make(chan book.Claim)
@@ -126,11 +49,11 @@ func (t *town) run(ctx context.Context, claims []book.Claim, all []*manager) (ex
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(i)))
 		done.Go(func() {
 			for c := range next {
-				workers := []*manager{all[i%len(all)]}
+				ledgers := []*book.Ledger{all[i%len(all)].Ledger}
 				if random.IntN(4) == 0 {
-					workers = append(workers, all[(i+1)%len(all)])
+					ledgers = append(ledgers, all[(i+1)%len(all)].Ledger)
 				}
-				err := t.live(ctx, random, c, workers)
+				err := live(ctx, t, random, c, ledgers)
 				mu.Lock()
 				if errors.Is(err, book.ErrExhausted) {
 					exhausted++
@@ -151,13 +74,13 @@ func (t *town) run(ctx context.Context, claims []book.Claim, all []*manager) (ex
 }
 
 // check compares what was told with what is stored.
-func (t *town) check(ctx context.Context, ns string, claims []book.Claim) {
+func check(ctx context.Context, t *town.Town, ns string, claims []book.Claim) {
 	GinkgoHelper()
-	Expect(t.doubles).To(BeEmpty())
+	Expect(t.Doubles()).To(BeEmpty())
 	all := stored(ctx, ns)
 	for _, c := range claims {
 		found := recordsFor(all, c.Ref.UID)
-		answer, ok := t.answers[c.Ref.UID]
+		answer, ok := t.Told(c.Ref.UID)
 		if !ok {
 			Expect(found).To(BeEmpty(), "claim %s has no answer and a record", c.Ref.Name)
 			continue
@@ -243,11 +166,11 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 
 	It("never tell two claims overlapping prefixes, and tell everybody else that the pool is exhausted", func(ctx SpecContext) {
 		grown := since("reservations_total", "lost_judgements_total", "takeovers_total", "drops_total", "currency_proofs_total")
-		claims, town := mixed(pools, claimsPerPool), newTown()
-		exhausted := town.run(ctx, claims, all)
-		town.check(ctx, ns, claims)
+		claims, t := mixed(pools, claimsPerPool), town.New()
+		exhausted := liveAll(ctx, t, claims, all)
+		check(ctx, t, ns, claims)
 		counts := grown()
-		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(town.answers), " hold, ", exhausted, " exhausted, ", counts))
+		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", counts))
 		Expect(exhausted).To(BeNumerically(">", 0))
 		for name, n := range counts {
 			Expect(n).To(BeNumerically(">", 0), name)
@@ -256,7 +179,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 
 	It("do so while their watches are cut and history is lost", func(ctx SpecContext) {
 		grown := since("lost_judgements_total", "relists_total")
-		claims, town := mixed(pools, claimsPerPool/3), newTown()
+		claims, t := mixed(pools, claimsPerPool/3), town.New()
 		ended := make(chan struct{})
 		var cutter sync.WaitGroup
 		stop := sync.OnceFunc(func() { close(ended); cutter.Wait() })
@@ -273,11 +196,11 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 				}
 			}
 		})
-		exhausted := town.run(ctx, claims, all)
+		exhausted := liveAll(ctx, t, claims, all)
 		stop()
-		town.check(ctx, ns, claims)
+		check(ctx, t, ns, claims)
 		counts := grown()
-		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(town.answers), " hold, ", exhausted, " exhausted, ", cuts, " cuts, ", counts))
+		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", cuts, " cuts, ", counts))
 		Expect(cuts).To(BeNumerically(">", len(all)))
 		for name, n := range counts {
 			Expect(n).To(BeNumerically(">", 0), name)
@@ -285,7 +208,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 	}, SpecTimeout(20*time.Minute))
 
 	It("fill a pool to the last address", func(ctx SpecContext) {
-		town := newTown()
+		t := town.New()
 		for _, p := range pools {
 			var claims []book.Claim
 			for i := range sizeOf(p) {
@@ -295,14 +218,14 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 			for i, c := range claims {
 				done.Go(func() {
 					defer GinkgoRecover()
-					a, err := reserve(ctx, all[i%len(all)], c)
+					a, err := town.Reserve(ctx, all[i%len(all)].Ledger, c)
 					Expect(err).NotTo(HaveOccurred())
-					Expect(town.commit(c.Ref.UID, a.CIDR)).To(Equal(a.CIDR))
+					Expect(t.Commit(c.Ref.UID, a.CIDR)).To(Equal(a.CIDR))
 				})
 			}
 			done.Wait()
-			town.check(ctx, ns, claims)
-			_, err := reserve(ctx, all[0], newClaim(p, "late-"+p.Ref.Name))
+			check(ctx, t, ns, claims)
+			_, err := town.Reserve(ctx, all[0].Ledger, newClaim(p, "late-"+p.Ref.Name))
 			Expect(err).To(MatchError(book.ErrExhausted))
 		}
 		held := slices.DeleteFunc(stored(ctx, ns), func(a ipamv1.IPAllocation) bool { return a.Spec.Purpose == ipamv1.RootPurpose })

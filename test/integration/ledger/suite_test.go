@@ -7,7 +7,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -156,19 +155,6 @@ func newClaim(p book.Pool, name string) book.Claim {
 			APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: p.Ref.Namespace, Name: name, UID: string(uuid.NewUUID()),
 		},
 		Pool: p.Ref, Bits: p.Shape.HostBits(), Purpose: ipamv1.ClaimPurpose,
-	}
-}
-
-// reserve goes on while the manager says that it is contended, as a controller would.
-func reserve(ctx context.Context, m *manager, c book.Claim) (book.Allocation, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	for {
-		a, err := m.Reserve(ctx, c)
-		if !errors.Is(err, book.ErrBusy) || ctx.Err() != nil {
-			return a, err
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

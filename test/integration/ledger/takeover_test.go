@@ -18,6 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/town"
 )
 
 // answer is what a call of Reserve came to.
@@ -30,7 +31,7 @@ type answer struct {
 func asking(ctx context.Context, m *manager, c book.Claim) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
-		a, err := reserve(ctx, m, c)
+		a, err := town.Reserve(ctx, m.Ledger, c)
 		done <- answer{a, err}
 	}()
 	return done
@@ -175,7 +176,7 @@ var _ = Describe("Takeover", func() {
 			g.Expect(found[0].DeletionTimestamp).NotTo(BeNil())
 		}, "10s", "20ms").Should(Succeed())
 		pass(clock)
-		_, err := reserve(ctx, m, newClaim(pool, "next"))
+		_, err := town.Reserve(ctx, m.Ledger, newClaim(pool, "next"))
 		Expect(err).To(MatchError(book.ErrExhausted))
 		erase(ctx, half)
 		Expect(reserved(ctx, m, newClaim(pool, "after"))).To(Equal(prefix("10.0.0.5/32")))

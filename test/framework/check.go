@@ -225,13 +225,17 @@ func (s *snapshot) holding(answer, claim *item, cidr netip.Prefix, pool poolKey)
 }
 
 // claimOf returns the live claim that an IPAddress answers: by the UID of its
-// controller or, since consumers follow it, by the claim's own reference.
+// controller or, since consumers follow it, by the claim's own reference. That
+// may be to a later answer of the same name, if this one is not there any more.
 func (s *snapshot) claimOf(answer *item) *item {
 	for _, owner := range answer.Metadata.OwnerReferences {
 		claim := s.claims[owner.UID]
 		if claim != nil && !claim.isPool() && (owner.Controller != nil && *owner.Controller || answer.Group == metal3Group) {
 			return claim
 		}
+	}
+	if s.still[answer.Metadata.UID] == nil {
+		return nil
 	}
 	return s.claimByAnswer[answerKey{answer.Group, answer.Metadata.Namespace, answer.Metadata.Name}]
 }

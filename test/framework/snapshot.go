@@ -134,8 +134,10 @@ func (k poolKey) ours() bool { return k.group == weirGroup || k.group == metal3G
 type answerKey struct{ group, namespace, name string }
 
 // snapshot is what the API holds, read in an order that makes findings true
-// while claims come and go: answers, then records, then claims. A claim that is
-// there and not terminating at the end had its record when records were read.
+// while claims come and go: answers, then records, then claims, then answers
+// again. A claim that is there and not terminating at the end had its record when
+// records were read. An answer that is there at the end, too, is what a claim
+// meant that named it.
 type snapshot struct {
 	answers []*item
 	// own are pools and IPClaims that were there before and after the records
@@ -144,7 +146,9 @@ type snapshot struct {
 	records []*item
 	// claims are the claims of all kinds, pools included, by UID.
 	claims map[types.UID]*item
-	pools  map[poolKey]*item
+	// still are the answers that were there after the claims were read.
+	still map[types.UID]*item
+	pools map[poolKey]*item
 	// claimByAnswer are the claims by the IPAddress that their status names.
 	claimByAnswer map[answerKey]*item
 	// recordsOf are the records by the UID of their claim.
@@ -162,6 +166,7 @@ func takeSnapshot(ctx context.Context, cfg *rest.Config) (*snapshot, error) {
 	before := byUID(l.list(ctx, ownResources...))
 	s.records = l.list(ctx, recordResource)
 	s.claims = byUID(l.list(ctx, claimResources...))
+	s.still = byUID(l.list(ctx, answerResources...))
 	after := byUID(l.list(ctx, ownResources...))
 	if l.err != nil {
 		return nil, l.err

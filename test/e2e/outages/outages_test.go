@@ -1,0 +1,77 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outages
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = DescribeTable("Two managers without a leader answer every claim once, and go on, when",
+	func(ctx SpecContext, name string, outage func(context.Context)) {
+		first, second := startManager(ctx), startManager(ctx)
+		t := newTown(ctx, name)
+		t.create(ctx, "before", claimsPerRun/3)
+		meanwhile := t.creating(ctx, "meanwhile", claimsPerRun/3)
+		outage(ctx)
+		t.create(ctx, "after", claimsPerRun/3)
+		meanwhile.Wait()
+		t.expectAnswers(ctx, claimsPerRun/3*3)
+
+		By("releasing half of it, too")
+		t.expectAnswers(ctx, t.deleteHalf(ctx))
+		Expect(first.Running()).To(BeTrue(), "the first manager lives through it")
+		Expect(second.Running()).To(BeTrue(), "the second manager lives through it")
+	},
+	Entry("the API server is killed and comes back", SpecTimeout(10*time.Minute), "apiserver", func(ctx context.Context) {
+		Expect(cluster.RestartAPIServer(ctx)).To(Succeed())
+	}),
+	Entry("etcd is killed and comes back", SpecTimeout(10*time.Minute), "etcd", func(ctx context.Context) {
+		Expect(cluster.RestartEtcd(ctx)).To(Succeed())
+	}),
+	Entry("etcd's leader is killed, another one leads, and the first comes back", SpecTimeout(10*time.Minute), "leader", func(ctx context.Context) {
+		restart, err := cluster.KillEtcdLeader(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		newTown(ctx, "led-anew").create(ctx, "without", 10)
+		Expect(restart(ctx)).To(Succeed())
+	}),
+)
+
+// starve lets a manager run for a twentieth of the time, until ctx ends.
+func starve(ctx context.Context, m *server) {
+	for ctx.Err() == nil {
+		Expect(m.Pause()).To(Succeed())
+		select {
+		case <-ctx.Done():
+		case <-time.After(190 * time.Millisecond):
+		}
+		Expect(m.Resume()).To(Succeed())
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+var _ = It("A manager that is starved of processor time does no harm next to another one, and answers alone", func(ctx SpecContext) {
+	starved, healthy := startManager(ctx), startManager(ctx)
+	t := newTown(ctx, "starved")
+	starving, feed := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer GinkgoRecover()
+		starve(starving, starved)
+	}()
+	DeferCleanup(func() { feed(); <-ended })
+	t.create(ctx, "together", claimsPerRun)
+	t.expectAnswers(ctx, claimsPerRun)
+	left := t.deleteHalf(ctx)
+	t.expectAnswers(ctx, left)
+
+	Expect(healthy.Kill()).To(Succeed())
+	t.create(ctx, "alone", claimsPerRun/10)
+	t.expectAnswers(ctx, left+claimsPerRun/10)
+	Expect(starved.Running()).To(BeTrue())
+}, SpecTimeout(10*time.Minute))

@@ -1,0 +1,66 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outages
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// installWebhooks installs the release's webhook configurations, so that they call the manager over a link.
+func installWebhooks(ctx context.Context, m *server) *framework.Link {
+	GinkgoHelper()
+	link := linkTo(m.webhookPort)
+	objects, err := framework.ReadManifests(filepath.Join(root, "out", "ipam-weir", "v0.1.0", "ipam-components.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		if isWebhookConfiguration(o.GetKind()) {
+			Expect(framework.RedirectWebhooks(o, m.ca, "https://"+link.Address())).To(Succeed())
+			Expect(k.Create(ctx, o)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { Expect(k.Delete(ctx, o)).To(Succeed()) })
+		}
+	}
+	return link
+}
+
+var _ = It("Without its webhooks a manager answers and releases claims all the same, and pools are refused", func(ctx SpecContext) {
+	m := startManager(ctx)
+	t := newTown(ctx, "webhooks")
+	link := installWebhooks(ctx, m)
+	Eventually(func(g Gomega) { // the API server takes a moment to know of the webhooks
+		c := t.claim("with")
+		g.Expect(k.Create(ctx, c, client.DryRunAll)).To(Succeed())
+		g.Expect(c.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
+	}, "30s", "100ms").Should(Succeed())
+	t.create(ctx, "with", claimsPerRun/3)
+
+	link.Down()
+	c := t.claim("without")
+	Expect(k.Create(ctx, c)).To(Succeed())
+	Expect(c.Finalizers).To(BeEmpty())
+	err := k.Create(ctx, t.pool("refused", "192.0.2.0/24"))
+	Expect(err).To(MatchError(And(ContainSubstring("failed calling webhook"), ContainSubstring("ipam.weir.dev"))))
+	t.create(ctx, "without", claimsPerRun/3)
+	t.expectAnswers(ctx, claimsPerRun/3*2+1)
+
+	By("deleting claims at once and later, of both kinds")
+	hasty := t.claim("hasty")
+	Expect(k.Create(ctx, hasty)).To(Succeed())
+	Expect(k.Delete(ctx, hasty)).To(Succeed())
+	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(hasty), hasty)) }, "30s", "50ms").Should(BeTrue())
+	left := t.deleteHalf(ctx)
+	t.expectAnswers(ctx, left)
+
+	link.Up()
+	Eventually(func() error { return k.Create(ctx, t.pool("late", "192.0.2.0/24")) }, "30s", "100ms").Should(Succeed())
+}, SpecTimeout(10*time.Minute))

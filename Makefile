@@ -188,9 +188,9 @@ manager: ## Build the manager into bin/
 
 ##@ Test
 
-# $(call gotest,name,flags and packages) runs go test, keeps its JSON in out/
+# $(call gotest,name,flags and packages) runs go test, with GOTESTFLAGS last so that they win, keeps its JSON in out/
 # and prints packages, failures and a count.
-gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json $(GOTESTFLAGS) $(2)
+gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json $(2) $(GOTESTFLAGS)
 E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) manager release-manifests
 
 .PHONY: test

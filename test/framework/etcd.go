@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// compactionDelay is how long after its revision history is compacted.
+const compactionDelay = 500 * time.Millisecond
+
 // electionPoll is how often the members are asked who leads.
 const electionPoll = 100 * time.Millisecond
 
@@ -169,12 +172,18 @@ func (cp *ControlPlane) etcdLeader(ctx context.Context) (*member, error) {
 	return nil, errors.New("no member of etcd leads")
 }
 
-// Compact makes etcd forget its history up to now: who watches from an earlier
-// revision, without a watch cache in between, has to list again.
+// Compact makes etcd forget its history up to the call: who goes on watching from
+// an earlier revision, without a watch cache in between, has to list again. It
+// waits a moment first, so that whoever watches all the time is not hurt.
 func (cp *ControlPlane) Compact(ctx context.Context) error {
 	now, err := etcdCall(ctx, cp.EtcdURL()+"/v3/kv/range", map[string]any{"key": []byte{0}})
 	if err != nil {
 		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(compactionDelay):
 	}
 	_, err = etcdCall(ctx, cp.EtcdURL()+"/v3/kv/compaction", map[string]any{"revision": now.Header.Revision})
 	return err

@@ -1,0 +1,168 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package race
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// allocations is how many there are to be, at least.
+var allocations = framework.Scale(3000, 50000)
+
+// timeout ends a run that does not get there.
+var timeout = time.Duration(framework.Scale(20, 12*60)) * time.Minute
+
+// checks is how often the checker looks.
+const checks = 3 * time.Second
+
+// race is one run.
+type race struct {
+	strangers *strangers
+	disturber *disturber
+	chronicle *chronicle
+	// samples is how often the checker found nothing.
+	samples atomic.Int64
+	// swept is how many records of claims without object were left over.
+	swept int
+}
+
+var _ = It("three managers and three ledgers, killed, stopped, cut off and compacted, never hold an address twice, release none early, and leak none", func(ctx SpecContext) {
+	r := start(ctx)
+	DeferCleanup(func(ctx SpecContext) {
+		AddReportEntry("account", r.account(r.counted(ctx)), ReportEntryVisibilityAlways)
+	})
+
+	By("making and deleting claims while everybody is disturbed")
+	r.run(ctx)
+
+	By("letting everybody come to rest")
+	Eventually(func() int { return untold(known(ctx)) }, "10m", "1s").Should(BeZero())
+	r.swept = r.strangers.sweep(ctx)
+	r.expectRest(ctx)
+
+	By("deleting every claim")
+	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(namespace))).To(Succeed())
+	Eventually(func() int { return len(known(ctx)) }, "10m", "1s").Should(BeZero())
+	r.expectRest(ctx)
+	expectBlocksOnly(ctx)
+
+	counted := r.counted(ctx)
+	for _, name := range []string{"relists_total", "lost_judgements_total", "takeovers_total"} {
+		Expect(counted[name]).To(BeNumerically(">", 0), name)
+	}
+}, SpecTimeout(timeout))
+
+func start(ctx context.Context) *race {
+	GinkgoHelper()
+	r := &race{disturber: &disturber{}, chronicle: newChronicle(ctx)}
+	for _, name := range []string{"one", "two", "three"} {
+		manager := newReplica(name)
+		manager.start(ctx)
+		r.disturber.replicas = append(r.disturber.replicas, manager)
+	}
+	r.strangers = newStrangers(ctx)
+	r.disturber.links = r.strangers.links
+	return r
+}
+
+// run has everybody at it until there have been enough allocations and enough trouble.
+func (r *race) run(ctx context.Context) {
+	GinkgoHelper()
+	together(ctx, makeClaims, r.strangers.run, r.disturber.run, r.sample, r.wait)
+	Expect(ctx.Err()).NotTo(HaveOccurred())
+	Expect(r.strangers.town.Doubles()).To(BeEmpty())
+}
+
+// wait returns when it is enough.
+func (r *race) wait(ctx context.Context) {
+	for ctx.Err() == nil && (r.allocations() < allocations || !r.disturber.enough()) {
+		nap(ctx, time.Second)
+	}
+}
+
+func (r *race) allocations() int { return r.chronicle.allocations() + int(r.strangers.answered.Load()) }
+
+// sample has the checker look again and again.
+func (r *race) sample(ctx context.Context) {
+	for ctx.Err() == nil {
+		report, err := framework.CheckWith(context.WithoutCancel(ctx), config, r.strangers.held)
+		Expect(err).NotTo(HaveOccurred())
+		r.expectSafe(report)
+		r.samples.Add(1)
+		nap(ctx, checks)
+	}
+}
+
+// expectSafe fails with the history of what is wrong.
+func (r *race) expectSafe(report *framework.Report) {
+	GinkgoHelper()
+	if err := report.Safe(); err != nil {
+		nap(context.Background(), time.Second) // for the chronicle to catch up
+		Fail(err.Error() + "\n" + r.chronicle.of(err.Error()))
+	}
+}
+
+// expectRest waits until nothing overlaps, lacks a record, leaks or is silent.
+func (r *race) expectRest(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func() error {
+		report, err := framework.Check(ctx, config)
+		if err != nil {
+			return err
+		}
+		r.expectSafe(report)
+		return report.AtRest()
+	}, "5m", "1s").Should(Succeed())
+}
+
+// expectBlocksOnly wants no record but those of the pools' own blocks.
+func expectBlocksOnly(ctx context.Context) {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(k.List(ctx, list)).To(Succeed())
+	for i := range list.Items {
+		Expect(list.Items[i].Spec.Purpose).To(Equal(ipamv1.RootPurpose), list.Items[i].Name)
+	}
+}
+
+// counted sums what all managers have counted in all their lives, and the ledgers in this process.
+func (r *race) counted(ctx context.Context) counters {
+	GinkgoHelper()
+	sum := counters{}
+	for _, manager := range r.disturber.replicas {
+		sum.add(manager.counted)
+		sum.add(manager.counts(ctx))
+	}
+	sum.add(r.strangers.counts(ctx))
+	return sum
+}
+
+func (r *race) account(counted counters) string {
+	d, s := r.disturber, r.strangers
+	var b strings.Builder
+	fmt.Fprintln(&b, "seed", GinkgoRandomSeed())
+	fmt.Fprintf(&b, "%d allocations: %d for claims, %d for claims without object (%d times exhausted, %d left over)\n",
+		r.allocations(), r.chronicle.allocations(), s.answered.Load(), s.exhausted.Load(), r.swept)
+	fmt.Fprintf(&b, "%d kills, %d stops (%d longer than a minute), %d cuts, %d compactions\n",
+		d.kills.Load(), d.stops.Load(), d.longStops.Load(), d.cuts.Load(), d.compactions.Load())
+	fmt.Fprintf(&b, "%d checks on the way without overlap or early release\n", r.samples.Load())
+	for _, name := range slices.Sorted(maps.Keys(counted)) {
+		fmt.Fprintf(&b, "%s %.0f\n", name, counted[name])
+	}
+	return b.String()
+}

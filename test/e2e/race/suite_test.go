@@ -1,0 +1,156 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package race runs everything at once that may go wrong while addresses are handed out: three managers without a leader and
+// three ledgers in this process write at the same time, are killed, stopped and cut off, and the API server's history is
+// compacted. What must hold all the time is looked at all the time, by the framework's checker.
+package race
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// namespace is also the name of the one address space.
+const namespace = "race"
+
+// pools are where everybody takes from: room for few and for many, single addresses and blocks.
+// The first smallPools have room for fewer than ask.
+var pools = []struct {
+	name, cidr string
+	// bits are the length of a claim's block; zero means addresses.
+	bits int32
+}{
+	{name: "few", cidr: "192.0.2.0/28"},
+	{name: "few-six", cidr: "2001:db8::/124"},
+	{name: "few-blocks", cidr: "10.1.0.0/24", bits: 28},
+	{name: "few-blocks-six", cidr: "2001:db8:2::/60", bits: 64},
+	{name: "many", cidr: "10.0.0.0/16"},
+	{name: "many-six", cidr: "2001:db8:1::/64"},
+	{name: "many-blocks", cidr: "10.2.0.0/16", bits: 26},
+	{name: "many-blocks-six", cidr: "2001:db8:3::/48", bits: 64},
+}
+
+const (
+	smallPools = 4
+	// smallShare: of so many claims, one is for each small pool.
+	smallShare = 20
+)
+
+// poolFor spreads claims over the pools.
+func poolFor(i int) int {
+	if i%smallShare < smallPools {
+		return i % smallShare
+	}
+	return smallPools + i%(len(pools)-smallPools)
+}
+
+var (
+	cluster *framework.ControlPlane
+	config  *rest.Config
+	kinds   *runtime.Scheme
+	// k reads from and writes to the API server.
+	k client.Client
+	// claims reads IPAddressClaims from a cache: the test should cost less than what it tests.
+	claims cache.Cache
+)
+
+func TestRace(t *testing.T) {
+	RegisterFailHandler(Fail)
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout = timeout // Ginkgo's own is an hour
+	RunSpecs(t, "Race", suite, reporter)
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(klog.Background())
+	var err error
+	// Without a watch cache watches come straight from etcd, so that a compaction tells at once. With one they go on as
+	// long as it remembers: more than a minute.
+	cluster, err = framework.StartControlPlane(ctx, framework.Options{APIServerArgs: []string{"--watch-cache=false"}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	config = cluster.Config()
+	root, err := framework.RepoRoot()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(framework.InstallCRDs(ctx, config, root+"/config/crd/bases")).To(Succeed())
+	Expect(framework.InstallCAPICRDs(ctx, config)).To(Succeed())
+	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
+	kinds, err = setup.Scheme()
+	Expect(err).NotTo(HaveOccurred())
+	k, err = client.New(config, client.Options{Scheme: kinds})
+	Expect(err).NotTo(HaveOccurred())
+	claims, err = cache.New(config, cache.Options{Scheme: kinds})
+	Expect(err).NotTo(HaveOccurred())
+	follow(func(ctx context.Context) error { return claims.Start(ctx) })
+	for _, name := range []string{namespace, "weir-system"} {
+		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	}
+	createPools(ctx)
+}, NodeTimeout(2*time.Minute))
+
+func createPools(ctx context.Context) {
+	GinkgoHelper()
+	for _, p := range pools {
+		pool := &ipamv1.IPPool{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name},
+			Spec:       ipamv1.IPPoolSpec{CIDR: p.cidr, AddressSpace: namespace},
+		}
+		if p.bits != 0 {
+			pool.Spec.Allocation = &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To(p.bits)}
+		}
+		Expect(k.Create(ctx, pool)).To(Succeed())
+	}
+}
+
+// follow runs what must never end by itself.
+func follow(start func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- start(ctx) }()
+	DeferCleanup(func() {
+		cancel()
+		Eventually(done, "10s").Should(Receive(Succeed()))
+	})
+}
+
+// together runs all parts at once, each for as long as its context lasts. The first that ends, or fails, ends the others.
+func together(ctx context.Context, parts ...func(context.Context)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var done sync.WaitGroup
+	for _, part := range parts {
+		done.Go(func() {
+			defer cancel()
+			defer GinkgoRecover()
+			part(ctx)
+		})
+	}
+	done.Wait()
+}
+
+// nap waits; it ends early with ctx.
+func nap(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

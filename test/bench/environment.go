@@ -65,6 +65,10 @@ type environment struct {
 	// diagnostics is the address that the manager serves profiles on.
 	diagnostics   string
 	profilerToken string
+	// ready is when the manager that was started last said so.
+	ready time.Time
+	// recorded are the records that nobody but the bench knows the claims of.
+	recorded []framework.Held
 }
 
 // newEnvironment starts a control plane without kube-controller-manager, so
@@ -201,6 +205,7 @@ func (e *environment) startManager(ctx context.Context) (err error) {
 	if err = e.manager.WaitReady(ctx); err != nil {
 		return err
 	}
+	e.ready = time.Now()
 	if err = framework.Apply(ctx, e.config, e.webhooks...); err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -26,20 +28,50 @@ type options struct {
 
 	fsync    bool
 	jsonPath string
+	scale    counts
 	args     string
 	profile  string
 }
 
 func (o *options) addFlags(fs *flag.FlagSet) {
 	fs.IntVar(&o.claims, "n", 500, "claims in a round")
-	fs.IntVar(&o.poolSize, "pool-size", 1<<16, "addresses of the pool, rounded up to a power of two")
+	fs.IntVar(&o.poolSize, "pool-size", 1<<18, "addresses of the pool, rounded up to a power of two")
 	fs.IntVar(&o.allocated, "allocated", 0, "addresses that are allocated before the first round")
 	fs.IntVar(&o.creators, "creators", 8, "clients that create claims at once; measured besides a single one")
 	fs.IntVar(&o.rounds, "rounds", 3, "how often the floor and Weir alternate")
 	fs.BoolVar(&o.fsync, "fsync", true, "let etcd write durably, as it does unless told otherwise")
 	fs.StringVar(&o.jsonPath, "json", "", "write the results as JSON to this file too")
+	o.scale = counts{0, 20_000, 100_000}
+	fs.Var(&o.scale, "scale", "numbers of records, ascending and separated by commas, to start the manager with; empty for none")
 	fs.StringVar(&o.args, "manager-args", "", "further flags of the manager, separated by spaces")
 	fs.StringVar(&o.profile, "profile", "", "write CPU profiles of manager and API server into this folder")
+}
+
+// counts is a flag: ascending numbers.
+type counts []int
+
+func (c *counts) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*c)), " ", ","), "[]")
+}
+
+// Set implements flag.Value.
+func (c *counts) Set(text string) error {
+	*c = nil
+	for _, field := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < c.last() {
+			return errors.New("must be ascending numbers, separated by commas")
+		}
+		*c = append(*c, n)
+	}
+	return nil
+}
+
+func (c *counts) last() int {
+	if len(*c) == 0 {
+		return 0
+	}
+	return (*c)[len(*c)-1]
 }
 
 func (o *options) check() error {
@@ -47,9 +79,9 @@ func (o *options) check() error {
 	if o.claims < 1 || o.creators < 1 || o.rounds < 1 || o.allocated < 0 {
 		errs = append(errs, errors.New("-n, -creators and -rounds must be at least 1, -allocated at least 0"))
 	}
-	if room := 1<<(maxIPv4Bits-o.blockBits()) - reservedAddresses; max(o.claims, warmUpClaims)+o.allocated > room {
-		errs = append(errs, fmt.Errorf("-pool-size: %d addresses are too few for %d allocations and %d claims",
-			o.poolSize, o.allocated, o.claims))
+	if room := 1<<(maxIPv4Bits-o.blockBits()) - reservedAddresses; max(o.claims, warmUpClaims)+o.allocated+o.scale.last() > room {
+		errs = append(errs, fmt.Errorf("-pool-size: %d addresses are too few for %d allocations, %d records and %d claims",
+			o.poolSize, o.allocated, o.scale.last(), o.claims))
 	}
 	if o.blockBits() < minBlockBits {
 		errs = append(errs, fmt.Errorf("-pool-size: must be at most %d", 1<<(maxIPv4Bits-minBlockBits)))
@@ -91,7 +123,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	fmt.Fprint(os.Stdout, r.heading(o))
-	if err = e.measureAll(ctx, r); err != nil {
+	if err = errors.Join(e.measureAll(ctx, r), e.measureScale(ctx, r)); err != nil {
 		return err
 	}
 	fmt.Fprint(os.Stdout, r.tables())

@@ -40,6 +40,7 @@ type report struct {
 	// Ceiling is the same writes as Weir's and the bench's, made by the bench
 	// without looking at anything, with all creators.
 	Ceiling []*floorRound `json:"ceiling"`
+	Scale   []*scaleRound `json:"scale,omitempty"`
 }
 
 // mode holds the rounds with one number of creators; Median is computed at the
@@ -241,6 +242,7 @@ func (r *report) tables() string {
 	}
 	_ = w.Flush() // A strings.Builder does not fail.
 	r.writeCeiling(&text)
+	r.writeScale(&text)
 	for _, m := range r.Modes {
 		m.writeDetails(&text)
 	}

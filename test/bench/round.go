@@ -131,7 +131,7 @@ func (e *environment) weir(ctx context.Context, name string, creators int) (*wei
 
 // check lets the independent checker judge what was handed out.
 func (e *environment) check(ctx context.Context) error {
-	report, err := framework.Check(ctx, e.config)
+	report, err := framework.CheckWith(ctx, e.config, func() []framework.Held { return e.recorded })
 	if err != nil {
 		return err
 	}

@@ -251,7 +251,7 @@ func (r *Reconciler) isRecorded(s *scope, answer *ipamv1beta2.IPAddress, address
 // keeps it, and so does whoever else holds it: neither is renumbered.
 func (r *Reconciler) adoptError(answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose, err error) error {
 	if errors.Is(err, ledger.ErrTaken) && purpose == ipamv1.AdoptedPurpose {
-		return refuse(ipamv1.ClaimReadyDuplicateReason, "IPAddress %s: %v", answer.Name, err)
+		return errors.Join(refuse(ipamv1.ClaimReadyDuplicateReason, "IPAddress %s: %v", answer.Name, err), ledger.ErrTaken)
 	}
 	return fmt.Errorf("recording IPAddress %s: %w", answer.Name, err)
 }

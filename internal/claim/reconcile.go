@@ -167,11 +167,11 @@ func clusterOf(claim *ipamv1beta2.IPAddressClaim) string {
 func (r *Reconciler) settle(err error) (ctrl.Result, error) {
 	var refusal *RefusalError
 	switch {
+	case errors.Is(err, ledger.ErrTaken):
+		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
 	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady),
 		errors.Is(err, ledger.ErrRefused), errors.Is(err, errWaiting):
 		return ctrl.Result{}, nil
-	case errors.Is(err, ledger.ErrTaken):
-		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
 	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
 	default:

@@ -44,7 +44,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
 		return outcome
 	}
-	if err := r.patchStatus(ctx, after, outcome); err != nil {
+	if err := r.patchStatus(ctx, after); err != nil {
 		return err
 	}
 	r.announce(s.claim, before, ready)
@@ -87,13 +87,10 @@ func askedMessage(s *scope, outcome error) string {
 	return outcome.Error()
 }
 
-// patchStatus writes the status of the very claim that was read: the patch names its UID. A refusal names the version, too:
-// another manager may have answered the claim meanwhile.
-func (r *Reconciler) patchStatus(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, outcome error) error {
-	metadata := map[string]any{"uid": claim.UID}
-	if outcome != nil {
-		metadata["resourceVersion"] = claim.ResourceVersion
-	}
+// patchStatus writes the status of the very claim that was read: the patch names its version, because the API server does not
+// look at a UID in a patch of status. A claim of that name made later must not be told the answer of its dead namesake.
+func (r *Reconciler) patchStatus(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
+	metadata := map[string]any{"resourceVersion": claim.ResourceVersion}
 	body, err := json.Marshal(map[string]any{"metadata": metadata, "status": claim.Status})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)

@@ -35,16 +35,27 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 	return l.confirm(ctx, r)
 }
 
-// OtherBlocks returns the records of the pool's own blocks that keep does not name, and those of other pools that had its
-// name. Drop drops them, once a live read after this call has proved that they are nobody's.
+// OtherBlocks returns the records of the pool's own blocks that keep does not name, those of other pools that had its name, and
+// the second and third of a block that several managers recorded at once. Drop drops them, once a live read after this call has
+// proved that they are nobody's.
 func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []netip.Prefix) []Holding {
 	var others []Holding
-	for _, r := range l.index.blocksOf(pool) {
-		if r.claim.UID != string(uid) || !slices.Contains(keep, r.cidr) {
+	blocks := l.index.blocksOf(pool)
+	for _, r := range blocks {
+		if r.claim.UID != string(uid) || !slices.Contains(keep, r.cidr) || isSecond(r, blocks) {
 			others = append(others, r.holding())
 		}
 	}
 	return others
+}
+
+// isSecond says whether another record of the same block, confirmed like this one, has the lower name: every manager that sees
+// both keeps that one.
+func isSecond(r snapshot, blocks []snapshot) bool {
+	return slices.ContainsFunc(blocks, func(other snapshot) bool {
+		return other.confirmed && !other.left && !other.terminating && other.claim.UID == r.claim.UID && other.cidr == r.cidr &&
+			other.key.Name < r.key.Name
+	})
 }
 
 func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Claim {

@@ -26,6 +26,13 @@ const attempts = 8
 // answer the same claim at once do not write for nothing. Economy only: taking over is safe at any time.
 const takeoverDelay = 5 * time.Second
 
+// isRecent says whether something was seen, in seconds since 1970, less than takeoverDelay ago. A clock that was set back since
+// then says no: nothing may wait until it has caught up.
+func isRecent(c clock.PassiveClock, seen int64) bool {
+	ago := c.Now().Unix() - seen
+	return ago >= 0 && ago < int64(takeoverDelay/time.Second)
+}
+
 // Options of a Ledger.
 type Options struct {
 	// Client writes, and watches IPAllocations. It must not be limited to some namespaces and must not read from a cache.
@@ -133,7 +140,7 @@ func (l *Ledger) existing(ctx context.Context, c Claim, stuck types.UID) (Alloca
 		return r.allocation(), true, nil
 	case r.instance == l.instance && r.dispute != nil:
 		return Allocation{}, false, &blockedError{record: r.uid, cidr: r.cidr, by: *r.dispute}
-	case r.instance != l.instance && l.clock.Now().Unix()-r.seen < int64(takeoverDelay/time.Second):
+	case r.instance != l.instance && isRecent(l.clock, r.seen):
 		return Allocation{}, false, fmt.Errorf("manager %s is answering the claim: %w", r.instance, ErrBusy)
 	}
 	return l.takeOver(ctx, r)

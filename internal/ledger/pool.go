@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -349,7 +348,7 @@ func (x *index) exhausted(e *poolEntry, c Claim) error {
 // contended says whether something in the pool may yet come to nothing: a choice of another goroutine of this process, or
 // what another manager has recorded lately.
 func (x *index) contended(e *poolEntry) bool {
-	if e.suspected != 0 && x.clock.Now().Unix()-e.suspected < int64(takeoverDelay/time.Second) {
+	if e.suspected != 0 && isRecent(x.clock, e.suspected) {
 		return true
 	}
 	for _, w := range x.waiters {

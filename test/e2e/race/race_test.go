@@ -130,14 +130,19 @@ func (r *race) expectRest(ctx context.Context) {
 	}, "5m", "1s").Should(Succeed())
 }
 
-// expectBlocksOnly wants no record but those of the pools' own blocks.
+// expectBlocksOnly waits until there is no record but one of each of the pools' own blocks.
 func expectBlocksOnly(ctx context.Context) {
 	GinkgoHelper()
-	list := &ipamv1.IPAllocationList{}
-	Expect(k.List(ctx, list)).To(Succeed())
-	for i := range list.Items {
-		Expect(list.Items[i].Spec.Purpose).To(Equal(ipamv1.RootPurpose), list.Items[i].Name)
-	}
+	Eventually(func(g Gomega) {
+		list := &ipamv1.IPAllocationList{}
+		g.Expect(k.List(ctx, list)).To(Succeed())
+		seen := map[string]string{}
+		for _, a := range list.Items {
+			g.Expect(a.Spec.Purpose).To(Equal(ipamv1.RootPurpose), a.Name)
+			g.Expect(seen).NotTo(HaveKey(a.Spec.CIDR), "%s and %s", a.Name, seen[a.Spec.CIDR])
+			seen[a.Spec.CIDR] = a.Name
+		}
+	}, "2m", "1s").Should(Succeed())
 }
 
 // counted sums what all managers have counted in all their lives, and the ledgers in this process.

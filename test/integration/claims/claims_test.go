@@ -562,6 +562,24 @@ var _ = Describe("An IPAddressClaim", func() {
 		change(ctx, claim, func() { claim.Finalizers = nil })
 	})
 
+	It("is not told what a dead namesake of its would be: the API server looks at a version in a patch, not always at a UID", func(ctx SpecContext) {
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "nowhere"))
+		dead := claim.DeepCopy()
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+		claim = create(ctx, newClaim(ns, "a", "IPPool", "nowhere"))
+		told := func(metadata string) error {
+			return k.Status().Patch(ctx, claim.DeepCopy(), client.RawPatch(types.MergePatchType,
+				fmt.Appendf(nil, `{"metadata":{%s},"status":{"addressRef":{"name":"dead"}}}`, metadata)))
+		}
+		Expect(apierrors.IsConflict(told(fmt.Sprintf(`"resourceVersion":%q`, dead.ResourceVersion)))).To(BeTrue())
+		Expect(told(fmt.Sprintf(`"uid":%q`, dead.UID))).To(Succeed(), "the server now looks at the UID: patchStatus may name it instead")
+
+		By("taking a finalizer off the object itself, where the UID counts")
+		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, dead.UID)
+		Expect(k.Patch(ctx, claim.DeepCopy(), client.RawPatch(types.MergePatchType, patch))).NotTo(Succeed())
+	})
+
 	It("is answered anew after its namesake died without Weir", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))

@@ -56,3 +56,15 @@ var _ = It("Three ledgers whose clocks jump by hours, each by itself, never tell
 	Expect(jumps.Load()).To(BeNumerically(">", 0))
 	Expect(grown()).To(HaveEach(BeNumerically(">", 0)))
 }, SpecTimeout(10*time.Minute))
+
+var _ = It("A clock that is set back does not keep a dead manager's record from being taken over", func(ctx SpecContext) {
+	ns, clock := newNamespace(ctx), longClock()
+	m := startManager(ctx, clock)
+	p := newPool(ns, "p", "10.0.0.0/29")
+	open(ctx, p, m)
+	c := newClaim(p, "c")
+	rival(ctx, c, ns, prefix("10.0.0.0/32"))
+	follow(m, c)
+	clock.SetTime(clock.Now().Add(-time.Hour))
+	Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.0/32")))
+}, SpecTimeout(time.Minute))

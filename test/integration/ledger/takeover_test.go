@@ -309,3 +309,39 @@ var _ = Describe("Two pools with overlapping blocks", func() {
 		AddReportEntry("first pool wins, second pool wins", wins)
 	})
 })
+
+var _ = It("Three managers that record a pool's blocks at once leave one record of each", func(ctx SpecContext) {
+	ns := newNamespace(ctx)
+	all := []*manager{startManager(ctx, longClock()), startManager(ctx, longClock()), startManager(ctx, longClock())}
+	p := newPool(ns, "p", "10.0.0.0/24 10.0.2.0/24 10.0.4.0/24 10.0.6.0/24")
+	blocks := p.Shape.Blocks()
+	var done sync.WaitGroup
+	for _, m := range all {
+		m.SetPool(p)
+		done.Go(func() {
+			defer GinkgoRecover()
+			Eventually(func(g Gomega) {
+				for _, block := range blocks {
+					g.Expect(m.ReserveBlock(ctx, p, block, nil)).To(Succeed())
+				}
+				for _, other := range m.OtherBlocks(p.Ref, p.UID, blocks) {
+					g.Expect(m.Drop(ctx, other)).To(Succeed())
+				}
+			}, "20s", "20ms").Should(Succeed())
+		})
+	}
+	done.Wait()
+	Eventually(func(g Gomega) {
+		for _, m := range all {
+			for _, other := range m.OtherBlocks(p.Ref, p.UID, blocks) {
+				g.Expect(m.Drop(ctx, other)).To(Succeed())
+			}
+		}
+		found := stored(ctx, ns)
+		g.Expect(found).To(HaveLen(len(blocks)))
+		for _, a := range found {
+			g.Expect(a.Spec.Holder.State).To(Equal(ipamv1.ConfirmedState))
+		}
+	}, "20s", "20ms").Should(Succeed())
+	reserved(ctx, all[0], newClaim(p, "c"))
+}, SpecTimeout(time.Minute))

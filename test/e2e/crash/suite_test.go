@@ -7,7 +7,6 @@ package crash
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -52,7 +51,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterSuite(func() {
-	fmt.Fprintf(os.Stdout, "\naccount: a manager was killed at %d points\n", killed)
+	framework.Account(fmt.Sprintf("a manager process was killed at %d points", killed))
 })
 
 // launch starts a manager process, to be killed at the end of the spec.

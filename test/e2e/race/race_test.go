@@ -44,7 +44,7 @@ type race struct {
 var _ = It("three managers and three ledgers, killed, stopped, cut off and compacted, never hold an address twice, release none early, and leak none", func(ctx SpecContext) {
 	r := start(ctx)
 	DeferCleanup(func(ctx SpecContext) {
-		AddReportEntry("account", r.account(r.counted(ctx)), ReportEntryVisibilityAlways)
+		framework.Account(r.account(r.counted(ctx)))
 	})
 
 	By("making and deleting claims while everybody is disturbed")

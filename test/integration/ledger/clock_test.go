@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/town"
 )
 
@@ -52,7 +53,7 @@ var _ = It("Three ledgers whose clocks jump by hours, each by itself, never tell
 	claims, t := mixed(pools, claimsPerPool), town.New()
 	exhausted := liveAll(ctx, t, claims, all)
 	check(ctx, t, ns, claims)
-	AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", jumps.Load(), " jumps, ", grown()))
+	framework.Account(fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", jumps.Load(), " jumps, ", grown()))
 	Expect(jumps.Load()).To(BeNumerically(">", 0))
 	Expect(grown()).To(HaveEach(BeNumerically(">", 0)))
 }, SpecTimeout(10*time.Minute))

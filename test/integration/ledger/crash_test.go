@@ -18,6 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
 // stage is what a path is walked on.
@@ -263,7 +264,7 @@ var _ = Describe("A manager that dies", func() {
 				}
 			}
 			Expect(points).To(BeNumerically(">=", 3))
-			AddReportEntry("points", points)
+			framework.Account(fmt.Sprintf("%s: a ledger died at %d points", name, points))
 		}, SpecTimeout(3*time.Minute))
 	}
 })

@@ -170,7 +170,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 		exhausted := liveAll(ctx, t, claims, all)
 		check(ctx, t, ns, claims)
 		counts := grown()
-		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", counts))
+		framework.Account(fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", counts))
 		Expect(exhausted).To(BeNumerically(">", 0))
 		for name, n := range counts {
 			Expect(n).To(BeNumerically(">", 0), name)
@@ -200,7 +200,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 		stop()
 		check(ctx, t, ns, claims)
 		counts := grown()
-		AddReportEntry("counts", fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", cuts, " cuts, ", counts))
+		framework.Account(fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", cuts, " cuts, ", counts))
 		Expect(cuts).To(BeNumerically(">", len(all)))
 		for name, n := range counts {
 			Expect(n).To(BeNumerically(">", 0), name)

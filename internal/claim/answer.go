@@ -88,13 +88,19 @@ func wanted(s *scope) (netip.Prefix, error) {
 }
 
 // carried returns what an IPAddress stands for: a block where its pool gives blocks of just that length, else its address,
-// which the ledger refuses if it was only asked for and the pool's bounds exclude it.
-func carried(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr) netip.Prefix {
-	block, ok := s.offer.block(address)
-	if ok && answer.Spec.Prefix != nil && int(*answer.Spec.Prefix) == block.Bits() {
+// which the ledger refuses if it was only asked for and the pool's bounds exclude it. One that arrived may be of a time when the
+// pool gave others: it is a block too if it begins one of its own length, and that is not the length of the address's network.
+func carried(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr, purpose ipamv1.AllocationPurpose) netip.Prefix {
+	single := netip.PrefixFrom(address, address.BitLen())
+	if answer.Spec.Prefix == nil {
+		return single
+	}
+	block := netip.PrefixFrom(address, int(*answer.Spec.Prefix))
+	arrived := purpose == ipamv1.AdoptedPurpose && block.Bits() != s.offer.Network(address).Bits
+	if block.IsValid() && block == block.Masked() && (block.Bits() == s.offer.Bits || arrived) {
 		return block
 	}
-	return netip.PrefixFrom(address, address.BitLen())
+	return single
 }
 
 func refuse(reason, format string, args ...any) error {
@@ -207,6 +213,7 @@ func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
 //
 //	carries the claim's UID, recorded            it is the answer
 //	carries the claim's UID, no record           adopted: recorded at exactly its address
+//	carries no claim's UID and is being deleted  what is left of a namesake's: removed, then the claim is answered anew
 //	carries no claim's UID but our finalizer     its owner was lost (moved, restored, a namesake's that died): adopted
 //	carries neither (made by hand)               an asked address: recorded if the pool gives it, then made the answer
 //	carries another claim's UID, that one lives  our claim is dead; nothing to do
@@ -214,6 +221,8 @@ func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
 func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
 	uid := claimUID(answer)
 	switch {
+	case uid == "" && !answer.DeletionTimestamp.IsZero():
+		return r.discard(ctx, s, answer)
 	case uid == s.claim.UID, uid == "" && hasFinalizer(answer, ipamv1.AddressFinalizer):
 		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 	case uid == "":
@@ -229,7 +238,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
 	}
 	if !r.isRecorded(s, answer, address) {
-		if _, err := r.reserve(ctx, s, carried(s, answer, address), purpose); err != nil {
+		if _, err := r.reserve(ctx, s, carried(s, answer, address, purpose), purpose); err != nil {
 			return r.adoptError(answer, purpose, err)
 		}
 	}

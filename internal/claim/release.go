@@ -74,10 +74,16 @@ func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *ipamv1beta2.IPAd
 		return nil
 	case err != nil:
 		return fmt.Errorf("getting IPAddress: %w", err)
-	case claimUID(answer) != claim.UID:
-		return nil
+	case claimUID(answer) == claim.UID, r.isOwnerless(answer):
+		return r.removeAnswer(ctx, answer)
 	}
-	return r.removeAnswer(ctx, answer)
+	return nil
+}
+
+// isOwnerless says whether an IPAddress is one of Weir's answers that the garbage collector has taken the claim off the owners
+// of, as it does when the claim is gone or deleted in the foreground, and a pool is an owner too.
+func (r *Reconciler) isOwnerless(answer *ipamv1beta2.IPAddress) bool {
+	return claimUID(answer) == "" && hasFinalizer(answer, ipamv1.AddressFinalizer) && r.Source.Serves(answer.Spec.PoolRef)
 }
 
 // removeAnswer deletes an IPAddress, and takes Weir's finalizer off it last: until then it can be told that it was an answer,
@@ -188,7 +194,7 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 			continue
 		}
 		give := r.Ledger.LetGo
-		if isVoid(s, h, answer) {
+		if r.isVoid(s, h, answer) {
 			give = r.Ledger.Drop
 		}
 		gone, err := r.dropOrphan(ctx, h, give)
@@ -217,8 +223,11 @@ func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *ipamv1beta2.IPA
 }
 
 // isVoid says whether nothing is let go of with a stray record: nobody was told of it, or the claim's own record holds the same.
-func isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
-	return h.Claim.UID == s.ref.UID || (claimUID(answer) == s.claim.UID && h.CIDR.Addr().String() == answer.Spec.Address)
+func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
+	if h.Claim.UID == s.ref.UID {
+		return !r.Ledger.HasWon(s.ref, h.CIDR.Addr())
+	}
+	return claimUID(answer) == s.claim.UID && h.CIDR.Addr().String() == answer.Spec.Address
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.

@@ -31,7 +31,8 @@ func Remove(ctx context.Context, c client.Client, obj client.Object, name string
 	return client.IgnoreNotFound(err)
 }
 
-// RemoveLast takes the only finalizer off an object that is being deleted. It needs no version: nobody can add one any more.
+// RemoveLast takes the only finalizer off an object that is being deleted. It needs no version: none can be added any more but
+// the garbage collector's.
 // An object that is gone has none.
 func RemoveLast(ctx context.Context, c client.Client, obj client.Object, name string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, obj.GetUID())

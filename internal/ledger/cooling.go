@@ -13,18 +13,21 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// Cooling returns what cools down in a pool, ascending: released by its claim, and not to be handed out before Drop.
+// Cooling returns what cools down in a pool, in no order: released by its claim, and not to be handed out before Drop.
 func (l *Ledger) Cooling(pool ipamv1.PoolReference) []Holding { return l.index.coolingIn(pool) }
 
 // LetGo gives up one record, if it has not changed since it was read: where its pool has a cooldown it begins to cool down,
 // else it is dropped. Of a pool that is not known here nobody can say that it has none. The caller has proved what Release
 // wants proved.
 func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
-	if l.index.cools(h) {
+	if l.Cools(h) {
 		return l.cool(ctx, h.version)
 	}
 	return l.drop(ctx, h.version)
 }
+
+// Cools says whether a prefix cools down when its claim lets go of it.
+func (l *Ledger) Cools(h Holding) bool { return l.index.cools(h) }
 
 // coolPatch takes the owners off a record and says when its claim let go of it.
 type coolPatch struct {
@@ -73,14 +76,14 @@ func (x *index) coolingIn(ref ipamv1.PoolReference) []Holding {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e, ok := x.pools[ref]
-	if !ok || e.cooling.IsZero() {
+	if !ok {
 		return nil
 	}
-	var found []Holding
-	for _, r := range x.recordsOf(e) {
-		if r.released() && !r.left {
+	found := make([]Holding, 0, len(e.released))
+	for r := range e.released {
+		if !r.left {
 			found = append(found, r.holding())
 		}
 	}
-	return sortHoldings(found)
+	return found
 }

@@ -64,7 +64,7 @@ func TestCoolingIsWhatWasReleased(t *testing.T) {
 	b.put(recordNamed("other", "10.0.0.3/32", released, fromPool("q")))
 	left := b.put(recordNamed("left", "10.0.0.4/32", released))
 	b.x.leave(identityOf(left))
-	cooling := b.x.coolingIn(poolRef("p"))
+	cooling := sortHoldings(b.x.coolingIn(poolRef("p")))
 	if len(cooling) != 2 || cooling[0].Record != at("inside") || cooling[1].Record != at("outside") {
 		t.Errorf("cooling: %v, want inside and outside", cooling)
 	}

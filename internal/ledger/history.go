@@ -132,13 +132,22 @@ func (h *history) unused(taken *allocator.Space[*record], r request) (netip.Pref
 }
 
 // learn brings what takes p, or part of it, into used. Each record is met inside p once while it lasts, those around p may
-// be met again.
+// be met again, and are left as they are: every insertion makes the space forget the reserved addresses inside.
 func (h *history) learn(taken *allocator.Space[*record], p netip.Prefix) {
 	for q, r := range taken.Overlapping(p) {
-		u := usage{record: r}
-		h.used.Remove(q, u)
-		h.used.Insert(q, u)
+		if u := (usage{record: r}); !h.knows(q, u) {
+			h.used.Insert(q, u)
+		}
 	}
+}
+
+func (h *history) knows(p netip.Prefix, u usage) bool {
+	for known := range h.used.At(p) {
+		if known == u {
+			return true
+		}
+	}
+	return false
 }
 
 // lift takes a release out of used, lower brings back those before the given one.

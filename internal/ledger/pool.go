@@ -34,6 +34,8 @@ type poolEntry struct {
 	history *history
 
 	allocated, delegated, cooling ipspace.Count
+	// released are the records that cool down.
+	released map[*record]struct{}
 	// unavailable is how much of the pool's usable space its records take.
 	unavailable ipspace.Count
 	claims      int32
@@ -45,7 +47,7 @@ type poolEntry struct {
 func (x *index) poolOf(ref ipamv1.PoolReference) *poolEntry {
 	e, ok := x.pools[ref]
 	if !ok {
-		e = &poolEntry{ref: ref}
+		e = &poolEntry{ref: ref, released: map[*record]struct{}{}}
 		x.pools[ref] = e
 	}
 	return e
@@ -151,6 +153,9 @@ func (x *index) count(r *record) {
 	x.on.poolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Add(size), *number+1
+	if r.released() {
+		e.released[r] = struct{}{}
+	}
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.cidr))
 	}
@@ -164,6 +169,7 @@ func (x *index) uncount(r *record) {
 	x.on.poolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Sub(size), *number-1
+	delete(e.released, r)
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.cidr))
 	}

@@ -6,10 +6,12 @@ package pool
 import (
 	"context"
 	"errors"
-	"slices"
+	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -18,52 +20,76 @@ import (
 )
 
 const (
-	// thawBatch is how many records one reconciliation gives up, so that a pool's status does not wait for thousands.
+	// thawBatch is how many records one reconciliation looks at, so that a pool's status does not wait for thousands.
 	thawBatch = 64
-	// retryKept is when a record is looked at again that has cooled down, but must stay.
+	// retryKept is when records are looked at again that have cooled down, but must stay.
 	retryKept = 10 * time.Second
 )
 
 // thaw gives up what has cooled down in the pool, and returns when to come back for the rest; 0 if there is none. The time
 // of release is another machine's clock: a cooldown is as exact as the clocks agree. No address is handed out twice for it.
+//
+// Which of those that have cooled down come first is left to chance: some may have to stay for long.
 func (r *Reconciler) thaw(ctx context.Context, pool ipamv1.PoolReference, cooldown time.Duration) (time.Duration, error) {
-	var errs []error
-	cooling := r.Ledger.Cooling(pool)
-	later := make([]time.Duration, 0, len(cooling))
-	now, batch := r.Clock.Now(), thawBatch
-	for _, h := range cooling {
-		left := h.ReleasedAt.Add(cooldown).Sub(now)
-		if left <= 0 && batch > 0 {
-			batch--
-			kept, err := r.giveUp(ctx, h)
-			errs, left = append(errs, err), kept
+	var overdue []ledger.Holding
+	var next time.Duration
+	now := r.Clock.Now()
+	for _, h := range r.Ledger.Cooling(pool) {
+		left := r.left(h, cooldown, now)
+		switch {
+		case left <= 0:
+			overdue = append(overdue, h)
+		case next == 0 || left < next:
+			next = left
 		}
-		later = append(later, left)
 	}
-	return soonest(later), errors.Join(errs...)
-}
-
-// soonest returns the shortest of the times that lie ahead. What is overdue comes next, but not at once.
-func soonest(later []time.Duration) time.Duration {
-	ahead := slices.DeleteFunc(later, func(d time.Duration) bool { return d == 0 })
-	if len(ahead) == 0 {
-		return 0
-	}
-	return max(slices.Min(ahead), retryBusy)
-}
-
-// giveUp drops what has cooled down, and returns 0. While it moves to another cluster or its Cluster is paused it stays, and
-// is looked at again after the time returned.
-func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) (time.Duration, error) {
-	record := &ipamv1.IPAllocation{}
-	if err := r.Live.Get(ctx, h.Record, record); err != nil {
-		return 0, client.IgnoreNotFound(err)
-	}
-	kept, err := r.isKept(ctx, record)
-	if err != nil || kept {
+	rand.Shuffle(len(overdue), func(i, j int) { overdue[i], overdue[j] = overdue[j], overdue[i] }) //nolint:gosec // not a secret
+	gone, err := r.giveUpAll(ctx, overdue[:min(len(overdue), thawBatch)])
+	switch {
+	case gone == len(overdue):
+		return next, err
+	case gone > 0:
+		return retryBusy, err
+	default:
 		return retryKept, err
 	}
-	return 0, r.Ledger.Drop(ctx, h)
+}
+
+// left is for how long a prefix has still to cool: never longer than the cooldown, should a clock have been ahead, and not at
+// all what the pool keeps for the claim that let go of it.
+func (r *Reconciler) left(h ledger.Holding, cooldown time.Duration, now time.Time) time.Duration {
+	if !r.Ledger.Cools(h) {
+		return 0
+	}
+	return min(h.ReleasedAt.Add(cooldown).Sub(now), cooldown)
+}
+
+// giveUpAll returns how many of the records are gone now.
+func (r *Reconciler) giveUpAll(ctx context.Context, overdue []ledger.Holding) (gone int, err error) {
+	errs := make([]error, 0, len(overdue))
+	for _, h := range overdue {
+		kept, err := r.giveUp(ctx, h)
+		if !kept && err == nil {
+			gone++
+		}
+		errs = append(errs, err)
+	}
+	return gone, errors.Join(errs...)
+}
+
+// giveUp drops what has cooled down, unless it must stay.
+func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) (kept bool, err error) {
+	record := &ipamv1.IPAllocation{}
+	if err := r.Live.Get(ctx, h.Record, record); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if kept, err := r.isKept(ctx, record); kept || err != nil {
+		return true, err
+	}
+	if lives, err := r.lives(ctx, h.Claim); lives || err != nil {
+		return true, err
+	}
+	return false, r.Ledger.Drop(ctx, h)
 }
 
 // isKept says whether a record must stay: clusterctl moves it, or its Cluster is paused.
@@ -73,4 +99,17 @@ func (r *Reconciler) isKept(ctx context.Context, record *ipamv1.IPAllocation) (b
 	}
 	cluster, _, err := clusterNamed(ctx, r.Client, record.Namespace, record.Labels[clusterv1.ClusterNameLabel])
 	return cluster != nil && predicates.IsPaused(cluster, record), err
+}
+
+// lives asks the API server whether there is a claim of that UID still: somebody else may have marked its record as released.
+func (r *Reconciler) lives(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
+	if claim.APIGroup != ipamv1beta2.GroupVersion.Group {
+		return false, nil
+	}
+	live := &ipamv1beta2.IPAddressClaim{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Name}, live)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil && string(live.UID) == claim.UID, client.IgnoreNotFound(err)
 }

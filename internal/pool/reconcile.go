@@ -72,8 +72,6 @@ type scope struct {
 	holdings []ledger.Holding
 	// released: the pool's finalizer is off, so there is nothing left to write a status to.
 	released bool
-	// wake is when something in the pool will have cooled down; 0 if nothing cools.
-	wake time.Duration
 }
 
 // Reconcile brings one pool to where it should be.
@@ -90,28 +88,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if added, err := finalizer.Ensure(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
 		return r.result(client.IgnoreNotFound(err))
 	}
+	r.Registry.Register(p) // also of a pool that is paused: its claims are released, by what it says now
 	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
 		return result, err
 	}
+	wake, thawing := r.thaw(ctx, p.PoolReference(), poolspec.Cooldown(p.PoolSpec()))
 	before, _ := p.DeepCopyObject().(Object)
 	s := &scope{pool: p, before: before}
 	outcome := r.bring(ctx, s)
 	if !s.released {
 		outcome = errors.Join(outcome, r.updateStatus(ctx, s, outcome))
 	}
-	result, err := r.result(outcome)
+	result, err := r.result(errors.Join(outcome, thawing))
 	if result.RequeueAfter == 0 {
-		result.RequeueAfter = s.wake
+		result.RequeueAfter = wake
 	}
 	return result, err
 }
 
-// bring brings the pool's blocks, and what cools down in it, to where they should be.
+// bring brings the pool's blocks to where they should be.
 func (r *Reconciler) bring(ctx context.Context, s *scope) error {
-	var err error
-	if s.wake, err = r.thaw(ctx, s.pool.PoolReference(), poolspec.Cooldown(s.pool.PoolSpec())); err != nil {
-		return fmt.Errorf("giving up what has cooled down: %w", err)
-	}
 	if !s.pool.GetDeletionTimestamp().IsZero() {
 		return r.release(ctx, s)
 	}

@@ -14,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -162,6 +164,83 @@ var _ = Describe("A released address", func() {
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		gone(ctx, claim)
 		Expect(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.7"))
+	})
+
+	It("is given up beside many that must stay", func(ctx SpecContext) {
+		const stay, rest = 70, 4
+		cluster := create(ctx, newCluster(ns, false))
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/24", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{CooldownSeconds: ptr.To(hour)},
+		}))
+		for i := range stay + rest {
+			claim := newClaim(ns, fmt.Sprintf("c-%d", i), "IPPool", "p")
+			if i < stay {
+				claim.Spec.ClusterName = "c"
+			}
+			create(ctx, claim)
+		}
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "30s", "100ms").Should(HaveLen(stay + rest))
+		Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(ns))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(pool.Status.Capacity.Cooling).To(Equal(strconv.Itoa(stay + rest)))
+		}, "30s", "100ms").Should(Succeed())
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
+		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "60s", "100ms").Should(HaveLen(stay))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+	})
+
+	It("does not cool for longer than its pool says because a clock was ahead", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		record := cooling(ctx, ns)
+		Expect(k.Patch(ctx, record, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"releasedAt":"2066-01-01T00:00:00Z"}}`)))).To(Succeed())
+		Expect(k.Delete(ctx, pool)).To(Succeed())
+		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = ptr.To[int32](0) })
+		gone(ctx, pool)
+	})
+
+	It("that the pool begins to keep for its claim need not cool any longer", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		cooling(ctx, ns)
+		change(ctx, pool, func() { pool.Spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "a", Address: "10.1.0.7"}} })
+		Expect(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.7"))
+	})
+
+	It("of a claim that lives is not given up, whoever says that it was released", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", singleAddress(ns, 1)))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		record := records(ctx, ns)[0]
+		Expect(k.Patch(ctx, &record, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"releasedAt":"2020-01-01T00:00:00Z"}}`)))).To(Succeed())
+		other := create(ctx, newClaim(ns, "b", "IPPool", "p"))
+		ready(ctx, other, metav1.ConditionFalse, "PoolExhausted")
+		Consistently(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "6s", "200ms").Should(HaveLen(1))
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		Expect(answered(ctx, other).Spec.Address).To(Equal("10.1.0.7"))
+	})
+
+	It("cools by what its pool says while that is paused", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", singleAddress(ns, 0)))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		change(ctx, pool, func() {
+			pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			pool.Spec.Allocation.CooldownSeconds = ptr.To(hour)
+		})
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
+		}, "20s", "50ms").Should(Succeed())
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+		cooling(ctx, ns)
 	})
 
 	It("of a claim that died without Weir cools down as well", func(ctx SpecContext) {

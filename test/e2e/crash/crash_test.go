@@ -17,6 +17,12 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
+// losses are the ways in which the last write is lost: at soak size both at every write, else in turn.
+func losses(n int) []framework.Loss {
+	inTurn := []framework.Loss{framework.ReplyLost, framework.RequestLost, framework.ReplyLost}
+	return inTurn[n%2:][:framework.Scale(1, 2)]
+}
+
 // killed counts the points of all paths.
 var killed int
 
@@ -83,7 +89,7 @@ var _ = Describe("A manager process that is killed", func() {
 			It("at any write of "+name+" ("+kind+") leaves nothing that another does not finish", func(ctx SpecContext) {
 				points := 0
 				for n, reached := 1, true; reached; n++ {
-					for _, loss := range []framework.Loss{framework.RequestLost, framework.ReplyLost} {
+					for _, loss := range losses(n) {
 						By(fmt.Sprintf("write %d %s", n, loss))
 						w := newWorld(ctx, kind)
 						healthy(ctx, func() { p.before(ctx, w) })

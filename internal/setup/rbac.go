@@ -15,6 +15,9 @@ package setup
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/status;globalippools/status,verbs=get;patch;update
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/finalizers;globalippools/finalizers,verbs=update
 
+// Projects: what a namespace's labels say.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+
 // Cluster API's front door (contract "IPAM provider").
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/status,verbs=get;patch;update
@@ -23,7 +26,8 @@ package setup
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
-// Refusals and recoveries are told in events. Reviews: who scrapes metrics. Which front doors exist is read from discovery,
+// Refusals and recoveries are told in events. Reviews: who scrapes metrics, and whether who
+// is refused may know the names of what is in the way. Which front doors exist is read from discovery,
 // which everybody may.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create

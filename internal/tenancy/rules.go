@@ -1,0 +1,194 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenancy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// Pool is a pool of either kind.
+type Pool interface {
+	GetLabels() map[string]string
+	PoolSpec() *ipamv1.IPPoolSpec
+	PoolReference() ipamv1.PoolReference
+}
+
+// Rules say who may use which pool. All methods are safe for use by any number of goroutines.
+type Rules struct {
+	// Client reads namespaces, as metadata only, and GlobalIPPools, from the manager's cache.
+	Client client.Reader
+	// Platform is the name of the platform project.
+	Platform string
+	// Namespace is the manager's own: it belongs to the platform project, whatever its label says.
+	Namespace string
+}
+
+// OfNamespace returns the project of a namespace: its label's, else one of its own. One that does not exist, or is not in the
+// cache yet, counts as unlabelled; "" is nobody's.
+func (r *Rules) OfNamespace(ctx context.Context, namespace string) (Project, error) {
+	switch namespace {
+	case "":
+		return Project{}, nil
+	case r.Namespace:
+		return labelledAs(r.Platform), nil
+	}
+	set, _, err := r.labelsOf(ctx, namespace)
+	if project := labelledAs(set[ipamv1.ProjectLabel]); project != (Project{}) || err != nil {
+		return project, err
+	}
+	return Project{alone, namespace}, nil
+}
+
+// OfPool returns the project of a pool: of an IPPool its namespace's, of a GlobalIPPool its label's or nobody.
+func (r *Rules) OfPool(ctx context.Context, p Pool) (Project, error) {
+	if ref := p.PoolReference(); ref.Kind == ipamv1.IPPoolKind {
+		return r.OfNamespace(ctx, ref.Namespace)
+	}
+	return labelledAs(p.GetLabels()[ipamv1.ProjectLabel]), nil
+}
+
+// Owns says whether a namespace is of the pool's own project: where the pool has no bounds, others get nothing but the default
+// length. A GlobalIPPool without label is nobody's own.
+func (r *Rules) Owns(ctx context.Context, namespace string, p Pool) (bool, error) {
+	own, err := r.OfPool(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	project, err := r.OfNamespace(ctx, namespace)
+	return project.Sees(own), err
+}
+
+// MayClaim says whether claims in this namespace may take from the pool. The reason is for the user, and names nothing but the
+// pool that was asked for and the namespace.
+//
+// An IPPool is for the claims of its own namespace, whatever its visibility.
+func (r *Rules) MayClaim(ctx context.Context, namespace string, p Pool) (ok bool, reason string, err error) {
+	ref := p.PoolReference()
+	if ref.Kind == ipamv1.IPPoolKind {
+		ok = namespace == ref.Namespace
+	} else {
+		ok, err = r.admits(ctx, p, asker{namespace: namespace})
+	}
+	return ok, reasonUnless(ok, ref, namespace), err
+}
+
+// MayCarve says whether child may be carved from parent, in the same manner. An IPPool's own namespace may always.
+//
+// A GlobalIPPool as child asks for its own project and has no namespace that a namespaceSelector could look at: where there is
+// one, it must be of the parent's project.
+func (r *Rules) MayCarve(ctx context.Context, child, parent Pool) (ok bool, reason string, err error) {
+	ref, namespace := parent.PoolReference(), child.PoolReference().Namespace
+	if ref.Kind == ipamv1.IPPoolKind && namespace == ref.Namespace {
+		return true, "", nil
+	}
+	ok, err = r.admits(ctx, parent, asker{namespace: namespace, pool: child})
+	return ok, reasonUnless(ok, ref, namespace), err
+}
+
+// Absent is what somebody is told who asks for a pool that there is not, or that is not visible to him: which of the two is not
+// told. The namespace is the asking one; "" for a cluster-scoped pool.
+func Absent(pool ipamv1.PoolReference, namespace string) string {
+	name, who := fmt.Sprintf("%s %q", pool.Kind, pool.Name), "here"
+	if pool.Namespace != "" {
+		name += " in namespace " + pool.Namespace
+	}
+	if namespace != "" {
+		who = "to namespace " + namespace
+	}
+	return fmt.Sprintf("there is no %s, or it is not visible %s", name, who)
+}
+
+func reasonUnless(ok bool, pool ipamv1.PoolReference, namespace string) string {
+	if ok {
+		return ""
+	}
+	return Absent(pool, namespace)
+}
+
+// asker is who wants to use a pool: a namespace, or a pool, which may have none.
+type asker struct {
+	namespace string
+	pool      Pool
+}
+
+func (r *Rules) projectOf(ctx context.Context, a asker) (Project, error) {
+	if a.namespace == "" && a.pool != nil {
+		return r.OfPool(ctx, a.pool)
+	}
+	return r.OfNamespace(ctx, a.namespace)
+}
+
+// admits says whether the pool's visibility admits who asks.
+func (r *Rules) admits(ctx context.Context, p Pool, a asker) (bool, error) {
+	switch visibilityOf(p) {
+	case ipamv1.SharedVisibility:
+		return r.selects(ctx, p, a)
+	case ipamv1.PlatformVisibility:
+		project, err := r.projectOf(ctx, a)
+		return project.Sees(labelledAs(r.Platform)), err
+	default:
+		return r.isOf(ctx, p, a)
+	}
+}
+
+// isOf says whether the pool and who asks are of one project.
+func (r *Rules) isOf(ctx context.Context, p Pool, a asker) (bool, error) {
+	own, err := r.OfPool(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	project, err := r.projectOf(ctx, a)
+	return project.Sees(own), err
+}
+
+// selects says whether a shared pool's selector admits who asks. A selector that cannot be read selects nothing, nor does any
+// select a namespace that is not known: it might be one for labels that are not there.
+func (r *Rules) selects(ctx context.Context, p Pool, a asker) (bool, error) {
+	given := p.PoolSpec().NamespaceSelector
+	switch {
+	case given == nil:
+		return true, nil
+	case a.namespace == "":
+		return r.isOf(ctx, p, a)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(given)
+	if err != nil {
+		return false, nil //nolint:nilerr // the pool's own mistake, shown in its Ready condition
+	}
+	set, known, err := r.labelsOf(ctx, a.namespace)
+	return known && selector.Matches(set), err
+}
+
+// visibilityOf returns who may use a pool: what it says, else its own project for an IPPool and everybody for a GlobalIPPool.
+func visibilityOf(p Pool) ipamv1.PoolVisibility {
+	absent := ipamv1.ConsumerVisibility
+	if p.PoolReference().Kind == ipamv1.GlobalIPPoolKind {
+		absent = ipamv1.SharedVisibility
+	}
+	return cmp.Or(p.PoolSpec().Visibility, absent)
+}
+
+// labelsOf returns the labels of a namespace, and whether the cache knows it.
+func (r *Rules) labelsOf(ctx context.Context, namespace string) (set labels.Set, known bool, err error) {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err = r.Client.Get(ctx, client.ObjectKey{Name: namespace}, meta)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("getting namespace %s: %w", namespace, err)
+	}
+	return meta.Labels, true, nil
+}

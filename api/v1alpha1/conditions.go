@@ -23,16 +23,26 @@ const (
 	PoolReadyInvalidSpecReason = "InvalidSpec"
 	// PoolReadyReservingReason: the pool's blocks are not recorded in the ledger yet.
 	PoolReadyReservingReason = "Reserving"
+	// PoolReadyParentNotReadyReason: the pool's block is not carved yet, because the parent does not hand out what is asked of it;
+	// the message says why.
+	PoolReadyParentNotReadyReason = "ParentNotReady"
+	// PoolReadyDrainingReason: the pool hands out nothing more, as spec.mode says.
+	PoolReadyDrainingReason = "Draining"
 	// PoolReadyDeletingReason: the pool is being deleted and waits for what is allocated from it.
 	PoolReadyDeletingReason = "Deleting"
 )
 
-// Reasons of a claim's Ready condition beyond those of the Cluster API contract (AllocationFailed, PoolNotReady,
-// PoolExhausted).
+// Reasons of a claim's Ready condition. Those of the Cluster API contract (AllocationFailed, PoolNotReady, PoolExhausted) mean the
+// same for Weir's own claims.
 const (
+	// ClaimReadyAllocationFailedReason: the claim cannot be answered as it stands; the message names the field.
+	ClaimReadyAllocationFailedReason = "AllocationFailed"
+	// ClaimReadyPoolNotReadyReason: the pool does not hand out anything now.
+	ClaimReadyPoolNotReadyReason = "PoolNotReady"
+	// ClaimReadyPoolExhaustedReason: the pool has nothing of the wanted length available.
+	ClaimReadyPoolExhaustedReason = "PoolExhausted"
 	// ClaimReadyAllocatedReason: the claim is answered.
 	ClaimReadyAllocatedReason = "Allocated"
-	// ClaimReadyDuplicateReason: the claim's IPAddress carries an address that somebody else holds; neither side is
-	// renumbered.
+	// ClaimReadyDuplicateReason: the claim, or its IPAddress, carries what somebody else holds; neither side is renumbered.
 	ClaimReadyDuplicateReason = "Duplicate"
 )

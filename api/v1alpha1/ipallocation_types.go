@@ -78,14 +78,17 @@ const (
 )
 
 // HolderState says whether a record has been judged for good.
-// +kubebuilder:validation:Enum=Reserved;Confirmed
+// +kubebuilder:validation:Enum=Reserved;Confirmed;Retained
 type HolderState string
 
 const (
 	// ReservedState: the record is judged by its creator or by whoever takes it over. The default.
 	ReservedState HolderState = "Reserved"
-	// ConfirmedState: the record has won and no answer object says so: blocks of root pools.
+	// ConfirmedState: the record has won and no answer object says so: blocks of pools.
 	ConfirmedState HolderState = "Confirmed"
+	// RetainedState: the claim has let go of the prefix, which nobody gets but the next claim of the same kind, namespace and
+	// name.
+	RetainedState HolderState = "Retained"
 )
 
 // AllocationHolder says which manager answers for a record that is not answered yet.
@@ -103,8 +106,8 @@ type AllocationHolder struct {
 	// +kubebuilder:validation:MaxLength=64
 	CreatedRevision string `json:"createdRevision,omitempty"`
 
-	// state is Confirmed once the record has won and no answer object shows it (blocks of root pools). Absent means
-	// Reserved.
+	// state is Confirmed once the record has won and no answer object shows it (blocks of pools), and Retained once its claim
+	// is gone and the prefix is kept for the next one of that name. Absent means Reserved.
 	// +optional
 	State HolderState `json:"state,omitempty"`
 }

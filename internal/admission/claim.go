@@ -9,11 +9,9 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // addressClaim is what this webhook needs to know of an IPAddressClaim. The
@@ -40,7 +38,7 @@ func finalizeAddressClaim(_ context.Context, req admission.Request) admission.Re
 	if json.Unmarshal(req.Object.Raw, &claim) != nil || !claim.isOurs() {
 		return admission.Allowed("")
 	}
-	return admission.Patched("", claim.addFinalizer()...)
+	return admission.Patched("", finalizerPatch(claim.Metadata.Finalizers, ipamv1.ClaimFinalizer)...)
 }
 
 func (c *addressClaim) isOurs() bool {
@@ -48,24 +46,14 @@ func (c *addressClaim) isOurs() bool {
 	return ref.APIGroup == ipamv1.GroupVersion.Group && (ref.Kind == ipamv1.IPPoolKind || ref.Kind == ipamv1.GlobalIPPoolKind)
 }
 
-func (c *addressClaim) addFinalizer() []jsonpatch.Operation {
-	finalizers := c.Metadata.Finalizers
+// finalizerPatch adds a finalizer to those that an object has.
+func finalizerPatch(finalizers []string, name string) []jsonpatch.Operation {
 	switch {
-	case slices.Contains(finalizers, ipamv1.ClaimFinalizer):
+	case slices.Contains(finalizers, name):
 		return nil
 	case len(finalizers) == 0:
-		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/finalizers", []string{ipamv1.ClaimFinalizer})}
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/finalizers", []string{name})}
 	default:
-		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/finalizers/-", ipamv1.ClaimFinalizer)}
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/finalizers/-", name)}
 	}
-}
-
-// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ipclaim,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipclaims,verbs=create,versions=v1alpha1,name=validation.ipclaim.ipam.weir.dev,admissionReviewVersions=v1
-
-// refuseIPClaim refuses every IPClaim: a claim that nobody answers would look
-// like one that waits.
-func refuseIPClaim(_ context.Context, req admission.Request) admission.Response {
-	return refused(invalid(ipamv1.IPClaimKind, req.Name, field.ErrorList{
-		field.Forbidden(field.NewPath("kind"), ipamv1.IPClaimKind+" is "+poolspec.NotSupported),
-	}))
 }

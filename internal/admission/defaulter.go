@@ -18,28 +18,35 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
-// +kubebuilder:webhook:path=/mutate-ipam-weir-dev-v1alpha1-ippool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ippools,verbs=create;update,versions=v1alpha1,name=default.ippool.ipam.weir.dev,admissionReviewVersions=v1
-// +kubebuilder:webhook:path=/mutate-ipam-weir-dev-v1alpha1-globalippool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=globalippools,verbs=create;update,versions=v1alpha1,name=default.globalippool.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-ipam-weir-dev-v1alpha1-ippool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ippools,verbs=create;update,versions=v1alpha1,name=default.ippool.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-ipam-weir-dev-v1alpha1-globalippool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=globalippools,verbs=create;update,versions=v1alpha1,name=default.globalippool.ipam.weir.dev,admissionReviewVersions=v1
 
 // poolDefaulter sets what a pool's spec may leave out but the stored object
-// has: ipFamily, which follows from the addresses, and on update the cidr that
-// was set before. It serves both kinds of pool.
+// has: ipFamily, which follows from the addresses, for a new pool with a
+// parent the block that it gets, and on update what was set before. It serves
+// both kinds of pool.
 //
 // It also refuses text that is not in canonical form. The schema does so, too,
 // after it, but cannot show the canonical form: the API server's cost estimate
 // forbids such a messageExpression.
-type poolDefaulter struct{}
+type poolDefaulter struct {
+	carver carver
+}
 
 // Handle answers with a patch of spec. An object that cannot be read is left
 // to the schema, which names the field. An update that leaves spec alone gets
 // no patch and no refusal: taking a finalizer off a pool must not depend on
 // its spec.
-func (poolDefaulter) Handle(_ context.Context, req admission.Request) admission.Response {
+func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admission.Response {
 	spec, old := specIn(req.Object.Raw), specIn(req.OldObject.Raw)
 	if spec == nil || old != nil && equality.Semantic.DeepEqual(spec, old) {
 		return admission.Allowed("")
 	}
-	patch := setOnce(spec, old)
+	patch, err := d.carver.propose(ctx, req, spec)
+	if err != nil {
+		return refused(err)
+	}
+	patch = append(patch, setOnce(spec, old)...)
 	pool := ipamv1.PoolReference{Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
 	if errs := unreadable(spec, pool); len(errs) > 0 {
 		return refused(invalid(req.Kind.Kind, req.Name, errs))
@@ -86,6 +93,10 @@ func setOnce(spec, old *ipamv1.IPPoolSpec) []jsonpatch.Operation {
 	if spec.CIDR == "" && old.CIDR != "" && !hasOtherSource(spec) {
 		spec.CIDR = old.CIDR
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/cidr", old.CIDR))
+	}
+	if spec.ParentRef != nil && spec.AddressSpace == "" && old.AddressSpace != "" {
+		spec.AddressSpace = old.AddressSpace
+		patch = append(patch, jsonpatch.NewOperation("add", "/spec/addressSpace", old.AddressSpace))
 	}
 	if family := familyFor(spec, old); spec.IPFamily == "" && family != "" {
 		spec.IPFamily = family

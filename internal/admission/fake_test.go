@@ -14,11 +14,16 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
 // held is a ledger with a list of records.
@@ -44,6 +49,17 @@ func (h held) Overlapping(space string, prefix netip.Prefix) []ledger.Holding {
 		}
 	}
 	return found
+}
+
+// optionsWith are those of webhooks that know these records, and no pool.
+func optionsWith(tb testing.TB, h Holdings) Options {
+	tb.Helper()
+	none := fake.NewClientBuilder().WithScheme(scheme(tb)).Build()
+	book := ledger.New(ledger.Options{Client: none, Instance: "test", Clock: clock.RealClock{}})
+	rules := &tenancy.Rules{Client: none, Platform: "platform", Namespace: "weir-system"}
+	registry := &pool.Registry{Client: none, Ledger: book, Rules: rules, Namespace: "weir-system"}
+	desk := &ipclaim.Desk{Client: none, Registry: registry, Rules: rules}
+	return Options{Holdings: h, Ledger: book, Registry: registry, Desk: desk}
 }
 
 var (

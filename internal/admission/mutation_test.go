@@ -126,10 +126,10 @@ func TestPoolTextIsRefusedShowingItsCanonicalForm(t *testing.T) {
 			parts: []string{`IPPool.ipam.weir.dev "pool" is invalid: spec.cidr: Invalid value`, `write "2001:db8::/64"`},
 		},
 		"a gateway and a DNS server, with what is not supported": {
-			new: `{cidr: "2001:db8::/64", network: {gateway: "2001:DB8::1", dnsServers: ["2001:db8:0::2"]}, mode: Draining}`,
+			new: `{cidr: "2001:db8::/64", network: {gateway: "2001:DB8::1", dnsServers: ["2001:db8:0::2"]}, delegateTo: edge}`,
 			parts: []string{
 				`spec.network.gateway: Invalid value`, `write "2001:db8::1"`,
-				`spec.network.dnsServers[0]: Invalid value`, `write "2001:db8::2"`, `spec.mode: Forbidden`,
+				`spec.network.dnsServers[0]: Invalid value`, `write "2001:db8::2"`, `spec.delegateTo: Forbidden`,
 			},
 		},
 		"an entry in an update": {
@@ -194,14 +194,4 @@ func TestAddressClaimGetsFinalizer(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestIPClaimIsRefused(t *testing.T) {
-	t.Parallel()
-	req := request(admissionv1.Create, runtime.RawExtension{Raw: []byte(`{}`)}, runtime.RawExtension{}, "jo")
-	req.Name = "c"
-	want := verdict{code: http.StatusUnprocessableEntity, parts: []string{
-		`IPClaim.ipam.weir.dev "c" is invalid: kind: Forbidden: IPClaim is not supported yet`,
-	}}
-	want.check(t, refuseIPClaim(t.Context(), req))
 }

@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,31 +20,36 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
-// pool is either kind of pool.
-type pool interface {
+// ownPool is either kind of pool.
+type ownPool interface {
 	client.Object
 	PoolSpec() *ipamv1.IPPoolSpec
 	PoolReference() ipamv1.PoolReference
 }
 
-// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ippools,verbs=create;update;delete,versions=v1alpha1,name=validation.ippool.ipam.weir.dev,admissionReviewVersions=v1
-// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-globalippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=globalippools,verbs=create;update;delete,versions=v1alpha1,name=validation.globalippool.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ippools,verbs=create;update;delete,versions=v1alpha1,name=validation.ippool.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-globalippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=globalippools,verbs=create;update;delete,versions=v1alpha1,name=validation.globalippool.ipam.weir.dev,admissionReviewVersions=v1
 
 // poolValidator refuses pools whose spec cannot be served, pools that overlap
 // another root pool of their address space, pools that keep for a claim what
 // another one holds, and updates and deletions that would take away what is in
-// use.
-type poolValidator[P pool] struct {
+// use. For a new pool with a parent it reserves the block.
+type poolValidator[P ownPool] struct {
 	holdings Holdings
+	carver   carver
 }
 
 // ValidateCreate refuses an invalid spec, an overlap, and keeping what is held.
-func (v poolValidator[P]) ValidateCreate(_ context.Context, created P) (admission.Warnings, error) {
+// What it records for the pool's UID it records last.
+func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admission.Warnings, error) {
 	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference())
 	if shape != nil {
 		errs = append(v.overlaps(created, shape, nil), v.promised(created, shape, nil)...)
 	}
-	return nil, invalidPool(created, errs)
+	if len(errs) > 0 || created.PoolSpec().ParentRef == nil {
+		return nil, invalidPool(created, errs)
+	}
+	return nil, v.carver.reserve(ctx, created)
 }
 
 // ValidateUpdate refuses what ValidateCreate refuses as far as the update
@@ -86,6 +92,9 @@ func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admiss
 // another root pool of the address space has.
 func (v poolValidator[P]) overlaps(p P, shape, was *pooltree.Pool) field.ErrorList {
 	spec, space := p.PoolSpec(), poolspec.Space(p.PoolSpec())
+	if spec.ParentRef != nil {
+		return nil // its block is a part of others
+	}
 	var collisions []string
 	for _, prefix := range gained(shape, was) {
 		for _, h := range v.holdings.Overlapping(space, prefix) {
@@ -109,7 +118,7 @@ func (v poolValidator[P]) promised(p P, shape, was *pooltree.Pool) field.ErrorLi
 			continue
 		}
 		others := slices.DeleteFunc(v.holdings.Overlapping(poolspec.Space(p.PoolSpec()), k.Prefix), func(h ledger.Holding) bool {
-			return h.Purpose == ipamv1.RootPurpose || h.Claimant() == k.For
+			return h.Purpose == ipamv1.RootPurpose || h.Claimant() == k.For || encloses(h, p)
 		})
 		if len(others) > 0 {
 			path, address := preAllocationOf(p.PoolSpec(), k)
@@ -117,6 +126,12 @@ func (v poolValidator[P]) promised(p P, shape, was *pooltree.Pool) field.ErrorLi
 		}
 	}
 	return errs
+}
+
+// encloses reports whether what is held is a carved block around the pool's own.
+func encloses(h ledger.Holding, p ownPool) bool {
+	block, err := netip.ParsePrefix(p.PoolSpec().CIDR)
+	return err == nil && h.Purpose == ipamv1.ChildPoolPurpose && h.CIDR.Bits() <= block.Bits() && h.CIDR.Contains(block.Addr())
 }
 
 // preAllocationOf returns path and text of what is kept.
@@ -135,7 +150,7 @@ func sourceOf(spec *ipamv1.IPPoolSpec) *field.Path {
 }
 
 // invalidPool returns a 422 error that carries errs, nil if there are none.
-func invalidPool(p pool, errs field.ErrorList) error {
+func invalidPool(p ownPool, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}

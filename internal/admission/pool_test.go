@@ -33,7 +33,7 @@ func handlerOf(tb testing.TB, kind string, h Holdings) admission.Handler {
 	if kind == ipamv1.GlobalIPPoolKind {
 		path = validateGlobalIPPoolPath
 	}
-	webhook, ok := webhooks(scheme(tb), h)[path].(*admission.Webhook)
+	webhook, ok := webhooks(scheme(tb), optionsWith(tb, h))[path].(*admission.Webhook)
 	if !ok {
 		tb.Fatalf("no webhook at %s", path)
 	}
@@ -121,8 +121,8 @@ func TestPoolCreation(t *testing.T) {
 			pool: global, spec: `{cidr: 198.51.100.0/24}`,
 		},
 		"an invalid spec": {
-			pool: team, spec: `{cidr: 192.0.2.1/24, mode: Draining}`,
-			want: verdict{code: 422, parts: []string{`spec.mode: Forbidden: not supported yet`, `spec.cidr: Invalid value: "192.0.2.1/24"`}},
+			pool: team, spec: `{cidr: 192.0.2.1/24, delegateTo: edge}`,
+			want: verdict{code: 422, parts: []string{`spec.delegateTo: Forbidden: not supported yet`, `spec.cidr: Invalid value: "192.0.2.1/24"`}},
 		},
 		"an invalid spec of a cluster-scoped pool": {
 			pool: global, spec: `{cidr: 203.0.113.0/24, clusterName: prod}`,

@@ -38,18 +38,18 @@ func deletesInOrder(user string) bool { return slices.Contains(orderly, user) }
 
 // moves reports whether clusterctl deletes the pool because it has moved it to
 // another management cluster.
-func moves(p pool) bool {
+func moves(p ownPool) bool {
 	_, ok := p.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
 	return ok
 }
 
-// inUse leaves out what its claims have let go of and only cools down.
+// inUse leaves out what its claims have let go of and only cools down; not what is retained.
 func inUse(held []ledger.Holding) []ledger.Holding {
-	return slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool { return !h.ReleasedAt.IsZero() })
+	return slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool { return !h.ReleasedAt.IsZero() && !h.Retained })
 }
 
 // protected refuses the deletion of a pool with allocations.
-func protected(p pool, held []ledger.Holding) error {
+func protected(p ownPool, held []ledger.Holding) error {
 	if len(held) == 0 {
 		return nil
 	}

@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
 
 // Holdings is what is in use, as far as the ledger's index knows. The index
@@ -33,29 +35,41 @@ const (
 	defaultAddressClaimPath  = "/mutate-ipam-cluster-x-k8s-io-v1beta2-ipaddressclaim"
 	validateIPPoolPath       = "/validate-ipam-weir-dev-v1alpha1-ippool"
 	validateGlobalIPPoolPath = "/validate-ipam-weir-dev-v1alpha1-globalippool"
+	defaultIPClaimPath       = "/mutate-ipam-weir-dev-v1alpha1-ipclaim"
 	validateIPClaimPath      = "/validate-ipam-weir-dev-v1alpha1-ipclaim"
 )
 
 // SetupWithManager registers all webhooks with the manager's webhook server.
 // They need the kinds of ipam.weir.dev in the manager's scheme and no others:
 // Cluster API's CRDs may be absent.
-func SetupWithManager(mgr manager.Manager, holdings Holdings) error {
+func SetupWithManager(mgr manager.Manager, o Options) error {
 	server := mgr.GetWebhookServer()
-	for path, webhook := range webhooks(mgr.GetScheme(), holdings) {
+	for path, webhook := range webhooks(mgr.GetScheme(), o) {
 		server.Register(path, webhook)
 	}
 	return nil
 }
 
-func webhooks(scheme *runtime.Scheme, holdings Holdings) map[string]http.Handler {
+// Options of the webhooks.
+type Options struct {
+	Holdings Holdings
+	Ledger   Ledger
+	Registry *pool.Registry
+	Desk     *ipclaim.Desk
+}
+
+func webhooks(scheme *runtime.Scheme, o Options) map[string]http.Handler {
+	carving := carver{dispenser{o.Ledger}, o.Registry}
+	own := claims{dispenser{o.Ledger}, o.Desk}
 	return map[string]http.Handler{
-		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{}},
-		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{}},
+		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{carving}},
+		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{carving}},
 		validateIPPoolPath: admission.WithValidator(scheme,
-			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{holdings})),
+			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, carving})),
 		validateGlobalIPPoolPath: admission.WithValidator(scheme,
-			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{holdings})),
-		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(refuseIPClaim)},
+			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, carving})),
+		defaultIPClaimPath:      &admission.Webhook{Handler: admission.HandlerFunc(own.propose)},
+		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(own.reserveClaim)},
 		defaultAddressClaimPath: &admission.Webhook{Handler: admission.HandlerFunc(finalizeAddressClaim)},
 	}
 }

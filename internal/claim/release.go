@@ -238,6 +238,32 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	return nil
 }
 
+// Living returns the UIDs of the claims that the cache shows, for repair.
+func (r *Reconciler) Living(ctx context.Context) (map[types.NamespacedName]types.UID, error) {
+	claims := &ipamv1beta2.IPAddressClaimList{}
+	if err := r.Client.List(ctx, claims, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing IPAddressClaims: %w", err)
+	}
+	living := make(map[types.NamespacedName]types.UID, len(claims.Items))
+	for i := range claims.Items {
+		living[client.ObjectKeyFromObject(&claims.Items[i])] = claims.Items[i].UID
+	}
+	return living, nil
+}
+
+// Answers returns the names of the IPAddresses that the cache shows, for repair.
+func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error) {
+	answers := &ipamv1beta2.IPAddressList{}
+	if err := r.Client.List(ctx, answers, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	keys := make([]types.NamespacedName, 0, len(answers.Items))
+	for i := range answers.Items {
+		keys = append(keys, client.ObjectKeyFromObject(&answers.Items[i]))
+	}
+	return keys, nil
+}
+
 // leftover returns the IPAddress under a dead claim's name, if it is one of Weir's answers: the garbage collector may have
 // taken the claim off its owners.
 func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*ipamv1beta2.IPAddress, error) {

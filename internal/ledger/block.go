@@ -15,17 +15,23 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// ReserveBlock makes one block of a root pool the pool's own: recorded, judged, and confirmed on the record, because no
-// answer object shows that it has won. It returns nil once the block is confirmed, and errs with ErrTaken,
-// naming who holds the space, with ErrBusy, or an error of the API server.
+// ReserveBlock makes one block of a pool the pool's own: recorded, judged, and confirmed on the record, because no answer object
+// shows that it has won. It returns nil once the block is confirmed, and errs with ErrTaken, naming who holds the space, with
+// ErrBusy, or an error of the API server; for a block that is carved from a parent, also as Reserve does.
 func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, owners []metav1.OwnerReference) error {
 	c := blockClaim(p, block, owners)
 	r, ok := l.index.recordOf(c, "")
 	switch {
+	case ok && r.confirmed:
+		return nil
+	case p.IsCarved():
+		a, err := l.Bind(ctx, c)
+		if err != nil {
+			return err
+		}
+		return l.confirm(ctx, snapshot{record: record{identity: a.record}})
 	case !ok:
 		return l.createBlock(ctx, p, c)
-	case r.confirmed:
-		return nil
 	case !r.won:
 		if _, _, err := l.existing(ctx, c, ""); err != nil {
 			return err
@@ -37,12 +43,12 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 
 // OtherBlocks returns the records of the pool's own blocks that keep does not name, those of other pools that had its name, and
 // the second and third of a block that several managers recorded at once. Drop drops them, once a live read after this call has
-// proved that they are nobody's.
+// proved that they are nobody's. What may belong to a pool that is just being admitted is not among them.
 func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []netip.Prefix) []Holding {
 	var others []Holding
 	blocks := l.index.blocksOf(pool)
 	for _, r := range blocks {
-		if r.claim.UID != string(uid) || !slices.Contains(keep, r.cidr) || isSecond(r, blocks) {
+		if (r.claim.UID != string(uid) || !slices.Contains(keep, r.cidr) || isSecond(r, blocks)) && !l.index.isPending(&r.record) {
 			others = append(others, r.holding())
 		}
 	}
@@ -59,19 +65,22 @@ func isSecond(r snapshot, blocks []snapshot) bool {
 }
 
 func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Claim {
+	c := CarveClaim(p, block.Bits())
+	c.Want, c.Owners = block, owners
+	if !p.IsCarved() {
+		c.Pool, c.Purpose = p.Ref, ipamv1.RootPurpose
+	}
+	return c
+}
+
+// CarveClaim is how a pool asks its parent for a block of that length.
+func CarveClaim(p Pool, bits int) Claim {
 	return Claim{
-		Ref: ipamv1.ClaimReference{
-			APIGroup:  ipamv1.GroupVersion.Group,
-			Kind:      p.Ref.Kind,
-			Namespace: p.Ref.Namespace,
-			Name:      p.Ref.Name,
-			UID:       string(p.UID),
-		},
-		Pool:    p.Ref,
-		Bits:    block.Bits(),
-		Want:    block,
-		Purpose: ipamv1.RootPurpose,
-		Owners:  owners,
+		Ref:       claimOf(p.Ref, string(p.UID)),
+		Pool:      p.Parent,
+		Bits:      bits,
+		Purpose:   ipamv1.ChildPoolPurpose,
+		Namespace: p.Namespace,
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// Cooling returns what cools down in a pool, in no order: released by its claim, and not to be handed out before Drop.
+// Cooling returns what claims have let go of in a pool and what is not to be handed out before Drop, in no order: it cools down,
+// or is retained.
 func (l *Ledger) Cooling(pool ipamv1.PoolReference) []Holding { return l.index.coolingIn(pool) }
 
 // LetGo gives up one record, if it has not changed since it was read: where its pool has a cooldown it begins to cool down,
@@ -21,9 +22,15 @@ func (l *Ledger) Cooling(pool ipamv1.PoolReference) []Holding { return l.index.c
 // wants proved.
 func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
 	if l.Cools(h) {
-		return l.cool(ctx, h.version)
+		return l.letGo(ctx, h.version, "")
 	}
 	return l.drop(ctx, h.version)
+}
+
+// Retain gives up one record, if it has not changed since it was read, and keeps its prefix for the next claim of that name. The
+// caller has proved what Release wants proved.
+func (l *Ledger) Retain(ctx context.Context, h Holding) error {
+	return l.letGo(ctx, h.version, ipamv1.RetainedState)
 }
 
 // Cools says whether a prefix cools down when its claim lets go of it.
@@ -42,14 +49,14 @@ type coolPatch struct {
 	} `json:"spec"`
 }
 
-// cool stores that the claim has let go of the prefix. The owners go with it, for the garbage collector would take the record
+// letGo stores that the claim has let go of the prefix. The owners go with it, for the garbage collector would take the record
 // along with them; clusterctl moves what has no owner by its label.
-func (l *Ledger) cool(ctx context.Context, id identity) error {
+func (l *Ledger) letGo(ctx context.Context, id identity, state ipamv1.HolderState) error {
 	var p coolPatch
 	p.Metadata.patchMetadata = patchMetadata{UID: id.uid, ResourceVersion: id.version, Annotations: l.touched()}
 	p.Metadata.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
 	p.Spec.ReleasedAt = metav1.NewTime(nextSecond(l.clock.Now()))
-	p.Spec.Holder.CreatedRevision = id.created
+	p.Spec.Holder = ipamv1.AllocationHolder{CreatedRevision: id.created, State: state}
 	_, err := l.patch(ctx, id, p)
 	return err
 }

@@ -66,11 +66,16 @@ type Pool struct {
 	Space string
 	// Shape says which addresses the pool has and which of them it keeps back.
 	Shape *pooltree.Pool
+	// Parent is the pool that the pool's block is carved from; the zero value for a root.
+	Parent ipamv1.PoolReference
 	// Namespace is where the records of the pool's own blocks live.
 	Namespace string
 	// Cooldown is how long what was released is not handed out again; 0 means that it may be at once.
 	Cooldown time.Duration
 }
+
+// IsCarved says whether the pool's block is carved from a parent.
+func (p *Pool) IsCarved() bool { return p.Parent.Name != "" }
 
 // Claim is a request for one prefix.
 type Claim struct {
@@ -88,7 +93,9 @@ type Claim struct {
 	Purpose ipamv1.AllocationPurpose
 	// Owners and Labels go onto the record. All owners are stored objects.
 	Owners []metav1.OwnerReference
-	Labels map[string]string
+	// Namespace is where the record lives; empty means beside the claim.
+	Namespace string
+	Labels    map[string]string
 }
 
 // Allocation is a record that has won: its prefix may be told to the claim that it was made for, and to nobody else.
@@ -119,6 +126,10 @@ type Holding struct {
 	Record types.NamespacedName
 	// ReleasedAt is when the claim let go of the prefix, which cools down since; zero while the claim holds it.
 	ReleasedAt time.Time
+	// Retained: nobody gets the prefix but the next claim of that name.
+	Retained bool
+	// Terminating: somebody has marked the record for deletion. That frees nothing by itself.
+	Terminating bool
 
 	version identity
 }
@@ -132,7 +143,10 @@ func (h Holding) String() string {
 	if h.Claim.Namespace != "" {
 		name = h.Claim.Namespace + "/" + name
 	}
-	if !h.ReleasedAt.IsZero() {
+	switch {
+	case h.Retained:
+		name += ", retained"
+	case !h.ReleasedAt.IsZero():
 		name += ", cooling down since " + h.ReleasedAt.UTC().Format(time.RFC3339)
 	}
 	return h.Claim.Kind + " " + name

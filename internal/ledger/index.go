@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -28,6 +29,9 @@ type index struct {
 	// instance is this manager's: what others have recorded lately may yet come to nothing.
 	instance string
 	clock    clock.PassiveClock
+	// started is when the index was made, and grace how long a record may wait for its object to be stored, in seconds.
+	started time.Time
+	grace   int64
 	// on is told what happened; it must not block.
 	on listener
 	// random is what pools that choose at random choose by.
@@ -39,9 +43,12 @@ type index struct {
 	spaces  map[string]*space
 	pools   map[ipamv1.PoolReference]*poolEntry
 	waiters map[types.NamespacedName]*waiter
-	version string
-	synced  chan struct{}
-	broken  error
+	lanes   lanes
+	// promises are what this process has proposed to objects under admission.
+	promises promises
+	version  string
+	synced   chan struct{}
+	broken   error
 }
 
 // listener hears from the index.
@@ -69,6 +76,7 @@ func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 	return &index{
 		instance: instance,
 		clock:    c,
+		started:  c.Now(),
 		on:       on,
 		random:   rand.Uint64,
 		records:  map[types.NamespacedName]*record{},
@@ -76,8 +84,23 @@ func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 		spaces:   map[string]*space{},
 		pools:    map[ipamv1.PoolReference]*poolEntry{},
 		waiters:  map[types.NamespacedName]*waiter{},
+		promises: promises{},
+		lanes:    lanes{own: instance, seen: map[string]int64{}},
 		synced:   make(chan struct{}),
 	}
+}
+
+// now counts seconds since the index was made, from 1. It does not jump with the wall clock.
+func (x *index) now() int64 { return 1 + int64(x.clock.Now().Sub(x.started)/time.Second) }
+
+// isRecent says whether something was seen, as now counts, less than takeoverDelay ago.
+func (x *index) isRecent(seen int64) bool { return x.now()-seen < int64(takeoverDelay/time.Second) }
+
+// isPending says whether a record may belong to an object of Weir's own kinds that is not stored yet, but may still be: the API
+// server has asked a webhook about it less than the grace ago. It is the only clock that safety leans on.
+func (x *index) isPending(r *record) bool {
+	admitted := r.claim.APIGroup == ipamv1.GroupVersion.Group && r.purpose != ipamv1.RootPurpose
+	return admitted && !r.owned && !r.confirmed && !r.released() && x.now()-r.seen < x.grace
 }
 
 // Add implements cache.ReflectorStore.
@@ -195,8 +218,8 @@ func (x *index) refresh(old, r *record) {
 		old.instance, old.seen = r.instance, r.seen
 		x.suspect(old)
 	}
-	old.version, old.foreign = r.version, r.foreign
-	old.terminating, old.confirmed, old.releasedAt = r.terminating, r.confirmed, r.releasedAt
+	old.version, old.foreign, old.owned = r.version, r.foreign, r.owned
+	old.terminating, old.confirmed, old.releasedAt, old.retained = r.terminating, r.confirmed, r.releasedAt, r.retained
 	x.count(old)
 	if confirmed {
 		x.reblock(old)
@@ -207,6 +230,7 @@ func (x *index) insert(r *record) {
 	x.records[r.key] = r
 	key := keyOf(r.claim)
 	x.claims[key] = append(x.claims[key], r)
+	x.promises.withdraw(r.space, r.cidr)
 	r.space.taken.Insert(r.cidr, r)
 	r.pool.history.hold(r)
 	x.count(r)
@@ -224,6 +248,7 @@ func (x *index) suspect(r *record) {
 	if r.instance != x.instance && !r.isBlock() {
 		r.pool.suspected = r.seen
 	}
+	x.lanes.note(r.instance, r.seen)
 }
 
 // leave notes that this process has dropped the record.

@@ -48,13 +48,15 @@ func (x *index) judge(r *record) verdict {
 	return v
 }
 
-// encloses says whether block is a block of the pool that r comes from: such a pair is meant to overlap.
-func (x *index) encloses(block, r *record) bool { return block.isBlockOf(r.pool.ref) }
+// encloses says whether block is a block of the pool that r comes from, or of one of that pool's ancestors: such a pair is meant
+// to overlap.
+func (x *index) encloses(block, r *record) bool { return x.isAbove(block, r.pool.ref, r.cidr) }
 
-// isPredecessor says whether the record was made for an earlier claim of the same name, of which r adopts the answer. The
-// answer is named like the claim and carries the later claim's UID, so that the earlier one cannot be answered any more.
+// isPredecessor says whether the record was made for an earlier claim of the same name, and gives way to r: it is retained for
+// r, or r adopts its answer. That answer is named like the claim and carries the later claim's UID, so that the earlier one
+// cannot be answered any more.
 func isPredecessor(other, r *record) bool {
-	return r.purpose == ipamv1.AdoptedPurpose && other.cidr == r.cidr && other.pool == r.pool &&
+	return (r.purpose == ipamv1.AdoptedPurpose || other.retained) && other.cidr == r.cidr && other.pool == r.pool &&
 		other.claim.UID != r.claim.UID && keyOf(other.claim) == keyOf(r.claim)
 }
 

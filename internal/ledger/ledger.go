@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,9 @@ const attempts = 8
 // answer the same claim at once do not write for nothing. Economy only: taking over is safe at any time.
 const takeoverDelay = 5 * time.Second
 
-// isRecent says whether something was seen, in seconds since 1970, less than takeoverDelay ago. A clock that was set back since
-// then says no: nothing may wait until it has caught up.
-func isRecent(c clock.PassiveClock, seen int64) bool {
-	ago := c.Now().Unix() - seen
-	return ago >= 0 && ago < int64(takeoverDelay/time.Second)
-}
+// DefaultGrace is how long a record may wait for the object that was admitted with it, where Options say nothing else: many times
+// the API server's request timeout.
+const DefaultGrace = 10 * time.Minute
 
 // Options of a Ledger.
 type Options struct {
@@ -40,6 +38,9 @@ type Options struct {
 	// Instance names this process among all managers that ever write: unique for each start.
 	Instance string
 	Clock    clock.PassiveClock
+	// Grace is for how long a record is left alone whose object is not stored: it may still be. DefaultGrace if 0. It must be
+	// longer than the API server's request timeout.
+	Grace time.Duration
 }
 
 // Ledger answers claims with prefixes, one record each. All methods are safe for use by any number of goroutines, as long
@@ -66,6 +67,7 @@ func New(o Options) *Ledger {
 		changed:  newFanout(),
 	}
 	l.index = newIndex(o.Instance, o.Clock, l)
+	l.index.grace = int64(cmp.Or(o.Grace, DefaultGrace) / time.Second)
 	return l
 }
 
@@ -117,7 +119,7 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 		case found || err != nil:
 			return a, err
 		}
-		a, err = l.attempt(ctx, c, types.NamespacedName{Namespace: c.Ref.Namespace, Name: name})
+		a, err = l.attempt(ctx, c, types.NamespacedName{Namespace: cmp.Or(c.Namespace, c.Ref.Namespace), Name: name})
 		if !errors.Is(err, errLost) {
 			return a, err
 		}
@@ -140,7 +142,7 @@ func (l *Ledger) existing(ctx context.Context, c Claim, stuck types.UID) (Alloca
 		return r.allocation(), true, nil
 	case r.instance == l.instance && r.dispute != nil:
 		return Allocation{}, false, &blockedError{record: r.uid, cidr: r.cidr, by: *r.dispute}
-	case r.instance != l.instance && isRecent(l.clock, r.seen):
+	case r.instance != l.instance && l.index.isRecent(r.seen):
 		return Allocation{}, false, fmt.Errorf("manager %s is answering the claim: %w", r.instance, ErrBusy)
 	}
 	return l.takeOver(ctx, r)

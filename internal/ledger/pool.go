@@ -28,6 +28,8 @@ type poolEntry struct {
 	pool *Pool
 	// serving are the pool's blocks, ascending, once the ledger has confirmed every one of them; empty before.
 	serving []netip.Prefix
+	// ready is closed when the pool begins to serve; nil where nobody waits for that.
+	ready chan struct{}
 	// exclusions keep from being chosen what the pool never hands out, and what it hands out to one claim only.
 	exclusions []*record
 	// history is what a pool that reuses the least recently used remembers; nil for any other.
@@ -40,7 +42,7 @@ type poolEntry struct {
 	unavailable ipspace.Count
 	claims      int32
 	children    int32
-	// suspected is when this process last saw another manager record something, in seconds.
+	// suspected is when this process last saw another manager record something, by index.now.
 	suspected int64
 }
 
@@ -122,6 +124,10 @@ func (x *index) serve(e *poolEntry) {
 	}
 	e.serving = blocks
 	x.exclude(e)
+	if e.ready != nil {
+		close(e.ready)
+		e.ready = nil
+	}
 	x.on.poolFreed(e.ref)
 }
 
@@ -227,19 +233,25 @@ func (x *index) recordsOf(e *poolEntry) []*record {
 func (x *index) choose(c Claim, key types.NamespacedName) (*waiter, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	e, ok := x.pools[c.Pool]
-	if !ok || len(e.serving) == 0 {
-		return nil, ErrNotReady
-	}
-	s := x.spaceOf(e.pool.Space)
-	cidr, err := x.pickKept(s, e, c)
-	if errors.Is(err, allocator.ErrExhausted) {
-		return nil, x.exhausted(e, c)
-	}
+	x.redeem(c)
+	e, cidr, err := x.find(c)
 	if err != nil {
 		return nil, err
 	}
-	return x.mark(s, e, cidr, c, key), nil
+	return x.mark(x.spaceOf(e.pool.Space), e, cidr, c, key), nil
+}
+
+// find picks a prefix for the claim.
+func (x *index) find(c Claim) (*poolEntry, netip.Prefix, error) {
+	e, ok := x.pools[c.Pool]
+	if !ok || len(e.serving) == 0 {
+		return nil, netip.Prefix{}, ErrNotReady
+	}
+	cidr, err := x.pickKept(x.spaceOf(e.pool.Space), e, c)
+	if errors.Is(err, allocator.ErrExhausted) {
+		err = x.exhausted(e, c)
+	}
+	return e, cidr, err
 }
 
 func (x *index) mark(s *space, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *waiter {
@@ -251,7 +263,7 @@ func (x *index) mark(s *space, e *poolEntry, cidr netip.Prefix, c Claim, key typ
 func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	r := request{
 		Blocks:   e.serving,
-		Own:      func(r *record) bool { return r.isBlockOf(e.ref) },
+		Own:      x.aboveAll(e),
 		Bits:     c.Bits,
 		Reserved: e.pool.Shape.Reserved,
 	}
@@ -281,6 +293,9 @@ func (x *index) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
 // pickKept picks what the pool keeps for the claim, as if that had asked for it; anything where nothing is kept for it.
 func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	own, ok := e.pool.Shape.KeptFor(keyOf(c.Ref))
+	if !ok {
+		own, ok = x.retainedFor(e, c)
+	}
 	if !ok || c.Want.IsValid() {
 		return x.pick(s, e, c)
 	}
@@ -321,8 +336,8 @@ func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 	asked := &record{cidr: c.Want, pool: e, claim: c.Ref, purpose: c.Purpose}
 	for _, r := range s.taken.Overlapping(c.Want) {
 		switch {
-		case r.isBlockOf(e.ref), r.role == stored && isPredecessor(r, asked):
-		case r.role == tentative:
+		case x.isAbove(r, e.ref, c.Want), r.role == stored && isPredecessor(r, asked):
+		case r.role == tentative, r.role == promised:
 			return ErrBusy
 		case r.role == stored:
 			return &TakenError{CIDR: c.Want, By: r.holding()}
@@ -354,7 +369,7 @@ func (x *index) exhausted(e *poolEntry, c Claim) error {
 // contended says whether something in the pool may yet come to nothing: a choice of another goroutine of this process, or
 // what another manager has recorded lately.
 func (x *index) contended(e *poolEntry) bool {
-	if e.suspected != 0 && isRecent(x.clock, e.suspected) {
+	if e.suspected != 0 && x.isRecent(e.suspected) {
 		return true
 	}
 	for _, w := range x.waiters {
@@ -362,7 +377,7 @@ func (x *index) contended(e *poolEntry) bool {
 			return true
 		}
 	}
-	return false
+	return x.promises.any(e)
 }
 
 // capacity returns the sums of a registered pool.
@@ -386,7 +401,8 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		Serving:     len(e.serving) > 0,
 		LargestFree: -1,
 	}
-	own := func(r *record) bool { return r.isBlockOf(e.ref) || r.role == tentative }
+	above := x.aboveAll(e)
+	own := func(r *record) bool { return r.role == tentative || r.role == promised || above(r) }
 	if bits, ok := x.spaceOf(e.pool.Space).taken.LargestFree(e.serving, own); ok {
 		c.LargestFree = bits
 	}

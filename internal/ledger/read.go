@@ -69,12 +69,9 @@ func (x *index) recordsFor(claim ipamv1.ClaimReference) []snapshot {
 	return found
 }
 
-// blocksOf returns the records of a pool's own blocks, whatever the pool's UID.
+// blocksOf returns the records of the blocks that a pool of this name has, whatever its UID.
 func (x *index) blocksOf(pool ipamv1.PoolReference) []snapshot {
-	claim := ipamv1.ClaimReference{
-		APIGroup: ipamv1.GroupVersion.Group, Kind: pool.Kind, Namespace: pool.Namespace, Name: pool.Name,
-	}
-	return slices.DeleteFunc(x.recordsFor(claim), func(r snapshot) bool { return !r.isBlock() })
+	return slices.DeleteFunc(x.recordsFor(claimOf(pool, "")), func(r snapshot) bool { return !r.isBlock() || r.released() })
 }
 
 func (x *index) holdings(ref ipamv1.PoolReference) []Holding {

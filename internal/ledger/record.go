@@ -15,8 +15,9 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// record is what the index keeps of one IPAllocation. The same type stands for the three other things that make a prefix
-// unavailable for choosing: a tentative choice of this process, an exclusion of a pool, and what a pool keeps for one claim.
+// record is what the index keeps of one IPAllocation. The same type stands for the other things that make a prefix unavailable
+// for choosing: a tentative choice of this process, what it has proposed to an object under admission, an exclusion of a pool,
+// and what a pool keeps for one claim.
 type record struct {
 	identity
 	role roleOf
@@ -29,13 +30,17 @@ type record struct {
 
 	// releasedAt is when the claim let go of the prefix, in seconds; 0 while it holds it.
 	releasedAt int64
-	// seen is when this process first saw the record, by its own clock in seconds. Economy only.
+	// seen is when this process first saw the record, or that another manager answers for it, by index.now.
 	seen int64
 	// instance is the manager that answers for the record.
 	instance string
 
 	terminating bool
 	confirmed   bool
+	// retained: the claim has let go of the prefix, and nobody gets it but the next claim of that name.
+	retained bool
+	// owned: the record has owner references, so that what it is held for is, or was, a stored object.
+	owned bool
 	// left: this process has dropped the record, and the watch has not shown that yet.
 	left bool
 	// won is set once this process has judged the record and found it undisputed. It stays true while the record exists.
@@ -47,6 +52,7 @@ type roleOf uint8
 const (
 	stored roleOf = iota
 	tentative
+	promised
 	excluded
 	kept
 )
@@ -81,8 +87,9 @@ func (r *record) released() bool { return r.releasedAt != 0 }
 func (r *record) holding() Holding {
 	h := Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key, version: r.identity}
 	if r.released() {
-		h.ReleasedAt = time.Unix(r.releasedAt, 0)
+		h.ReleasedAt, h.Retained = time.Unix(r.releasedAt, 0), r.retained
 	}
+	h.Terminating = r.terminating
 	return h
 }
 
@@ -109,10 +116,12 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 		pool:        x.poolOf(a.Spec.PoolRef),
 		claim:       a.Spec.ClaimRef,
 		purpose:     a.Spec.Purpose,
-		seen:        x.clock.Now().Unix(),
+		seen:        x.now(),
 		instance:    a.Spec.Holder.Instance,
 		terminating: !a.DeletionTimestamp.IsZero(),
 		confirmed:   a.Spec.Holder.State == ipamv1.ConfirmedState,
+		retained:    a.Spec.Holder.State == ipamv1.RetainedState,
+		owned:       len(a.OwnerReferences) > 0,
 		releasedAt:  seconds(a.Spec.ReleasedAt),
 	}, nil
 }

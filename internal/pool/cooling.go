@@ -35,6 +35,9 @@ func (r *Reconciler) thaw(ctx context.Context, pool ipamv1.PoolReference, cooldo
 	var next time.Duration
 	now := r.Clock.Now()
 	for _, h := range r.Ledger.Cooling(pool) {
+		if h.Retained && !h.Terminating {
+			continue
+		}
 		left := r.left(h, cooldown, now)
 		switch {
 		case left <= 0:
@@ -56,9 +59,9 @@ func (r *Reconciler) thaw(ctx context.Context, pool ipamv1.PoolReference, cooldo
 }
 
 // left is for how long a prefix has still to cool: never longer than the cooldown, should a clock have been ahead, and not at
-// all what the pool keeps for the claim that let go of it.
+// all what the pool keeps for the claim that let go of it. What is retained does not cool: it goes when somebody has deleted it.
 func (r *Reconciler) left(h ledger.Holding, cooldown time.Duration, now time.Time) time.Duration {
-	if !r.Ledger.Cools(h) {
+	if h.Retained || !r.Ledger.Cools(h) {
 		return 0
 	}
 	return min(h.ReleasedAt.Add(cooldown).Sub(now), cooldown)
@@ -83,7 +86,7 @@ func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) (kept bool, e
 	if err := r.Live.Get(ctx, h.Record, record); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	if kept, err := r.isKept(ctx, record); kept || err != nil {
+	if kept, err := IsRecordKept(ctx, r.Client, record); kept || err != nil {
 		return true, err
 	}
 	if lives, err := r.lives(ctx, h.Claim); lives || err != nil {
@@ -92,24 +95,36 @@ func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) (kept bool, e
 	return false, r.Ledger.Drop(ctx, h)
 }
 
-// isKept says whether a record must stay: clusterctl moves it, or its Cluster is paused.
-func (r *Reconciler) isKept(ctx context.Context, record *ipamv1.IPAllocation) (bool, error) {
+// IsRecordKept says whether a record must stay for now: clusterctl moves it, or its Cluster is paused.
+func IsRecordKept(ctx context.Context, c client.Client, record *ipamv1.IPAllocation) (bool, error) {
 	if isMoving(record) {
 		return true, nil
 	}
-	cluster, _, err := clusterNamed(ctx, r.Client, record.Namespace, record.Labels[clusterv1.ClusterNameLabel])
+	cluster, _, err := clusterNamed(ctx, c, record.Namespace, record.Labels[clusterv1.ClusterNameLabel])
 	return cluster != nil && predicates.IsPaused(cluster, record), err
 }
 
 // lives asks the API server whether there is a claim of that UID still: somebody else may have marked its record as released.
 func (r *Reconciler) lives(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
-	if claim.APIGroup != ipamv1beta2.GroupVersion.Group {
+	live, known := holderOf(claim)
+	if !known {
 		return false, nil
 	}
-	live := &ipamv1beta2.IPAddressClaim{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Name}, live)
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}
-	return err == nil && string(live.UID) == claim.UID, client.IgnoreNotFound(err)
+	return err == nil && string(live.GetUID()) == claim.UID, client.IgnoreNotFound(err)
+}
+
+// holderOf returns an empty object of the kind that a record is held for, and whether that kind is known.
+func holderOf(claim ipamv1.ClaimReference) (client.Object, bool) {
+	switch {
+	case claim.APIGroup == ipamv1beta2.GroupVersion.Group:
+		return &ipamv1beta2.IPAddressClaim{}, true
+	case claim.Kind == ipamv1.IPClaimKind:
+		return &ipamv1.IPClaim{}, true
+	}
+	p, known := New(claim.Kind)
+	return p, known
 }

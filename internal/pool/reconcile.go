@@ -145,7 +145,7 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 		if isMoving(record) {
 			continue
 		}
-		if err := r.Ledger.Drop(ctx, block); err != nil {
+		if err := r.giveBack(ctx, block); err != nil {
 			return r.result(err)
 		}
 	}
@@ -212,12 +212,18 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		labels[clusterv1.ClusterNameLabel] = name
 		s.pool.SetLabels(labels)
 	}
+	if spec := s.pool.PoolSpec(); spec.ParentRef != nil && spec.CIDR == "" {
+		return r.carve(ctx, s)
+	}
 	s.registered, s.invalid = r.Registry.Register(s.pool)
 	if len(s.invalid) > 0 {
 		return nil
 	}
 	blocks := s.registered.Shape.Blocks()
 	for _, block := range blocks {
+		if err := r.mayHave(ctx, s, block); err != nil {
+			return err
+		}
 		err := r.Ledger.ReserveBlock(ctx, s.registered, block, []metav1.OwnerReference{r.owner(s.pool)})
 		if errors.As(err, &s.overlap) {
 			return err
@@ -227,6 +233,15 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		}
 	}
 	return r.shed(ctx, s, blocks)
+}
+
+// mayHave checks a carved block that is not recorded yet: the pool may have come past the webhooks.
+func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) error {
+	if !s.registered.IsCarved() || r.Ledger.Holds(ledger.CarveClaim(s.registered, block.Bits()).Ref, block.Addr()) {
+		return nil
+	}
+	_, _, err := r.Registry.Carving(ctx, s.pool)
+	return err
 }
 
 // shed gives up the recorded blocks that the pool does not have any more, and those of an earlier pool of its name. What it
@@ -246,9 +261,17 @@ func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) 
 func (r *Reconciler) drop(ctx context.Context, blocks []ledger.Holding) error {
 	errs := make([]error, 0, len(blocks))
 	for _, block := range blocks {
-		errs = append(errs, r.Ledger.Drop(ctx, block))
+		errs = append(errs, r.giveBack(ctx, block))
 	}
 	return errors.Join(errs...)
+}
+
+// giveBack gives up a block: a root's own is free at once, a carved one cools down if the parent says so.
+func (r *Reconciler) giveBack(ctx context.Context, block ledger.Holding) error {
+	if block.Purpose == ipamv1.ChildPoolPurpose {
+		return r.Ledger.LetGo(ctx, block)
+	}
+	return r.Ledger.Drop(ctx, block)
 }
 
 // live returns the pool as the API server has it now, or nil if that very pool is gone.
@@ -321,10 +344,12 @@ func (r *Reconciler) holdings(ctx context.Context, ref ipamv1.PoolReference) ([]
 
 // result says when to come back for what no watch tells.
 func (r *Reconciler) result(err error) (ctrl.Result, error) {
+	var refusal *CarveError
 	switch {
 	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: retryBusy}, nil
-	case errors.Is(err, ledger.ErrTaken):
+	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrExhausted),
+		errors.Is(err, ledger.ErrRefused), errors.As(err, &refusal):
 		return ctrl.Result{RequeueAfter: retryOverlap}, nil
 	default:
 		return ctrl.Result{}, err

@@ -4,9 +4,12 @@
 package pool
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -15,6 +18,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
 // Object is a pool of either kind.
@@ -41,8 +45,12 @@ func New(kind string) (Object, bool) {
 // Registry registers pools with the ledger as they are met, so that every replica can serve any pool that its cache shows,
 // whether or not it leads.
 type Registry struct {
+	// Client reads from the cache.
 	Client client.Client
+	// Live reads from the API server what the cache does not show yet.
+	Live   client.Reader
 	Ledger *ledger.Ledger
+	Rules  *tenancy.Rules
 	// Namespace is the manager's own, where the records of GlobalIPPools' blocks live.
 	Namespace string
 
@@ -71,11 +79,9 @@ func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
 		return ledger.Pool{}, errs
 	}
 	pool := ledger.Pool{
-		Ref: ref, UID: p.GetUID(), Space: poolspec.Space(p.PoolSpec()), Shape: shape, Namespace: ref.Namespace,
+		Ref: ref, UID: p.GetUID(), Space: poolspec.Space(p.PoolSpec()), Shape: shape,
+		Parent: poolspec.Parent(p.PoolSpec(), ref), Namespace: r.RecordNamespace(ref),
 		Cooldown: poolspec.Cooldown(p.PoolSpec()),
-	}
-	if pool.Namespace == "" {
-		pool.Namespace = r.Namespace
 	}
 	r.Ledger.SetPool(pool)
 	if r.known == nil {
@@ -85,14 +91,73 @@ func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
 	return pool, nil
 }
 
+// RecordNamespace returns where the records of a pool's own blocks live: beside the pool, or with the manager.
+func (r *Registry) RecordNamespace(ref ipamv1.PoolReference) string {
+	return cmp.Or(ref.Namespace, r.Namespace)
+}
+
 // Find returns a pool and its registration. The error is the API server's; a pool that cannot be served has field errors.
 func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (Object, ledger.Pool, field.ErrorList, error) {
-	p, _ := New(ref.Kind)
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, p); err != nil {
+	p, err := r.get(ctx, ref)
+	if err != nil {
 		return nil, ledger.Pool{}, nil, err
 	}
 	registered, errs := r.Register(p)
 	return p, registered, errs, nil
+}
+
+// get reads a pool from the cache, and one that has just been created from the API server.
+func (r *Registry) get(ctx context.Context, ref ipamv1.PoolReference) (Object, error) {
+	p, known := New(ref.Kind)
+	if !known {
+		return nil, apierrors.NewNotFound(ipamv1.GroupVersion.WithResource(ref.Kind).GroupResource(), ref.Name)
+	}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	err := r.Client.Get(ctx, key, p)
+	if apierrors.IsNotFound(err) && r.Live != nil {
+		err = r.Live.Get(ctx, key, p)
+	}
+	return p, err
+}
+
+// ClosedError says why a pool hands out nothing now.
+type ClosedError struct {
+	// Missing: there is no such pool.
+	Missing bool
+	Message string
+}
+
+func (e *ClosedError) Error() string { return e.Message }
+
+// Open returns a pool that hands out what is asked of it, or a ClosedError: it exists, its spec can be served, and it is neither
+// being deleted nor drained. Whether its blocks are confirmed the ledger knows. A pool that is closed but not missing is returned
+// with the error.
+func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, ledger.Pool, error) {
+	p, registered, invalid, err := r.Find(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, ledger.Pool{}, &ClosedError{Missing: true, Message: fmt.Sprintf("there is no %s %q%s", ref.Kind, ref.Name, inNamespace(ref))}
+	case err != nil:
+		return nil, ledger.Pool{}, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+	case len(invalid) > 0:
+		return p, ledger.Pool{}, closed(ref, "cannot be served: %v", invalid.ToAggregate())
+	case !p.GetDeletionTimestamp().IsZero():
+		return p, registered, closed(ref, "is being deleted")
+	case p.PoolSpec().Mode == ipamv1.DrainingMode:
+		return p, registered, closed(ref, "is draining: it hands out nothing more")
+	}
+	return p, registered, nil
+}
+
+func closed(ref ipamv1.PoolReference, format string, args ...any) error {
+	return &ClosedError{Message: fmt.Sprintf("%s %q %s", ref.Kind, ref.Name, fmt.Sprintf(format, args...))}
+}
+
+func inNamespace(ref ipamv1.PoolReference) string {
+	if ref.Namespace == "" {
+		return ""
+	}
+	return " in namespace " + ref.Namespace
 }
 
 // Forget drops a pool that does not exist any more.

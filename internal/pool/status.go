@@ -5,6 +5,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -102,6 +103,10 @@ func readyCondition(s *scope, c ledger.Capacity, outcome error) metav1.Condition
 		condition.Reason, condition.Message = ipamv1.PoolReadyInvalidSpecReason, s.invalid.ToAggregate().Error()
 	case s.overlap != nil:
 		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, s.overlap.Error()
+	case isParents(outcome):
+		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, parentMessage(outcome)
+	case s.pool.PoolSpec().Mode == ipamv1.DrainingMode:
+		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
 	case outcome != nil || !c.Serving:
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
 	case c.Available.IsZero():
@@ -110,6 +115,28 @@ func readyCondition(s *scope, c ledger.Capacity, outcome error) metav1.Condition
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason
 	}
 	return condition
+}
+
+// isParents says whether it is the parent that keeps a pool from its block.
+func isParents(outcome error) bool {
+	var refusal *CarveError
+	return errors.As(outcome, &refusal) || errors.Is(outcome, ledger.ErrExhausted) || errors.Is(outcome, ledger.ErrNotReady) ||
+		errors.Is(outcome, ledger.ErrRefused)
+}
+
+func parentMessage(outcome error) string {
+	var refusal *CarveError
+	var refused *ledger.RefusedError
+	switch {
+	case errors.As(outcome, &refusal):
+		return refusal.Error()
+	case errors.As(outcome, &refused):
+		return "spec.cidr: " + refused.Reason
+	case errors.Is(outcome, ledger.ErrExhausted):
+		return "spec.parentRef: the parent has no free block of that length"
+	default:
+		return "spec.parentRef: the parent does not hand out blocks now; see its Ready condition"
+	}
 }
 
 // deletingMessage names what keeps a pool that is being deleted.

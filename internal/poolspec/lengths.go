@@ -34,7 +34,10 @@ func (r *resolver) readLengths() {
 	case !slices.ContainsFunc(r.entries, func(e entry) bool { return holdsBlock(e.addrs, int(length)) }):
 		r.invalid(path, length, "no part of the pool holds a block of that length")
 	default:
-		r.claimBits, r.longestBits = int(length), int(longest)
+		r.claimBits = int(length)
+		if a.MinPrefixLength != nil || a.MaxPrefixLength != nil {
+			r.shortestBits, r.longestBits = int(shortest), int(longest)
+		}
 	}
 }
 

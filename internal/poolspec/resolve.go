@@ -29,6 +29,7 @@ func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool
 	r := resolver{spec: spec, pool: pool, path: field.NewPath("spec")}
 	r.checkSupported()
 	r.checkSource()
+	r.checkParent()
 	r.checkSpace()
 	r.checkClusterName()
 	r.readBlocks()
@@ -113,8 +114,8 @@ type resolver struct {
 	// claimBits is the prefix length of what a claim gets that does not say; 0 for a single address.
 	claimBits int
 	strategy  pooltree.Strategy
-	// longestBits is the longest prefix length that may be asked for; 0 for that of a single address.
-	longestBits int
+	// shortestBits and longestBits bound the prefix length that may be asked for; 0 for no bound.
+	shortestBits, longestBits int
 	// kept are the readable ones of spec.preAllocations.
 	kept []preAllocation
 	errs field.ErrorList
@@ -136,7 +137,7 @@ func (r *resolver) invalid(path *field.Path, value any, format string, args ...a
 // config is called for specs without mistakes: everything could be read, and
 // the exclusions are valid ranges of one family.
 func (r *resolver) config() pooltree.Config {
-	c := pooltree.Config{ClaimBits: r.claimBits, LongestBits: r.longestBits, Strategy: r.strategy}
+	c := pooltree.Config{ClaimBits: r.claimBits, ShortestBits: r.shortestBits, LongestBits: r.longestBits, Strategy: r.strategy}
 	for _, p := range r.parts {
 		c.Areas = append(c.Areas, p.areas()...)
 	}
@@ -159,8 +160,10 @@ func (r *resolver) checkSource() {
 	switch {
 	case hasCIDR && hasAddresses:
 		r.fail(field.Forbidden(r.path.Child("addresses"), "a pool has either cidr or addresses"))
-	case !hasCIDR && !hasAddresses && r.spec.ParentRef == nil && r.spec.OpenStack == nil:
-		r.fail(field.Required(r.path.Child("cidr"), "one of cidr and addresses is required"))
+	case !hasCIDR && !hasAddresses && r.spec.ParentRef != nil && r.spec.OpenStack == nil:
+		r.fail(field.Required(r.path.Child("cidr"), "no block has been carved from the parent yet"))
+	case !hasCIDR && !hasAddresses && r.spec.OpenStack == nil:
+		r.fail(field.Required(r.path.Child("cidr"), "one of cidr, parentRef and addresses is required"))
 	}
 }
 

@@ -36,7 +36,7 @@ func TestResolveRefuses(t *testing.T) {
 	}{
 		"no source": {
 			spec: `{}`,
-			want: []string{`spec.cidr: Required value: one of cidr and addresses is required`},
+			want: []string{`spec.cidr: Required value: one of cidr, parentRef and addresses is required`},
 		},
 		"two sources": {
 			spec: `{cidr: 192.0.2.0/28, addresses: [192.0.2.16]}`,
@@ -329,16 +329,12 @@ prefixLength: 28
 visibility: Shared
 namespaceSelector: {}
 delegateTo: edge
-mode: Draining
 expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}
 openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}`,
 			want: []string{
-				`spec.parentRef: Forbidden: not supported yet`,
-				`spec.prefixLength: Forbidden: not supported yet`,
 				`spec.visibility: Forbidden: not supported yet`,
 				`spec.namespaceSelector: Forbidden: not supported yet`,
 				`spec.delegateTo: Forbidden: not supported yet`,
-				`spec.mode: Forbidden: not supported yet`,
 				`spec.expansion: Forbidden: not supported yet`,
 				`spec.openStack: Forbidden: not supported yet`,
 			},
@@ -352,7 +348,6 @@ openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}`,
 		"mistakes in several fields": {
 			spec: `{cidr: 192.0.2.0/33, ipFamily: IPv4, mode: Draining, network: {gateway: "::1%eth0"}}`,
 			want: []string{
-				`spec.mode: Forbidden: not supported yet`,
 				`spec.cidr: Invalid value: "192.0.2.0/33": "192.0.2.0/33" is not a CIDR`,
 				`spec.network.gateway: Invalid value: "::1%eth0": "::1%eth0" is not canonical: write "::1"`,
 			},

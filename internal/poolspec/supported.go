@@ -23,12 +23,9 @@ func (r *resolver) checkSupported() {
 		field string
 		used  bool
 	}{
-		{"parentRef", s.ParentRef != nil},
-		{"prefixLength", s.PrefixLength != nil},
 		{"visibility", s.Visibility != "" && s.Visibility != defaultVisibility(r.pool.Kind)},
 		{"namespaceSelector", s.NamespaceSelector != nil},
 		{"delegateTo", s.DelegateTo != ""},
-		{"mode", s.Mode != "" && s.Mode != ipamv1.ServingMode},
 		{"expansion", s.Expansion != nil},
 		{"openStack", s.OpenStack != nil},
 	}

@@ -79,9 +79,9 @@ type Config struct {
 	ClaimBits int
 	// Strategy is how a free prefix is chosen.
 	Strategy Strategy
-	// LongestBits is the longest prefix length that may be asked for; 0 means
-	// that of a single address.
-	LongestBits int
+	// ShortestBits and LongestBits bound the prefix length that may be asked
+	// for; 0 means that there is no bound.
+	ShortestBits, LongestBits int
 	// Kept are disjoint prefixes that the pool may hand out, each for another
 	// claim, in any order.
 	Kept []Kept
@@ -98,9 +98,11 @@ type Pool struct {
 	// open are the areas without never, cut where needed.
 	open []Area
 
-	total, excluded        ipspace.Count
-	claimBits, longestBits int
-	strategy               Strategy
+	total, excluded ipspace.Count
+	claimBits       int
+	shortestBits    int
+	longestBits     int
+	strategy        Strategy
 
 	// kept are ascending.
 	kept    []Kept
@@ -111,7 +113,8 @@ type Pool struct {
 // ranges and kept prefixes of config.
 func New(config Config) *Pool {
 	p := &Pool{
-		reserved: config.Reserved, claimBits: config.ClaimBits, longestBits: config.LongestBits, strategy: config.Strategy,
+		reserved: config.Reserved, claimBits: config.ClaimBits, strategy: config.Strategy,
+		shortestBits: config.ShortestBits, longestBits: config.LongestBits,
 		areas: slices.Clone(config.Areas),
 		kept:  slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
 	}

@@ -5,6 +5,7 @@ package pooltree
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -44,6 +45,23 @@ func (p *Pool) Strategy() Strategy { return p.strategy }
 // LongestBits returns the longest prefix length that may be asked for. What is
 // longer is refused by no other method: it may have been handed out before.
 func (p *Pool) LongestBits() int { return cmp.Or(p.longestBits, p.HostBits()) }
+
+// IsBounded reports whether the pool says which prefix lengths may be asked for.
+func (p *Pool) IsBounded() bool { return p.shortestBits > 0 || p.longestBits > 0 }
+
+// RefusesLength says why nothing of this prefix length may be asked for.
+func (p *Pool) RefusesLength(bits int) (reason string, refused bool) {
+	fits := func(block netip.Prefix) bool { return block.Bits() <= bits && bits <= block.Addr().BitLen() }
+	switch {
+	case bits < p.shortestBits:
+		return fmt.Sprintf("is shorter than a /%d, the shortest prefix that may be asked for", p.shortestBits), true
+	case bits > p.LongestBits():
+		return fmt.Sprintf("is longer than a /%d, the longest prefix that may be asked for", p.LongestBits()), true
+	case !slices.ContainsFunc(p.Blocks(), fits):
+		return "no part of the pool holds a block of that length", true
+	}
+	return "", false
+}
 
 // Total returns the number of addresses of the pool.
 func (p *Pool) Total() ipspace.Count { return p.total }

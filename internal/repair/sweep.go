@@ -5,14 +5,11 @@ package repair
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -29,16 +26,22 @@ var mismatches = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(mismatches) }
 
-// Claims settles one claim by its name, whether it exists or not.
-type Claims interface {
-	Settle(ctx context.Context, claim types.NamespacedName) error
+// Kind is one kind of object that records are held for.
+type Kind struct {
+	// Name of the kind.
+	Name string
+	// Living returns the UIDs of all such objects, as far as the cache knows.
+	Living func(ctx context.Context) (map[types.NamespacedName]types.UID, error)
+	// Answers returns the names under which there is an answer; nil where the object is its own.
+	Answers func(ctx context.Context) ([]types.NamespacedName, error)
+	// Settle cleans up under one name, whether such an object exists or not.
+	Settle func(ctx context.Context, key types.NamespacedName) error
 }
 
-// Repairer sweeps on the leader.
+// Repairer sweeps one kind on the leader.
 type Repairer struct {
 	Ledger *ledger.Ledger
-	Client client.Client
-	Claims Claims
+	Kind   Kind
 	// Namespace is the only one that is served; empty means all are.
 	Namespace string
 }
@@ -52,7 +55,7 @@ func (r *Repairer) Start(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).WithName("repair").Error(err, "Sweeping")
+			ctrl.LoggerFrom(ctx).WithName("repair").Error(err, "Sweeping", "kind", r.Kind.Name)
 		}
 		select {
 		case <-ctx.Done():
@@ -73,40 +76,42 @@ func (r *Repairer) Sweep(ctx context.Context) error {
 	}
 	for key, kind := range suspects {
 		mismatches.WithLabelValues(kind).Inc()
-		if err := r.Claims.Settle(ctx, key); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Settling claim", "claim", key)
+		if err := r.Kind.Settle(ctx, key); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Settling", "kind", r.Kind.Name, "name", key)
 		}
 	}
 	return nil
 }
 
-// suspects are the names under which there is a record or an answer, and, as far as the cache knows, no claim of that UID.
+// suspects are the names under which there is a record or an answer, and, as far as the cache knows, no object of that UID.
 func (r *Repairer) suspects(ctx context.Context) (map[types.NamespacedName]string, error) {
 	holdings := r.Ledger.All()
-	answers := &ipamv1beta2.IPAddressList{}
-	if err := r.Client.List(ctx, answers, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing IPAddresses: %w", err)
+	answers, err := r.answers(ctx)
+	if err != nil {
+		return nil, err
 	}
-	claims := &ipamv1beta2.IPAddressClaimList{}
-	if err := r.Client.List(ctx, claims, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing IPAddressClaims: %w", err)
-	}
-	living := make(map[types.NamespacedName]types.UID, len(claims.Items))
-	for i := range claims.Items {
-		living[client.ObjectKeyFromObject(&claims.Items[i])] = claims.Items[i].UID
+	living, err := r.Kind.Living(ctx)
+	if err != nil {
+		return nil, err
 	}
 	found := map[types.NamespacedName]string{}
-	for i := range answers.Items {
-		key := client.ObjectKeyFromObject(&answers.Items[i])
+	for _, key := range answers {
 		if _, ok := living[key]; !ok {
 			found[key] = "orphaned answer"
 		}
 	}
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
-		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.Kind == "IPAddressClaim" && string(living[key]) != h.Claim.UID {
+		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.Kind == r.Kind.Name && string(living[key]) != h.Claim.UID {
 			found[key] = "orphaned record"
 		}
 	}
 	return found, nil
+}
+
+func (r *Repairer) answers(ctx context.Context) ([]types.NamespacedName, error) {
+	if r.Kind.Answers == nil {
+		return nil, nil
+	}
+	return r.Kind.Answers(ctx)
 }

@@ -19,9 +19,11 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
 )
 
@@ -29,9 +31,10 @@ import (
 const doorInterval = 3 * time.Second
 
 // wirePools registers what Weir serves by itself: its pools and their webhooks, and the front doors.
-func wirePools(mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
-	registry := &pool.Registry{Client: mgr.GetClient(), Ledger: book, Namespace: o.OwnNamespace}
-	var pools []*pool.Reconciler
+func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
+	rules := &tenancy.Rules{Client: mgr.GetClient(), Platform: o.PlatformProject, Namespace: o.OwnNamespace}
+	registry := &pool.Registry{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Rules: rules, Namespace: o.OwnNamespace}
+	var controllers []follower
 	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
 		r := &pool.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
@@ -40,13 +43,43 @@ func wirePools(mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
 		if err := r.SetupWithManager(mgr, name); err != nil {
 			return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
 		}
-		pools = append(pools, r)
+		controllers = append(controllers, r)
+		if err := addRepair(mgr, book, o, repair.Kind{Name: kind, Living: r.Living, Settle: r.Settle}); err != nil {
+			return err
+		}
 	}
-	if err := admission.SetupWithManager(mgr, book); err != nil {
+	desk := &ipclaim.Desk{Client: mgr.GetClient(), Registry: registry, Rules: rules}
+	claims, err := wireClaims(ctx, mgr, book, desk, o)
+	if err != nil {
+		return err
+	}
+	if err := admission.SetupWithManager(mgr, admission.Options{Holdings: book, Ledger: book, Registry: registry, Desk: desk}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
-	return mgr.Add(clusterAPIDoor(mgr, book, registry, pools, o))
+	return mgr.Add(clusterAPIDoor(mgr, book, registry, append(controllers, claims), o))
 }
+
+// wireClaims registers the controller of Weir's own claims.
+func wireClaims(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, desk *ipclaim.Desk, o Options) (*ipclaim.Reconciler, error) {
+	r := &ipclaim.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Desk: desk, Recorder: mgr.GetEventRecorder("weir"),
+		WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
+	}
+	if err := r.SetupWithManager(ctx, mgr); err != nil {
+		return nil, fmt.Errorf("setting up the controller of IPClaims: %w", err)
+	}
+	return r, addRepair(mgr, book, o, repair.Kind{Name: ipamv1.IPClaimKind, Living: r.Living, Settle: r.Settle})
+}
+
+func addRepair(mgr ctrl.Manager, book *ledger.Ledger, o Options, kind repair.Kind) error {
+	if err := mgr.Add(&repair.Repairer{Ledger: book, Kind: kind, Namespace: o.Namespace}); err != nil {
+		return fmt.Errorf("adding the repair of %ss: %w", kind.Name, err)
+	}
+	return nil
+}
+
+// follower is a controller that follows Clusters once there are any.
+type follower interface{ WatchClusters(mgr ctrl.Manager) error }
 
 // door is a front door whose kinds may be installed later than Weir.
 type door struct {
@@ -57,7 +90,7 @@ type door struct {
 }
 
 // clusterAPIDoor answers IPAddressClaims.
-func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Registry, pools []*pool.Reconciler, o Options) *door {
+func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Registry, controllers []follower, o Options) *door {
 	return &door{
 		name: "Cluster API",
 		kinds: []schema.GroupVersionKind{
@@ -75,12 +108,12 @@ func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Regist
 			if err := r.SetupWithManager(ctx, mgr); err != nil {
 				return err
 			}
-			for _, p := range pools {
-				if err := p.WatchClusters(mgr); err != nil {
+			for _, c := range controllers {
+				if err := c.WatchClusters(mgr); err != nil {
 					return err
 				}
 			}
-			return mgr.Add(&repair.Repairer{Ledger: book, Client: mgr.GetClient(), Claims: r, Namespace: o.Namespace})
+			return addRepair(mgr, book, o, repair.Kind{Name: "IPAddressClaim", Living: r.Living, Answers: r.Answers, Settle: r.Settle})
 		},
 	}
 }

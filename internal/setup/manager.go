@@ -69,11 +69,11 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	book, err := newLedger(ctx, config, scheme)
+	book, err := newLedger(ctx, config, scheme, o)
 	if err != nil {
 		return err
 	}
-	if err := wire(mgr, book, o); err != nil {
+	if err := wire(ctx, mgr, book, o); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -117,7 +117,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 
 // newLedger returns the ledger with a client of its own: it reads no cache, and its watch of IPAllocations is never
 // narrowed. Where RBAC does not grant that watch the manager must not start.
-func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (*ledger.Ledger, error) {
+func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, o Options) (*ledger.Ledger, error) {
 	direct, err := client.NewWithWatch(config, client.Options{Scheme: scheme, FieldValidation: fieldValidation})
 	if err != nil {
 		return nil, fmt.Errorf("creating the ledger's client: %w", err)
@@ -130,15 +130,17 @@ func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme)
 	if err != nil {
 		return nil, fmt.Errorf("reading the host name: %w", err)
 	}
-	return ledger.New(ledger.Options{Client: direct, Instance: host + "-" + rand.String(8), Clock: clock.RealClock{}}), nil
+	return ledger.New(ledger.Options{
+		Client: direct, Instance: host + "-" + rand.String(8), Clock: clock.RealClock{}, Grace: o.RepairGrace,
+	}), nil
 }
 
 // wire registers everything that the manager runs.
-func wire(mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
+func wire(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
 	if err := mgr.Add(book); err != nil {
 		return fmt.Errorf("adding the ledger: %w", err)
 	}
-	if err := wirePools(mgr, book, o); err != nil {
+	if err := wirePools(ctx, mgr, book, o); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

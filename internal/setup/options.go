@@ -11,14 +11,12 @@ import (
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/cluster-api/util/flags"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
 // defaultPlatformProject is the project that the manager's own namespace belongs to.
 const defaultPlatformProject = "platform"
-
-// defaultRepairGrace is how long a record may wait for an object of Weir's own kinds to be stored: longer than the API
-// server's request timeout.
-const defaultRepairGrace = 10 * time.Minute
 
 // Options are the manager's flags.
 type Options struct {
@@ -68,8 +66,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"The directory with tls.crt and tls.key of the webhook server.")
 	fs.StringVar(&o.ClusterName, "cluster-name", "", "The name of this cluster, for delegated pools (not supported yet).")
 	fs.StringVar(&o.PlatformProject, "platform-project", defaultPlatformProject, "The name of the platform project (others are not supported yet).")
-	fs.DurationVar(&o.RepairGrace, "repair-grace", defaultRepairGrace,
-		"How long a record may wait for its IPClaim or child pool to be stored (other values are not supported yet).")
+	fs.DurationVar(&o.RepairGrace, "repair-grace", ledger.DefaultGrace,
+		"How long a record may wait for its IPClaim or child pool to be stored. Must be longer than the API server's request timeout.")
 	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that pools may name (not supported yet).")
 	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil, "Metal3, OpenStack and Federation (true is not supported yet).")
 }
@@ -90,7 +88,6 @@ func (o *Options) checkSupported() error {
 	for name, unset := range map[string]bool{
 		"--cluster-name":             o.ClusterName == "",
 		"--platform-project":         o.PlatformProject == defaultPlatformProject,
-		"--repair-grace":             o.RepairGrace == defaultRepairGrace,
 		"--openstack-endpoint-allow": len(o.EndpointAllow) == 0,
 	} {
 		if !unset {
@@ -116,6 +113,9 @@ func (o *Options) checkFeatureGates() error {
 func (o *Options) checkBounds() error {
 	if o.Concurrency < 1 {
 		return fmt.Errorf("--concurrency: must be at least 1, is %d", o.Concurrency)
+	}
+	if o.RepairGrace < time.Second {
+		return fmt.Errorf("--repair-grace: must be at least a second, is %s", o.RepairGrace)
 	}
 	return nil
 }

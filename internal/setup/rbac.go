@@ -15,6 +15,11 @@ package setup
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/status;globalippools/status,verbs=get;patch;update
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/finalizers;globalippools/finalizers,verbs=update
 
+// Weir's own claims. The verb manage is not needed for them: their records are the ledger's.
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims,verbs=get;list;patch;update;watch
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims/finalizers,verbs=update
+
 // Projects: what a namespace's labels say.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 

@@ -143,14 +143,12 @@ var mistakes = []mistake{
 	{"too many kept addresses", `{cidr: 10.0.0.0/8, preAllocations: [` + keptFor(4097) + `]}`, "spec.preAllocations", []string{"4096"}},
 
 	// Not supported yet.
-	{"a parent", `{parentRef: {kind: GlobalIPPool, name: p}, prefixLength: 28}`, "spec.parentRef", []string{"not supported yet", "spec.prefixLength"}},
 	{"subnets that overlap", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/27, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1].cidr", []string{"overlaps subnet 192.0.2.0/28"}},
 	{"a subnet outside the pool", `{cidr: 192.0.2.0/24, subnets: [{cidr: 198.51.100.0/28, network: {gateway: 198.51.100.1}}]}`, "spec.subnets[0].cidr", []string{"contains no address of the pool"}},
 	{"a gateway outside its subnet", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.17}}]}`, "spec.subnets[0].network.gateway", []string{"is not in the network"}},
 	{"visibility for the platform", `{cidr: 192.0.2.0/24, visibility: Platform}`, "spec.visibility", []string{"not supported yet"}},
 	{"a namespace selector", `{cidr: 192.0.2.0/24, namespaceSelector: {matchLabels: {a: b}}}`, "spec.namespaceSelector", []string{"not supported yet"}},
 	{"delegation", `{cidr: 192.0.2.0/24, delegateTo: edge}`, "spec.delegateTo", []string{"not supported yet"}},
-	{"draining", `{cidr: 192.0.2.0/24, mode: Draining}`, "spec.mode", []string{"not supported yet"}},
 	{"expansion", `{cidr: 192.0.2.0/24, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 2}}`, "spec.expansion", []string{"not supported yet"}},
 	{"OpenStack", `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: x}}}`, "spec.openStack", []string{"not supported yet"}},
 	{"a bound of the other family", `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 48}}`, "spec.allocation.minPrefixLength", []string{"between 1 and 32"}},

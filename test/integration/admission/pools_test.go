@@ -237,12 +237,4 @@ var _ = Describe("Claims", func() {
 		Expect(k.Create(ctx, foreign)).To(Succeed())
 		Expect(foreign.Finalizers).To(BeEmpty())
 	})
-
-	It("of Weir's own kind are not supported yet", func(ctx SpecContext) {
-		claim := &ipamv1.IPClaim{Spec: ipamv1.IPClaimSpec{PoolRef: &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "p"}}}
-		claim.Namespace, claim.Name = "team", "c"
-		err := k.Create(ctx, claim)
-		expectInvalid(err, "kind", `IPClaim is not supported yet`)
-		Expect(apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(claim), claim))).To(BeTrue())
-	})
 })

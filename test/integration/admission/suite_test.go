@@ -25,6 +25,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,7 +34,10 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
@@ -96,7 +100,11 @@ func startWebhooks(ctx context.Context, folder string) {
 		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certs}),
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(admission.SetupWithManager(manager, records)).To(Succeed())
+	book := ledger.New(ledger.Options{Instance: "admission", Clock: clock.RealClock{}})
+	rules := &tenancy.Rules{Client: k, Platform: "platform", Namespace: "weir-system"}
+	registry := &pool.Registry{Client: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
+	desk := &ipclaim.Desk{Client: k, Registry: registry, Rules: rules}
+	Expect(admission.SetupWithManager(manager, admission.Options{Holdings: records, Ledger: book, Registry: registry, Desk: desk})).To(Succeed())
 	run, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- manager.Start(run) }()

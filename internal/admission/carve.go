@@ -1,0 +1,103 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"strings"
+
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+)
+
+// carver gives new pools their block of the parent.
+type carver struct {
+	dispenser
+
+	registry *pool.Registry
+}
+
+// propose writes into the spec of a new pool with a parent the block that it gets, and returns the patch that does the same and marks the pool as
+// carved, in the same write: propagation policies select it by that.
+func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1.IPPoolSpec) ([]jsonpatch.Operation, *apierrors.StatusError) {
+	p, ok := pool.New(req.Kind.Kind)
+	if req.Operation != admissionv1.Create || !carves(spec) || !ok || json.Unmarshal(req.Object.Raw, p) != nil {
+		return nil, nil // what cannot be read the schema names
+	}
+	p.SetNamespace(req.Namespace)
+	if errs := poolspec.CheckParent(spec, p.PoolReference()); len(errs) > 0 {
+		return nil, invalid(req.Kind.Kind, req.Name, errs)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	request, parent, err := c.registry.Carving(ctx, p)
+	if err != nil {
+		return nil, statusFor(request, err)
+	}
+	block, err := c.choose(ctx, request, ptr.Deref(req.DryRun, false))
+	if err != nil {
+		return nil, statusFor(request, err)
+	}
+	labels := p.GetLabels()
+	pool.Complete(p, block, parent)
+	patch := append(finalizerPatch(p.GetFinalizers(), ipamv1.PoolFinalizer), labelPatch(labels, ipamv1.AllocatedLabel, "true"),
+		jsonpatch.NewOperation("add", "/spec/cidr", p.PoolSpec().CIDR))
+	if space := p.PoolSpec().AddressSpace; space != "" {
+		patch = append(patch, jsonpatch.NewOperation("add", "/spec/addressSpace", space))
+	}
+	spec.CIDR, spec.AddressSpace = p.PoolSpec().CIDR, p.PoolSpec().AddressSpace
+	return patch, nil
+}
+
+// carves says whether a block is to be carved for a pool. What the schema refuses in its sources is left to the schema.
+func carves(spec *ipamv1.IPPoolSpec) bool {
+	if spec.ParentRef == nil || hasOtherSource(spec) {
+		return false
+	}
+	_, known := pool.New(spec.ParentRef.Kind)
+	return known && spec.ParentRef.Name != ""
+}
+
+// reserve records the block of a new pool, for its UID. A dry run records nothing.
+func (c carver) reserve(ctx context.Context, created ownPool) error {
+	req, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return err
+	}
+	p, ok := created.(pool.Object)
+	if !ok || ptr.Deref(req.DryRun, false) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	request, _, err := c.registry.Carving(ctx, p)
+	if err == nil {
+		err = c.dispenser.reserve(ctx, request)
+	}
+	if err != nil {
+		return statusFor(request, err)
+	}
+	return nil
+}
+
+// labelPatch sets a label on an object that has these.
+func labelPatch(labels map[string]string, key, value string) jsonpatch.Operation {
+	if len(labels) == 0 {
+		return jsonpatch.NewOperation("add", "/metadata/labels", map[string]string{key: value})
+	}
+	return jsonpatch.NewOperation("add", "/metadata/labels/"+escape(key), value)
+}
+
+// escape writes a key as a part of a JSON pointer (RFC 6901).
+func escape(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

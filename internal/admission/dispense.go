@@ -1,0 +1,120 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+)
+
+// answerTime bounds one webhook call: well inside the 10 seconds that the API server waits, so that it hears why.
+const answerTime = 6 * time.Second
+
+// startTime is for how long a call waits for a pool that does not serve yet: it may just have been created.
+const startTime = 2 * time.Second
+
+// Ledger hands out prefixes while objects are admitted.
+type Ledger interface {
+	// Preview returns what the claim would get, and changes nothing.
+	Preview(ctx context.Context, c ledger.Claim) (netip.Prefix, error)
+	// Propose returns what the claim shall ask for, and keeps it from others for a moment.
+	Propose(ctx context.Context, c ledger.Claim) (netip.Prefix, error)
+	// Reserve records what the claim asks for.
+	Reserve(ctx context.Context, c ledger.Claim) (ledger.Allocation, error)
+	// WaitServing returns once the pool hands out prefixes.
+	WaitServing(ctx context.Context, pool ipamv1.PoolReference) error
+}
+
+// dispenser answers Weir's own kinds while they are created: the mutating webhook chooses, the validating one reserves.
+type dispenser struct {
+	ledger Ledger
+}
+
+// choose returns a prefix for the object under admission; a dry run leaves no trace.
+func (d dispenser) choose(ctx context.Context, c ledger.Claim, dryRun bool) (netip.Prefix, error) {
+	pick := d.ledger.Propose
+	if dryRun {
+		pick = d.ledger.Preview
+	}
+	cidr, err := pick(ctx, c)
+	if !errors.Is(err, ledger.ErrNotReady) {
+		return cidr, err
+	}
+	starting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	if err := d.ledger.WaitServing(starting, c.Pool); err != nil {
+		return netip.Prefix{}, err
+	}
+	return pick(ctx, c)
+}
+
+// reserve records for the object's UID what it says.
+func (d dispenser) reserve(ctx context.Context, c ledger.Claim) error {
+	_, err := d.ledger.Reserve(ctx, c)
+	if errors.Is(err, ledger.ErrTaken) { // it was free when it was chosen
+		return fmt.Errorf("%w: %w", ledger.ErrBusy, err)
+	}
+	return err
+}
+
+// statusFor is how a request is told that nothing was handed out to it: 507 exhausted, 409 taken, 422 refused by the pool, what a
+// refusal says itself, and 429 for what may be otherwise in a moment.
+func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
+	var carve *pool.CarveError
+	var refusal *ipclaim.RefusalError
+	var refused *ledger.RefusedError
+	switch {
+	case errors.As(err, &carve):
+		return status(carve.Code, carve.Error())
+	case errors.As(err, &refusal):
+		return status(refusal.Code, refusal.Error())
+	case errors.As(err, &refused):
+		return status(http.StatusUnprocessableEntity, "spec.cidr: "+refused.Error())
+	case errors.Is(err, ledger.ErrExhausted):
+		return status(http.StatusInsufficientStorage, fmt.Sprintf("%s has no free /%d: pool exhausted", nameOf(c.Pool), c.Bits))
+	case errors.Is(err, ledger.ErrBusy), errors.Is(err, context.DeadlineExceeded):
+		return again("somebody else is being answered from %s at this moment; try again", nameOf(c.Pool))
+	case errors.Is(err, ledger.ErrTaken):
+		return status(http.StatusConflict, fmt.Sprintf("spec.cidr: %s is taken, or part of it", c.Want))
+	case errors.Is(err, ledger.ErrNotReady):
+		return again("%s does not hand out prefixes now; see its Ready condition", nameOf(c.Pool))
+	default:
+		return apierrors.NewInternalError(err)
+	}
+}
+
+// reasons of the statuses that admission answers with.
+var reasons = map[int32]metav1.StatusReason{
+	http.StatusNotFound:            metav1.StatusReasonNotFound,
+	http.StatusForbidden:           metav1.StatusReasonForbidden,
+	http.StatusConflict:            metav1.StatusReasonConflict,
+	http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
+	http.StatusTooManyRequests:     metav1.StatusReasonTooManyRequests,
+	http.StatusInsufficientStorage: "InsufficientStorage",
+}
+
+func status(code int32, message string) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reasons[code], Message: message,
+	}}
+}
+
+// again is a refusal that clients repeat by themselves after a second.
+func again(format string, args ...any) *apierrors.StatusError {
+	err := status(http.StatusTooManyRequests, fmt.Sprintf(format, args...))
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return err
+}

@@ -1,0 +1,118 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// +kubebuilder:webhook:path=/mutate-ipam-weir-dev-v1alpha1-ipclaim,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ipclaims,verbs=create;update,versions=v1alpha1,name=default.ipclaim.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ipclaim,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ipclaims,verbs=create,versions=v1alpha1,name=validation.ipclaim.ipam.weir.dev,admissionReviewVersions=v1
+
+// claims answers IPClaims while they are created.
+type claims struct {
+	dispenser
+
+	desk *ipclaim.Desk
+}
+
+// propose writes into a new claim the prefix and the pool that it gets, and Weir's finalizer. An update that leaves out what was
+// written gets it back.
+func (h claims) propose(ctx context.Context, req admission.Request) admission.Response {
+	claim, old := claimIn(req.Object.Raw), claimIn(req.OldObject.Raw)
+	switch {
+	case claim == nil:
+		return admission.Allowed("") // the schema names the field
+	case req.Operation == admissionv1.Update:
+		return admission.Patched("", restored(claim, old)...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	claim.Namespace = req.Namespace
+	request, cidr, err := h.firstWithRoom(ctx, claim, ptr.Deref(req.DryRun, false))
+	if err != nil {
+		return refused(statusFor(request, err))
+	}
+	claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: request.Pool.Kind, Name: request.Pool.Name}
+	return admission.Patched("", append(finalizerPatch(claim.Finalizers, ipamv1.ClaimFinalizer),
+		jsonpatch.NewOperation("add", "/spec/cidr", cidr.String()),
+		jsonpatch.NewOperation("add", "/spec/poolRef", claim.Spec.PoolRef))...)
+}
+
+// firstWithRoom returns what the claim gets, out of the first of its pools that has it, and what was asked of that pool. If none
+// has, the error is the last one's.
+func (h claims) firstWithRoom(ctx context.Context, claim *ipamv1.IPClaim, dryRun bool) (ledger.Claim, netip.Prefix, error) {
+	requests, err := h.desk.Requests(ctx, claim)
+	if err != nil {
+		return ledger.Claim{}, netip.Prefix{}, err
+	}
+	var request ledger.Claim
+	var cidr netip.Prefix
+	for _, request = range requests {
+		if cidr, err = h.choose(ctx, request, dryRun); err == nil || !isPoolsFault(err) {
+			break
+		}
+	}
+	return request, cidr, err
+}
+
+// isPoolsFault says whether another pool may have what this one has not.
+func isPoolsFault(err error) bool {
+	return errors.Is(err, ledger.ErrExhausted) || errors.Is(err, ledger.ErrNotReady) || errors.Is(err, ledger.ErrTaken) || errors.Is(err, ledger.ErrRefused)
+}
+
+// reserveClaim records what a new claim says, for its UID. A dry run records nothing.
+func (h claims) reserveClaim(ctx context.Context, req admission.Request) admission.Response {
+	claim := claimIn(req.Object.Raw)
+	if claim == nil || claim.Spec.CIDR == "" || ptr.Deref(req.DryRun, false) {
+		return admission.Allowed("") // what has no prefix came past the other webhook: the controller sees to it
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	claim.Namespace = req.Namespace
+	requests, err := h.desk.Requests(ctx, claim)
+	if err != nil {
+		return refused(statusFor(ledger.Claim{}, err))
+	}
+	if err := h.reserve(ctx, requests[0]); err != nil {
+		return refused(statusFor(requests[0], err))
+	}
+	return admission.Allowed("")
+}
+
+// claimIn reads an IPClaim; nil if there is none.
+func claimIn(raw []byte) *ipamv1.IPClaim {
+	claim := &ipamv1.IPClaim{}
+	if len(raw) == 0 || json.Unmarshal(raw, claim) != nil {
+		return nil
+	}
+	return claim
+}
+
+// restored is the patch that gives an updated claim back what Weir wrote into it, where the update leaves it out.
+func restored(claim, old *ipamv1.IPClaim) []jsonpatch.Operation {
+	var patch []jsonpatch.Operation
+	if old == nil {
+		return nil
+	}
+	if claim.Spec.CIDR == "" && old.Spec.CIDR != "" {
+		patch = append(patch, jsonpatch.NewOperation("add", "/spec/cidr", old.Spec.CIDR))
+	}
+	if claim.Spec.PoolRef == nil && old.Spec.PoolRef != nil {
+		patch = append(patch, jsonpatch.NewOperation("add", "/spec/poolRef", old.Spec.PoolRef))
+	}
+	return patch
+}

@@ -1,0 +1,200 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipclaim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+)
+
+// RefusalError is a claim that is not answered as it stands, or not by the pools as they stand.
+type RefusalError struct {
+	// Code is the HTTP status that a creation is refused with.
+	Code int32
+	// Field is the path of what is wrong.
+	Field   string
+	Message string
+}
+
+func (e *RefusalError) Error() string { return e.Field + ": " + e.Message }
+
+func refuse(code int32, field, format string, args ...any) error {
+	return &RefusalError{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Desk says what claims may ask of which pools.
+type Desk struct {
+	// Client reads from the cache.
+	Client   client.Reader
+	Registry *pool.Registry
+	Rules    *tenancy.Rules
+}
+
+// Requests returns what the claim asks of the ledger, one for each pool that it may be answered from, in the order to try them;
+// without owners and labels, which are for stored claims. It errs with a RefusalError if there is none. The claim may lack its
+// UID, and the end of its name.
+func (d *Desk) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
+	if c.Spec.PoolRef != nil {
+		request, err := d.request(ctx, c, poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
+		return []ledger.Claim{request}, err
+	}
+	if c.Spec.PoolSelector == nil {
+		return nil, refuse(http.StatusUnprocessableEntity, "spec.poolRef", "one of poolRef and poolSelector is required")
+	}
+	return d.selected(ctx, c)
+}
+
+// selected returns the requests of a claim that chooses its pool by labels. Pools that are closed to it are passed over.
+func (d *Desk) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
+	refs, err := d.matching(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var requests []ledger.Claim
+	for _, ref := range refs {
+		request, err := d.request(ctx, c, ref)
+		var refusal *RefusalError
+		switch {
+		case err == nil:
+			requests = append(requests, request)
+		case !errors.As(err, &refusal):
+			return nil, err
+		}
+	}
+	if len(requests) == 0 {
+		return nil, refuse(http.StatusUnprocessableEntity, "spec.poolSelector", "no %s that hands out what is asked for here matches", c.Spec.PoolSelector.Kind)
+	}
+	return requests, nil
+}
+
+// matching returns the pools that the claim's selector matches, in name order.
+func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolReference, error) {
+	selector, err := metav1.LabelSelectorAsSelector(&c.Spec.PoolSelector.LabelSelector)
+	if err != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, "spec.poolSelector", "%v", err)
+	}
+	var list client.ObjectList = &ipamv1.GlobalIPPoolList{}
+	if c.Spec.PoolSelector.Kind == ipamv1.IPPoolKind {
+		list = &ipamv1.IPPoolList{}
+	}
+	namespace := poolOf(c, c.Spec.PoolSelector.Kind, "").Namespace
+	if err = d.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", c.Spec.PoolSelector.Kind, err)
+	}
+	var refs []ipamv1.PoolReference
+	err = meta.EachListItem(list, func(obj runtime.Object) error {
+		if p, ok := obj.(pool.Object); ok {
+			refs = append(refs, p.PoolReference())
+		}
+		return nil
+	})
+	slices.SortFunc(refs, func(a, b ipamv1.PoolReference) int { return strings.Compare(a.Name, b.Name) })
+	return refs, err
+}
+
+// request returns what the claim asks of one pool.
+func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolReference) (ledger.Claim, error) {
+	p, registered, err := d.Registry.Open(ctx, ref)
+	var closed *pool.ClosedError
+	switch isClosed := errors.As(err, &closed); {
+	case isClosed && closed.Missing:
+		return ledger.Claim{}, refuse(http.StatusNotFound, "spec.poolRef.name", "%s", tenancy.Absent(ref, c.Namespace))
+	case err != nil && !isClosed:
+		return ledger.Claim{}, err
+	}
+	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p)
+	switch {
+	case err != nil:
+		return ledger.Claim{}, err
+	case !ok:
+		return ledger.Claim{}, refuse(http.StatusForbidden, "spec.poolRef.name", "%s", reason)
+	case closed != nil:
+		return ledger.Claim{}, refuse(http.StatusUnprocessableEntity, "spec.poolRef.name", "%s", closed.Message)
+	}
+	want, bits, err := d.wanted(ctx, c, p, registered)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: bits, Want: want, Purpose: ipamv1.ClaimPurpose}, nil
+}
+
+// wanted returns what the claim asks for: this very prefix, or any of a length.
+func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, registered ledger.Pool) (want netip.Prefix, bits int, err error) {
+	shape, field := registered.Shape, "spec.prefixLength"
+	bits = shape.ClaimBits()
+	if c.Spec.PrefixLength != nil {
+		bits = int(*c.Spec.PrefixLength)
+	}
+	if c.Spec.CIDR != "" {
+		if want, err = ipspace.ParsePrefix(c.Spec.CIDR); err != nil {
+			return want, 0, refuse(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
+		}
+		if c.Spec.PrefixLength != nil && bits != want.Bits() {
+			return want, 0, refuse(http.StatusUnprocessableEntity, field, "cidr is a /%d", want.Bits())
+		}
+		bits, field = want.Bits(), "spec.cidr"
+	}
+	if family := poolspec.Family(p.PoolSpec()); c.Spec.IPFamily != "" && c.Spec.IPFamily != family {
+		return want, 0, refuse(http.StatusUnprocessableEntity, "spec.ipFamily", "the pool's addresses are %s", family)
+	}
+	if reason, refused := shape.RefusesLength(bits); refused {
+		return want, 0, refuse(http.StatusUnprocessableEntity, field, "/%d %s", bits, reason)
+	}
+	return want, bits, d.checkLength(ctx, c, p, registered, bits)
+}
+
+// checkLength keeps to the default length whom a pool without bounds does not belong to.
+func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, registered ledger.Pool, bits int) error {
+	if registered.Shape.IsBounded() || bits == registered.Shape.ClaimBits() {
+		return nil
+	}
+	owns, err := d.Rules.Owns(ctx, c.Namespace, p)
+	if owns || err != nil {
+		return err
+	}
+	return refuse(http.StatusForbidden, "spec.prefixLength",
+		"the pool belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", registered.Shape.ClaimBits())
+}
+
+// poolOf completes a reference from a claim to a pool.
+func poolOf(c *ipamv1.IPClaim, kind, name string) ipamv1.PoolReference {
+	ref := ipamv1.PoolReference{Kind: kind, Name: name}
+	if kind == ipamv1.IPPoolKind {
+		ref.Namespace = c.Namespace
+	}
+	return ref
+}
+
+// reference is how the ledger's records name the claim.
+func reference(c *ipamv1.IPClaim) ipamv1.ClaimReference {
+	return ipamv1.ClaimReference{
+		APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: c.Namespace, Name: cmp.Or(c.Name, c.GenerateName), UID: string(c.UID),
+	}
+}
+
+func labelsOf(c *ipamv1.IPClaim) map[string]string {
+	if name := c.Labels[clusterv1.ClusterNameLabel]; name != "" {
+		return map[string]string{clusterv1.ClusterNameLabel: name}
+	}
+	return nil
+}

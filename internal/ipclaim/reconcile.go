@@ -1,0 +1,196 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
+)
+
+// Reconciler binds, answers and releases IPClaims.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live     client.Reader
+	Ledger   *ledger.Ledger
+	Desk     *Desk
+	Recorder events.EventRecorder
+	// WatchFilter serves only claims with this value of the label cluster.x-k8s.io/watch-filter; empty serves all.
+	WatchFilter string
+	// Namespace is the only one that is served; empty means all are.
+	Namespace   string
+	Concurrency int
+
+	controller controller.Controller
+}
+
+// scope is one claim being worked on, with the facts that its status is computed from.
+type scope struct {
+	claim *ipamv1.IPClaim
+	// pool is the claim's; nil if it cannot be read.
+	pool       pool.Object
+	registered ledger.Pool
+	allocation ledger.Allocation
+}
+
+// Reconcile brings one claim and its record to where they should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim := &ipamv1.IPClaim{}
+	if err := r.Client.Get(ctx, req.NamespacedName, claim); apierrors.IsNotFound(err) {
+		return settle(r.Settle(ctx, req.NamespacedName))
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("getting IPClaim: %w", err)
+	}
+	if !predicates.IsWatched(claim, r.WatchFilter) {
+		return ctrl.Result{}, nil
+	}
+	if idle, err := r.isIdle(ctx, claim); idle || err != nil {
+		return ctrl.Result{}, err
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return settle(r.release(ctx, claim))
+	}
+	if _, err := finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
+		return settle(client.IgnoreNotFound(err))
+	}
+	s := &scope{claim: claim}
+	if r.isSettled(claim) {
+		return settle(r.dropRetained(ctx, s))
+	}
+	return settle(r.report(ctx, s, r.answer(ctx, s)))
+}
+
+// isIdle says whether the claim must not be touched: it or its Cluster is paused, or its Cluster is missing, in which case only a
+// deletion goes on.
+func (r *Reconciler) isIdle(ctx context.Context, claim *ipamv1.IPClaim) (bool, error) {
+	name := claim.Labels[clusterv1.ClusterNameLabel]
+	if annotations.HasPaused(claim) || name == "" {
+		return annotations.HasPaused(claim), nil
+	}
+	cluster := &clusterv1.Cluster{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, cluster)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return claim.DeletionTimestamp.IsZero(), nil
+	case err != nil:
+		return true, fmt.Errorf("getting Cluster %s: %w", name, err)
+	}
+	return predicates.IsPaused(cluster, claim), nil
+}
+
+// isSettled says whether nothing is left to be done for the claim: its status says that it is bound, and the ledger that it is.
+func (r *Reconciler) isSettled(claim *ipamv1.IPClaim) bool {
+	want, err := netip.ParsePrefix(claim.Spec.CIDR)
+	ready := meta.FindStatusCondition(claim.Status.Conditions, ipamv1.ReadyCondition)
+	return err == nil && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == claim.Generation &&
+		claim.Status.AllocatedCIDR == claim.Spec.CIDR &&
+		r.Ledger.IsBound(ledger.Claim{Ref: reference(claim), Want: want})
+}
+
+// answer brings the claim's record to belong to it. A claim that came without a prefix past the webhooks gets one.
+func (r *Reconciler) answer(ctx context.Context, s *scope) error {
+	request, err := r.request(ctx, s)
+	if err != nil {
+		return err
+	}
+	request.Labels = labelsOf(s.claim)
+	request.Owners = []metav1.OwnerReference{{
+		APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPClaimKind, Name: s.claim.Name, UID: s.claim.UID, Controller: ptr.To(true),
+	}}
+	if s.pool != nil {
+		request.Owners = append(request.Owners, pool.OwnerReference(s.pool))
+	}
+	if s.claim.Spec.CIDR == "" {
+		return r.fill(ctx, s, request)
+	}
+	if s.allocation, err = r.Ledger.Bind(ctx, request); err != nil {
+		return err
+	}
+	return r.dropRetained(ctx, s)
+}
+
+// request returns what to ask the ledger for. What has its record is not judged by its pool any more.
+func (r *Reconciler) request(ctx context.Context, s *scope) (ledger.Claim, error) {
+	want, _ := netip.ParsePrefix(s.claim.Spec.CIDR) // invalid only where it is empty, by the schema
+	if ref := s.claim.Spec.PoolRef; ref != nil && want.IsValid() {
+		known := poolOf(s.claim, ref.Kind, ref.Name)
+		p, registered, _, err := r.Desk.Registry.Find(ctx, known)
+		if client.IgnoreNotFound(err) != nil {
+			return ledger.Claim{}, err
+		}
+		if err == nil {
+			s.pool, s.registered = p, registered
+		}
+		if c := (ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ipamv1.ClaimPurpose}); r.Ledger.Holds(c.Ref, want.Addr()) {
+			return c, nil
+		}
+	}
+	requests, err := r.Desk.Requests(ctx, s.claim)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	chosen := requests[0]
+	for _, request := range requests { // of several pools the first with room
+		if _, full := r.Ledger.Preview(ctx, request); full == nil {
+			chosen = request
+			break
+		}
+	}
+	s.pool, s.registered, _, err = r.Desk.Registry.Find(ctx, chosen.Pool)
+	return chosen, err
+}
+
+// fill reserves a prefix and writes it into the claim, on condition that nobody has changed that.
+func (r *Reconciler) fill(ctx context.Context, s *scope, request ledger.Claim) error {
+	allocation, err := r.Ledger.Reserve(ctx, request)
+	if err != nil {
+		return err
+	}
+	filled := s.claim.DeepCopy()
+	filled.Spec.CIDR = allocation.CIDR.String()
+	filled.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: request.Pool.Kind, Name: request.Pool.Name}
+	if err := r.Client.Patch(ctx, filled, client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing spec.cidr: %w", err)
+	}
+	s.claim, s.allocation = filled, allocation
+	return nil
+}
+
+// dropRetained gives up what was retained for a claim of this name, now that this one is stored and bound.
+func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
+	retained := r.Ledger.Retained(reference(s.claim))
+	errs := make([]error, 0, len(retained))
+	for _, h := range retained {
+		errs = append(errs, r.Ledger.Drop(ctx, h))
+	}
+	return errors.Join(errs...)
+}
+
+// hasForeignFinalizer says whether somebody else still uses the claim. The garbage collector's own finalizers do not count.
+func hasForeignFinalizer(claim *ipamv1.IPClaim) bool {
+	return slices.ContainsFunc(claim.Finalizers, func(f string) bool {
+		return f != ipamv1.ClaimFinalizer && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents
+	})
+}

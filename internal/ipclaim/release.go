@@ -1,0 +1,98 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+)
+
+// release gives back the prefix of a claim that is being deleted, once nobody else holds on to it:
+//
+//	live read proves it -> records given up, or retained -> the claim's finalizer
+//
+// Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
+func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
+	live := &ipamv1.IPClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if live.UID != claim.UID || live.DeletionTimestamp.IsZero() || hasForeignFinalizer(live) || !slices.Contains(live.Finalizers, ipamv1.ClaimFinalizer) {
+		return nil
+	}
+	if idle, err := r.isIdle(ctx, live); idle || err != nil {
+		return err
+	}
+	if _, moves := live.Annotations[clusterctlv1.DeleteForMoveAnnotation]; moves {
+		r.Recorder.Eventf(live, nil, corev1.EventTypeNormal, prefixKeptEvent, keepAction,
+			"The claim is deleted because it moves to another cluster; its prefix is not released")
+		return nil
+	}
+	if err := r.letGo(ctx, live); err != nil {
+		return err
+	}
+	return finalizer.RemoveLast(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+}
+
+// letGo gives up the claim's records; what it has in spec.cidr is retained if it says so.
+func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
+	var errs []error
+	for _, h := range r.Ledger.Recorded(reference(claim)) {
+		switch {
+		case h.Claim.UID != string(claim.UID):
+		case claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR:
+			errs = append(errs, r.Ledger.Retain(ctx, h))
+		default:
+			errs = append(errs, r.Ledger.LetGo(ctx, h))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Settle gives up what is recorded under a claim's name for claims that do not exist: those that went without Weir, and, after a
+// grace, those that were never stored. One live read after the records were read proves it.
+func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
+	ref := reference(&ipamv1.IPClaim{})
+	ref.Namespace, ref.Name = key.Namespace, key.Name
+	recorded := r.Ledger.Orphans(ref)
+	if len(recorded) == 0 {
+		return nil
+	}
+	live := &ipamv1.IPClaim{}
+	if err := client.IgnoreNotFound(r.Live.Get(ctx, key, live)); err != nil {
+		return fmt.Errorf("getting IPClaim: %w", err)
+	}
+	var errs []error
+	for _, h := range recorded {
+		if h.Claim.UID == string(live.UID) {
+			continue
+		}
+		errs = append(errs, r.giveUp(ctx, h))
+	}
+	return errors.Join(errs...)
+}
+
+// giveUp lets go of the record of a claim that is gone, unless it must stay for now.
+func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) error {
+	record := &ipamv1.IPAllocation{}
+	if err := r.Live.Get(ctx, h.Record, record); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if kept, err := pool.IsRecordKept(ctx, r.Client, record); kept || err != nil {
+		return err
+	}
+	return r.Ledger.LetGo(ctx, h)
+}

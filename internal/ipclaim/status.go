@@ -1,0 +1,150 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipclaim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// Event reasons and actions. An ordinary success is no event.
+const (
+	allocationRefusedEvent = "AllocationRefused"
+	prefixAllocatedEvent   = "PrefixAllocated"
+	prefixKeptEvent        = "PrefixKept"
+
+	allocateAction = "Allocate"
+	keepAction     = "Keep"
+)
+
+const (
+	// retryBusy is when a claim that lost a race is looked at again.
+	retryBusy = time.Second
+	// retryTaken is when a claim asks again for a prefix that somebody else holds.
+	retryTaken = 30 * time.Second
+)
+
+// settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.
+func settle(err error) (ctrl.Result, error) {
+	var refusal *RefusalError
+	switch {
+	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrRefused):
+		return ctrl.Result{}, nil
+	case errors.Is(err, ledger.ErrTaken):
+		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
+	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
+	default:
+		return ctrl.Result{}, err
+	}
+}
+
+// jitter spreads retries so that claims that lost together do not come back together.
+func jitter(d time.Duration) time.Duration {
+	return d + time.Duration(rand.Int64N(int64(d))) //nolint:gosec // not a secret
+}
+
+// report writes what came of the claim into its status, if that says something new, and returns the error it was given.
+func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
+	ready, tell := readyCondition(s, outcome)
+	if !tell {
+		return outcome
+	}
+	before := meta.FindStatusCondition(s.claim.Status.Conditions, ipamv1.ReadyCondition)
+	after := s.claim.DeepCopy()
+	meta.SetStatusCondition(&after.Status.Conditions, ready)
+	if outcome == nil {
+		after.Status.AllocatedCIDR = s.allocation.CIDR.String()
+		after.Status.AllocationRef = &ipamv1.AllocationReference{Name: s.allocation.Name()}
+		after.Status.Network = s.network()
+	}
+	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
+		return outcome
+	}
+	if err := r.patchStatus(ctx, after); err != nil {
+		return err
+	}
+	r.announce(s.claim, before, ready)
+	return outcome
+}
+
+// patchStatus writes the status of the very claim that was read: the patch names its version, because the API server does not
+// look at a UID in a patch of status.
+func (r *Reconciler) patchStatus(ctx context.Context, claim *ipamv1.IPClaim) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": claim.ResourceVersion}, "status": claim.Status})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	if err := r.Client.Status().Patch(ctx, claim, client.RawPatch(types.MergePatchType, body)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patching status: %w", err)
+	}
+	return nil
+}
+
+// network returns what comes with a single address out of the claim's pool; nil for a longer prefix.
+func (s *scope) network() *ipamv1.Network {
+	if !s.allocation.CIDR.IsSingleIP() || s.registered.Shape == nil {
+		return nil
+	}
+	known := s.registered.Shape.NetworkOf(s.allocation.CIDR.Addr())
+	network := &ipamv1.Network{PrefixLength: ptr.To(int32(known.Bits))} //nolint:gosec // at most 128
+	if known.Gateway.IsValid() {
+		network.Gateway = known.Gateway.String()
+	}
+	for _, server := range known.DNSServers {
+		network.DNSServers = append(network.DNSServers, ipamv1.DNSServer(server.String()))
+	}
+	return network
+}
+
+// readyCondition says how the claim stands; false if there is nothing to tell, because the outcome is still open.
+func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
+	c := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse, ObservedGeneration: s.claim.Generation}
+	var refusal *RefusalError
+	var refused *ledger.RefusedError
+	switch {
+	case outcome == nil:
+		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.ClaimReadyAllocatedReason
+	case errors.As(outcome, &refusal):
+		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, refusal.Error()
+	case errors.Is(outcome, ledger.ErrExhausted):
+		c.Reason, c.Message = ipamv1.ClaimReadyPoolExhaustedReason, "the pool has nothing of that length available"
+	case errors.Is(outcome, ledger.ErrNotReady):
+		c.Reason, c.Message = ipamv1.ClaimReadyPoolNotReadyReason, "the pool does not hand out prefixes now; see its Ready condition"
+	case errors.Is(outcome, ledger.ErrTaken):
+		c.Reason, c.Message = ipamv1.ClaimReadyDuplicateReason, "spec.cidr: somebody else holds it, or part of it; neither is renumbered"
+	case errors.As(outcome, &refused):
+		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, "spec.cidr: "+refused.Reason
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+// announce tells of a refusal, and of the recovery from one.
+func (r *Reconciler) announce(claim *ipamv1.IPClaim, before *metav1.Condition, after metav1.Condition) {
+	switch {
+	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
+		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, allocationRefusedEvent, allocateAction, "%s: %s", after.Reason, after.Message)
+	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:
+		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, prefixAllocatedEvent, allocateAction, "The claim has its prefix now")
+	}
+}

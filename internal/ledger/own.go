@@ -1,0 +1,172 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// Weir's own kinds are their own answer. While one is admitted, the mutating webhook proposes a prefix, the validating webhook
+// reserves just that for the object's UID, and the API server's storing the object is the commit:
+//
+//	Propose -> Reserve (spec.cidr as Want) -> stored -> Bind
+//
+// An object that is not stored after all leaves a record for a UID that never existed; repair drops it after a grace.
+
+// Preview returns the prefix that the claim would get now, and changes nothing. It errs as Reserve does.
+func (l *Ledger) Preview(ctx context.Context, c Claim) (netip.Prefix, error) {
+	return l.proposal(ctx, c, l.index.preview)
+}
+
+// Propose returns the prefix that the claim shall ask for, and keeps others in this process from choosing it for a moment. The
+// claim needs no UID yet, and its name may be the beginning of the final one. Nothing is stored. It errs as Reserve does.
+func (l *Ledger) Propose(ctx context.Context, c Claim) (netip.Prefix, error) {
+	return l.proposal(ctx, c, l.index.promise)
+}
+
+func (l *Ledger) proposal(ctx context.Context, c Claim, pick func(Claim) (netip.Prefix, error)) (netip.Prefix, error) {
+	if err := l.index.failure(); err != nil {
+		return netip.Prefix{}, err
+	}
+	cidr, err := pick(c)
+	if !errors.Is(err, errUnproved) {
+		return cidr, err
+	}
+	if c.Revision, err = l.join(ctx, c.Pool).wait(ctx); err != nil {
+		return netip.Prefix{}, err
+	}
+	return pick(c)
+}
+
+// WaitServing returns once the pool hands out prefixes, or ErrNotReady when ctx ends before. A pool that has just been created
+// serves a moment later.
+func (l *Ledger) WaitServing(ctx context.Context, pool ipamv1.PoolReference) error {
+	select {
+	case <-l.index.serves(pool):
+		return nil
+	case <-ctx.Done():
+		return ErrNotReady
+	}
+}
+
+// serves returns a channel that is closed once the pool serves.
+func (x *index) serves(ref ipamv1.PoolReference) <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.poolOf(ref)
+	if e.ready == nil {
+		e.ready = make(chan struct{})
+	}
+	ready := e.ready
+	if len(e.serving) > 0 {
+		close(ready)
+		e.ready = nil
+	}
+	return ready
+}
+
+// Bind makes the record of an object that is stored and says c.Want belong to that object, and returns it. It is made if there
+// is none. Whoever reserved it, it is judged once more, unless this process has seen it win: the object may have come past the
+// webhooks. It errs with ErrTaken if somebody else holds the prefix; then both records stay.
+func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
+	r, ok := l.index.recordOf(c, "")
+	switch {
+	case !ok:
+		return l.Reserve(ctx, c)
+	case r.won && r.owned:
+		return r.allocation(), nil
+	}
+	w := l.index.expect(r.key)
+	defer l.index.dismiss(w)
+	id, err := l.own(ctx, r, c)
+	if err != nil {
+		return Allocation{}, err
+	}
+	v, err := l.index.await(ctx, w, id)
+	switch {
+	case err != nil:
+		return Allocation{}, err
+	case v.outcome == won || r.won:
+		return Allocation{CIDR: r.cidr, record: id}, nil
+	case v.outcome == superseded:
+		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
+	default:
+		return Allocation{}, &TakenError{CIDR: r.cidr, By: v.by}
+	}
+}
+
+// ownPatch takes a record over and gives it owners and labels.
+type ownPatch struct {
+	Metadata struct {
+		patchMetadata   `json:",inline"`
+		Labels          map[string]string       `json:"labels,omitempty"`
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	} `json:"metadata"`
+	Spec struct {
+		Holder ipamv1.AllocationHolder `json:"holder"`
+	} `json:"spec"`
+}
+
+func (l *Ledger) own(ctx context.Context, r snapshot, c Claim) (identity, error) {
+	finalizers, err := l.kept(ctx, r.identity)
+	if err != nil {
+		return identity{}, err
+	}
+	var p ownPatch
+	p.Metadata.patchMetadata = patchMetadata{
+		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
+	}
+	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, c.Owners
+	p.Spec.Holder = ipamv1.AllocationHolder{Instance: l.instance, CreatedRevision: r.created}
+	return l.patch(ctx, r.identity, p)
+}
+
+// IsBound says whether the record of exactly what the claim says has owners, which it got when the claim was stored.
+func (l *Ledger) IsBound(c Claim) bool {
+	r, ok := l.index.recordOf(c, "")
+	return ok && r.owned
+}
+
+// Name returns the name of the record.
+func (a Allocation) Name() string { return a.record.key.Name }
+
+// Orphans returns the records of claims of this kind, namespace and name that may be given up if no such claim is stored: not
+// those whose claim may just be on its way, nor those that are released already.
+func (l *Ledger) Orphans(claim ipamv1.ClaimReference) []Holding {
+	var found []Holding
+	for _, r := range l.index.recordsFor(claim) {
+		if !r.left && !r.released() && !l.index.isPending(&r.record) {
+			found = append(found, r.holding())
+		}
+	}
+	return sortHoldings(found)
+}
+
+// Retained returns what is retained for claims of this kind, namespace and name.
+func (l *Ledger) Retained(claim ipamv1.ClaimReference) []Holding {
+	var retained []Holding
+	for _, r := range l.index.recordsFor(claim) {
+		if r.retained && !r.left {
+			retained = append(retained, r.holding())
+		}
+	}
+	return sortHoldings(retained)
+}
+
+// retainedFor returns what the pool retains for the claim, if that is as long as the claim wants.
+func (x *index) retainedFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
+	for _, r := range x.claims[keyOf(c.Ref)] {
+		if r.retained && !r.left && r.pool == e && r.cidr.Bits() == c.Bits {
+			return r.cidr, true
+		}
+	}
+	return netip.Prefix{}, false
+}

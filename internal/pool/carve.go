@@ -1,0 +1,142 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+)
+
+// CarveError says why a pool cannot have a block of its parent as things stand.
+type CarveError struct {
+	// Code is the HTTP status that the creation of such a pool is refused with.
+	Code int32
+	// Field is the path of what is wrong.
+	Field   string
+	Message string
+}
+
+func (e *CarveError) Error() string { return e.Field + ": " + e.Message }
+
+func cannotCarve(code int32, field, format string, args ...any) error {
+	return &CarveError{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Carving returns what a pool with a parent asks of the ledger, and its parent as registered. It errs with a CarveError. The pool
+// may lack its UID, and the end of its name.
+func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, ledger.Pool, error) {
+	ref := poolspec.Parent(child.PoolSpec(), child.PoolReference())
+	p, parent, err := r.Open(ctx, ref)
+	var closed *ClosedError
+	switch isClosed := errors.As(err, &closed); {
+	case isClosed && closed.Missing:
+		return ledger.Claim{}, parent, cannotCarve(http.StatusNotFound, "spec.parentRef.name", "%s", tenancy.Absent(ref, child.GetNamespace()))
+	case err != nil && !isClosed:
+		return ledger.Claim{}, parent, err
+	}
+	ok, reason, err := r.Rules.MayCarve(ctx, child, p)
+	switch {
+	case err != nil:
+		return ledger.Claim{}, parent, err
+	case !ok:
+		return ledger.Claim{}, parent, cannotCarve(http.StatusForbidden, "spec.parentRef.name", "%s", reason)
+	case closed != nil:
+		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.parentRef.name", "%s", closed.Message)
+	}
+	c, err := r.carveRequest(child, parent)
+	if err != nil {
+		return c, parent, err
+	}
+	return c, parent, r.checkCarveLength(ctx, child, p, parent, c.Bits)
+}
+
+// carveRequest reads what is asked of the parent: this very block, or any of a length.
+func (r *Registry) carveRequest(child Object, parent ledger.Pool) (ledger.Claim, error) {
+	spec, ref := child.PoolSpec(), child.PoolReference()
+	bits, field := parent.Shape.ClaimBits(), "spec.prefixLength"
+	if spec.PrefixLength != nil {
+		bits = int(*spec.PrefixLength)
+	}
+	var want netip.Prefix
+	if spec.CIDR != "" {
+		var err error
+		if want, err = netip.ParsePrefix(spec.CIDR); err != nil {
+			return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
+		}
+		bits, field = want.Bits(), "spec.cidr"
+	}
+	if space := spec.AddressSpace; space != "" && space != parent.Space {
+		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.addressSpace", "a pool is of its parent's address space, %s", parent.Space)
+	}
+	if reason, refused := parent.Shape.RefusesLength(bits); refused {
+		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, field, "/%d of the parent: %s", bits, reason)
+	}
+	c := ledger.CarveClaim(ledger.Pool{Ref: ref, UID: child.GetUID(), Parent: parent.Ref, Namespace: r.RecordNamespace(ref)}, bits)
+	if c.Ref.Name == "" {
+		c.Ref.Name = child.GetGenerateName()
+	}
+	c.Want = want
+	return c, nil
+}
+
+// checkCarveLength keeps to the default length whom a parent without bounds does not belong to.
+func (r *Registry) checkCarveLength(ctx context.Context, child, p Object, parent ledger.Pool, bits int) error {
+	if parent.Shape.IsBounded() || bits == parent.Shape.ClaimBits() {
+		return nil
+	}
+	own, err := r.Rules.OfPool(ctx, p)
+	if err != nil {
+		return err
+	}
+	asking, err := r.Rules.OfPool(ctx, child)
+	if err != nil || asking.Sees(own) {
+		return err
+	}
+	return cannotCarve(http.StatusForbidden, "spec.prefixLength",
+		"the parent belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", parent.Shape.ClaimBits())
+}
+
+// carve reserves a block for a pool that came without one past the webhooks, and writes it into the pool.
+func (r *Reconciler) carve(ctx context.Context, s *scope) error {
+	request, parent, err := r.Registry.Carving(ctx, s.pool)
+	if err != nil {
+		return err
+	}
+	block, err := r.Ledger.Reserve(ctx, request)
+	if err != nil {
+		return err
+	}
+	carved, _ := s.pool.DeepCopyObject().(Object)
+	Complete(carved, block.CIDR, parent)
+	if err := r.Client.Patch(ctx, carved, client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing spec.cidr: %w", err)
+	}
+	return fmt.Errorf("carved %s: %w", block.CIDR, ledger.ErrBusy)
+}
+
+// Complete writes into a pool what its parent has given it.
+func Complete(p Object, block netip.Prefix, parent ledger.Pool) {
+	spec := p.PoolSpec()
+	spec.CIDR = block.String()
+	if parent.Space != ipamv1.DefaultAddressSpace {
+		spec.AddressSpace = parent.Space
+	}
+	spec.IPFamily = poolspec.Family(spec)
+	labels := p.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[ipamv1.AllocatedLabel] = "true"
+	p.SetLabels(labels)
+}

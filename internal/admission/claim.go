@@ -9,6 +9,7 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -44,6 +45,15 @@ func finalizeAddressClaim(_ context.Context, req admission.Request) admission.Re
 func (c *addressClaim) isOurs() bool {
 	ref := c.Spec.PoolRef
 	return ref.APIGroup == ipamv1.GroupVersion.Group && (ref.Kind == ipamv1.IPPoolKind || ref.Kind == ipamv1.GlobalIPPoolKind)
+}
+
+// keptFinalizer puts a finalizer back that an update leaves out, as an apply does with what a webhook has added. Weir takes its
+// finalizers off objects that are being deleted only.
+func keptFinalizer(updated, old client.Object, name string) []jsonpatch.Operation {
+	if !updated.GetDeletionTimestamp().IsZero() || !slices.Contains(old.GetFinalizers(), name) {
+		return nil
+	}
+	return finalizerPatch(updated.GetFinalizers(), name)
 }
 
 // finalizerPatch adds a finalizer to those that an object has.

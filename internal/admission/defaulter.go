@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
@@ -40,25 +42,39 @@ type poolDefaulter struct {
 func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admission.Response {
 	spec, old := specIn(req.Object.Raw), specIn(req.OldObject.Raw)
 	if spec == nil || old != nil && equality.Semantic.DeepEqual(spec, old) {
-		return admission.Allowed("")
+		return admission.Patched("", keptMarks(req)...)
 	}
 	patch, err := d.carver.propose(ctx, req, spec)
 	if err != nil {
 		return refused(err)
 	}
-	patch = append(patch, setOnce(spec, old)...)
-	pool := ipamv1.PoolReference{Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
-	if errs := unreadable(spec, pool); len(errs) > 0 {
+	patch = append(append(patch, keptMarks(req)...), setOnce(spec, old)...)
+	ref := ipamv1.PoolReference{Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
+	if errs := unreadable(spec, ref); len(errs) > 0 {
 		return refused(invalid(req.Kind.Kind, req.Name, errs))
 	}
 	return admission.Patched("", patch...)
 }
 
+// keptMarks puts back what an update of a carved pool leaves out although Weir has set it at creation: its label and finalizer.
+func keptMarks(req admission.Request) []jsonpatch.Operation {
+	updated, known := pool.New(req.Kind.Kind)
+	old, _ := pool.New(req.Kind.Kind)
+	if req.Operation != admissionv1.Update || !known || json.Unmarshal(req.Object.Raw, updated) != nil || json.Unmarshal(req.OldObject.Raw, old) != nil {
+		return nil
+	}
+	patch := keptFinalizer(updated, old, ipamv1.PoolFinalizer)
+	if old.GetLabels()[ipamv1.AllocatedLabel] != "" && updated.GetLabels()[ipamv1.AllocatedLabel] == "" {
+		patch = append(patch, labelPatch(updated.GetLabels(), ipamv1.AllocatedLabel, "true"))
+	}
+	return patch
+}
+
 // unreadable returns the mistakes of a spec if some value of it cannot stand.
 // Fields that are missing, or not supported yet, are left to the schema and
 // the validating webhook.
-func unreadable(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) field.ErrorList {
-	_, errs := poolspec.Resolve(spec, pool)
+func unreadable(spec *ipamv1.IPPoolSpec, ref ipamv1.PoolReference) field.ErrorList {
+	_, errs := poolspec.Resolve(spec, ref)
 	if !slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeInvalid }) {
 		return nil
 	}

@@ -104,10 +104,10 @@ func claimIn(raw []byte) *ipamv1.IPClaim {
 
 // restored is the patch that gives an updated claim back what Weir wrote into it, where the update leaves it out.
 func restored(claim, old *ipamv1.IPClaim) []jsonpatch.Operation {
-	var patch []jsonpatch.Operation
 	if old == nil {
 		return nil
 	}
+	patch := keptFinalizer(claim, old, ipamv1.ClaimFinalizer)
 	if claim.Spec.CIDR == "" && old.Spec.CIDR != "" {
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/cidr", old.Spec.CIDR))
 	}

@@ -36,8 +36,8 @@ const (
 )
 
 const (
-	// retryBusy is when a claim that lost a race is looked at again.
-	retryBusy = time.Second
+	// retryBusy is when a claim is looked at again whose record is contended, or has not come to this manager yet.
+	retryBusy = 200 * time.Millisecond
 	// retryTaken is when a claim asks again for a prefix that somebody else holds.
 	retryTaken = 30 * time.Second
 )

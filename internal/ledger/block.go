@@ -48,9 +48,10 @@ func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 	var others []Holding
 	blocks := l.index.blocksOf(pool)
 	for _, r := range blocks {
-		if (r.claim.UID != string(uid) || !slices.Contains(keep, r.cidr) || isSecond(r, blocks)) && !l.index.isPending(&r.record) {
-			others = append(others, r.holding())
+		if own := r.claim.UID == string(uid); own && slices.Contains(keep, r.cidr) && !isSecond(r, blocks) || !own && l.index.isPending(&r.record) {
+			continue
 		}
+		others = append(others, r.holding())
 	}
 	return others
 }

@@ -132,6 +132,8 @@ type Holding struct {
 	Terminating bool
 
 	version identity
+	// seen is when this process first saw the record.
+	seen int64
 }
 
 // Claimant is what the prefix is held for, whatever its UID.

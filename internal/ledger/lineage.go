@@ -37,7 +37,10 @@ func (x *index) isAbove(block *record, pool ipamv1.PoolReference, p netip.Prefix
 // aboveAll says of entries at or above the pool's blocks whether they are meant to be there: its own blocks and its ancestors'.
 func (x *index) aboveAll(e *poolEntry) func(*record) bool {
 	return func(r *record) bool {
-		return slices.ContainsFunc(e.serving, func(block netip.Prefix) bool { return x.isAbove(r, e.ref, block) })
+		if r.isBlockOf(e.ref) {
+			return true
+		}
+		return r.isBlock() && e.pool.IsCarved() && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool { return x.isAbove(r, e.ref, block) })
 	}
 }
 

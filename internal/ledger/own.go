@@ -98,6 +98,8 @@ func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
 		return Allocation{CIDR: r.cidr, record: id}, nil
 	case v.outcome == superseded:
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
+	case v.outcome == blocked && l.index.isRecent(v.by.seen): // it may be a loser that is about to go
+		return Allocation{}, &blockedError{record: id.uid, cidr: r.cidr, by: v.by}
 	default:
 		return Allocation{}, &TakenError{CIDR: r.cidr, By: v.by}
 	}

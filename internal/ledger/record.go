@@ -85,7 +85,7 @@ func (r *record) owner() ipamv1.PoolReference {
 func (r *record) released() bool { return r.releasedAt != 0 }
 
 func (r *record) holding() Holding {
-	h := Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key, version: r.identity}
+	h := Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key, version: r.identity, seen: r.seen}
 	if r.released() {
 		h.ReleasedAt, h.Retained = time.Unix(r.releasedAt, 0), r.retained
 	}

@@ -318,7 +318,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if s.holdings, err = r.holdings(ctx, ref); len(s.holdings) > 0 || err != nil {
 		return err
 	}
-	blocks := r.Ledger.OtherBlocks(ref, "", nil)
+	blocks := r.Ledger.OtherBlocks(ref, s.pool.GetUID(), nil)
 	live, err := r.live(ctx, s.pool)
 	if live == nil || live.GetDeletionTimestamp().IsZero() {
 		return err

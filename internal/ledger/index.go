@@ -93,8 +93,12 @@ func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 // now counts seconds since the index was made, from 1. It does not jump with the wall clock.
 func (x *index) now() int64 { return 1 + int64(x.clock.Now().Sub(x.started)/time.Second) }
 
-// isRecent says whether something was seen, as now counts, less than takeoverDelay ago.
-func (x *index) isRecent(seen int64) bool { return x.now()-seen < int64(takeoverDelay/time.Second) }
+// isRecent says whether something was seen, as now counts, less than takeoverDelay ago. Should the clock have been set back since
+// all the same, it says no: nothing may wait until it has caught up.
+func (x *index) isRecent(seen int64) bool {
+	ago := x.now() - seen
+	return ago >= 0 && ago < int64(takeoverDelay/time.Second)
+}
 
 // isPending says whether a record may belong to an object of Weir's own kinds that is not stored yet, but may still be: the API
 // server has asked a webhook about it less than the grace ago. It is the only clock that safety leans on.

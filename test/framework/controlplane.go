@@ -226,7 +226,10 @@ func (cp *ControlPlane) runAs(program, name string, args []string) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	return command{name: name, path: path, args: args, logPath: cp.LogPath(name), detach: cp.opts.Detach}.start()
+	return command{
+		name: name, path: path, args: args, logPath: cp.LogPath(name), detach: cp.opts.Detach,
+		env: []string{"NO_PROXY=*", "no_proxy=*"}, // All of it is on this machine.
+	}.start()
 }
 
 func (cp *ControlPlane) path(elem ...string) string {

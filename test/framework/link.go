@@ -8,13 +8,16 @@ import (
 	"io"
 	"net"
 	"sync"
+
+	"k8s.io/client-go/rest"
 )
 
 // Link is a TCP connection's way from clients to a server, which can be cut.
 // TLS goes through it untouched. Its methods may be called concurrently.
 type Link struct {
 	listener net.Listener
-	target   string
+	// dial makes the far side of a connection.
+	dial func() (net.Conn, error)
 
 	mu   sync.Mutex
 	down bool
@@ -25,6 +28,22 @@ type Link struct {
 // NewLink listens on a loopback port and passes what comes there on to the
 // target's host and port, until it is closed.
 func NewLink(target string) (*Link, error) {
+	return newLink(func() (net.Conn, error) { return net.Dial("tcp", target) })
+}
+
+// NewLink opens a link to the API server, and returns the configuration of a
+// client that goes over it: that of cfg otherwise.
+func (cp *ControlPlane) NewLink(cfg *rest.Config) (*Link, *rest.Config, error) {
+	link, err := NewLink(hostPort(cp.apiPort))
+	if err != nil {
+		return nil, nil, err
+	}
+	via := rest.CopyConfig(cfg)
+	via.Host = "https://" + link.Address()
+	return link, via, nil
+}
+
+func newLink(dial func() (net.Conn, error)) (*Link, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -33,7 +52,7 @@ func NewLink(target string) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening a link: %w", err)
 	}
-	l := &Link{listener: listener, target: target, open: map[net.Conn]bool{}}
+	l := &Link{listener: listener, dial: dial, open: map[net.Conn]bool{}}
 	go l.serve()
 	return l, nil
 }
@@ -92,7 +111,7 @@ func (l *Link) serve() {
 
 func (l *Link) pass(near net.Conn) {
 	defer func() { _ = near.Close() }()
-	far, err := net.Dial("tcp", l.target)
+	far, err := l.dial()
 	if err != nil {
 		return
 	}

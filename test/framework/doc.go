@@ -5,7 +5,8 @@
 // demo and the benchmark run against: a real etcd, kube-apiserver and, where
 // wanted, kube-controller-manager as child processes on loopback ports, Weir's
 // manager as a separate process that can be killed and paused, and an
-// independent checker for the ledger's invariants.
+// independent checker for the ledger's invariants. Site puts these together:
+// what a suite needs is a few lines, see docs/testing.md.
 //
 // Invariants:
 //   - No child process outlives the process that started it, however that ends

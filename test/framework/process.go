@@ -156,13 +156,17 @@ func (p *process) wait(ctx context.Context, probe func(context.Context) error) e
 
 const logTailBytes = 4096
 
-func (p *process) logTail() []byte {
-	log := p.log()
+func (p *process) logTail() []byte { return logTail(p.logPath) }
+
+func (p *process) log() []byte { return logAt(p.logPath) }
+
+func logTail(path string) []byte {
+	log := logAt(path)
 	return log[max(0, len(log)-logTailBytes):]
 }
 
-func (p *process) log() []byte {
-	log, err := os.ReadFile(p.logPath)
+func logAt(path string) []byte {
+	log, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Appendf(nil, "no log: %v", err)
 	}

@@ -31,30 +31,40 @@ func PatchWebhooks(ctx context.Context, cfg *rest.Config, caBundle []byte, baseU
 	if err != nil {
 		return fmt.Errorf("building a client: %w", err)
 	}
-	patched := 0
+	installed, err := webhookConfigurations(ctx, c)
+	if err != nil {
+		return err
+	}
+	if len(installed) == 0 {
+		return errors.New("patching webhooks: no webhook configuration of Weir is installed")
+	}
+	for i := range installed {
+		if err := RedirectWebhooks(&installed[i], caBundle, baseURL); err != nil {
+			return err
+		}
+		if err := c.Update(ctx, &installed[i]); err != nil {
+			return fmt.Errorf("updating %s %s: %w", installed[i].GetKind(), installed[i].GetName(), err)
+		}
+	}
+	return nil
+}
+
+// webhookConfigurations returns Weir's, of both kinds.
+func webhookConfigurations(ctx context.Context, c client.Client) ([]unstructured.Unstructured, error) {
+	var found []unstructured.Unstructured
 	for _, kind := range webhookKinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind(kind + "List"))
 		if err := c.List(ctx, list); err != nil {
-			return fmt.Errorf("listing %s: %w", kind, err)
+			return nil, fmt.Errorf("listing %s: %w", kind, err)
 		}
 		for i := range list.Items {
-			if !weirs(&list.Items[i]) {
-				continue
+			if weirs(&list.Items[i]) {
+				found = append(found, list.Items[i])
 			}
-			if err := RedirectWebhooks(&list.Items[i], caBundle, baseURL); err != nil {
-				return err
-			}
-			if err := c.Update(ctx, &list.Items[i]); err != nil {
-				return fmt.Errorf("updating %s %s: %w", kind, list.Items[i].GetName(), err)
-			}
-			patched++
 		}
 	}
-	if patched == 0 {
-		return errors.New("patching webhooks: no webhook configuration of Weir is installed")
-	}
-	return nil
+	return found, nil
 }
 
 func weirs(object *unstructured.Unstructured) bool {

@@ -1,0 +1,89 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+)
+
+const componentsFile = "ipam-components.yaml"
+
+// ReleaseDir returns the folder that `make release-manifests` wrote last.
+func ReleaseDir() (string, error) {
+	root, err := RepoRoot()
+	if err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(root, "out", "ipam-weir", "*", componentsFile))
+	if err != nil || len(files) == 0 {
+		return "", errors.Join(errors.New("finding the release: run 'make release-manifests' first"), err)
+	}
+	return filepath.Dir(slices.MaxFunc(files, byAge)), nil
+}
+
+func byAge(a, b string) int { return modified(a).Compare(modified(b)) }
+
+func modified(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+func releaseObjects() ([]*unstructured.Unstructured, error) {
+	dir, err := ReleaseDir()
+	if err != nil {
+		return nil, err
+	}
+	return ReadManifests(filepath.Join(dir, componentsFile))
+}
+
+func splitWebhooks(objects []*unstructured.Unstructured) (others, webhooks []*unstructured.Unstructured) {
+	for _, object := range objects {
+		if slices.Contains(webhookKinds, object.GetKind()) {
+			webhooks = append(webhooks, object)
+		} else {
+			others = append(others, object)
+		}
+	}
+	return others, webhooks
+}
+
+// InstallRelease installs the built release, and the kinds of cert-manager that
+// it uses. Its webhook configurations come with PointWebhooks: before a manager
+// runs they would refuse all pools. Nobody makes pods of its Deployment.
+func InstallRelease(ctx context.Context, cfg *rest.Config) error {
+	objects, err := releaseObjects()
+	if err != nil {
+		return err
+	}
+	if err := InstallCertManagerCRDs(ctx, cfg); err != nil {
+		return err
+	}
+	others, _ := splitWebhooks(objects)
+	return Apply(ctx, cfg, others...)
+}
+
+// InstallWeirCRDs installs Weir's CRDs and the namespace of its managers. There
+// are no roles and no policies: managers are administrators.
+func InstallWeirCRDs(ctx context.Context, cfg *rest.Config) error {
+	root, err := RepoRoot()
+	if err != nil {
+		return err
+	}
+	if err := InstallCRDs(ctx, cfg, filepath.Join(root, "config", "crd", "bases")); err != nil {
+		return fmt.Errorf("installing Weir's CRDs: %w", err)
+	}
+	return Apply(ctx, cfg, &unstructured.Unstructured{Object: namespaceOf(ManagerNamespace)})
+}

@@ -8,7 +8,6 @@ package clusterctl
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -31,14 +30,12 @@ const (
 	namespace = "machines"
 	before    = "v0.1.0"
 	after     = "v0.1.1"
-	account   = "system:serviceaccount:weir-system:weir-system-manager"
 )
 
 var (
-	cluster *framework.ControlPlane
-	ctl     *framework.Clusterctl
-	k       client.Client
-	root    string
+	site *framework.Site
+	ctl  *framework.Clusterctl
+	k    client.Client
 )
 
 func TestClusterctl(t *testing.T) {
@@ -48,44 +45,28 @@ func TestClusterctl(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
-	root, err = framework.RepoRoot()
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: setup.Scheme,
+	})
 	Expect(err).NotTo(HaveOccurred())
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	Expect(framework.InstallCertManagerCRDs(ctx, cluster.Config())).To(Succeed())
-	ctl, err = framework.NewClusterctl(GinkgoT().TempDir(), cluster.KubeconfigPath())
-	Expect(err).NotTo(HaveOccurred())
-	for _, version := range []string{before, after} {
-		Expect(ctl.AddWeir(filepath.Join(root, "out", "ipam-weir", before), version)).To(Succeed())
-	}
-	scheme, err := setup.Scheme()
-	Expect(err).NotTo(HaveOccurred())
-	k, err = client.New(cluster.Config(), client.Options{Scheme: scheme})
+	DeferCleanup(site.Stop)
+	k = site.Client()
+	ctl, err = site.Clusterctl(before, after)
 	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(2*time.Minute))
 
+var _ = AfterEach(func() {
+	if CurrentSpecReport().Failed() {
+		site.ShowLogs(GinkgoWriter)
+	}
+})
+
 // startManager runs the manager as its Deployment would, and points the webhooks at it.
-func startManager(ctx context.Context, name string) *framework.ManagerProcess {
+func startManager(ctx context.Context) *framework.Manager {
 	GinkgoHelper()
-	config, err := cluster.RESTConfigAs(ctx, account)
+	m, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--leader-elect"}})
 	Expect(err).NotTo(HaveOccurred())
-	certs := GinkgoT().TempDir()
-	ca, err := framework.ServingCerts(certs, "127.0.0.1")
-	Expect(err).NotTo(HaveOccurred())
-	port, err := framework.FreePort()
-	Expect(err).NotTo(HaveOccurred())
-	m, err := framework.StartManager(framework.ManagerOptions{
-		Name: name, Config: config, Dir: cluster.Dir(), Env: []string{"POD_NAMESPACE=weir-system"},
-		Args: []string{
-			"--leader-elect", "--diagnostics-address=0", "--webhook-host=127.0.0.1",
-			fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
-		},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { _ = m.Kill() })
-	Expect(m.WaitReady(ctx)).To(Succeed())
-	Expect(framework.PatchWebhooks(ctx, cluster.Config(), ca, fmt.Sprintf("https://127.0.0.1:%d", port))).To(Succeed())
+	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
 	return m
 }
 
@@ -127,8 +108,8 @@ var _ = It("init, upgrade and delete leave every address as it is and nothing be
 	out, err := ctl.Init(ctx, before)
 	GinkgoWriter.Println(out)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
-	m := startManager(ctx, "manager")
+	Expect(site.StartControllerManager(ctx)).To(Succeed())
+	m := startManager(ctx)
 
 	By("answering claims")
 	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
@@ -140,12 +121,12 @@ var _ = It("init, upgrade and delete leave every address as it is and nothing be
 	held := addresses(ctx)
 
 	By("upgrading to the next version")
-	Expect(framework.AwaitCertManagerTestGone(ctx, cluster.Config())).To(Succeed())
+	Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
 	Expect(m.Stop()).To(Succeed())
 	out, err = ctl.Run(ctx, "upgrade", "apply", "--ipam", "weir-system/weir:"+after)
 	GinkgoWriter.Println(out)
 	Expect(err).NotTo(HaveOccurred())
-	m = startManager(ctx, "manager-upgraded")
+	m = startManager(ctx)
 	claimAndWait(ctx, "after", 3)
 	for name, address := range held {
 		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
@@ -161,10 +142,10 @@ var _ = It("init, upgrade and delete leave every address as it is and nothing be
 	Expect(addresses(ctx)).To(Equal(held))
 
 	By("installing it again: it goes on where it was")
-	Expect(framework.AwaitCertManagerTestGone(ctx, cluster.Config())).To(Succeed())
+	Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
 	_, err = ctl.Run(ctx, "init", "--ipam", "weir:"+after)
 	Expect(err).NotTo(HaveOccurred())
-	m = startManager(ctx, "manager-again")
+	m = startManager(ctx)
 	claimAndWait(ctx, "again", 2)
 	for name, address := range held {
 		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))

@@ -12,8 +12,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,9 +20,9 @@ import (
 )
 
 var (
-	cluster *framework.ControlPlane
-	config  *rest.Config
-	k       client.Client
+	site   *framework.Site
+	config *rest.Config
+	k      client.Client
 )
 
 func TestCrash(t *testing.T) {
@@ -34,51 +32,32 @@ func TestCrash(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Options: framework.Options{ControllerManager: true},
+		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
+		Scheme:  setup.Scheme,
+	})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	config = cluster.Config()
-	root, err := framework.RepoRoot()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.InstallCRDs(ctx, config, root+"/config/crd/bases")).To(Succeed())
-	Expect(framework.InstallCAPICRDs(ctx, config)).To(Succeed())
-	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
-	scheme, err := setup.Scheme()
-	Expect(err).NotTo(HaveOccurred())
-	k, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})).To(Succeed())
+	DeferCleanup(site.Stop)
+	config, k = site.Config(), site.Client()
 }, NodeTimeout(2*time.Minute))
+
+var _ = AfterEach(func() {
+	if CurrentSpecReport().Failed() {
+		site.ShowLogs(GinkgoWriter)
+	}
+	Expect(site.KillManagers()).To(Succeed())
+})
 
 var _ = AfterSuite(func() {
 	framework.Account(fmt.Sprintf("a manager process was killed at %d points", killed))
 })
 
-// launch starts a manager process, to be killed at the end of the spec.
-func launch(name string, identity *rest.Config) *framework.ManagerProcess {
-	GinkgoHelper()
-	certs := GinkgoT().TempDir()
-	_, err := framework.ServingCerts(certs, "127.0.0.1")
-	Expect(err).NotTo(HaveOccurred())
-	port, err := framework.FreePort()
-	Expect(err).NotTo(HaveOccurred())
-	m, err := framework.StartManager(framework.ManagerOptions{
-		Name: name, Config: identity, Dir: cluster.Dir(),
-		Args: []string{
-			"--leader-elect=false", "--diagnostics-address=0", "--webhook-host=127.0.0.1",
-			fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
-		},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { _ = m.Kill() })
-	return m
-}
-
 // healthy runs a manager that nothing happens to while do is done.
 func healthy(ctx context.Context, do func()) {
 	GinkgoHelper()
-	m := launch("healthy", config)
-	Expect(m.WaitReady(ctx)).To(Succeed())
+	m, err := site.StartManager(ctx, framework.ManagerOptions{Name: "healthy"})
+	Expect(err).NotTo(HaveOccurred())
 	do()
 	Expect(m.Kill()).To(Succeed())
 }

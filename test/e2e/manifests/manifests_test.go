@@ -29,14 +29,10 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
-const (
-	release = "v0.1.0"
-	tenant  = "tenant"
-	account = "system:serviceaccount:weir-system:weir-system-manager"
-)
+const tenant = "tenant"
 
 var (
-	cluster *framework.ControlPlane
+	site *framework.Site
 	// k is the administrator.
 	k    client.Client
 	root string
@@ -51,15 +47,17 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	root, err = framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Install:    []framework.Step{framework.InstallRelease},
+		Namespaces: []string{tenant},
+		Scheme:     setup.Scheme,
+	})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	Expect(framework.InstallCertManagerCRDs(ctx, cluster.Config())).To(Succeed())
-	objects, err := framework.ReadManifests(filepath.Join(root, "out", "ipam-weir", release, "ipam-components.yaml"))
+	DeferCleanup(site.Stop)
+	k = site.Client()
+	m, err := site.StartManager(ctx, framework.ManagerOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.Apply(ctx, cluster.Config(), inOrder(objects)...)).To(Succeed())
-	k = clientAs(ctx, "")
-	startManager(ctx)
+	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
 	for user, roles := range map[string][]string{"editor": {"edit", "weir-system-claim-editor-role"}, "pooladmin": {"weir-system-pool-admin-role"}, "viewer": {"weir-system-viewer-role"}} {
 		for i, role := range roles {
 			Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
@@ -69,57 +67,22 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 			})).To(Succeed())
 		}
 	}
-	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}})).To(Succeed())
 }, NodeTimeout(2*time.Minute))
 
-// inOrder puts the webhooks last: nothing answers them before the manager runs.
-func inOrder(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	var first, last []*unstructured.Unstructured
-	for _, o := range objects {
-		if o.GetKind() == "MutatingWebhookConfiguration" || o.GetKind() == "ValidatingWebhookConfiguration" {
-			last = append(last, o)
-		} else {
-			first = append(first, o)
-		}
+var _ = AfterEach(func() {
+	if CurrentSpecReport().Failed() {
+		site.ShowLogs(GinkgoWriter)
 	}
-	return append(first, last...)
-}
+})
 
-// clientAs returns a client of a user, or the administrator's.
+// clientAs returns a client that authenticates as a user.
 func clientAs(ctx context.Context, user string) client.Client {
 	GinkgoHelper()
-	config := cluster.Config()
-	if user != "" {
-		var err error
-		config, err = cluster.RESTConfigAs(ctx, user)
-		Expect(err).NotTo(HaveOccurred())
-	}
-	scheme, err := setup.Scheme()
+	config, err := site.RESTConfigAs(ctx, user)
 	Expect(err).NotTo(HaveOccurred())
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := site.ClientFor(config)
 	Expect(err).NotTo(HaveOccurred())
 	return c
-}
-
-func startManager(ctx context.Context) {
-	GinkgoHelper()
-	config, err := cluster.RESTConfigAs(ctx, account)
-	Expect(err).NotTo(HaveOccurred())
-	certs := GinkgoT().TempDir()
-	ca, err := framework.ServingCerts(certs, "127.0.0.1")
-	Expect(err).NotTo(HaveOccurred())
-	port, err := framework.FreePort()
-	Expect(err).NotTo(HaveOccurred())
-	m, err := framework.StartManager(framework.ManagerOptions{
-		Config: config, Dir: cluster.Dir(), Env: []string{"POD_NAMESPACE=weir-system"},
-		Args: []string{
-			"--diagnostics-address=0", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
-		},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { _ = m.Kill() })
-	Expect(m.WaitReady(ctx)).To(Succeed())
-	Expect(framework.PatchWebhooks(ctx, cluster.Config(), ca, fmt.Sprintf("https://127.0.0.1:%d", port))).To(Succeed())
 }
 
 func pool(name, cidr string) *ipamv1.IPPool {
@@ -136,7 +99,7 @@ func forbidden(err error, verb string) {
 var _ = Describe("The shipped manifests", Ordered, func() {
 	It("let the manager be healthy without Cluster API, and answer claims once its kinds appear", func(ctx SpecContext) {
 		Expect(k.Create(ctx, pool("early", "10.0.0.0/24"))).To(Succeed())
-		Expect(framework.InstallCAPICRDs(ctx, cluster.Config())).To(Succeed())
+		Expect(framework.InstallCAPICRDs(ctx, site.Config())).To(Succeed())
 		claim := builder.IPAddressClaim(tenant, "first", ipamv1.IPPoolKind, "early").Build()
 		Expect(k.Create(ctx, claim)).To(Succeed())
 		Eventually(func(g Gomega) {
@@ -146,7 +109,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 	}, SpecTimeout(2*time.Minute))
 
 	It("keep everybody but Weir off its records", func(ctx SpecContext) {
-		Expect(cluster.StartControllerManager(ctx)).To(Succeed())
+		Expect(site.StartControllerManager(ctx)).To(Succeed())
 		list := &ipamv1.IPAllocationList{}
 		Expect(k.List(ctx, list, client.InNamespace(tenant))).To(Succeed())
 		Expect(list.Items).NotTo(BeEmpty())
@@ -216,7 +179,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 	It("have samples that are answered as they are", func(ctx SpecContext) {
 		samples, err := framework.ReadManifests(filepath.Join(root, "config", "samples"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(framework.Apply(ctx, cluster.Config(), samples...)).To(Succeed())
+		Expect(framework.Apply(ctx, site.Config(), samples...)).To(Succeed())
 		for name, address := range map[string]string{"machine-0": "192.0.2.10", "machine-0-v6": "2001:db8:0:1::2", "load-balancer": "198.51.100.77"} {
 			claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
 			Eventually(func(g Gomega) {
@@ -240,7 +203,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		} {
 			GinkgoT().Setenv(name, value)
 		}
-		ctl, err := framework.NewClusterctl(GinkgoT().TempDir(), cluster.KubeconfigPath())
+		ctl, err := site.Clusterctl()
 		Expect(err).NotTo(HaveOccurred())
 		out, err := ctl.Run(ctx, "generate", "yaml", "--from", filepath.Join(root, "templates", "cluster-template-vsphere.yaml"))
 		Expect(err).NotTo(HaveOccurred())
@@ -251,8 +214,8 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 			kinds[o.GetKind()] = o
 		}
 		Expect(kinds).To(HaveLen(8))
-		Expect(framework.Apply(ctx, cluster.Config(), kinds["IPPool"], kinds["Cluster"])).To(Succeed())
-		Expect(framework.InstallKubeadmCRDs(ctx, cluster.Config())).To(Succeed())
+		Expect(framework.Apply(ctx, site.Config(), kinds["IPPool"], kinds["Cluster"])).To(Succeed())
+		Expect(framework.InstallKubeadmCRDs(ctx, site.Config())).To(Succeed())
 		for _, kind := range []string{"MachineDeployment", "KubeadmControlPlane", "KubeadmConfigTemplate"} {
 			Expect(client.WithFieldValidation(k, metav1.FieldValidationStrict).Create(ctx, kinds[kind], client.DryRunAll)).To(Succeed())
 		}

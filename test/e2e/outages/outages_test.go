@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
 var _ = DescribeTable("Two managers without a leader answer every claim once, and go on, when",
@@ -28,13 +30,13 @@ var _ = DescribeTable("Two managers without a leader answer every claim once, an
 		Expect(second.Running()).To(BeTrue(), "the second manager lives through it")
 	},
 	Entry("the API server is killed and comes back", SpecTimeout(10*time.Minute), "apiserver", func(ctx context.Context) {
-		Expect(cluster.RestartAPIServer(ctx)).To(Succeed())
+		Expect(site.RestartAPIServer(ctx)).To(Succeed())
 	}),
 	Entry("etcd is killed and comes back", SpecTimeout(10*time.Minute), "etcd", func(ctx context.Context) {
-		Expect(cluster.RestartEtcd(ctx)).To(Succeed())
+		Expect(site.RestartEtcd(ctx)).To(Succeed())
 	}),
 	Entry("etcd's leader is killed, another one leads, and the first comes back", SpecTimeout(10*time.Minute), "leader", func(ctx context.Context) {
-		restart, err := cluster.KillEtcdLeader(ctx)
+		restart, err := site.KillEtcdLeader(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		newTown(ctx, "led-anew").create(ctx, "without", 10)
 		Expect(restart(ctx)).To(Succeed())
@@ -42,7 +44,7 @@ var _ = DescribeTable("Two managers without a leader answer every claim once, an
 )
 
 // starve lets a manager run for a twentieth of the time, until ctx ends.
-func starve(ctx context.Context, m *server) {
+func starve(ctx context.Context, m *framework.Manager) {
 	for ctx.Err() == nil {
 		Expect(m.Pause()).To(Succeed())
 		select {

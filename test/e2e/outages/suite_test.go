@@ -8,7 +8,6 @@ package outages
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,11 +29,8 @@ import (
 var claimsPerRun = framework.Scale(150, 3000)
 
 var (
-	cluster *framework.ControlPlane
-	k       client.Client
-	root    string
-	// started counts the managers: each has files of its own.
-	started int
+	site *framework.Site
+	k    client.Client
 )
 
 func TestOutages(t *testing.T) {
@@ -44,52 +40,29 @@ func TestOutages(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
-	root, err = framework.RepoRoot()
-	Expect(err).NotTo(HaveOccurred())
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{EtcdMembers: 3})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	Expect(framework.InstallCRDs(ctx, cluster.Config(), root+"/config/crd/bases")).To(Succeed())
-	Expect(framework.InstallCAPICRDs(ctx, cluster.Config())).To(Succeed())
-	scheme, err := setup.Scheme()
-	Expect(err).NotTo(HaveOccurred())
-	k, err = client.New(cluster.Config(), client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(k.Create(ctx, namespace("weir-system"))).To(Succeed())
-}, NodeTimeout(2*time.Minute))
-
-func namespace(name string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
-// server is a manager and what belongs to it.
-type server struct {
-	*framework.ManagerProcess
-	// ca is that of its webhooks, which are at this port.
-	ca          []byte
-	webhookPort int
-}
-
-// startManager starts a manager without leader election, to be killed at the end of the spec.
-func startManager(ctx context.Context) *server {
-	GinkgoHelper()
-	certs := GinkgoT().TempDir()
-	ca, err := framework.ServingCerts(certs, "127.0.0.1")
-	Expect(err).NotTo(HaveOccurred())
-	port, err := framework.FreePort()
-	Expect(err).NotTo(HaveOccurred())
-	started++
-	m, err := framework.StartManager(framework.ManagerOptions{
-		Name: fmt.Sprint("manager-", started), Config: cluster.Config(), Dir: cluster.Dir(),
-		Args: []string{
-			"--leader-elect=false", "--diagnostics-address=0", "--webhook-host=127.0.0.1",
-			fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
-		},
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Options: framework.Options{EtcdMembers: 3},
+		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
+		Scheme:  setup.Scheme,
 	})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { _ = m.Kill() })
-	Expect(m.WaitReady(ctx)).To(Succeed())
-	return &server{ManagerProcess: m, ca: ca, webhookPort: port}
+	DeferCleanup(site.Stop)
+	k = site.Client()
+}, NodeTimeout(2*time.Minute))
+
+var _ = AfterEach(func() {
+	if CurrentSpecReport().Failed() {
+		site.ShowLogs(GinkgoWriter)
+	}
+	Expect(site.KillManagers()).To(Succeed())
+})
+
+// startManager starts a manager without leader election.
+func startManager(ctx context.Context) *framework.Manager {
+	GinkgoHelper()
+	m, err := site.StartManager(ctx, framework.ManagerOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return m
 }
 
 // town is a namespace with an address space and a pool of its own.
@@ -97,7 +70,7 @@ type town struct{ name string }
 
 func newTown(ctx context.Context, name string) town {
 	GinkgoHelper()
-	Expect(k.Create(ctx, namespace(name))).To(Succeed())
+	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
 	t := town{name}
 	Expect(k.Create(ctx, t.pool(name, "10.0.0.0/16"))).To(Succeed())
 	return t
@@ -170,7 +143,7 @@ func (t town) deleteHalf(ctx context.Context) int {
 func expectRest(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func() error {
-		report, err := framework.Check(ctx, cluster.Config())
+		report, err := framework.Check(ctx, site.Config())
 		if err != nil {
 			return err
 		}
@@ -180,14 +153,3 @@ func expectRest(ctx context.Context) {
 		return report.AtRest()
 	}, "3m", "500ms").Should(Succeed())
 }
-
-// linkTo is a link to a port of this machine.
-func linkTo(port int) *framework.Link {
-	GinkgoHelper()
-	link, err := framework.NewLink(fmt.Sprintf("127.0.0.1:%d", port))
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(link.Close)
-	return link
-}
-
-func isWebhookConfiguration(kind string) bool { return strings.HasSuffix(kind, "WebhookConfiguration") }

@@ -5,7 +5,6 @@ package outages
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,19 +16,14 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
-// installWebhooks installs the release's webhook configurations, so that they call the manager over a link.
-func installWebhooks(ctx context.Context, m *server) *framework.Link {
+// installWebhooks has the API server call the manager over a link.
+func installWebhooks(ctx context.Context, m *framework.Manager) *framework.Link {
 	GinkgoHelper()
-	link := linkTo(m.webhookPort)
-	objects, err := framework.ReadManifests(filepath.Join(root, "out", "ipam-weir", "v0.1.0", "ipam-components.yaml"))
+	link, err := framework.NewLink(m.WebhookAddress())
 	Expect(err).NotTo(HaveOccurred())
-	for _, o := range objects {
-		if isWebhookConfiguration(o.GetKind()) {
-			Expect(framework.RedirectWebhooks(o, m.ca, "https://"+link.Address())).To(Succeed())
-			Expect(k.Create(ctx, o)).To(Succeed())
-			DeferCleanup(func(ctx SpecContext) { Expect(k.Delete(ctx, o)).To(Succeed()) })
-		}
-	}
+	DeferCleanup(link.Close)
+	Expect(site.PointWebhooks(ctx, link.Address())).To(Succeed())
+	DeferCleanup(site.RemoveWebhooks)
 	return link
 }
 

@@ -7,8 +7,6 @@ package policies
 
 import (
 	"context"
-	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,8 +16,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -28,19 +24,16 @@ import (
 )
 
 const (
-	version = "v0.1.0"
-	home    = "home"
+	home = "home"
 	// admin is a tenant's administrator: everything but the verbs that the policies ask for.
 	admin = "tenant-admin"
 )
 
 var (
-	cluster *framework.ControlPlane
+	site *framework.Site
 	// k is the cluster's administrator.
-	k client.Client
-	// without is what is installed of the release: all but these kinds.
-	without = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "Issuer", "Certificate", "Deployment"}
-	plain   = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
+	k     client.Client
+	plain = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
 )
 
 func TestPolicies(t *testing.T) {
@@ -49,18 +42,16 @@ func TestPolicies(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	dir, err := framework.RepoRoot()
+	var err error
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Options:    framework.Options{ControllerManager: true},
+		Install:    []framework.Step{framework.InstallRelease},
+		Namespaces: []string{home},
+		Scheme:     setup.Scheme,
+	})
 	Expect(err).NotTo(HaveOccurred())
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	objects, err := framework.ReadManifests(filepath.Join(dir, "out", "ipam-weir", version, "ipam-components.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return slices.Contains(without, o.GetKind()) })
-	Expect(framework.Apply(ctx, cluster.Config(), objects...)).To(Succeed())
-	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
-	k = clientOf(cluster.Config())
-	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}})).To(Succeed())
+	DeferCleanup(site.Stop)
+	k = site.Client()
 	grant(ctx, admin, "", rbacv1.PolicyRule{Resources: []string{"*"}, Verbs: plain})
 	grantNamespaces(ctx, admin)
 	awaitPolicies(ctx)
@@ -79,21 +70,14 @@ func awaitPolicies(ctx context.Context) {
 	}
 }
 
-func clientOf(config *rest.Config) client.Client {
-	GinkgoHelper()
-	scheme, err := setup.Scheme()
-	Expect(err).NotTo(HaveOccurred())
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	return c
-}
-
 // as returns a client that authenticates as a user.
 func as(ctx context.Context, user string) client.Client {
 	GinkgoHelper()
-	config, err := cluster.RESTConfigAs(ctx, user)
+	config, err := site.RESTConfigAs(ctx, user)
 	Expect(err).NotTo(HaveOccurred())
-	return clientOf(config)
+	c, err := site.ClientFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	return c
 }
 
 // grant gives a user a rule, for ipam.weir.dev unless it names a group: everywhere, or in one namespace.

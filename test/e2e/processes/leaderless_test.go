@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -38,9 +37,9 @@ var (
 	// smallShare of the claims are for the small pool: every twentieth.
 	smallShare = 20
 
-	cluster *framework.ControlPlane
-	config  *rest.Config
-	k       client.Client
+	site   *framework.Site
+	config *rest.Config
+	k      client.Client
 )
 
 func TestProcesses(t *testing.T) {
@@ -50,63 +49,42 @@ func TestProcesses(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	config = cluster.Config()
-	root, err := framework.RepoRoot()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.InstallCRDs(ctx, config, root+"/config/crd/bases")).To(Succeed())
-	Expect(framework.InstallCAPICRDs(ctx, config)).To(Succeed())
-	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
-	scheme, err := setup.Scheme()
-	Expect(err).NotTo(HaveOccurred())
-	k, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	for _, name := range []string{namespace, lifecycle, "weir-system"} {
-		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
-	}
-}, NodeTimeout(2*time.Minute))
-
-// startManager starts a manager as administrator and waits until it is ready.
-func startManager(ctx context.Context, name string) *framework.ManagerProcess {
-	GinkgoHelper()
-	m := launch(name, config)
-	Expect(m.WaitReady(ctx)).To(Succeed())
-	return m
-}
-
-// launch starts a manager process, to be killed at the end of the spec.
-func launch(name string, config *rest.Config) *framework.ManagerProcess {
-	GinkgoHelper()
-	certs := GinkgoT().TempDir()
-	_, err := framework.ServingCerts(certs, "127.0.0.1")
-	Expect(err).NotTo(HaveOccurred())
-	port, err := framework.FreePort()
-	Expect(err).NotTo(HaveOccurred())
-	m, err := framework.StartManager(framework.ManagerOptions{
-		Name: name, Config: config, Dir: cluster.Dir(),
-		Args: []string{
-			"--leader-elect=false", "--diagnostics-address=0", "--webhook-host=127.0.0.1",
-			fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
-		},
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Options:    framework.Options{ControllerManager: true},
+		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
+		Namespaces: []string{namespace, lifecycle},
+		Scheme:     setup.Scheme,
 	})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { _ = m.Kill() })
+	DeferCleanup(site.Stop)
+	config, k = site.Config(), site.Client()
+}, NodeTimeout(2*time.Minute))
+
+var _ = AfterEach(func() {
+	if CurrentSpecReport().Failed() {
+		site.ShowLogs(GinkgoWriter)
+	}
+	Expect(site.KillManagers()).To(Succeed())
+})
+
+// startManager starts a manager as administrator and waits until it is ready.
+func startManager(ctx context.Context) *framework.Manager {
+	GinkgoHelper()
+	m, err := site.StartManager(ctx, framework.ManagerOptions{})
+	Expect(err).NotTo(HaveOccurred())
 	return m
 }
 
 var _ = It("two without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
 	Expect(k.Create(ctx, pool("large", "10.0.0.0/16"))).To(Succeed())
 	Expect(k.Create(ctx, pool("small", "192.0.2.0/25"))).To(Succeed())
-	first := startManager(ctx, "first")
-	startManager(ctx, "second")
+	first := startManager(ctx)
+	startManager(ctx)
 
 	By("creating claims while one manager is killed and started again")
 	created := createAll(ctx)
 	Eventually(func() int { return answers(ctx) }, "5m", "200ms").Should(BeNumerically(">", claimsPerRun/4))
-	Expect(first.Kill()).To(Succeed())
-	startManager(ctx, "first-again")
+	Expect(first.Restart(ctx)).To(Succeed())
 	created.Wait()
 
 	By("waiting for every claim to be answered or told why not")

@@ -26,17 +26,16 @@ var _ = It("one that is restarted, by signal or killed, leaves every answer as i
 	p := pool("restarts", "198.51.100.0/24")
 	p.Namespace = lifecycle
 	Expect(k.Create(ctx, p)).To(Succeed())
-	m := startManager(ctx, "restarted")
+	m := startManager(ctx)
 	before := answer(ctx, "before")
 	Expect(m.Stop()).To(Succeed())
 	Expect(m.ExitCode()).To(BeZero())
 
 	Expect(k.Create(ctx, lifecycleClaim("meanwhile"))).To(Succeed())
-	m = startManager(ctx, "restarted-again")
+	Expect(m.Restart(ctx)).To(Succeed())
 	Expect(answer(ctx, "meanwhile").Spec.Address).To(Equal("198.51.100.2"))
-	Expect(m.Kill()).To(Succeed())
 
-	startManager(ctx, "restarted-once-more")
+	Expect(m.Restart(ctx)).To(Succeed())
 	Expect(answer(ctx, "after").Spec.Address).To(Equal("198.51.100.3"))
 	unchanged := &ipamv1beta2.IPAddress{}
 	Expect(k.Get(ctx, client.ObjectKeyFromObject(before), unchanged)).To(Succeed())
@@ -47,14 +46,15 @@ var _ = It("one that is restarted, by signal or killed, leaves every answer as i
 }, SpecTimeout(2*time.Minute))
 
 var _ = It("one that may not watch all IPAllocations refuses to start and says why", func(ctx SpecContext) {
-	narrow, err := cluster.RESTConfigAs(ctx, "narrow")
+	narrow, err := site.RESTConfigAs(ctx, "narrow")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(k.Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lifecycle, Name: "narrow"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "narrow"}},
 	})).To(Succeed())
-	m := launch("narrow", narrow)
+	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "narrow", Config: narrow})
+	Expect(err).NotTo(HaveOccurred())
 	Eventually(m.Done(), "30s").Should(BeClosed())
 	Expect(m.ExitCode()).NotTo(BeZero())
 	log, err := os.ReadFile(m.LogPath())

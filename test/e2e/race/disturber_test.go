@@ -72,7 +72,7 @@ func (d *disturber) kill(ctx context.Context, random *rand.Rand) {
 	r.die(context.WithoutCancel(ctx))
 	d.kills.Add(1)
 	nap(ctx, upTo(random, 2*time.Second))
-	r.start(context.WithoutCancel(ctx))
+	Expect(r.Restart(context.WithoutCancel(ctx))).To(Succeed())
 }
 
 // longStop: one stop of so many lasts longer than a minute. Zero is none.
@@ -90,9 +90,9 @@ func (d *disturber) stop(ctx context.Context, random *rand.Rand) {
 		pause += time.Minute
 	}
 	began := time.Now()
-	Expect(r.process.Pause()).To(Succeed())
+	Expect(r.Pause()).To(Succeed())
 	nap(ctx, pause)
-	Expect(r.process.Resume()).To(Succeed())
+	Expect(r.Resume()).To(Succeed())
 	d.stops.Add(1)
 	if time.Since(began) > time.Minute {
 		d.longStops.Add(1)
@@ -113,7 +113,7 @@ func (d *disturber) compact(ctx context.Context, random *rand.Rand) {
 		link.Down()
 		defer link.Up()
 		nap(ctx, 500*time.Millisecond+upTo(random, time.Second))
-		Expect(cluster.Compact(context.WithoutCancel(ctx))).To(Succeed())
+		Expect(site.Compact(context.WithoutCancel(ctx))).To(Succeed())
 		d.compactions.Add(1)
 	})
 }

@@ -71,9 +71,7 @@ func start(ctx context.Context) *race {
 	GinkgoHelper()
 	r := &race{disturber: &disturber{}, chronicle: newChronicle(ctx)}
 	for _, name := range []string{"one", "two", "three"} {
-		manager := newReplica(name)
-		manager.start(ctx)
-		r.disturber.replicas = append(r.disturber.replicas, manager)
+		r.disturber.replicas = append(r.disturber.replicas, newReplica(ctx, name))
 	}
 	r.strangers = newStrangers(ctx)
 	r.disturber.links = r.strangers.links

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -50,7 +49,7 @@ func newStrangers(ctx context.Context) *strangers {
 	s := &strangers{town: town.New()}
 	for i := range 3 {
 		link, via := linked()
-		direct, err := client.NewWithWatch(via, client.Options{Scheme: kinds})
+		direct, err := site.ClientFor(via)
 		Expect(err).NotTo(HaveOccurred())
 		l := book.New(book.Options{Client: direct, Instance: fmt.Sprintf("stranger-%d-%s", i, uuid.NewUUID()), Clock: clock.RealClock{}})
 		follow(l.Start)

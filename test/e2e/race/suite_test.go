@@ -14,9 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -64,9 +62,8 @@ func poolFor(i int) int {
 }
 
 var (
-	cluster *framework.ControlPlane
-	config  *rest.Config
-	kinds   *runtime.Scheme
+	site   *framework.Site
+	config *rest.Config
 	// k reads from and writes to the API server.
 	k client.Client
 	// claims reads IPAddressClaims from a cache: the test should cost less than what it tests.
@@ -82,30 +79,29 @@ func TestRace(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
-	var err error
 	// Without a watch cache watches come straight from etcd, so that a compaction tells at once. With one they go on as
 	// long as it remembers: more than a minute.
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{APIServerArgs: []string{"--watch-cache=false"}})
+	var err error
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Options:    framework.Options{ControllerManager: true, APIServerArgs: []string{"--watch-cache=false"}},
+		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
+		Namespaces: []string{namespace},
+		Scheme:     setup.Scheme,
+	})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	config = cluster.Config()
-	root, err := framework.RepoRoot()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.InstallCRDs(ctx, config, root+"/config/crd/bases")).To(Succeed())
-	Expect(framework.InstallCAPICRDs(ctx, config)).To(Succeed())
-	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
-	kinds, err = setup.Scheme()
-	Expect(err).NotTo(HaveOccurred())
-	k, err = client.New(config, client.Options{Scheme: kinds})
-	Expect(err).NotTo(HaveOccurred())
-	claims, err = cache.New(config, cache.Options{Scheme: kinds})
+	DeferCleanup(site.Stop)
+	config, k = site.Config(), site.Client()
+	claims, err = cache.New(config, cache.Options{Scheme: k.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	follow(func(ctx context.Context) error { return claims.Start(ctx) })
-	for _, name := range []string{namespace, "weir-system"} {
-		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
-	}
 	createPools(ctx)
 }, NodeTimeout(2*time.Minute))
+
+var _ = AfterEach(func() {
+	if CurrentSpecReport().Failed() {
+		site.ShowLogs(GinkgoWriter)
+	}
+})
 
 func createPools(ctx context.Context) {
 	GinkgoHelper()

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -206,9 +205,9 @@ var _ = Describe("What is in use", func() {
 		func(ctx SpecContext, user string) {
 			pool.Finalizers = []string{ipamv1.PoolFinalizer}
 			Expect(k.Update(ctx, pool)).To(Succeed())
-			config := cluster.Config()
-			config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
-			Expect(clientAs(config).Delete(ctx, pool)).To(Succeed())
+			as, err := site.As(user, "system:masters")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(as.Delete(ctx, pool)).To(Succeed())
 			Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			Expect(pool.DeletionTimestamp).NotTo(BeNil())
 			pool.Finalizers = nil

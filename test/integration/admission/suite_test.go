@@ -9,6 +9,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -17,13 +18,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -42,7 +41,7 @@ import (
 )
 
 var (
-	cluster *framework.ControlPlane
+	site *framework.Site
 	// k writes as kubectl does: unknown fields are an error.
 	k       client.Client
 	records = &fakeLedger{}
@@ -56,33 +55,22 @@ func TestAdmission(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
 	var err error
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Install: []framework.Step{framework.InstallWeirCRDs}, Namespaces: []string{"team"}, Scheme: scheme,
+	})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	DeferCleanup(site.Stop)
+	k = client.WithFieldOwner(client.WithFieldValidation(site.Client(), metav1.FieldValidationStrict), "spec")
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.InstallCRDs(ctx, cluster.Config(), root+"/config/crd/bases")).To(Succeed())
-	k = clientAs(cluster.Config())
 	// The webhooks stand before Cluster API's kinds do.
 	startWebhooks(ctx, root+"/config/webhook/")
-	Expect(framework.InstallCAPICRDs(ctx, cluster.Config())).To(Succeed())
-	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})).To(Succeed())
+	Expect(framework.InstallCAPICRDs(ctx, site.Config())).To(Succeed())
 }, NodeTimeout(2*time.Minute))
 
-func scheme() *runtime.Scheme {
-	GinkgoHelper()
+func scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, ipamv1.AddToScheme, ipamv1beta2.AddToScheme} {
-		Expect(add(s)).To(Succeed())
-	}
-	return s
-}
-
-func clientAs(config *rest.Config) client.Client {
-	GinkgoHelper()
-	c, err := client.New(config, client.Options{Scheme: scheme()})
-	Expect(err).NotTo(HaveOccurred())
-	return client.WithFieldOwner(client.WithFieldValidation(c, metav1.FieldValidationStrict), "spec")
+	return s, errors.Join(clientgoscheme.AddToScheme(s), ipamv1.AddToScheme(s), ipamv1beta2.AddToScheme(s))
 }
 
 // startWebhooks serves the webhooks from this process and installs their
@@ -94,8 +82,8 @@ func startWebhooks(ctx context.Context, folder string) {
 	Expect(err).NotTo(HaveOccurred())
 	port, err := framework.FreePort()
 	Expect(err).NotTo(HaveOccurred())
-	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
-		Scheme:        scheme(),
+	manager, err := ctrl.NewManager(site.Config(), ctrl.Options{
+		Scheme:        k.Scheme(),
 		Metrics:       server.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certs}),
 	})
@@ -116,7 +104,7 @@ func startWebhooks(ctx context.Context, folder string) {
 	for _, c := range configurations {
 		Expect(framework.RedirectWebhooks(c, bundle, fmt.Sprintf("https://127.0.0.1:%d", port))).To(Succeed())
 	}
-	Expect(framework.Apply(ctx, cluster.Config(), configurations...)).To(Succeed())
+	Expect(framework.Apply(ctx, site.Config(), configurations...)).To(Succeed())
 }
 
 // webhookConfigurations returns controller-gen's output with the match

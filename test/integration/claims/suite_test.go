@@ -15,7 +15,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,8 +25,7 @@ import (
 )
 
 var (
-	cluster *framework.ControlPlane
-	config  *rest.Config
+	site *framework.Site
 	// k reads from and writes to the API server, with no cache.
 	k       client.Client
 	manager *running
@@ -46,16 +44,13 @@ type running struct {
 
 func startManager() *running {
 	GinkgoHelper()
-	certs := GinkgoT().TempDir()
-	_, err := framework.ServingCerts(certs, "127.0.0.1")
-	Expect(err).NotTo(HaveOccurred())
 	port, err := framework.FreePort()
 	Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithCancel(context.Background())
 	m := &running{stop: stop, done: make(chan error, 1)}
 	go func() {
 		defer GinkgoRecover()
-		m.done <- setup.Run(ctx, config, options(certs, port))
+		m.done <- setup.Run(ctx, site.Config(), options(site.WebhookCerts(), port))
 	}()
 	return m
 }
@@ -80,21 +75,15 @@ func (m *running) end() {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
 	var err error
-	cluster, err = framework.StartControlPlane(ctx, framework.Options{})
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		Options: framework.Options{ControllerManager: true},
+		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
+		Scheme:  setup.Scheme,
+	})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	config = cluster.Config()
-	root, err := framework.RepoRoot()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.InstallCRDs(ctx, config, root+"/config/crd/bases")).To(Succeed())
-	Expect(framework.InstallCAPICRDs(ctx, config)).To(Succeed())
-	Expect(cluster.StartControllerManager(ctx)).To(Succeed())
-	scheme, err := setup.Scheme()
-	Expect(err).NotTo(HaveOccurred())
-	k, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(site.Stop)
+	k = site.Client()
 	komega.SetClient(k)
-	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})).To(Succeed())
 	manager = startManager()
 	DeferCleanup(func() { manager.end() })
 }, NodeTimeout(2*time.Minute))

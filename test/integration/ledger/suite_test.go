@@ -7,6 +7,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -23,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -39,8 +39,7 @@ import (
 )
 
 var (
-	config *rest.Config
-	kinds  *runtime.Scheme
+	site *framework.Site
 	// k reads from and writes to the API server, with no cache.
 	k client.Client
 )
@@ -52,19 +51,17 @@ func TestLedger(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
-	cluster, err := framework.StartControlPlane(ctx, framework.Options{})
+	var err error
+	site, err = framework.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallWeirCRDs}, Scheme: kinds})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
-	config = cluster.Config()
-	repo, err := framework.RepoRoot()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.InstallCRDs(ctx, config, repo+"/config/crd/bases")).To(Succeed())
-	kinds = runtime.NewScheme()
-	Expect(scheme.AddToScheme(kinds)).To(Succeed())
-	Expect(ipamv1.AddToScheme(kinds)).To(Succeed())
-	k, err = client.New(config, client.Options{Scheme: kinds})
-	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(site.Stop)
+	k = site.Client()
 }, NodeTimeout(2*time.Minute))
+
+func kinds() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	return s, errors.Join(scheme.AddToScheme(s), ipamv1.AddToScheme(s))
+}
 
 // manager is one ledger, as a manager process would run it.
 type manager struct {
@@ -81,7 +78,7 @@ var managers atomic.Int64
 // startManager starts a ledger on the clock and waits until it has synced.
 func startManager(ctx context.Context, c clock.PassiveClock) *manager {
 	GinkgoHelper()
-	direct, err := client.NewWithWatch(config, client.Options{Scheme: kinds})
+	direct, err := site.ClientFor(site.Config())
 	Expect(err).NotTo(HaveOccurred())
 	m := &manager{name: fmt.Sprint("manager-", managers.Add(1)), faults: newFaults()}
 	m.Ledger = book.New(book.Options{Client: m.wrap(direct), Instance: m.name, Clock: c})

@@ -19,7 +19,7 @@ type cpuTimes map[string]float64
 
 // cpuTimes reads what the processes have used; nothing where there is no /proc.
 func (e *environment) cpuTimes() cpuTimes {
-	pids := e.cp.PIDs()
+	pids := e.site.PIDs()
 	pids["bench"] = os.Getpid()
 	if e.manager != nil {
 		pids["weir"] = e.manager.PID()

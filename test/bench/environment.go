@@ -8,15 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -37,7 +32,6 @@ const (
 	// reservedAddresses are the network's and the broadcast address.
 	reservedAddresses = 2
 
-	weirNamespace  = "weir-system"
 	benchNamespace = "bench"
 	poolName       = "bench"
 
@@ -52,15 +46,13 @@ func (o *options) blockBits() int { return maxIPv4Bits - bits.Len(uint(max(o.poo
 // installed, and a manager that is started and stopped.
 type environment struct {
 	options
-	cp     *framework.ControlPlane
+	site   *framework.Site
 	config *rest.Config
 	client client.WithWatch
 	// identity is the manager's: the service account that the release makes.
 	identity *rest.Config
-	manager  *framework.ManagerProcess
-	// webhooks are the release's webhook configurations, redirected to the
-	// manager's process.
-	webhooks    []*unstructured.Unstructured
+	manager  *framework.Manager
+	// managerArgs are the manager's flags.
 	managerArgs []string
 	// diagnostics is the address that the manager serves profiles on.
 	diagnostics   string
@@ -73,140 +65,43 @@ type environment struct {
 
 // newEnvironment starts a control plane without kube-controller-manager, so
 // that the API server counts nobody's requests but Weir's and the bench's.
-func newEnvironment(ctx context.Context, o options) (_ *environment, err error) {
-	cp, err := framework.StartControlPlane(ctx, framework.Options{Fsync: o.fsync})
+func newEnvironment(ctx context.Context, o options) (*environment, error) {
+	site, err := framework.StartSite(ctx, framework.SiteOptions{
+		Options:    framework.Options{Fsync: o.fsync},
+		Install:    []framework.Step{framework.InstallCAPICRDs, framework.InstallRelease},
+		Namespaces: []string{benchNamespace},
+		Scheme:     scheme,
+	})
 	if err != nil {
 		return nil, err
 	}
-	e := &environment{options: o, cp: cp, config: cp.Config()}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, e.stop())
-		}
-	}()
-	if e.client, err = newClient(e.config); err != nil {
-		return nil, err
+	e := &environment{options: o, site: site, config: site.Config(), client: site.Client(), managerArgs: strings.Fields(o.args)}
+	e.identity, err = site.RESTConfigAs(ctx, framework.ManagerAccount)
+	if err = errors.Join(err, e.openDiagnostics(ctx)); err != nil {
+		return nil, errors.Join(err, e.stop())
 	}
-	if err = framework.InstallCAPICRDs(ctx, e.config); err != nil {
-		return nil, err
-	}
-	return e, e.install(ctx)
+	return e, nil
 }
 
 func (e *environment) stop() error {
-	return errors.Join(e.stopManager(), e.cp.Stop())
+	return errors.Join(e.stopManager(), e.site.Stop())
 }
 
-func newClient(config *rest.Config) (client.WithWatch, error) {
-	scheme := runtime.NewScheme()
-	err := errors.Join(clientgoscheme.AddToScheme(scheme), ipamv1beta2.AddToScheme(scheme), ipamv1.AddToScheme(scheme))
-	if err != nil {
-		return nil, fmt.Errorf("building the scheme: %w", err)
-	}
-	return client.NewWithWatch(config, client.Options{Scheme: scheme})
-}
-
-// install applies the release's manifests without what only pods need, and
-// keeps the webhook configurations for startManager.
-func (e *environment) install(ctx context.Context) error {
-	objects, err := releaseManifests()
-	if err != nil {
-		return err
-	}
-	objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
-		return slices.Contains([]string{"Deployment", "Certificate", "Issuer"}, object.GetKind())
-	})
-	var installed []*unstructured.Unstructured
-	for _, object := range objects {
-		if strings.HasSuffix(object.GetKind(), "WebhookConfiguration") {
-			e.webhooks = append(e.webhooks, object)
-		} else {
-			installed = append(installed, object)
-		}
-	}
-	if err = framework.Apply(ctx, e.config, installed...); err != nil {
-		return err
-	}
-	if err = e.redirect(); err != nil {
-		return err
-	}
-	if e.identity, err = e.cp.RESTConfigAs(ctx, "system:serviceaccount:"+serviceAccount(objects)); err != nil {
-		return err
-	}
-	err = e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: benchNamespace}})
-	if err != nil {
-		return fmt.Errorf("creating the namespace: %w", err)
-	}
-	return e.openDiagnostics(ctx)
-}
-
-// releaseManifests returns what `make release-manifests` wrote last.
-func releaseManifests() ([]*unstructured.Unstructured, error) {
-	root, err := framework.RepoRoot()
-	if err != nil {
-		return nil, err
-	}
-	files, err := filepath.Glob(filepath.Join(root, "out", "ipam-weir", "*", "ipam-components.yaml"))
-	if err != nil || len(files) == 0 {
-		return nil, errors.Join(errors.New("finding the release's manifests: run 'make release-manifests' first"), err)
-	}
-	return framework.ReadManifests(slices.MaxFunc(files, byAge))
-}
-
-func byAge(a, b string) int { return modified(a).Compare(modified(b)) }
-
-func modified(path string) time.Time {
-	info, err := os.Stat(path)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
-}
-
-// serviceAccount returns <namespace>:<name> of the release's service account.
-func serviceAccount(objects []*unstructured.Unstructured) string {
-	for _, object := range objects {
-		if object.GetKind() == "ServiceAccount" {
-			return object.GetNamespace() + ":" + object.GetName()
-		}
-	}
-	return weirNamespace + ":default"
-}
-
-// redirect points the webhooks at a loopback port, and chooses the manager's
-// flags accordingly.
-func (e *environment) redirect() error {
-	certs := filepath.Join(e.cp.Dir(), "webhook")
-	bundle, err := framework.ServingCerts(certs)
-	if err != nil {
-		return err
-	}
-	port, err := framework.FreePort()
-	if err != nil {
-		return err
-	}
-	for _, configuration := range e.webhooks {
-		if err := framework.RedirectWebhooks(configuration, bundle, fmt.Sprintf("https://127.0.0.1:%d", port)); err != nil {
-			return err
-		}
-	}
-	e.managerArgs = append([]string{
-		"--leader-elect=false", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + certs,
-	}, strings.Fields(e.args)...)
-	return nil
+func scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	return s, errors.Join(clientgoscheme.AddToScheme(s), ipamv1beta2.AddToScheme(s), ipamv1.AddToScheme(s))
 }
 
 // startManager starts Weir with its webhooks, and returns when it answers.
 func (e *environment) startManager(ctx context.Context) (err error) {
-	e.manager, err = framework.StartManager(framework.ManagerOptions{Config: e.identity, Dir: e.cp.Dir(), Args: e.managerArgs})
+	e.manager, err = e.site.StartManager(ctx, framework.ManagerOptions{
+		Name: "manager", Config: e.identity, Args: e.managerArgs,
+	})
 	if err != nil {
 		return err
 	}
-	if err = e.manager.WaitReady(ctx); err != nil {
-		return err
-	}
 	e.ready = time.Now()
-	if err = framework.Apply(ctx, e.config, e.webhooks...); err != nil {
+	if err = e.site.PointWebhooks(ctx, e.manager.WebhookAddress()); err != nil {
 		return err
 	}
 	if err = e.ensurePool(ctx); err != nil {
@@ -228,10 +123,8 @@ func (e *environment) stopManager() error {
 // removeWebhooks removes Weir's webhooks. Weir still runs: it releases claims
 // that got its finalizer before the API server noticed.
 func (e *environment) removeWebhooks(ctx context.Context) error {
-	for _, webhook := range e.webhooks {
-		if err := client.IgnoreNotFound(e.client.Delete(ctx, webhook.DeepCopy())); err != nil {
-			return fmt.Errorf("removing webhooks: %w", err)
-		}
+	if err := e.site.RemoveWebhooks(ctx); err != nil {
+		return err
 	}
 	return e.awaitFinalizer(ctx, false)
 }

@@ -85,7 +85,6 @@ func (e *environment) profileManager(ctx context.Context, path string) error {
 // they are asked for, and otherwise nothing.
 func (e *environment) openDiagnostics(ctx context.Context) error {
 	if e.profile == "" {
-		e.managerArgs = append(e.managerArgs, "--diagnostics-address=0")
 		return nil
 	}
 	port, err := framework.FreePort()

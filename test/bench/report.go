@@ -82,7 +82,7 @@ func (e *environment) versions(ctx context.Context) (*report, error) {
 		return nil, fmt.Errorf("reading the API server's version: %w", err)
 	}
 	r.Kubernetes = server.GitVersion
-	if r.Etcd, err = etcdVersion(ctx, e.cp.EtcdURL()); err != nil {
+	if r.Etcd, err = etcdVersion(ctx, e.site.EtcdURL()); err != nil {
 		return nil, err
 	}
 	r.Weir, err = weirVersion(ctx)

@@ -84,8 +84,8 @@ The manager's log:
   %s
 To stop everything (%s):
   kill -9 %s && rm -r %s
-`, s.cp.KubeconfigPath(), kubectl, s.manager.LogPath(),
-		strings.Join(slices.Sorted(maps.Keys(running)), ", "), strings.Join(pids, " "), s.cp.Dir())
+`, s.site.KubeconfigPath(), kubectl, s.manager.LogPath(),
+		strings.Join(slices.Sorted(maps.Keys(running)), ", "), strings.Join(pids, " "), s.site.Dir())
 }
 
 // wrap breaks text into lines of at most width bytes, where words allow it.

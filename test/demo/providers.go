@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"time"
 
@@ -16,19 +15,16 @@ import (
 // a platform engineer would: by clusterctl init, from a local repository.
 func (p *play) installProviders(ctx context.Context) error {
 	begin := time.Now()
-	release, err := builtRelease()
+	release, err := framework.ReleaseDir()
 	if err != nil {
 		return err
 	}
 	if err = framework.InstallCertManagerCRDs(ctx, p.config); err != nil {
 		return err
 	}
-	clusterctl, err := framework.NewClusterctl(filepath.Join(p.cp.Dir(), "clusterctl"), p.cp.KubeconfigPath())
-	if err != nil {
-		return err
-	}
 	version := filepath.Base(release)
-	if err := clusterctl.AddWeir(release, version); err != nil {
+	clusterctl, err := p.site.Clusterctl(version)
+	if err != nil {
 		return err
 	}
 	if _, err := clusterctl.Init(ctx, version); err != nil {
@@ -36,17 +32,4 @@ func (p *play) installProviders(ctx context.Context) error {
 	}
 	p.did(begin, "clusterctl init --core cluster-api --ipam weir:%s", version)
 	return nil
-}
-
-// builtRelease returns the folder that `make release-manifests` wrote last.
-func builtRelease() (string, error) {
-	root, err := framework.RepoRoot()
-	if err != nil {
-		return "", err
-	}
-	folders, err := filepath.Glob(filepath.Join(root, "out", "ipam-weir", "v*"))
-	if err != nil || len(folders) == 0 {
-		return "", errors.Join(err, errors.New("no release in out/ipam-weir: run make release-manifests"))
-	}
-	return folders[len(folders)-1], nil
 }

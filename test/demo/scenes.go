@@ -70,11 +70,8 @@ func (p *play) install(ctx context.Context) error {
 	if err = p.installProviders(ctx); err != nil {
 		return err
 	}
-	if err = p.connect(); err != nil {
-		return err
-	}
 	begin = time.Now()
-	if err = p.cp.StartControllerManager(ctx); err != nil {
+	if err = p.site.StartControllerManager(ctx); err != nil {
 		return err
 	}
 	p.did(begin, "kube-controller-manager runs")
@@ -82,7 +79,7 @@ func (p *play) install(ctx context.Context) error {
 	if err = p.startManager(ctx); err != nil {
 		return err
 	}
-	p.did(begin, "Weir's manager runs as %s and is ready; its webhooks are on loopback", p.identity)
+	p.did(begin, "Weir's manager runs as %s and is ready; its webhooks are on loopback", framework.ManagerAccount)
 	return p.createNamespaces(ctx, red, blue)
 }
 

@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +22,17 @@ func (l *Ledger) Cooling(pool ipamv1.PoolReference) []Holding { return l.index.c
 // else it is dropped. Of a pool that is not known here nobody can say that it has none. The caller has proved what Release
 // wants proved.
 func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
-	if l.Cools(h) {
+	if l.Cools(h) && !l.isHeldOn(h) {
 		return l.letGo(ctx, h.version, "")
 	}
 	return l.drop(ctx, h.version)
+}
+
+// isHeldOn says whether a namesake of the claim holds the very same prefix: then nothing is let go of.
+func (l *Ledger) isHeldOn(h Holding) bool {
+	return slices.ContainsFunc(l.index.recordsFor(h.Claim), func(r snapshot) bool {
+		return r.claim.UID != h.Claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool && !r.released() && !r.left
+	})
 }
 
 // Retain gives up one record, if it has not changed since it was read, and keeps its prefix for the next claim of that name. The

@@ -52,12 +52,25 @@ func (x *index) judge(r *record) verdict {
 // to overlap.
 func (x *index) encloses(block, r *record) bool { return x.isAbove(block, r.pool.ref, r.cidr) }
 
-// isPredecessor says whether the record was made for an earlier claim of the same name, and gives way to r: it is retained for
-// r, or r adopts its answer. That answer is named like the claim and carries the later claim's UID, so that the earlier one
-// cannot be answered any more.
+// isPredecessor says whether the record was made for another claim of the same name, and is no reason for r to lose:
+//
+//	it is retained           for the next claim of that name, which r is for
+//	r adopts an answer       that is named like the claim and carries r's UID, so that the other cannot be answered any more
+//	of one of Weir's own     the object is its own answer, and only one of a name can be stored: moved, restored or made again
 func isPredecessor(other, r *record) bool {
-	return (r.purpose == ipamv1.AdoptedPurpose || other.retained) && other.cidr == r.cidr && other.pool == r.pool &&
-		other.claim.UID != r.claim.UID && keyOf(other.claim) == keyOf(r.claim)
+	isAlike := other.cidr == r.cidr && other.pool == r.pool && other.claim.UID != r.claim.UID && keyOf(other.claim) == keyOf(r.claim)
+	switch {
+	case !isAlike || r.purpose == ipamv1.AdoptedPurpose:
+		return isAlike
+	case other.released():
+		return other.retained
+	}
+	return isOwnKind(r)
+}
+
+// isOwnKind says whether the record is for an IPClaim or for a carved pool.
+func isOwnKind(r *record) bool {
+	return r.claim.APIGroup == ipamv1.GroupVersion.Group && r.purpose != ipamv1.RootPurpose
 }
 
 // judgeFor judges r for whoever waits for it in this process, at exactly the version that the watch shows now.

@@ -50,7 +50,8 @@ const (
 	ReservedAddressesAllocate ReservedAddressesPolicy = "Allocate"
 )
 
-// PoolVisibility says who may claim and carve from a pool.
+// PoolVisibility says who may claim and carve from a pool. A namespace's project is its label ipam.weir.dev/project; without it,
+// it is a project of its own. An IPPool's is its namespace's, a GlobalIPPool's its own label of that key, and without it nobody's.
 // +kubebuilder:validation:Enum=Platform;Consumer;Shared
 type PoolVisibility string
 
@@ -428,11 +429,14 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:MaxItems=4096
 	PreAllocations []PreAllocation `json:"preAllocations,omitempty"`
 
-	// visibility says who may claim and carve. Absent means Consumer on an IPPool and Shared on a GlobalIPPool.
+	// visibility says who may claim and carve. Absent means Consumer on an IPPool and Shared on a GlobalIPPool. On an IPPool it
+	// governs carving from other namespaces only: it is for the claims of its own namespace, which may always carve from it, too.
+	// It may change at any time; a claim that has its answer keeps it.
 	// +optional
 	Visibility PoolVisibility `json:"visibility,omitempty"`
 
-	// namespaceSelector narrows visibility Shared.
+	// namespaceSelector narrows visibility Shared to namespaces with such labels, whatever their project. Absent means all. It
+	// may be set with visibility Shared only.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 

@@ -32,6 +32,7 @@ func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool
 	r.checkParent()
 	r.checkSpace()
 	r.checkClusterName()
+	r.checkVisibility()
 	r.readBlocks()
 	r.readExcluded()
 	r.readNetworks()

@@ -177,10 +177,36 @@ func TestResolveRefuses(t *testing.T) {
 			kind: ipamv1.GlobalIPPoolKind,
 			want: []string{`spec.clusterName: Forbidden: a GlobalIPPool has no namespace to look up a Cluster in`},
 		},
-		"the visibility of the other kind": {
-			spec: `{cidr: 192.0.2.0/24, visibility: Consumer}`,
+		"an unknown visibility": {
+			spec: `{cidr: 192.0.2.0/24, visibility: Public}`,
 			kind: ipamv1.GlobalIPPoolKind,
-			want: []string{`spec.visibility: Forbidden: not supported yet`},
+			want: []string{`spec.visibility: Unsupported value: "Public": supported values: "Consumer", "Platform", "Shared"`},
+		},
+		"a selector where visibility is not Shared": {
+			spec: `{cidr: 192.0.2.0/24, visibility: Platform, namespaceSelector: {matchLabels: {tier: gold}}}`,
+			kind: ipamv1.GlobalIPPoolKind,
+			want: []string{`spec.namespaceSelector: Forbidden: narrows visibility Shared, and the pool's is Platform`},
+		},
+		"a selector where visibility is not Shared by default": {
+			spec: `{cidr: 192.0.2.0/24, namespaceSelector: {}}`,
+			want: []string{`spec.namespaceSelector: Forbidden: narrows visibility Shared, and the pool's is Consumer`},
+		},
+		"a selector that selects nothing that there can be": {
+			spec: `
+cidr: 192.0.2.0/24
+visibility: Shared
+namespaceSelector:
+  matchLabels: {tier: "no value"}
+  matchExpressions:
+  - {key: tier, operator: Near, values: [gold]}
+  - {key: tier, operator: In}
+  - {key: no key, operator: Exists}`,
+			want: []string{
+				`spec.namespaceSelector.matchLabels: Invalid value: "no value": `,
+				`spec.namespaceSelector.matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator`,
+				`spec.namespaceSelector.matchExpressions[1].values: Required value: must be specified when ` + "`operator` is 'In' or 'NotIn'",
+				`spec.namespaceSelector.matchExpressions[2].key: Invalid value: "no key": `,
+			},
 		},
 		"lengths of the other family": {
 			spec: `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 33, maxPrefixLength: 0, defaultPrefixLength: 64}}`,
@@ -326,14 +352,10 @@ preAllocations:
 			spec: `
 parentRef: {kind: IPPool, name: parent}
 prefixLength: 28
-visibility: Shared
-namespaceSelector: {}
 delegateTo: edge
 expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}
 openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}`,
 			want: []string{
-				`spec.visibility: Forbidden: not supported yet`,
-				`spec.namespaceSelector: Forbidden: not supported yet`,
 				`spec.delegateTo: Forbidden: not supported yet`,
 				`spec.expansion: Forbidden: not supported yet`,
 				`spec.openStack: Forbidden: not supported yet`,
@@ -463,6 +485,15 @@ func TestResolveAccepts(t *testing.T) {
 			spec: `{addresses: ["2001:db8::f0-2001:db8::1:f"],
 			        subnets: [{cidr: "2001:db8::/112", network: {gateway: "2001:db8::1"}}, {cidr: "2001:db8::1:0/112", network: {gateway: "fe80::1"}}]}`,
 			total: "65312", excluded: "1", of: "2001:db8::1:1", network: "/112 via fe80::1",
+		},
+		"a pool for some namespaces": {
+			spec:  `{cidr: 192.0.2.0/24, namespaceSelector: {matchExpressions: [{key: tier, operator: In, values: [gold]}]}}`,
+			kind:  ipamv1.GlobalIPPoolKind,
+			total: "256", excluded: "2", of: "192.0.2.8", network: "/24",
+		},
+		"an IPPool that all namespaces may carve from": {
+			spec:  `{cidr: 192.0.2.0/24, visibility: Shared, namespaceSelector: {}}`,
+			total: "256", excluded: "2", of: "192.0.2.8", network: "/24",
 		},
 		"a pool of a Cluster": {
 			spec:  `{cidr: 192.0.2.0/31, clusterName: prod, visibility: Consumer}`,

@@ -23,8 +23,6 @@ func (r *resolver) checkSupported() {
 		field string
 		used  bool
 	}{
-		{"visibility", s.Visibility != "" && s.Visibility != defaultVisibility(r.pool.Kind)},
-		{"namespaceSelector", s.NamespaceSelector != nil},
 		{"delegateTo", s.DelegateTo != ""},
 		{"expansion", s.Expansion != nil},
 		{"openStack", s.OpenStack != nil},
@@ -34,13 +32,6 @@ func (r *resolver) checkSupported() {
 			r.fail(field.Forbidden(r.path.Child(f.field), NotSupported))
 		}
 	}
-}
-
-func defaultVisibility(kind string) ipamv1.PoolVisibility {
-	if kind == ipamv1.GlobalIPPoolKind {
-		return ipamv1.SharedVisibility
-	}
-	return ipamv1.ConsumerVisibility
 }
 
 func (r *resolver) allocatesReserved() bool {

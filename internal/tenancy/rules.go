@@ -4,7 +4,6 @@
 package tenancy
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // Pool is a pool of either kind.
@@ -131,7 +131,7 @@ func (r *Rules) projectOf(ctx context.Context, a asker) (Project, error) {
 
 // admits says whether the pool's visibility admits who asks.
 func (r *Rules) admits(ctx context.Context, p Pool, a asker) (bool, error) {
-	switch visibilityOf(p) {
+	switch poolspec.Visibility(p.PoolSpec(), p.PoolReference().Kind) {
 	case ipamv1.SharedVisibility:
 		return r.selects(ctx, p, a)
 	case ipamv1.PlatformVisibility:
@@ -168,15 +168,6 @@ func (r *Rules) selects(ctx context.Context, p Pool, a asker) (bool, error) {
 	}
 	set, known, err := r.labelsOf(ctx, a.namespace)
 	return known && selector.Matches(set), err
-}
-
-// visibilityOf returns who may use a pool: what it says, else its own project for an IPPool and everybody for a GlobalIPPool.
-func visibilityOf(p Pool) ipamv1.PoolVisibility {
-	absent := ipamv1.ConsumerVisibility
-	if p.PoolReference().Kind == ipamv1.GlobalIPPoolKind {
-		absent = ipamv1.SharedVisibility
-	}
-	return cmp.Or(p.PoolSpec().Visibility, absent)
 }
 
 // labelsOf returns the labels of a namespace, and whether the cache knows it.

@@ -121,6 +121,10 @@ var mistakes = []mistake{
 	{"a negative cooldown", `{cidr: 192.0.2.0/24, allocation: {cooldownSeconds: -1}}`, "spec.allocation.cooldownSeconds", nil},
 	{"an unknown mode", `{cidr: 192.0.2.0/24, mode: Resting}`, "spec.mode", nil},
 	{"an unknown visibility", `{cidr: 192.0.2.0/24, visibility: Public}`, "spec.visibility", nil},
+	{"a namespace selector for its project", `{cidr: 192.0.2.0/24, visibility: Consumer, namespaceSelector: {matchLabels: {a: b}}}`, "spec.namespaceSelector", []string{"narrows visibility Shared"}},
+	{"a namespace selector of nothing", `{cidr: 192.0.2.0/24, visibility: Shared, namespaceSelector: {matchLabels: {a: "no value"}}}`, "spec.namespaceSelector.matchLabels", nil},
+	{"a namespace selector without values", `{cidr: 192.0.2.0/24, visibility: Shared, namespaceSelector: {matchExpressions: [{key: a, operator: In}]}}`, "spec.namespaceSelector.matchExpressions[0].values", nil},
+	{"a namespace selector with an unknown operator", `{cidr: 192.0.2.0/24, visibility: Shared, namespaceSelector: {matchExpressions: [{key: a, operator: Near, values: [b]}]}}`, "spec.namespaceSelector.matchExpressions[0].operator", nil},
 	{"a parent of another kind", `{parentRef: {kind: Network, name: p}, prefixLength: 28}`, "spec.parentRef.kind", nil},
 	{"a parent without name", `{parentRef: {kind: IPPool}, prefixLength: 28}`, "spec.parentRef.name", nil},
 	{"a length to carve without a parent", `{cidr: 192.0.2.0/24, prefixLength: 28}`, "spec.prefixLength", nil},
@@ -146,8 +150,6 @@ var mistakes = []mistake{
 	{"subnets that overlap", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/27, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1].cidr", []string{"overlaps subnet 192.0.2.0/28"}},
 	{"a subnet outside the pool", `{cidr: 192.0.2.0/24, subnets: [{cidr: 198.51.100.0/28, network: {gateway: 198.51.100.1}}]}`, "spec.subnets[0].cidr", []string{"contains no address of the pool"}},
 	{"a gateway outside its subnet", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.17}}]}`, "spec.subnets[0].network.gateway", []string{"is not in the network"}},
-	{"visibility for the platform", `{cidr: 192.0.2.0/24, visibility: Platform}`, "spec.visibility", []string{"not supported yet"}},
-	{"a namespace selector", `{cidr: 192.0.2.0/24, namespaceSelector: {matchLabels: {a: b}}}`, "spec.namespaceSelector", []string{"not supported yet"}},
 	{"delegation", `{cidr: 192.0.2.0/24, delegateTo: edge}`, "spec.delegateTo", []string{"not supported yet"}},
 	{"expansion", `{cidr: 192.0.2.0/24, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 2}}`, "spec.expansion", []string{"not supported yet"}},
 	{"OpenStack", `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: x}}}`, "spec.openStack", []string{"not supported yet"}},
@@ -161,11 +163,10 @@ var mistakes = []mistake{
 var mistakesOf = map[string][]mistake{
 	ipamv1.IPPoolKind: {
 		{"an address kept for another namespace", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: other, address: 192.0.2.1}]}`, "spec.preAllocations[0].namespace", []string{"its own namespace only, team"}},
-		{"the visibility of a GlobalIPPool", `{cidr: 192.0.2.0/24, visibility: Shared}`, "spec.visibility", []string{"not supported yet"}},
+		{"a namespace selector by default", `{cidr: 192.0.2.0/24, namespaceSelector: {matchLabels: {a: b}}}`, "spec.namespaceSelector", []string{"narrows visibility Shared", "Consumer"}},
 	},
 	ipamv1.GlobalIPPoolKind: {
 		{"an address kept for no namespace", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, address: 192.0.2.1}]}`, "spec.preAllocations[0].namespace", []string{"Required"}},
-		{"the visibility of an IPPool", `{cidr: 192.0.2.0/24, visibility: Consumer}`, "spec.visibility", []string{"not supported yet"}},
 		{"a Cluster", `{cidr: 192.0.2.0/24, clusterName: prod}`, "spec.clusterName", []string{"has no namespace"}},
 	},
 }

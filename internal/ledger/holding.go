@@ -31,10 +31,12 @@ var (
 	ErrBusy = errors.New("allocation is contended")
 )
 
-// RefusedError says why an asked prefix is not handed out. It is an ErrRefused.
+// RefusedError says why an asked prefix is not handed out. It is an ErrRefused. Its text names nobody; HeldFor does.
 type RefusedError struct {
 	CIDR   netip.Prefix
 	Reason string
+	// Kept is what the pool keeps for another claim, if that is the reason.
+	Kept pooltree.Kept
 }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.CIDR, e.Reason) }
@@ -42,21 +44,46 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.CIDR, e.R
 // Unwrap returns ErrRefused.
 func (e *RefusedError) Unwrap() error { return ErrRefused }
 
-// TakenError names who holds an asked prefix or a pool's block. It is an ErrTaken.
+// TakenError says that an asked prefix or a pool's block is held by somebody else. It is an ErrTaken. Its text names nobody:
+// who asked may be of another project than who holds it. HeldFor does.
 type TakenError struct {
 	CIDR netip.Prefix
 	By   Holding
 }
 
 func (e *TakenError) Error() string {
-	if e.CIDR == e.By.CIDR && e.CIDR.IsSingleIP() {
-		return fmt.Sprintf("%s is held for %s", e.CIDR.Addr(), e.By)
+	if e.CIDR.IsSingleIP() {
+		return fmt.Sprintf("%s is taken", e.CIDR.Addr())
 	}
-	return fmt.Sprintf("%s overlaps %s, held for %s", e.CIDR, e.By.CIDR, e.By)
+	return fmt.Sprintf("%s is taken, or part of it", e.CIDR)
 }
 
 // Unwrap returns ErrTaken.
 func (e *TakenError) Unwrap() error { return ErrTaken }
+
+// HeldFor returns for whom the prefix is held or kept that stands in the way, and the words to say so with after the text of
+// err; false if nothing of that kind does. Whether it may be said is for the caller to find out.
+func HeldFor(err error) (who ipamv1.ClaimReference, words string, ok bool) {
+	var taken *TakenError
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &taken):
+		return taken.By.Claim, fmt.Sprintf("%s is held for %s", textOf(taken.By.CIDR), taken.By), true
+	case errors.As(err, &refused) && refused.Kept.Prefix.IsValid():
+		c := refused.Kept.For
+		who = ipamv1.ClaimReference{APIGroup: c.Group, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
+		return who, fmt.Sprintf("%s is kept for %s", textOf(refused.Kept.Prefix), c), true
+	}
+	return ipamv1.ClaimReference{}, "", false
+}
+
+// textOf writes a prefix, and a single address without its length.
+func textOf(p netip.Prefix) string {
+	if p.IsSingleIP() {
+		return p.Addr().String()
+	}
+	return p.String()
+}
 
 // Pool is what the ledger needs to know of a pool that it hands out from.
 type Pool struct {

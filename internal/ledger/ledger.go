@@ -251,7 +251,7 @@ type blockedError struct {
 	by     Holding
 }
 
-func (e *blockedError) Error() string { return fmt.Sprintf("%s is disputed with %s", e.cidr, e.by) }
+func (e *blockedError) Error() string { return fmt.Sprintf("%s is disputed", e.cidr) }
 
 // Unwrap returns ErrBusy.
 func (e *blockedError) Unwrap() error { return ErrBusy }

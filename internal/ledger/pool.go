@@ -270,8 +270,8 @@ func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	if !c.Want.IsValid() {
 		return x.fit(s, e, r)
 	}
-	if reason, refused := refuses(e.pool.Shape, c); refused {
-		return netip.Prefix{}, &RefusedError{CIDR: c.Want, Reason: reason}
+	if err := refuses(e.pool.Shape, c); err != nil {
+		return netip.Prefix{}, err
 	}
 	return c.Want, x.taken(s, e, c)
 }
@@ -309,14 +309,24 @@ func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) 
 // refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds it. A claim that arrived
 // with its answer overrides exclusions, bounds and what is kept for others: it has the address already, and what is not recorded
 // would be handed out again.
-func refuses(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
+func refuses(shape *pooltree.Pool, c Claim) error {
+	if c.Purpose != ipamv1.AdoptedPurpose {
+		for _, k := range shape.KeptIn(c.Want) {
+			if k.For != keyOf(c.Ref) {
+				return &RefusedError{CIDR: c.Want, Reason: "is kept for another claim", Kept: k}
+			}
+		}
+	}
+	if reason, refused := refusal(shape, c); refused {
+		return &RefusedError{CIDR: c.Want, Reason: reason}
+	}
+	return nil
+}
+
+// refusal says why the pool does not hand out to any claim, or not to this one, what nothing is kept in.
+func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	if c.Purpose == ipamv1.AdoptedPurpose {
 		return shape.RefusesAdopted(c.Want)
-	}
-	for _, k := range shape.KeptIn(c.Want) {
-		if k.For != keyOf(c.Ref) {
-			return fmt.Sprintf("the pool keeps %s for %s", k.Prefix, k.For), true
-		}
 	}
 	if reason, refused = shape.Refuses(c.Want); refused {
 		return reason, true

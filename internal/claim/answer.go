@@ -239,7 +239,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 	}
 	if !r.isRecorded(s, answer, address) {
 		if _, err := r.reserve(ctx, s, carried(s, answer, address, purpose), purpose); err != nil {
-			return r.adoptError(answer, purpose, err)
+			return r.adoptError(ctx, s, answer, purpose, err)
 		}
 	}
 	s.answer = answer
@@ -258,9 +258,12 @@ func (r *Reconciler) isRecorded(s *scope, answer *ipamv1beta2.IPAddress, address
 
 // adoptError explains why the address that an IPAddress carries cannot be recorded. A claim that arrived with its answer
 // keeps it, and so does whoever else holds it: neither is renumbered.
-func (r *Reconciler) adoptError(answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose, err error) error {
+func (r *Reconciler) adoptError(
+	ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose, err error,
+) error {
 	if errors.Is(err, ledger.ErrTaken) && purpose == ipamv1.AdoptedPurpose {
-		return errors.Join(refuse(ipamv1.ClaimReadyDuplicateReason, "IPAddress %s: %v", answer.Name, err), ledger.ErrTaken)
+		told := r.told(ctx, s, err)
+		return errors.Join(refuse(ipamv1.ClaimReadyDuplicateReason, "IPAddress %s: %s", answer.Name, told), ledger.ErrTaken)
 	}
 	return fmt.Errorf("recording IPAddress %s: %w", answer.Name, err)
 }

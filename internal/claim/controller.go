@@ -6,6 +6,7 @@ package claim
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -24,7 +25,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// waitingIndex finds the claims of a pool that have no address yet, by kind and name of the pool.
+// waitingIndex finds the claims that have no address yet, by kind and name of their pool, and by its kind alone.
 const waitingIndex = "weir.waiting"
 
 // clusterIndex finds the claims of a Cluster.
@@ -43,6 +44,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&ipamv1beta2.IPAddress{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(leaving())).
 		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
 		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.waitingInNamespace), builder.WithPredicates(labelled())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
 			predicates.ClusterPause(mgr.GetScheme(), log))).
 		WatchesRawSource(source.Func(r.followLedger)).
@@ -56,7 +58,7 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 		if !ok || claim.Status.AddressRef.Name != "" || !r.Source.Serves(claim.Spec.PoolRef) {
 			return nil
 		}
-		return []string{claim.Spec.PoolRef.Kind + "/" + claim.Spec.PoolRef.Name}
+		return []string{claim.Spec.PoolRef.Kind + "/" + claim.Spec.PoolRef.Name, claim.Spec.PoolRef.Kind}
 	}
 	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, waitingIndex, waiting); err != nil {
 		return err
@@ -104,6 +106,14 @@ func (r *Reconciler) waiting(ctx context.Context, pool ipamv1.PoolReference) []r
 		return nil
 	}
 	return r.requests(ctx, client.InNamespace(pool.Namespace), client.MatchingFields{waitingIndex: pool.Kind + "/" + pool.Name})
+}
+
+// waitingInNamespace names the claims that a GlobalIPPool may have become visible to.
+func (r *Reconciler) waitingInNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	if !predicates.IsServed(namespace.GetName(), r.Namespace) {
+		return nil
+	}
+	return r.requests(ctx, client.InNamespace(namespace.GetName()), client.MatchingFields{waitingIndex: ipamv1.GlobalIPPoolKind})
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -155,7 +165,15 @@ func leaving() predicate.Predicate {
 	}
 }
 
-// poolChanged passes changes of a pool that its claims wait for: not its capacity.
+// poolChanged passes changes of a pool that its claims wait for: not its capacity. By its labels it is of a project.
 func poolChanged() predicate.Predicate {
-	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicates.PausedChanged())
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
+		predicates.PausedChanged())
+}
+
+// labelled passes namespaces that appear, or whose labels change: their project, or what a selector looks at.
+func labelled() predicate.Predicate {
+	return predicate.And(predicate.LabelChangedPredicate{}, predicate.Funcs{
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	})
 }

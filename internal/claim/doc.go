@@ -7,6 +7,8 @@
 // a pool that serves), commits the ledger's choice by creating the IPAddress, which is named like the claim so that only
 // one can exist, and proves by a live read that a claim is gone before it lets the ledger release anything.
 //
+// What a claim is told names nothing of another project: errors of the ledger go through told.
+//
 // It must not touch a claim of another provider's pool: references are matched on group and kind (Source), never on the
 // name alone.
 package claim

@@ -25,6 +25,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
 // Reconciler answers and releases IPAddressClaims.
@@ -35,6 +36,7 @@ type Reconciler struct {
 	Live     client.Reader
 	Ledger   *ledger.Ledger
 	Source   Source
+	Rules    *tenancy.Rules
 	Recorder events.EventRecorder
 	// WatchFilter serves only claims with this value of the label cluster.x-k8s.io/watch-filter; empty serves all.
 	WatchFilter string

@@ -31,7 +31,7 @@ const retryBusy = time.Second
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
 func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
-	ready, tell := readyCondition(s, outcome)
+	ready, tell := r.readyCondition(ctx, s, outcome)
 	if !tell {
 		return outcome
 	}
@@ -52,7 +52,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 }
 
 // readyCondition says how the claim stands; false if there is nothing to tell, because the outcome is still open.
-func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
+func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error) (metav1.Condition, bool) {
 	c := metav1.Condition{
 		Type:               ipamv1beta2.IPAddressClaimReadyCondition,
 		Status:             metav1.ConditionFalse,
@@ -72,7 +72,7 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 		c.Message = fmt.Sprintf("%s %s does not hand out addresses now; see its Ready condition", s.claim.Spec.PoolRef.Kind, s.claim.Spec.PoolRef.Name)
 	case errors.Is(outcome, ledger.ErrTaken), errors.Is(outcome, ledger.ErrRefused):
 		c.Reason = ipamv1beta2.IPAddressClaimReadyAllocationFailedReason
-		c.Message = askedMessage(s, outcome)
+		c.Message = r.askedMessage(ctx, s, outcome)
 	default:
 		return c, false
 	}
@@ -80,11 +80,21 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 }
 
 // askedMessage names where the refused address was asked for.
-func askedMessage(s *scope, outcome error) string {
+func (r *Reconciler) askedMessage(ctx context.Context, s *scope, outcome error) string {
+	told := r.told(ctx, s, outcome)
 	if _, ok := s.claim.Annotations[ipamv1.AddressAnnotation]; ok {
-		return fmt.Sprintf("metadata.annotations[%s]: %v", ipamv1.AddressAnnotation, outcome)
+		return fmt.Sprintf("metadata.annotations[%s]: %s", ipamv1.AddressAnnotation, told)
 	}
-	return outcome.Error()
+	return told
+}
+
+// told puts an error of the ledger into words for who reads the claim. Whom an address is held or kept for is only named if that
+// is of the claim's own project.
+func (r *Reconciler) told(ctx context.Context, s *scope, err error) string {
+	if who, words, ok := ledger.HeldFor(err); ok && r.Rules.MayName(ctx, s.claim.Namespace, who) {
+		return err.Error() + ": " + words
+	}
+	return err.Error()
 }
 
 // patchStatus writes the status of the very claim that was read: the patch names its version, because the API server does not

@@ -33,7 +33,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 		setCapacity(status, s, capacity)
 	}
 	before := conditions.Get(s.pool, ipamv1.ReadyCondition)
-	ready := readyCondition(s, capacity, outcome)
+	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
 	if err := r.write(ctx, s); err != nil {
@@ -94,15 +94,15 @@ func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {
 }
 
 // readyCondition says whether the pool hands out addresses, and if not, what should be done.
-func readyCondition(s *scope, c ledger.Capacity, outcome error) metav1.Condition {
+func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capacity, outcome error) metav1.Condition {
 	condition := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse}
 	switch {
 	case !s.pool.GetDeletionTimestamp().IsZero():
-		condition.Reason, condition.Message = ipamv1.PoolReadyDeletingReason, deletingMessage(s.holdings)
+		condition.Reason, condition.Message = ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s)
 	case len(s.invalid) > 0:
 		condition.Reason, condition.Message = ipamv1.PoolReadyInvalidSpecReason, s.invalid.ToAggregate().Error()
 	case s.overlap != nil:
-		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, s.overlap.Error()
+		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
 	case isParents(outcome):
 		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, parentMessage(outcome)
 	case s.pool.PoolSpec().Mode == ipamv1.DrainingMode:
@@ -139,14 +139,31 @@ func parentMessage(outcome error) string {
 	}
 }
 
-// deletingMessage names what keeps a pool that is being deleted.
-func deletingMessage(holdings []ledger.Holding) string {
-	if len(holdings) == 0 {
+// deletingMessage counts what keeps a pool that is being deleted, and names some of what is of the pool's own project.
+func (r *Reconciler) deletingMessage(ctx context.Context, s *scope) string {
+	if len(s.holdings) == 0 {
 		return "nothing is allocated from the pool"
 	}
-	names := make([]string, 0, shownHoldings)
-	for _, h := range holdings[:min(len(holdings), shownHoldings)] {
-		names = append(names, fmt.Sprintf("%s (%s)", h.CIDR, h))
+	message := fmt.Sprintf("%d allocations keep the pool", len(s.holdings))
+	var names []string
+	for _, h := range s.holdings {
+		if len(names) == shownHoldings {
+			break
+		}
+		if r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), h.Claim) {
+			names = append(names, fmt.Sprintf("%s (%s)", h.CIDR, h))
+		}
 	}
-	return fmt.Sprintf("%d allocations keep the pool: %s", len(holdings), strings.Join(names, ", "))
+	if len(names) == 0 {
+		return message
+	}
+	return message + ": " + strings.Join(names, ", ")
+}
+
+// overlapMessage says which block is taken, and by what if that is of the pool's own project.
+func (r *Reconciler) overlapMessage(ctx context.Context, s *scope) string {
+	if who, words, ok := ledger.HeldFor(s.overlap); ok && r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), who) {
+		return s.overlap.Error() + ": " + words
+	}
+	return s.overlap.Error()
 }

@@ -103,6 +103,7 @@ func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Regist
 			r := &claim.Reconciler{
 				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book,
 				Source:   &incluster.Source{Client: mgr.GetClient(), Registry: registry},
+				Rules:    registry.Rules,
 				Recorder: mgr.GetEventRecorder("weir"), WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
 			}
 			if err := r.SetupWithManager(ctx, mgr); err != nil {

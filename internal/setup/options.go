@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/cluster-api/util/flags"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// defaultPlatformProject is the project that the manager's own namespace belongs to.
+// defaultPlatformProject is the project that the manager's own namespace belongs to, unless another is named.
 const defaultPlatformProject = "platform"
 
 // Options are the manager's flags.
@@ -65,7 +66,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
 		"The directory with tls.crt and tls.key of the webhook server.")
 	fs.StringVar(&o.ClusterName, "cluster-name", "", "The name of this cluster, for delegated pools (not supported yet).")
-	fs.StringVar(&o.PlatformProject, "platform-project", defaultPlatformProject, "The name of the platform project (others are not supported yet).")
+	fs.StringVar(&o.PlatformProject, "platform-project", defaultPlatformProject, "The name of the platform project, which the manager's own namespace belongs to.")
 	fs.DurationVar(&o.RepairGrace, "repair-grace", ledger.DefaultGrace,
 		"How long a record may wait for its IPClaim or child pool to be stored. Must be longer than the API server's request timeout.")
 	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that pools may name (not supported yet).")
@@ -87,7 +88,6 @@ func (o *Options) checkSupported() error {
 	var errs []error
 	for name, unset := range map[string]bool{
 		"--cluster-name":             o.ClusterName == "",
-		"--platform-project":         o.PlatformProject == defaultPlatformProject,
 		"--openstack-endpoint-allow": len(o.EndpointAllow) == 0,
 	} {
 		if !unset {
@@ -111,11 +111,18 @@ func (o *Options) checkFeatureGates() error {
 }
 
 func (o *Options) checkBounds() error {
+	var errs []error
 	if o.Concurrency < 1 {
-		return fmt.Errorf("--concurrency: must be at least 1, is %d", o.Concurrency)
+		errs = append(errs, fmt.Errorf("--concurrency: must be at least 1, is %d", o.Concurrency))
 	}
 	if o.RepairGrace < time.Second {
-		return fmt.Errorf("--repair-grace: must be at least a second, is %s", o.RepairGrace)
+		errs = append(errs, fmt.Errorf("--repair-grace: must be at least a second, is %s", o.RepairGrace))
 	}
-	return nil
+	if o.PlatformProject == "" {
+		errs = append(errs, errors.New("--platform-project: must not be empty"))
+	}
+	for _, problem := range validation.IsValidLabelValue(o.PlatformProject) {
+		errs = append(errs, fmt.Errorf("--platform-project: %q is no value of a label: %s", o.PlatformProject, problem))
+	}
+	return errors.Join(errs...)
 }

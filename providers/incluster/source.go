@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
 // Source offers IPPools of the claim's namespace and GlobalIPPools.
@@ -31,28 +33,28 @@ func (s *Source) Serves(ref ipamv1beta2.IPPoolReference) bool {
 	return ref.APIGroup == ipamv1.GroupVersion.Group
 }
 
-// Offer returns what the claim's pool offers.
+// Offer returns what the claim's pool offers. Of a pool that is not visible to the claim nothing is told, not even that there is
+// one.
 func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*claim.Offer, error) {
-	ref := ipamv1.PoolReference{Kind: c.Spec.PoolRef.Kind, Name: c.Spec.PoolRef.Name}
-	switch ref.Kind {
-	case ipamv1.IPPoolKind:
-		ref.Namespace = c.Namespace
-	case ipamv1.GlobalIPPoolKind:
-	default:
-		return nil, &claim.RefusalError{
-			Reason: ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
-			Message: fmt.Sprintf("spec.poolRef.kind: %q is not a kind of pool of %s: use %s or %s",
-				ref.Kind, ipamv1.GroupVersion.Group, ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind),
-		}
+	ref, err := referenceOf(c)
+	if err != nil {
+		return nil, err
 	}
 	p, registered, invalid, err := s.Registry.Find(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, notReady("spec.poolRef.name: there is no %s %q%s", ref.Kind, ref.Name, inNamespace(ref))
+		return nil, absent(ref, c.Namespace)
 	case err != nil:
 		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	visible, reason, err := s.Registry.Rules.MayClaim(ctx, c.Namespace, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case !visible:
+		return nil, invisible(reason)
 	case len(invalid) > 0:
-		return nil, notReady("spec.poolRef.name: %s %q cannot be served: %v", ref.Kind, ref.Name, invalid.ToAggregate())
+		return nil, notReady("spec.poolRef.name: %s %q cannot be served%s", ref.Kind, ref.Name, mistakes(ref, invalid))
 	case !p.GetDeletionTimestamp().IsZero():
 		return nil, notReady("spec.poolRef.name: %s %q is being deleted", ref.Kind, ref.Name)
 	}
@@ -78,16 +80,48 @@ func (s *Source) isPaused(ctx context.Context, p pool.Object) (bool, error) {
 	return predicates.IsPaused(cluster, p), nil
 }
 
+// referenceOf returns which pool the claim refers to.
+func referenceOf(c *ipamv1beta2.IPAddressClaim) (ipamv1.PoolReference, error) {
+	ref := ipamv1.PoolReference{Kind: c.Spec.PoolRef.Kind, Name: c.Spec.PoolRef.Name}
+	switch ref.Kind {
+	case ipamv1.IPPoolKind:
+		ref.Namespace = c.Namespace
+	case ipamv1.GlobalIPPoolKind:
+	default:
+		return ref, failed("spec.poolRef.kind: %q is not a kind of pool of %s: use %s or %s",
+			ref.Kind, ipamv1.GroupVersion.Group, ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind)
+	}
+	return ref, nil
+}
+
+// absent is what a claim is told whose pool does not exist: of a GlobalIPPool the same as if it were not visible.
+func absent(ref ipamv1.PoolReference, namespace string) error {
+	if ref.Kind == ipamv1.GlobalIPPoolKind {
+		return invisible(tenancy.Absent(ref, namespace))
+	}
+	return notReady("spec.poolRef.name: there is no %s %q in namespace %s", ref.Kind, ref.Name, ref.Namespace)
+}
+
+func invisible(reason string) error { return failed("spec.poolRef.name: %s", reason) }
+
+// mistakes are those in a pool's spec. A GlobalIPPool's may be about claims of other projects: its readers find them there.
+func mistakes(ref ipamv1.PoolReference, invalid field.ErrorList) string {
+	if ref.Kind == ipamv1.GlobalIPPoolKind {
+		return "; see its Ready condition"
+	}
+	return fmt.Sprintf(": %v", invalid.ToAggregate())
+}
+
+func failed(format string, args ...any) error {
+	return &claim.RefusalError{
+		Reason:  ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+		Message: fmt.Sprintf(format, args...),
+	}
+}
+
 func notReady(format string, args ...any) error {
 	return &claim.RefusalError{
 		Reason:  ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason,
 		Message: fmt.Sprintf(format, args...),
 	}
-}
-
-func inNamespace(ref ipamv1.PoolReference) string {
-	if ref.Namespace == "" {
-		return ""
-	}
-	return " in namespace " + ref.Namespace
 }

@@ -103,7 +103,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 			PreAllocations: []ipamv1.PreAllocation{keep("mine", "10.1.0.7"), keep("asks", "10.1.0.8"), keep("arrived", "10.1.0.9")},
 		}))
 		asks := create(ctx, asking("other", "10.1.0.7"))
-		keptForMine := "10.1.0.7/32: the pool keeps 10.1.0.7/32 for IPAddressClaim " + ns + "/mine"
+		keptForMine := "10.1.0.7/32: is kept for another claim: 10.1.0.7 is kept for IPAddressClaim " + ns + "/mine"
 		Expect(ready(ctx, asks, metav1.ConditionFalse, "AllocationFailed")).To(
 			Equal("metadata.annotations[" + ipamv1.AddressAnnotation + "]: " + keptForMine))
 		create(ctx, byHand("by-hand", "10.1.0.7", 24))
@@ -141,7 +141,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		Expect(block(newClaim(ns, "other", "IPPool", "p"))).To(Equal("10.2.0.16/28"))
 		create(ctx, byHand("inside", "10.2.0.34", 26))
 		Expect(ready(ctx, create(ctx, newClaim(ns, "inside", "IPPool", "p")), metav1.ConditionFalse, "AllocationFailed")).To(
-			ContainSubstring("the pool keeps 10.2.0.32/28 for IPAddressClaim " + ns + "/theirs"))
+			ContainSubstring("10.2.0.32/28 is kept for IPAddressClaim " + ns + "/theirs"))
 		Expect(block(newClaim(ns, "next", "IPPool", "p"))).To(Equal("10.2.0.48/28"))
 		ready(ctx, create(ctx, newClaim(ns, "late", "IPPool", "p")), metav1.ConditionFalse, "PoolExhausted")
 		Expect(block(newClaim(ns, "mine", "IPPool", "p"))).To(Equal("10.2.0.0/28"))
@@ -165,7 +165,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 			g.Expect(pool.Status.ObservedGeneration).To(Equal(pool.Generation))
 		}, "20s", "50ms").Should(Succeed())
 		Expect(ready(ctx, create(ctx, mine), metav1.ConditionFalse, "AllocationFailed")).To(Equal(
-			"the pool keeps 10.1.0.1/32 for the claim: 10.1.0.1 is held for IPAddressClaim " + ns + "/holder"))
+			"the pool keeps 10.1.0.1/32 for the claim: 10.1.0.1 is taken: 10.1.0.1 is held for IPAddressClaim " + ns + "/holder"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "other", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.4"))
 
 		change(ctx, settled, func() { settled.Annotations = map[string]string{"example.com/looked-at": "again"} })

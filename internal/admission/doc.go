@@ -17,6 +17,8 @@
 //   - Admission explains and refuses early; safety is the ledger's. What is in
 //     use comes from a cache that may lag, and a webhook can be bypassed: the
 //     controllers check all of it again.
+//   - An answer names no object that the requester may not get: it counts
+//     those. What words a message is audience, and nothing else.
 //   - What the schema refuses is left to the schema: a mutating webhook that
 //     cannot read an object changes nothing. The one exception is text of
 //     pools that is not canonical, because the schema cannot show how to write

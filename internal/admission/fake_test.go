@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -61,6 +63,18 @@ func optionsWith(tb testing.TB, h Holdings) Options {
 	desk := &ipclaim.Desk{Client: none, Registry: registry, Rules: rules}
 	return Options{Holdings: h, Ledger: book, Registry: registry, Desk: desk}
 }
+
+// allowed is a user's rights: a function that says so.
+type allowed func(authorizationv1.ResourceAttributes) bool
+
+var _ Rights = allowed(nil)
+
+// May is for user jo only.
+func (a allowed) May(_ context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) bool {
+	return user.Username == "jo" && what.Verb == "get" && a(what)
+}
+
+var everything = allowed(func(authorizationv1.ResourceAttributes) bool { return true })
 
 var (
 	team   = ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "pool"}

@@ -32,7 +32,7 @@ func FuzzAdmissionDecode(f *testing.F) {
 		f.Add([]byte(object), []byte(pool))
 		f.Add([]byte(pool), []byte(object))
 	}
-	all := webhooks(scheme(f), optionsWith(f, manyClaims(3)))
+	all := webhooks(scheme(f), optionsWith(f, manyClaims(3)), everything)
 	f.Fuzz(func(t *testing.T, object, old []byte) {
 		for path, webhook := range all {
 			handler := webhook.(*admission.Webhook).Handler

@@ -36,6 +36,7 @@ type ownPool interface {
 // use. For a new pool with a parent it reserves the block.
 type poolValidator[P ownPool] struct {
 	holdings Holdings
+	rights   Rights
 	carver   carver
 }
 
@@ -44,7 +45,8 @@ type poolValidator[P ownPool] struct {
 func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admission.Warnings, error) {
 	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference())
 	if shape != nil {
-		errs = append(v.overlaps(created, shape, nil), v.promised(created, shape, nil)...)
+		to := audienceOf(ctx, v.rights)
+		errs = append(v.overlaps(ctx, to, created, change{shape: shape}), v.promised(ctx, to, created, change{shape: shape})...)
 	}
 	if len(errs) > 0 || created.PoolSpec().ParentRef == nil {
 		return nil, invalidPool(created, errs)
@@ -56,7 +58,7 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 // brings it about, and a spec that what is in use falls out of. An update that
 // leaves spec alone is always admitted: finalizers and labels must change on
 // pools, too, whose stored spec is not valid.
-func (v poolValidator[P]) ValidateUpdate(_ context.Context, old, updated P) (admission.Warnings, error) {
+func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (admission.Warnings, error) {
 	if equality.Semantic.DeepEqual(old.PoolSpec(), updated.PoolSpec()) {
 		return nil, nil
 	}
@@ -66,12 +68,12 @@ func (v poolValidator[P]) ValidateUpdate(_ context.Context, old, updated P) (adm
 		return nil, invalidPool(updated, errs)
 	}
 	was, _ := poolspec.Resolve(old.PoolSpec(), ref)
-	held := inUse(v.holdings.Holdings(ref))
-	errs = append(v.overlaps(updated, shape, was), fallenOut(held, shape, was)...)
-	if errs = append(errs, v.promised(updated, shape, was)...); len(errs) > 0 {
+	to, c := audienceOf(ctx, v.rights), change{inUse(v.holdings.Holdings(ref)), shape, was}
+	errs = append(v.overlaps(ctx, to, updated, c), fallenOut(ctx, to, c)...)
+	if errs = append(errs, v.promised(ctx, to, updated, c)...); len(errs) > 0 {
 		return nil, invalidPool(updated, errs)
 	}
-	return keptBack(held, shape, was), nil
+	return keptBack(ctx, to, c), nil
 }
 
 // ValidateDelete refuses to delete a pool that something is allocated from,
@@ -85,36 +87,40 @@ func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admiss
 	if deleted.GetDeletionTimestamp() != nil || deletesInOrder(req.UserInfo.Username) || moves(deleted) {
 		return nil, nil
 	}
-	return nil, protected(deleted, inUse(v.holdings.Holdings(deleted.PoolReference())))
+	return nil, protected(ctx, audienceOf(ctx, v.rights), deleted, inUse(v.holdings.Holdings(deleted.PoolReference())))
 }
 
 // overlaps refuses addresses that the pool did not have before and that
 // another root pool of the address space has.
-func (v poolValidator[P]) overlaps(p P, shape, was *pooltree.Pool) field.ErrorList {
+func (v poolValidator[P]) overlaps(ctx context.Context, to *audience, p P, c change) field.ErrorList {
 	spec, space := p.PoolSpec(), poolspec.Space(p.PoolSpec())
 	if spec.ParentRef != nil {
 		return nil // its block is a part of others
 	}
 	var collisions []string
-	for _, prefix := range gained(shape, was) {
+	total := 0
+	for _, prefix := range gained(c.shape, c.was) {
 		for _, h := range v.holdings.Overlapping(space, prefix) {
-			if h.Purpose == ipamv1.RootPurpose && h.Pool != p.PoolReference() {
+			if h.Purpose != ipamv1.RootPurpose || h.Pool == p.PoolReference() {
+				continue
+			}
+			if total++; to.mayGetPool(ctx, h.Pool) {
 				collisions = append(collisions, text(prefix)+" with "+text(h.CIDR)+" of "+nameOf(h.Pool))
 			}
 		}
 	}
-	if len(collisions) == 0 {
+	if total == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(sourceOf(spec), "overlaps other pools of address space "+space+": "+someOf(collisions))}
+	return field.ErrorList{field.Forbidden(sourceOf(spec), "overlaps other pools of address space "+space+someOf(collisions, total))}
 }
 
 // promised refuses to keep for a claim what another one holds, unless the pool
 // kept it for that claim before.
-func (v poolValidator[P]) promised(p P, shape, was *pooltree.Pool) field.ErrorList {
+func (v poolValidator[P]) promised(ctx context.Context, to *audience, p P, c change) field.ErrorList {
 	var errs field.ErrorList
-	for _, k := range shape.Kept() {
-		if keeps(was, k) {
+	for _, k := range c.shape.Kept() {
+		if keeps(c.was, k) {
 			continue
 		}
 		others := slices.DeleteFunc(v.holdings.Overlapping(poolspec.Space(p.PoolSpec()), k.Prefix), func(h ledger.Holding) bool {
@@ -122,7 +128,7 @@ func (v poolValidator[P]) promised(p P, shape, was *pooltree.Pool) field.ErrorLi
 		})
 		if len(others) > 0 {
 			path, address := preAllocationOf(p.PoolSpec(), k)
-			errs = append(errs, field.Invalid(path, address, "is in use: "+list(others)))
+			errs = append(errs, field.Invalid(path, address, "is in use"+to.list(ctx, others)))
 		}
 	}
 	return errs

@@ -26,14 +26,19 @@ func scheme(tb testing.TB) *runtime.Scheme {
 }
 
 // handlerOf returns the validating webhook of a kind of pool, over what is
-// held.
+// held, for a user who may get everything.
 func handlerOf(tb testing.TB, kind string, h Holdings) admission.Handler {
+	tb.Helper()
+	return handlerFor(tb, kind, h, everything)
+}
+
+func handlerFor(tb testing.TB, kind string, h Holdings, rights Rights) admission.Handler {
 	tb.Helper()
 	path := validateIPPoolPath
 	if kind == ipamv1.GlobalIPPoolKind {
 		path = validateGlobalIPPoolPath
 	}
-	webhook, ok := webhooks(scheme(tb), optionsWith(tb, h))[path].(*admission.Webhook)
+	webhook, ok := webhooks(scheme(tb), optionsWith(tb, h), rights)[path].(*admission.Webhook)
 	if !ok {
 		tb.Fatalf("no webhook at %s", path)
 	}

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -49,17 +50,24 @@ func inUse(held []ledger.Holding) []ledger.Holding {
 }
 
 // protected refuses the deletion of a pool with allocations.
-func protected(p ownPool, held []ledger.Holding) error {
+func protected(ctx context.Context, to *audience, p ownPool, held []ledger.Holding) error {
 	if len(held) == 0 {
 		return nil
 	}
 	resource := schema.GroupResource{Group: ipamv1.GroupVersion.Group, Resource: strings.ToLower(p.PoolReference().Kind) + "s"}
 	return apierrors.NewForbidden(resource, p.GetName(),
-		fmt.Errorf("%s allocated from it: %s", count(len(held), "prefix is", "prefixes are"), list(held)))
+		fmt.Errorf("%s allocated from it%s", count(len(held), "prefix is", "prefixes are"), to.list(ctx, held)))
+}
+
+// change is what an update makes of a pool; was is nil if the spec could not be served before.
+type change struct {
+	held       []ledger.Holding
+	shape, was *pooltree.Pool
 }
 
 // fallenOut refuses an update that takes addresses in use out of the pool.
-func fallenOut(held []ledger.Holding, shape, was *pooltree.Pool) field.ErrorList {
+func fallenOut(ctx context.Context, to *audience, c change) field.ErrorList {
+	held, shape, was := c.held, c.shape, c.was
 	lost := slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool {
 		return shape.Contains(h.CIDR) || was != nil && !was.Contains(h.CIDR)
 	})
@@ -67,20 +75,21 @@ func fallenOut(held []ledger.Holding, shape, was *pooltree.Pool) field.ErrorList
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "addresses"),
-		fmt.Sprintf("%s in use and would fall out of the pool: %s", count(len(lost), "prefix is", "prefixes are"), list(lost)))}
+		fmt.Sprintf("%s in use and would fall out of the pool%s", count(len(lost), "prefix is", "prefixes are"), to.list(ctx, lost)))}
 }
 
 // keptBack warns of what is in use and will not be handed out again: newly
 // excluded, the new gateway, reserved by the new network.
-func keptBack(held []ledger.Holding, shape, was *pooltree.Pool) admission.Warnings {
+func keptBack(ctx context.Context, to *audience, c change) admission.Warnings {
+	held, shape, was := c.held, c.shape, c.was
 	kept := slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool {
 		return !shape.Contains(h.CIDR) || !refuses(shape, h.CIDR) || was != nil && refuses(was, h.CIDR)
 	})
 	if len(kept) == 0 {
 		return nil
 	}
-	return admission.Warnings{fmt.Sprintf("%s in use and kept back from now on; the claims keep them until they are deleted: %s",
-		count(len(kept), "prefix is", "prefixes are"), list(kept))}
+	return admission.Warnings{fmt.Sprintf("%s in use and kept back from now on; the claims keep them until they are deleted%s",
+		count(len(kept), "prefix is", "prefixes are"), to.list(ctx, kept))}
 }
 
 func refuses(shape *pooltree.Pool, prefix netip.Prefix) bool {
@@ -110,22 +119,6 @@ func gained(shape, was *pooltree.Pool) []netip.Prefix {
 		return shape.Blocks()
 	}
 	return set.Prefixes()
-}
-
-func list(held []ledger.Holding) string {
-	all := make([]string, 0, named+1)
-	for _, h := range held[:min(len(held), named+1)] {
-		all = append(all, text(h.CIDR)+" for "+h.String())
-	}
-	return someOf(all)
-}
-
-// someOf joins the first few.
-func someOf(all []string) string {
-	if len(all) > named {
-		all = append(slices.Clone(all[:named]), "...")
-	}
-	return strings.Join(all, ", ")
 }
 
 func count(n int, one, many string) string {

@@ -44,7 +44,7 @@ const (
 // Cluster API's CRDs may be absent.
 func SetupWithManager(mgr manager.Manager, o Options) error {
 	server := mgr.GetWebhookServer()
-	for path, webhook := range webhooks(mgr.GetScheme(), o) {
+	for path, webhook := range webhooks(mgr.GetScheme(), o, reviews{mgr.GetClient()}) {
 		server.Register(path, webhook)
 	}
 	return nil
@@ -58,16 +58,16 @@ type Options struct {
 	Desk     *ipclaim.Desk
 }
 
-func webhooks(scheme *runtime.Scheme, o Options) map[string]http.Handler {
+func webhooks(scheme *runtime.Scheme, o Options, rights Rights) map[string]http.Handler {
 	carving := carver{dispenser{o.Ledger}, o.Registry}
 	own := claims{dispenser{o.Ledger}, o.Desk}
 	return map[string]http.Handler{
 		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{carving}},
 		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{carving}},
 		validateIPPoolPath: admission.WithValidator(scheme,
-			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, carving})),
+			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, rights, carving})),
 		validateGlobalIPPoolPath: admission.WithValidator(scheme,
-			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, carving})),
+			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, rights, carving})),
 		defaultIPClaimPath:      &admission.Webhook{Handler: admission.HandlerFunc(own.propose)},
 		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(own.reserveClaim)},
 		defaultAddressClaimPath: &admission.Webhook{Handler: admission.HandlerFunc(finalizeAddressClaim)},

@@ -166,6 +166,25 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		Expect(meddler.Create(ctx, labelled)).To(Succeed())
 	})
 
+	It("let Weir read whose a namespace is, and ask what a user may get", func(ctx SpecContext) {
+		red := builder.GlobalIPPool("red").WithCIDR("10.6.0.0/24").WithSpace("red").Build()
+		red.Labels, red.Spec.Visibility = map[string]string{ipamv1.ProjectLabel: "red"}, ipamv1.ConsumerVisibility
+		Expect(k.Create(ctx, red)).To(Succeed())
+		own := builder.IPAddressClaim("labelled", "own", ipamv1.GlobalIPPoolKind, "red").Build()
+		foreign := builder.IPAddressClaim(tenant, "foreign", ipamv1.GlobalIPPoolKind, "red").Build()
+		Expect(k.Create(ctx, own)).To(Succeed())
+		Expect(k.Create(ctx, foreign)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
+			g.Expect(own.Status.AddressRef.Name).To(Equal("own"), "%v", own.Status.Conditions)
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
+			g.Expect(foreign.Status.Conditions).To(ContainElement(HaveField("Reason", "AllocationFailed")))
+		}, "30s", "100ms").Should(Succeed())
+		counts := "1 prefix is allocated from it"
+		Expect(clientAs(ctx, "pooladmin").Delete(ctx, red)).To(MatchError(HaveSuffix(counts)))
+		Expect(k.Delete(ctx, red)).To(MatchError(HaveSuffix(counts + ": 10.6.0.1 for IPAddressClaim labelled/own")))
+	}, SpecTimeout(time.Minute))
+
 	It("let editors claim, and viewers only look", func(ctx SpecContext) {
 		Expect(clientAs(ctx, "viewer").List(ctx, &ipamv1.IPPoolList{})).To(Succeed())
 		Expect(apierrors.IsForbidden(clientAs(ctx, "viewer").Create(ctx, pool("v", "10.7.0.0/24")))).To(BeTrue())

@@ -130,8 +130,8 @@ type ClosedError struct {
 func (e *ClosedError) Error() string { return e.Message }
 
 // Open returns a pool that hands out what is asked of it, or a ClosedError: it exists, its spec can be served, and it is neither
-// being deleted nor drained. Whether its blocks are confirmed the ledger knows. A pool that is closed but not missing is returned
-// with the error.
+// being deleted nor drained. What is wrong with a spec is not told: it may be about claims of other projects. Whether the pool's
+// blocks are confirmed the ledger knows. A pool that is closed but not missing is returned with the error.
 func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, ledger.Pool, error) {
 	p, registered, invalid, err := r.Find(ctx, ref)
 	switch {
@@ -140,7 +140,7 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, 
 	case err != nil:
 		return nil, ledger.Pool{}, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
 	case len(invalid) > 0:
-		return p, ledger.Pool{}, closed(ref, "cannot be served: %v", invalid.ToAggregate())
+		return p, ledger.Pool{}, closed(ref, "cannot be served; see its Ready condition")
 	case !p.GetDeletionTimestamp().IsZero():
 		return p, registered, closed(ref, "is being deleted")
 	case p.PoolSpec().Mode == ipamv1.DrainingMode:
@@ -149,8 +149,8 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, 
 	return p, registered, nil
 }
 
-func closed(ref ipamv1.PoolReference, format string, args ...any) error {
-	return &ClosedError{Message: fmt.Sprintf("%s %q %s", ref.Kind, ref.Name, fmt.Sprintf(format, args...))}
+func closed(ref ipamv1.PoolReference, why string) error {
+	return &ClosedError{Message: fmt.Sprintf("%s %q %s", ref.Kind, ref.Name, why)}
 }
 
 func inNamespace(ref ipamv1.PoolReference) string {

@@ -5,10 +5,9 @@ package incluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,12 +39,13 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	if err != nil {
 		return nil, err
 	}
-	p, registered, invalid, err := s.Registry.Find(ctx, ref)
-	switch {
-	case apierrors.IsNotFound(err):
+	p, registered, err := s.Registry.Open(ctx, ref)
+	var closed *pool.ClosedError
+	switch isClosed := errors.As(err, &closed); {
+	case isClosed && closed.Missing:
 		return nil, absent(ref, c.Namespace)
-	case err != nil:
-		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+	case err != nil && !isClosed:
+		return nil, err
 	}
 	visible, reason, err := s.Registry.Rules.MayClaim(ctx, c.Namespace, p)
 	switch {
@@ -53,10 +53,8 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 		return nil, err
 	case !visible:
 		return nil, invisible(reason)
-	case len(invalid) > 0:
-		return nil, notReady("spec.poolRef.name: %s %q cannot be served%s", ref.Kind, ref.Name, mistakes(ref, invalid))
-	case !p.GetDeletionTimestamp().IsZero():
-		return nil, notReady("spec.poolRef.name: %s %q is being deleted", ref.Kind, ref.Name)
+	case closed != nil:
+		return nil, notReady("spec.poolRef.name: %s", closed.Message)
 	}
 	paused, err := s.isPaused(ctx, p)
 	if err != nil {
@@ -103,14 +101,6 @@ func absent(ref ipamv1.PoolReference, namespace string) error {
 }
 
 func invisible(reason string) error { return failed("spec.poolRef.name: %s", reason) }
-
-// mistakes are those in a pool's spec. A GlobalIPPool's may be about claims of other projects: its readers find them there.
-func mistakes(ref ipamv1.PoolReference, invalid field.ErrorList) string {
-	if ref.Kind == ipamv1.GlobalIPPoolKind {
-		return "; see its Ready condition"
-	}
-	return fmt.Sprintf(": %v", invalid.ToAggregate())
-}
 
 func failed(format string, args ...any) error {
 	return &claim.RefusalError{

@@ -118,6 +118,18 @@ var _ = Describe("A GlobalIPPool", func() {
 			To(Equal(fmt.Sprintf("spec.poolRef.name: GlobalIPPool %q cannot be served; see its Ready condition", "odd-"+pool)))
 	})
 
+	It("that is drained answers nobody, and those who have an address keep it", func(ctx SpecContext) {
+		p := create(ctx, bluePool(pool, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24"}))
+		namespace := newNamespace(ctx)
+		answered(ctx, create(ctx, newClaim(namespace, "before", "GlobalIPPool", pool)))
+		change(ctx, p, func() { p.Spec.Mode = ipamv1.DrainingMode })
+		late := create(ctx, newClaim(namespace, "late", "GlobalIPPool", pool))
+		Expect(ready(ctx, late, metav1.ConditionFalse, "PoolNotReady")).To(ContainSubstring("is draining"))
+		answered(ctx, newClaim(namespace, "before", "GlobalIPPool", pool))
+		change(ctx, p, func() { p.Spec.Mode = ipamv1.ServingMode })
+		answered(ctx, late)
+	})
+
 	It("answers claims that wait as soon as it becomes visible, however that comes, and they keep what they have", func(ctx SpecContext) {
 		namespace := namespaceOf(ctx, green)
 		p := create(ctx, bluePool(pool, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", Visibility: ipamv1.ConsumerVisibility}))

@@ -36,9 +36,10 @@ func grant(ctx context.Context, user, group, resource string, verbs ...string) {
 func as(ctx context.Context, user string) client.Client {
 	GinkgoHelper()
 	grant(ctx, user, ipamv1.GroupVersion.Group, "ippools", rbacv1.VerbAll)
-	config, err := cluster.RESTConfigAs(ctx, user)
+	config, err := site.RESTConfigAs(ctx, user)
 	Expect(err).NotTo(HaveOccurred())
-	c := clientAs(config)
+	c, err := site.ClientFor(config)
+	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() error { return c.List(ctx, &ipamv1.IPPoolList{}, client.InNamespace("team")) }, "10s", "50ms").Should(Succeed())
 	return c
 }

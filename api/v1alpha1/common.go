@@ -38,6 +38,9 @@ const (
 	AllocatedLabel = "ipam.weir.dev/allocated"
 	// ProjectLabel on a namespace or GlobalIPPool names the project that it belongs to.
 	ProjectLabel = "ipam.weir.dev/project"
+	// ArrivedAnnotation is set at admission on an IPClaim or carved pool that is created with what it has had already, by
+	// somebody who may manage IPAllocations: moved by clusterctl, or restored from a backup. Its prefix is recorded afterwards.
+	ArrivedAnnotation = "ipam.weir.dev/arrived"
 	// HomeAnnotation on a GlobalIPPool is the UID of the kube-system namespace of the cluster that it was created in.
 	HomeAnnotation = "ipam.weir.dev/home"
 	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.

@@ -24,6 +24,7 @@ type carver struct {
 	dispenser
 
 	registry *pool.Registry
+	rights   Rights
 }
 
 // propose writes into the spec of a new pool with a parent the block that it gets, and returns the patch that does the same and marks the pool as
@@ -39,6 +40,9 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
+	if arrives(ctx, c.rights, req, p, spec.CIDR, ipamv1.PoolFinalizer) {
+		return arrivalPatch(p, true), nil
+	}
 	request, parent, err := c.registry.Carving(ctx, p)
 	if err != nil {
 		return nil, statusFor(request, err)
@@ -49,8 +53,8 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	}
 	labels := p.GetLabels()
 	pool.Complete(p, block, parent)
-	patch := append(finalizerPatch(p.GetFinalizers(), ipamv1.PoolFinalizer), labelPatch(labels, ipamv1.AllocatedLabel, "true"),
-		jsonpatch.NewOperation("add", "/spec/cidr", p.PoolSpec().CIDR))
+	patch := append(finalizerPatch(p.GetFinalizers(), ipamv1.PoolFinalizer), arrivalPatch(p, false)...)
+	patch = append(patch, labelPatch(labels, ipamv1.AllocatedLabel, "true"), jsonpatch.NewOperation("add", "/spec/cidr", p.PoolSpec().CIDR))
 	if space := p.PoolSpec().AddressSpace; space != "" {
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/addressSpace", space))
 	}
@@ -74,7 +78,7 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 		return err
 	}
 	p, ok := created.(pool.Object)
-	if !ok || ptr.Deref(req.DryRun, false) {
+	if !ok || hasArrived(p) || ptr.Deref(req.DryRun, false) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)

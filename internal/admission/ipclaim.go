@@ -26,7 +26,8 @@ import (
 type claims struct {
 	dispenser
 
-	desk *ipclaim.Desk
+	desk   *ipclaim.Desk
+	rights Rights
 }
 
 // propose writes into a new claim the prefix and the pool that it gets, and Weir's finalizer. An update that leaves out what was
@@ -42,12 +43,15 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	claim.Namespace = req.Namespace
+	if arrives(ctx, h.rights, req, claim, claim.Spec.CIDR, ipamv1.ClaimFinalizer) && claim.Spec.PoolRef != nil {
+		return admission.Patched("", arrivalPatch(claim, true)...)
+	}
 	request, cidr, err := h.firstWithRoom(ctx, claim, ptr.Deref(req.DryRun, false))
 	if err != nil {
 		return refused(statusFor(request, err))
 	}
 	claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: request.Pool.Kind, Name: request.Pool.Name}
-	return admission.Patched("", append(finalizerPatch(claim.Finalizers, ipamv1.ClaimFinalizer),
+	return admission.Patched("", append(append(finalizerPatch(claim.Finalizers, ipamv1.ClaimFinalizer), arrivalPatch(claim, false)...),
 		jsonpatch.NewOperation("add", "/spec/cidr", cidr.String()),
 		jsonpatch.NewOperation("add", "/spec/poolRef", claim.Spec.PoolRef))...)
 }
@@ -77,7 +81,7 @@ func isPoolsFault(err error) bool {
 // reserveClaim records what a new claim says, for its UID. A dry run records nothing.
 func (h claims) reserveClaim(ctx context.Context, req admission.Request) admission.Response {
 	claim := claimIn(req.Object.Raw)
-	if claim == nil || claim.Spec.CIDR == "" || ptr.Deref(req.DryRun, false) {
+	if claim == nil || claim.Spec.CIDR == "" || hasArrived(claim) || ptr.Deref(req.DryRun, false) {
 		return admission.Allowed("") // what has no prefix came past the other webhook: the controller sees to it
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)

@@ -138,6 +138,34 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: bits, Want: want, Purpose: ipamv1.ClaimPurpose}, nil
 }
 
+// Adoption returns what a claim asks for that arrived with its prefix: that very one, whatever the pool's bounds and exclusions,
+// and even of a pool that hands out nothing now. It errs with a RefusalError.
+func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, error) {
+	ref := poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
+	p, _, err := d.Registry.Open(ctx, ref)
+	var closed *pool.ClosedError
+	if err != nil && (!errors.As(err, &closed) || closed.Missing) {
+		return ledger.Claim{}, cmp.Or(asRefusal(closed, ref, c), err)
+	}
+	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p)
+	if !ok || err != nil {
+		return ledger.Claim{}, cmp.Or(err, refuse(http.StatusForbidden, "spec.poolRef.name", "%s", reason))
+	}
+	want, err := ipspace.ParsePrefix(c.Spec.CIDR)
+	if err != nil {
+		return ledger.Claim{}, refuse(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
+	}
+	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ipamv1.AdoptedPurpose}, nil
+}
+
+// asRefusal is what a claim is told whose pool does not exist; nil if it is not that.
+func asRefusal(closed *pool.ClosedError, ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
+	if closed == nil {
+		return nil
+	}
+	return refuse(http.StatusNotFound, "spec.poolRef.name", "%s", tenancy.Absent(ref, c.Namespace))
+}
+
 // wanted returns what the claim asks for: this very prefix, or any of a length.
 func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, registered ledger.Pool) (want netip.Prefix, bits int, err error) {
 	shape, field := registered.Shape, "spec.prefixLength"

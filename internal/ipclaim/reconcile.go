@@ -128,7 +128,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	if s.allocation, err = r.Ledger.Bind(ctx, request); err != nil {
 		return err
 	}
-	return r.dropRetained(ctx, s)
+	return errors.Join(r.dropRetained(ctx, s), r.Settle(ctx, client.ObjectKeyFromObject(s.claim)))
 }
 
 // request returns what to ask the ledger for. What has its record is not judged by its pool any more.
@@ -146,6 +146,9 @@ func (r *Reconciler) request(ctx context.Context, s *scope) (ledger.Claim, error
 		if c := (ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ipamv1.ClaimPurpose}); r.Ledger.Holds(c.Ref, want.Addr()) {
 			return c, nil
 		}
+	}
+	if s.claim.Annotations[ipamv1.ArrivedAnnotation] != "" && s.claim.Spec.PoolRef != nil {
+		return r.Desk.Adoption(ctx, s.claim)
 	}
 	requests, err := r.Desk.Requests(ctx, s.claim)
 	if err != nil {

@@ -81,6 +81,7 @@ func CarveClaim(p Pool, bits int) Claim {
 		Pool:      p.Parent,
 		Bits:      bits,
 		Purpose:   ipamv1.ChildPoolPurpose,
+		Arrived:   p.Arrived,
 		Namespace: p.Namespace,
 	}
 }

@@ -93,8 +93,10 @@ type Pool struct {
 	Space string
 	// Shape says which addresses the pool has and which of them it keeps back.
 	Shape *pooltree.Pool
-	// Parent is the pool that the pool's block is carved from; the zero value for a root.
-	Parent ipamv1.PoolReference
+	// Parent is the pool that the pool's block is carved from; the zero value for a root. Arrived says that the pool was created
+	// with a block that it has had before.
+	Parent  ipamv1.PoolReference
+	Arrived bool
 	// Namespace is where the records of the pool's own blocks live.
 	Namespace string
 	// Cooldown is how long what was released is not handed out again; 0 means that it may be at once.
@@ -116,8 +118,11 @@ type Claim struct {
 	// Revision is the resourceVersion at which the claim was read: that nothing is free is only said of a later state of the
 	// ledger. Where it is not known, Reserve waits until the ledger is proved as new as the call.
 	Revision string
-	// Purpose is Claim, or Adopted for a claim that arrived with its answer: then the pool's exclusions do not count.
+	// Purpose is Claim, or Adopted for a claim that arrived with its answer: then the pool's exclusions do not count. ChildPool is
+	// for a block that is carved.
 	Purpose ipamv1.AllocationPurpose
+	// Arrived: the carved pool arrived with its block, for which the same holds.
+	Arrived bool
 	// Owners and Labels go onto the record. All owners are stored objects.
 	Owners []metav1.OwnerReference
 	// Namespace is where the record lives; empty means beside the claim.

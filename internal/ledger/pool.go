@@ -325,7 +325,7 @@ func refuses(shape *pooltree.Pool, c Claim) error {
 
 // refusal says why the pool does not hand out to any claim, or not to this one, what nothing is kept in.
 func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
-	if c.Purpose == ipamv1.AdoptedPurpose {
+	if c.Purpose == ipamv1.AdoptedPurpose || c.Arrived {
 		return shape.RefusesAdopted(c.Want)
 	}
 	if reason, refused = shape.Refuses(c.Want); refused {

@@ -55,7 +55,7 @@ func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, led
 		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.parentRef.name", "%s", closed.Message)
 	}
 	c, err := r.carveRequest(child, parent)
-	if err != nil {
+	if err != nil || child.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" {
 		return c, parent, err
 	}
 	return c, parent, r.checkCarveLength(ctx, child, p, parent, c.Bits)
@@ -79,7 +79,7 @@ func (r *Registry) carveRequest(child Object, parent ledger.Pool) (ledger.Claim,
 	if space := spec.AddressSpace; space != "" && space != parent.Space {
 		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.addressSpace", "a pool is of its parent's address space, %s", parent.Space)
 	}
-	if reason, refused := parent.Shape.RefusesLength(bits); refused {
+	if reason, refused := parent.Shape.RefusesLength(bits); refused && child.GetAnnotations()[ipamv1.ArrivedAnnotation] == "" {
 		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, field, "/%d of the parent: %s", bits, reason)
 	}
 	c := ledger.CarveClaim(ledger.Pool{Ref: ref, UID: child.GetUID(), Parent: parent.Ref, Namespace: r.RecordNamespace(ref)}, bits)

@@ -81,6 +81,7 @@ func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
 	pool := ledger.Pool{
 		Ref: ref, UID: p.GetUID(), Space: poolspec.Space(p.PoolSpec()), Shape: shape,
 		Parent: poolspec.Parent(p.PoolSpec(), ref), Namespace: r.RecordNamespace(ref),
+		Arrived:  p.GetAnnotations()[ipamv1.ArrivedAnnotation] != "",
 		Cooldown: poolspec.Cooldown(p.PoolSpec()),
 	}
 	r.Ledger.SetPool(pool)

@@ -1,0 +1,44 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"slices"
+
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// arrives says whether a new object has been answered already, elsewhere or before: it is created with its prefix and with Weir's
+// finalizer, as clusterctl move and a restore do, by somebody who may manage IPAllocations. Such objects come in any order, before
+// their pools and records too. So nothing is asked of the ledger now; the controller records what they have.
+func arrives(ctx context.Context, rights Rights, req admission.Request, obj client.Object, cidr, finalizer string) bool {
+	return req.Operation == admissionv1.Create && cidr != "" && slices.Contains(obj.GetFinalizers(), finalizer) &&
+		rights.May(ctx, req.UserInfo, authorizationv1.ResourceAttributes{
+			Verb: "manage", Group: ipamv1.GroupVersion.Group, Resource: "ipallocations", Namespace: req.Namespace,
+		})
+}
+
+// hasArrived says whether the object was found to have been answered already when it was admitted.
+func hasArrived(obj client.Object) bool { return obj.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" }
+
+// arrivalPatch marks an object as arrived, and takes the mark off any other.
+func arrivalPatch(obj client.Object, arrived bool) []jsonpatch.Operation {
+	key := "/metadata/annotations/" + escape(ipamv1.ArrivedAnnotation)
+	switch {
+	case arrived && len(obj.GetAnnotations()) == 0:
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{ipamv1.ArrivedAnnotation: "true"})}
+	case arrived:
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", key, "true")}
+	case hasArrived(obj):
+		return []jsonpatch.Operation{jsonpatch.NewOperation("remove", key, nil)}
+	}
+	return nil
+}

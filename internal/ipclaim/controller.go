@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -25,8 +26,12 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// waitingIndex finds the claims that are not ready, by kind and name of the pool; by "" those that wait for any.
-const waitingIndex = "weir.waiting"
+// waitingIndex finds the claims that have nothing yet, by kind and name of the pool; by anyPool those that have not chosen one; by
+// "" all of them.
+const (
+	waitingIndex = "weir.waiting"
+	anyPool      = "any"
+)
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
@@ -41,6 +46,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers())).
 		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
 		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.waitingInNamespace),
+			builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesRawSource(source.Func(r.followLedger)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
 		Build(r)
@@ -66,9 +73,9 @@ func waitsFor(obj client.Object) []string {
 	case !ok || claim.Status.AllocatedCIDR != "":
 		return nil
 	case claim.Spec.PoolRef == nil:
-		return []string{""}
+		return []string{anyPool, ""}
 	}
-	return []string{claim.Spec.PoolRef.Kind + "/" + claim.Spec.PoolRef.Name}
+	return []string{claim.Spec.PoolRef.Kind + "/" + claim.Spec.PoolRef.Name, ""}
 }
 
 // followLedger wakes the claims that wait for a pool as soon as it may have room. It holds the controller back until the ledger
@@ -107,7 +114,15 @@ func (r *Reconciler) waiting(ctx context.Context, pool ipamv1.PoolReference) []r
 	}
 	namespace := client.InNamespace(pool.Namespace)
 	return append(r.requests(ctx, namespace, client.MatchingFields{waitingIndex: pool.Kind + "/" + pool.Name}),
-		r.requests(ctx, namespace, client.MatchingFields{waitingIndex: ""})...)
+		r.requests(ctx, namespace, client.MatchingFields{waitingIndex: anyPool})...)
+}
+
+// waitingInNamespace names the claims that a pool may have become visible to.
+func (r *Reconciler) waitingInNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	if !predicates.IsServed(namespace.GetName(), r.Namespace) {
+		return nil
+	}
+	return r.requests(ctx, client.InNamespace(namespace.GetName()), client.MatchingFields{waitingIndex: ""})
 }
 
 func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption) []reconcile.Request {

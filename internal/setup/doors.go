@@ -32,7 +32,7 @@ const doorInterval = 3 * time.Second
 
 // wirePools registers what Weir serves by itself: its pools and their webhooks, and the front doors.
 func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
-	rules := &tenancy.Rules{Client: mgr.GetClient(), Platform: o.PlatformProject, Namespace: o.OwnNamespace}
+	rules := &tenancy.Rules{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.PlatformProject, Namespace: o.OwnNamespace}
 	registry := &pool.Registry{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Rules: rules, Namespace: o.OwnNamespace}
 	var controllers []follower
 	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {

@@ -28,14 +28,17 @@ type Pool interface {
 type Rules struct {
 	// Client reads namespaces, as metadata only, and GlobalIPPools, from the manager's cache.
 	Client client.Reader
+	// Live reads a namespace from the API server that the cache does not know yet: it may just have been created. Nil: it is not
+	// looked for.
+	Live client.Reader
 	// Platform is the name of the platform project.
 	Platform string
 	// Namespace is the manager's own: it belongs to the platform project, whatever its label says.
 	Namespace string
 }
 
-// OfNamespace returns the project of a namespace: its label's, else one of its own. One that does not exist, or is not in the
-// cache yet, counts as unlabelled; "" is nobody's.
+// OfNamespace returns the project of a namespace: its label's, else one of its own. One that does not exist counts as unlabelled;
+// "" is nobody's.
 func (r *Rules) OfNamespace(ctx context.Context, namespace string) (Project, error) {
 	switch namespace {
 	case "":
@@ -175,6 +178,9 @@ func (r *Rules) labelsOf(ctx context.Context, namespace string) (set labels.Set,
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err = r.Client.Get(ctx, client.ObjectKey{Name: namespace}, meta)
+	if apierrors.IsNotFound(err) && r.Live != nil {
+		err = r.Live.Get(ctx, client.ObjectKey{Name: namespace}, meta)
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, false, nil

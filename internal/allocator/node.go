@@ -4,20 +4,24 @@
 package allocator
 
 // node is a prefix of the trie: one that holds entries or a mark, or one where
-// two others part. Its fields are laid out for size: 48 bytes while E is a
-// pointer, and at most two nodes per entry. That is why the lengths of its gaps
-// sit where its path, being a prefix, has no bits:
+// two others part. Its fields are laid out for size: 20 bytes in IPv4 and 32 in
+// IPv6 while E takes four, and at most two nodes per entry. That is why nodes
+// know each other by number, and why the lengths of a node's gaps sit where its
+// path, being a prefix, has no bits:
 //
-//	      bits
-//	hi,lo ├─ path ─┼─ lengths of the gaps strictly inside ─┤
-type node[E comparable] struct {
-	hi, lo uint64
-	kids   [2]*node[E]
-	first  E     // the first entry, if taken
-	tight  int16 // as in room
-	bits   uint8
-	flags  flags
+//	     bits
+//	word ├─ path ─┼─ lengths of the gaps strictly inside ─┤
+type node[E comparable, W word[W]] struct {
+	word  W
+	kids  [2]ref
+	first E     // the first entry, if taken
+	tight uint8 // as in room, plus one
+	bits  uint8
+	flags flags
 }
+
+// ref is the number of a node; 0 is none.
+type ref uint32
 
 type flags uint8
 
@@ -29,25 +33,29 @@ const (
 	whole                     // no entry sits here or below
 )
 
-func newNode[E comparable](p path) *node[E] {
-	return &node[E]{hi: p.hi, lo: p.lo, bits: p.bits}
+func newNode[E comparable, W word[W]](p path) node[E, W] {
+	var w W
+	return node[E, W]{word: w.with(p.hi, p.lo), bits: p.bits}
 }
 
-func (n *node[E]) has(f flags) bool { return n.flags&f != 0 }
+func (n *node[E, W]) has(f flags) bool { return n.flags&f != 0 }
 
-func (n *node[E]) path() path { return path{n.hi, n.lo, n.bits}.cut(n.bits) }
+func (n *node[E, W]) path() path {
+	hi, lo := n.word.halves()
+	return path{hi, lo, n.bits}.cut(n.bits)
+}
 
 // room returns what n offers, seen from above.
-func (n *node[E]) room() room {
-	gaps := lengths{n.hi, n.lo}.without(upTo(n.bits))
-	return room{n.bits, n.has(whole), gaps, n.tight}
+func (n *node[E, W]) room() room {
+	hi, lo := n.word.halves()
+	return room{n.bits, n.has(whole), lengths{hi, lo}.without(upTo(n.bits)), int16(n.tight) - 1}
 }
 
 // keep makes r the room of n.
-func (n *node[E]) keep(r room) {
+func (n *node[E, W]) keep(r room) {
 	at := n.path()
-	n.hi, n.lo = at.hi|r.gaps.hi, at.lo|r.gaps.lo
-	n.tight = r.tight
+	n.word = n.word.with(at.hi|r.gaps.hi, at.lo|r.gaps.lo)
+	n.tight = uint8(r.tight + 1) //nolint:gosec // from none to 128
 	n.flags &^= whole
 	if r.whole {
 		n.flags |= whole
@@ -55,67 +63,75 @@ func (n *node[E]) keep(r room) {
 }
 
 // inner returns the room inside n, as if no entry sat at n itself.
-func (n *node[E]) inner() room {
+func (t *trie[E, W]) inner(n *node[E, W]) room {
 	switch {
 	case n.has(mark):
 		return room{bits: n.bits, whole: true, tight: none}
-	case n.kids == [2]*node[E]{}:
+	case n.kids == [2]ref{}:
 		return wholeRoom(n.bits)
 	}
-	at := slot[E]{n.path(), n}
+	at := slot[E, W]{n.path(), t, n}
 	return at.half(0).room().plus(at.half(1).room())
 }
 
-// settled returns what has to stand in the place of n after a change at n or
-// right below it: n brought up to date, or its only child, or nothing.
-func (n *node[E]) settled() *node[E] {
+// settled returns what has to stand in the place of node i after a change at it
+// or right below it: that node brought up to date, or its only child, or nothing.
+func (t *trie[E, W]) settled(i ref) ref {
+	n := t.node(i)
 	if !n.has(taken | mark) {
-		if n.kids[0] == nil {
-			return n.kids[1]
+		if n.kids[0] == 0 {
+			return t.replaced(i, n.kids[1])
 		}
-		if n.kids[1] == nil {
-			return n.kids[0]
+		if n.kids[1] == 0 {
+			return t.replaced(i, n.kids[0])
 		}
 	}
 	n.flags &^= marks
-	if n.has(mark) || n.kids[0].marked() || n.kids[1].marked() {
+	if n.has(mark) || t.marked(n.kids[0]) || t.marked(n.kids[1]) {
 		n.flags |= marks
 	}
 	if n.has(taken) {
 		n.keep(room{tight: none})
 	} else {
-		n.keep(n.inner())
+		n.keep(t.inner(n))
 	}
-	return n
+	return i
 }
 
-func (n *node[E]) marked() bool { return n != nil && n.has(marks) }
+// replaced gives node i up for another one, or for nothing.
+func (t *trie[E, W]) replaced(i, by ref) ref {
+	t.nodes.Drop(uint32(i))
+	return by
+}
+
+func (t *trie[E, W]) marked(i ref) bool { return i != 0 && t.node(i).has(marks) }
 
 // unmark drops the mark of n and those below it; n is left to be settled.
-func (n *node[E]) unmark() {
+func (t *trie[E, W]) unmark(n *node[E, W]) {
 	n.flags &^= mark
 	for i, kid := range n.kids {
-		if kid.marked() {
-			kid.unmark()
-			n.kids[i] = kid.settled()
+		if t.marked(kid) {
+			t.unmark(t.node(kid))
+			n.kids[i] = t.settled(kid)
 		}
 	}
 }
 
 // slot is a prefix that need not have a node, with the topmost node at or
 // inside it, if any: a step on the way down that compressed paths hide.
-type slot[E comparable] struct {
+type slot[E comparable, W word[W]] struct {
 	path
-	top *node[E]
+	in  *trie[E, W]
+	top *node[E, W]
 }
 
 // half returns the lower (0) or upper (1) half of s.
-func (s slot[E]) half(bit int) slot[E] {
-	h := slot[E]{path: s.path.half(bit)}
+func (s slot[E, W]) half(bit int) slot[E, W] {
+	h := slot[E, W]{path: s.path.half(bit), in: s.in}
 	switch {
 	case s.top == nil:
 	case s.top.bits == s.bits:
-		h.top = s.top.kids[bit]
+		h.top = s.in.node(s.top.kids[bit])
 	case s.top.path().bit(s.bits) == bit:
 		h.top = s.top
 	}
@@ -123,7 +139,7 @@ func (s slot[E]) half(bit int) slot[E] {
 }
 
 // room returns what s offers, seen from above.
-func (s slot[E]) room() room {
+func (s slot[E, W]) room() room {
 	switch {
 	case s.top == nil:
 		return wholeRoom(s.bits)
@@ -137,9 +153,9 @@ func (s slot[E]) room() room {
 }
 
 // inner returns the room inside s, as if no entry sat at s itself.
-func (s slot[E]) inner() room {
+func (s slot[E, W]) inner() room {
 	if s.top != nil && s.top.bits == s.bits {
-		return s.top.inner()
+		return s.in.inner(s.top)
 	}
 	return s.room()
 }

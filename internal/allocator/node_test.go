@@ -12,8 +12,11 @@ import (
 // are most of what an entry costs.
 func TestSizeOfANode(t *testing.T) {
 	t.Parallel()
-	if size := unsafe.Sizeof(node[*int]{}); size > 48 {
-		t.Errorf("a node takes %d bytes, want at most 48", size)
+	if size := unsafe.Sizeof(node[uint32, word4]{}); size > 20 {
+		t.Errorf("a node takes %d bytes in IPv4, want at most 20", size)
+	}
+	if size := unsafe.Sizeof(node[uint32, word6]{}); size > 32 {
+		t.Errorf("a node takes %d bytes in IPv6, want at most 32", size)
 	}
 }
 

@@ -151,8 +151,8 @@ func (s *Space[E]) rooms(r Request[E]) iter.Seq2[netip.Prefix, room] {
 			if !canContain(block, r.Bits) {
 				continue
 			}
-			slot, ok := s.family(block).enter(pathOf(block), r.Own)
-			if ok && !yield(block, slot.inner()) {
+			inside, ok := s.family(block).roomIn(pathOf(block), r.Own)
+			if ok && !yield(block, inside) {
 				return
 			}
 		}
@@ -175,18 +175,16 @@ func (r Request[E]) goal(block netip.Prefix) goal {
 // find returns the free prefix in block that g prefers, and false if there is
 // none. It marks the reserved addresses that it meets.
 func (s *Space[E]) find(block netip.Prefix, r Request[E], g goal) (netip.Prefix, bool) {
-	t := s.family(block)
 	for {
-		slot, ok := t.enter(pathOf(block), r.Own)
-		if !ok || !slot.inner().fits(g) {
+		at, ok := s.family(block).fit(pathOf(block), r.Own, g)
+		if !ok {
 			return netip.Prefix{}, false
 		}
-		at := t.nearest(slot, g)
 		p := at.prefix(block.Addr().Is4())
 		if !g.unmarked || !r.Reserved(p.Addr()) {
 			return p, true
 		}
-		t.edit(&t.root, at, func(n *node[E]) { n.flags |= mark })
+		s.family(block).setMark(at)
 	}
 }
 
@@ -199,9 +197,7 @@ func (s *Space[E]) Fits(r Request[E], want netip.Prefix) error {
 	if !ok {
 		return ErrOutOfRange
 	}
-	t := s.family(block)
-	slot, ok := t.enter(pathOf(block), r.Own)
-	if !ok || !t.isFree(slot, pathOf(want)) {
+	if !s.family(block).isFree(pathOf(block), r.Own, pathOf(want)) {
 		return ErrTaken
 	}
 	if want.IsSingleIP() && r.Reserved != nil && r.Reserved(want.Addr()) {
@@ -231,11 +227,11 @@ func (s *Space[E]) LargestFree(blocks []netip.Prefix, own func(E) bool) (bits in
 		if !block.IsValid() {
 			continue
 		}
-		slot, entered := s.family(block).enter(pathOf(block), own)
+		inside, entered := s.family(block).roomIn(pathOf(block), own)
 		if !entered {
 			continue
 		}
-		if gap := slot.inner().shortest(); gap != none && (!ok || int(gap) < bits) {
+		if gap := inside.shortest(); gap != none && (!ok || int(gap) < bits) {
 			bits, ok = int(gap), true
 		}
 	}

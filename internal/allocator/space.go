@@ -20,11 +20,26 @@ import (
 // prefix length are ignored. An invalid prefix holds nothing and contains
 // nothing.
 type Space[E comparable] struct {
-	v4, v6 trie[E]
-	size   int
+	v4   trie[E, word4]
+	v6   trie[E, word6]
+	size int
 }
 
-func (s *Space[E]) family(p netip.Prefix) *trie[E] {
+// family is what a space asks of the trie of either family.
+type family[E comparable] interface {
+	insert(p path, e E)
+	remove(p path, e E)
+	setMark(p path)
+	forget(p path)
+	at(p path) iter.Seq[E]
+	overlapping(p path) iter.Seq2[path, E]
+	roomIn(block path, own func(E) bool) (room, bool)
+	fit(block path, own func(E) bool, g goal) (path, bool)
+	isFree(block path, own func(E) bool, want path) bool
+	steps() uint64
+}
+
+func (s *Space[E]) family(p netip.Prefix) family[E] {
 	if p.Addr().Is4() {
 		return &s.v4
 	}
@@ -38,11 +53,7 @@ func (s *Space[E]) Insert(p netip.Prefix, e E) {
 	if !p.IsValid() {
 		panic("allocator: inserting at an invalid prefix")
 	}
-	t := s.family(p)
-	t.edit(&t.root, pathOf(p), func(n *node[E]) {
-		n.unmark()
-		t.add(n, e)
-	})
+	s.family(p).insert(pathOf(p), e)
 	s.size++
 }
 
@@ -52,11 +63,7 @@ func (s *Space[E]) Remove(p netip.Prefix, e E) bool {
 	if !s.holds(p, e) {
 		return false
 	}
-	t := s.family(p)
-	t.edit(&t.root, pathOf(p), func(n *node[E]) {
-		n.unmark()
-		t.drop(n, e)
-	})
+	s.family(p).remove(pathOf(p), e)
 	s.size--
 	return true
 }
@@ -74,11 +81,9 @@ func (s *Space[E]) holds(p netip.Prefix, e E) bool {
 // block. Call it when the rule given as Request.Reserved changes there. The
 // cost grows with the number of such addresses met so far.
 func (s *Space[E]) Forget(block netip.Prefix) {
-	if !block.IsValid() {
-		return
+	if block.IsValid() {
+		s.family(block).forget(pathOf(block))
 	}
-	t := s.family(block)
-	t.edit(&t.root, pathOf(block), (*node[E]).unmark)
 }
 
 // At yields the entries exactly at p, in the order in which they came.
@@ -86,12 +91,7 @@ func (s *Space[E]) At(p netip.Prefix) iter.Seq[E] {
 	if !p.IsValid() {
 		return func(func(E) bool) {}
 	}
-	t, at := s.family(p), pathOf(p)
-	n := t.find(at)
-	if n == nil || n.path() != at {
-		return func(func(E) bool) {}
-	}
-	return t.entries(n)
+	return s.family(p).at(pathOf(p))
 }
 
 // Overlapping yields the entries that share an address with p, each with its
@@ -104,21 +104,9 @@ func (s *Space[E]) Overlapping(p netip.Prefix) iter.Seq2[netip.Prefix, E] {
 		if !p.IsValid() {
 			return
 		}
-		t, want, is4 := s.family(p), pathOf(p), p.Addr().Is4()
-		visit := func(n *node[E]) bool {
-			for e := range t.entries(n) {
-				if !yield(n.path().prefix(is4), e) {
-					return false
-				}
-			}
-			return true
-		}
-		for n := range t.enclosing(want) {
-			if n.bits < want.bits && !visit(n) {
+		for at, e := range s.family(p).overlapping(pathOf(p)) {
+			if !yield(at.prefix(p.Addr().Is4()), e) {
 				return
-			}
-			if n.bits >= want.bits {
-				t.walk(n, visit)
 			}
 		}
 	}
@@ -129,4 +117,4 @@ func (s *Space[E]) Len() int { return s.size }
 
 // Visited returns the number of steps that all operations so far took from
 // node to node or bit to bit. Tests assert the cost of operations with it.
-func (s *Space[E]) Visited() uint64 { return s.v4.visited + s.v6.visited }
+func (s *Space[E]) Visited() uint64 { return s.v4.steps() + s.v6.steps() }

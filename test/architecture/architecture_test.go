@@ -19,7 +19,7 @@ const module = "github.com/weir-ipam/cluster-api-ipam-provider-weir"
 
 // purePackages know no Kubernetes, no context and no clock: time enters as a
 // value.
-var purePackages = []string{"internal/ipspace", "internal/allocator", "internal/pooltree"}
+var purePackages = []string{"internal/ipspace", "internal/allocator", "internal/pile", "internal/pooltree"}
 
 // pkg is a package of the module, as "go list -json" shows it.
 type pkg struct {

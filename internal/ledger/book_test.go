@@ -85,9 +85,9 @@ func (b *book) put(a *ipamv1.IPAllocation) *ipamv1.IPAllocation {
 // show has the watch show a record as it is.
 func (b *book) show(a *ipamv1.IPAllocation) {
 	b.x.mu.Lock()
-	old, ok := b.x.records[nameOf(a)]
+	old := b.x.records.at(nameOf(a))
 	b.x.mu.Unlock()
-	if ok && old.uid == a.UID {
+	if old != nil && old.uid == a.UID {
 		_ = b.x.Update(a.DeepCopy())
 		return
 	}

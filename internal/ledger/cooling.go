@@ -95,8 +95,8 @@ func (x *index) coolingIn(ref ipamv1.PoolReference) []Holding {
 		return nil
 	}
 	found := make([]Holding, 0, len(e.released))
-	for r := range e.released {
-		if !r.left {
+	for h := range e.released {
+		if r := x.records.get(h); !r.left {
 			found = append(found, r.holding())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"container/list"
 	"net/netip"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
 )
 
@@ -26,10 +27,13 @@ const (
 //
 // A nil history, that of a pool with another strategy, remembers nothing. The index's lock guards it.
 type history struct {
+	records *table
 	// used holds the releases and, of what is taken, as much as searches have come upon.
 	used allocator.Space[usage]
 	// releases are the prefixes released and not recorded since, the oldest first.
 	releases *list.List
+	// begun: what was taken at the first choice is in used.
+	begun bool
 	// looks counts the releases that choices looked at. Tests assert the cost of choices with it.
 	looks int
 }
@@ -37,10 +41,10 @@ type history struct {
 // usage is why a prefix does not count as never used: a release, or what takes it now.
 type usage struct {
 	release *list.Element
-	record  *record
+	record  handle
 }
 
-func newHistory() *history { return &history{releases: list.New()} }
+func newHistory(records *table) *history { return &history{records: records, releases: list.New()} }
 
 // hold notes that a record came: the releases at its prefix and inside it are superseded, whatever comes of the record.
 func (h *history) hold(r *record) {
@@ -60,11 +64,8 @@ func (h *history) hold(r *record) {
 
 // release notes that a record went. Where another record of the pool holds all of it too, it is free once that goes.
 func (h *history) release(r *record) {
-	if h == nil || r.isOwnBlock() {
-		return
-	}
 	h.forget(r)
-	if isHeldBeside(r) {
+	if h == nil || r.isOwnBlock() || h.isHeldBeside(r) {
 		return
 	}
 	h.used.Insert(r.cidr, usage{release: h.releases.PushBack(r.cidr)})
@@ -74,12 +75,12 @@ func (h *history) release(r *record) {
 }
 
 // isHeldBeside says whether another record of the pool holds all that r did.
-func isHeldBeside(r *record) bool {
-	for p, other := range r.space.taken.Overlapping(r.cidr) {
+func (h *history) isHeldBeside(r *record) bool {
+	for p, beside := range r.space.taken.Overlapping(r.cidr) {
 		if p.Bits() > r.cidr.Bits() {
 			break
 		}
-		if other.role == stored && other.pool == r.pool && !other.isOwnBlock() {
+		if other := h.records.shared(beside); other.role == stored && other.pool == r.pool && other.purpose != ipamv1.RootPurpose {
 			return true
 		}
 	}
@@ -89,18 +90,20 @@ func isHeldBeside(r *record) bool {
 // forget takes what is not taken any more out of what searches have come upon.
 func (h *history) forget(r *record) {
 	if h != nil {
-		h.used.Remove(r.cidr, usage{record: r})
+		h.used.Remove(r.cidr, usage{record: r.handle})
 	}
 }
 
 // fit returns the prefix that has been free for longest, or ErrExhausted if nothing fits. It sets aside no more releases than
 // it has patience for; if the oldest make no room, the lowest that is free has to do. The cost is that of two first fits, and
-// of a few more searches for each release set aside and for each record met for the first time.
-func (h *history) fit(taken *allocator.Space[*record], r request) (netip.Prefix, error) {
+// of a few more searches for each release set aside and for each record met for the first time; that of the first choice grows
+// with the number of records.
+func (h *history) fit(taken *allocator.Space[handle], r request) (netip.Prefix, error) {
 	lowest, err := taken.FirstFit(r)
 	if err != nil {
 		return netip.Prefix{}, err
 	}
+	h.begin(taken, r.Blocks)
 	found, ok := h.unused(taken, r)
 	next := h.releases.Front()
 	for n := 0; !ok && next != nil && n < patience; n++ {
@@ -116,9 +119,21 @@ func (h *history) fit(taken *allocator.Space[*record], r request) (netip.Prefix,
 	return found, nil
 }
 
+// begin brings in all that is taken at the first choice: searches would come upon it one by one, each time from the first block
+// on. The blocks are the same as long as the history lasts.
+func (h *history) begin(taken *allocator.Space[handle], blocks []netip.Prefix) {
+	if h.begun {
+		return
+	}
+	h.begun = true
+	for _, block := range blocks {
+		h.learn(taken, block)
+	}
+}
+
 // unused returns the lowest free prefix that neither a release nor anything that is taken overlaps.
-func (h *history) unused(taken *allocator.Space[*record], r request) (netip.Prefix, bool) {
-	own := func(u usage) bool { return u.record != nil && r.Own(u.record) }
+func (h *history) unused(taken *allocator.Space[handle], r request) (netip.Prefix, bool) {
+	own := func(u usage) bool { return u.record != 0 && r.Own(u.record) }
 	for {
 		p, err := h.used.FirstFit(allocator.Request[usage]{Blocks: r.Blocks, Own: own, Bits: r.Bits, Reserved: r.Reserved})
 		if err != nil {
@@ -133,7 +148,7 @@ func (h *history) unused(taken *allocator.Space[*record], r request) (netip.Pref
 
 // learn brings what takes p, or part of it, into used. Each record is met inside p once while it lasts, those around p may
 // be met again, and are left as they are: every insertion makes the space forget the reserved addresses inside.
-func (h *history) learn(taken *allocator.Space[*record], p netip.Prefix) {
+func (h *history) learn(taken *allocator.Space[handle], p netip.Prefix) {
 	for q, r := range taken.Overlapping(p) {
 		if u := (usage{record: r}); !h.knows(q, u) {
 			h.used.Insert(q, u)

@@ -27,6 +27,7 @@ import (
 type script struct {
 	*testing.T
 	*book
+	config  shapeConfig
 	pool    Pool
 	records map[string]*ipamv1.IPAllocation
 	blocks  []*ipamv1.IPAllocation
@@ -42,6 +43,7 @@ func (s *script) do(word string) {
 		}
 		s.records[name] = s.put(recordNamed(name, "10.0.0"+where))
 	case word == "new":
+		s.pool.Shape = s.config.by(pooltree.LeastRecentlyUsed).shape()
 		s.x.setPool(s.pool)
 	case word == "drop":
 		s.x.dropPool(s.pool.Ref)
@@ -121,7 +123,7 @@ func TestLeastRecentlyUsed(t *testing.T) {
 			if test.config.entries == "" {
 				test.config = four
 			}
-			s := &script{T: t, book: newBook(), records: map[string]*ipamv1.IPAllocation{}}
+			s := &script{T: t, book: newBook(), config: test.config, records: map[string]*ipamv1.IPAllocation{}}
 			s.pool = s.serving(test.config.by(pooltree.LeastRecentlyUsed))
 			for _, block := range s.pool.Shape.Blocks() {
 				s.blocks = append(s.blocks, root("p", block.String(), confirmed))
@@ -184,6 +186,34 @@ func TestCostOfLeastRecentlyUsed(t *testing.T) {
 				t.Errorf("remembers %d entries of %d addresses and a block", n, len(all))
 			}
 		})
+	}
+}
+
+// TestCostOfTheFirstChoice turns to a pool of many blocks, all full but for the last address: it looks at every record and every
+// block a few times, not at every block for each record.
+func TestCostOfTheFirstChoice(t *testing.T) {
+	t.Parallel()
+	const blocks, each = 256, 31
+	b := newBook()
+	entries := make([]string, 0, blocks)
+	for i := range blocks {
+		block := fmt.Sprintf("10.0.%d.0/27", i)
+		entries = append(entries, block)
+		for j := range each {
+			b.put(recordNamed(fmt.Sprintf("r-%d-%d", i, j), fmt.Sprintf("10.0.%d.%d/32", i, j)))
+		}
+		if i < blocks-1 {
+			b.put(recordNamed(fmt.Sprintf("last-%d", i), fmt.Sprintf("10.0.%d.31/32", i)))
+		}
+	}
+	b.serving(shapeConfig{entries: strings.Join(entries, " "), reserved: pooltree.AllocateReserved, strategy: pooltree.LeastRecentlyUsed})
+	before := b.visited()
+	w, err := b.x.choose(claimFor("a"), at("a"))
+	if err != nil || w.mark.cidr.String() != "10.0.255.31/32" {
+		t.Fatalf("chose %v, error %v", w, err)
+	}
+	if n, limit := b.visited()-before, uint64(3*32*(blocks*(each+1)+blocks)); n > limit {
+		t.Errorf("took %d steps, want at most %d", n, limit)
 	}
 }
 
@@ -263,7 +293,8 @@ func TestABlockIsNoUse(t *testing.T) {
 func TestAHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const more = 3
-	h, s := newHistory(), &space{}
+	records := newTable()
+	h, s := newHistory(records), &space{}
 	first := netip.MustParseAddr("2001:db8::")
 	for i, a := 0, first; i < remembered+more; i, a = i+1, a.Next() {
 		h.release(&record{cidr: netip.PrefixFrom(a, 128), space: s, pool: &poolEntry{}})
@@ -277,7 +308,9 @@ func TestAHistoryIsBounded(t *testing.T) {
 		if err != nil || p.Addr() != a {
 			t.Errorf("choice %d: %v, %v, want %s", i, p, err, a)
 		}
-		s.taken.Insert(p, &record{cidr: p})
+		taken := &record{cidr: p}
+		records.insert(taken)
+		s.taken.Insert(p, taken.handle)
 	}
 	if p, _ := h.fit(&s.taken, r); p.String() != "2001:db8::1:3/128" {
 		t.Errorf("then %s, want the first that was never used", p)

@@ -38,8 +38,7 @@ type index struct {
 	random func() uint64
 
 	mu      sync.Mutex
-	records map[types.NamespacedName]*record
-	claims  map[pooltree.Claimant][]*record
+	records *table
 	spaces  map[string]*space
 	pools   map[ipamv1.PoolReference]*poolEntry
 	waiters map[types.NamespacedName]*waiter
@@ -64,7 +63,7 @@ type listener interface {
 // space is one address space.
 type space struct {
 	name  string
-	taken allocator.Space[*record]
+	taken allocator.Space[handle]
 }
 
 // keyOf names a claim without its UID: a claim and its successor under the same name share it.
@@ -79,8 +78,7 @@ func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 		started:  c.Now(),
 		on:       on,
 		random:   rand.Uint64,
-		records:  map[types.NamespacedName]*record{},
-		claims:   map[pooltree.Claimant][]*record{},
+		records:  newTable(),
 		spaces:   map[string]*space{},
 		pools:    map[ipamv1.PoolReference]*poolEntry{},
 		waiters:  map[types.NamespacedName]*waiter{},
@@ -198,12 +196,13 @@ func (x *index) place(a *ipamv1.IPAllocation) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, ok := x.records[r.key]
+	old := x.records.at(r.key)
 	switch {
-	case ok && old.uid == r.uid:
+	case old == nil:
+	case old.uid == r.uid:
 		x.refresh(old, r)
 		return old, nil
-	case ok:
+	default:
 		x.remove(old)
 	}
 	x.insert(r)
@@ -223,6 +222,7 @@ func (x *index) refresh(old, r *record) {
 	}
 	old.version, old.foreign, old.owned = r.version, r.foreign, r.owned
 	old.terminating, old.confirmed, old.releasedAt, old.retained = r.terminating, r.confirmed, r.releasedAt, r.retained
+	x.records.update(old)
 	x.count(old)
 	if confirmed {
 		x.reblock(old)
@@ -230,11 +230,9 @@ func (x *index) refresh(old, r *record) {
 }
 
 func (x *index) insert(r *record) {
-	x.records[r.key] = r
-	key := keyOf(r.claim)
-	x.claims[key] = append(x.claims[key], r)
-	x.promises.withdraw(r.space, r.cidr)
-	r.space.taken.Insert(r.cidr, r)
+	x.records.insert(r)
+	x.withdraw(r.space, r.cidr)
+	r.space.taken.Insert(r.cidr, r.handle)
 	r.pool.history.hold(r)
 	x.count(r)
 	x.suspect(r)
@@ -258,23 +256,17 @@ func (x *index) suspect(r *record) {
 func (x *index) leave(id identity) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if r, ok := x.records[id.key]; ok && r.uid == id.uid {
+	if r := x.records.at(id.key); r != nil && r.uid == id.uid {
 		r.left = true
+		x.records.update(r)
 	}
 }
 
 func (x *index) remove(r *record) {
-	delete(x.records, r.key)
-	key := keyOf(r.claim)
-	left := slices.DeleteFunc(x.claims[key], func(s *record) bool { return s == r })
-	if len(left) == 0 {
-		delete(x.claims, key)
-	} else {
-		x.claims[key] = left
-	}
-	r.space.taken.Remove(r.cidr, r)
+	r.space.taken.Remove(r.cidr, r.handle)
 	r.pool.history.release(r)
 	x.uncount(r)
+	x.records.remove(r.handle)
 	if r.isBlock() {
 		x.reblock(r)
 		x.on.poolChanged(r.pool.ref)
@@ -284,7 +276,7 @@ func (x *index) remove(r *record) {
 
 func (x *index) forget(a *ipamv1.IPAllocation) error {
 	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
-	if r, ok := x.records[key]; ok && r.uid == a.UID {
+	if r := x.records.at(key); r != nil && r.uid == a.UID {
 		x.remove(r)
 	}
 	if w, ok := x.waiters[key]; ok {
@@ -297,7 +289,7 @@ func (x *index) replace(objs []any, version string) error {
 	if err := x.advance(version); err != nil {
 		return err
 	}
-	present := make(map[types.NamespacedName]*record, len(objs))
+	present := make(map[handle]bool, len(objs))
 	for _, obj := range objs {
 		a, ok := obj.(*ipamv1.IPAllocation)
 		if !ok {
@@ -307,32 +299,32 @@ func (x *index) replace(objs []any, version string) error {
 		if err != nil {
 			return err
 		}
-		present[r.key] = r
+		present[r.handle] = true
 	}
 	for _, r := range x.missing(present) {
 		x.remove(r)
 	}
-	x.settle(present, version)
+	x.settle(version)
 	return nil
 }
 
-// missing returns the records that are not among those present, in an order that does not depend on the map's: a list does
-// not tell in which order they went.
-func (x *index) missing(present map[types.NamespacedName]*record) []*record {
+// missing returns the records that are not among those present, in the order of their prefixes: a list does not tell in which
+// order they went.
+func (x *index) missing(present map[handle]bool) []*record {
 	var missing []*record
-	for key, r := range x.records {
-		if present[key] == nil {
-			missing = append(missing, r)
+	for h := range x.records.all() {
+		if !present[h] {
+			missing = append(missing, x.records.get(h))
 		}
 	}
-	slices.SortFunc(missing, func(a, b *record) int { return a.cidr.Compare(b.cidr) })
+	slices.SortStableFunc(missing, func(a, b *record) int { return a.cidr.Compare(b.cidr) })
 	return missing
 }
 
-// settle tells every waiter what the list says of its record.
-func (x *index) settle(present map[types.NamespacedName]*record, version string) {
+// settle tells every waiter what a list, which the index shows now, says of its record.
+func (x *index) settle(version string) {
 	for key, w := range x.waiters {
-		if r := present[key]; r != nil {
+		if r := x.records.at(key); r != nil {
 			x.judgeFor(r)
 		} else {
 			w.missing(version)
@@ -358,9 +350,9 @@ func (x *index) spaceOf(name string) *space {
 // overlapping returns every record of the space that overlaps the prefix, in the order of their prefixes.
 func (x *index) overlapping(s *space, p netip.Prefix) []*record {
 	var found []*record
-	for _, r := range s.taken.Overlapping(p) {
-		if r.role == stored {
-			found = append(found, r)
+	for _, h := range s.taken.Overlapping(p) {
+		if x.records.shared(h).role == stored {
+			found = append(found, x.records.get(h))
 		}
 	}
 	return found

@@ -211,7 +211,7 @@ func TestWhatTheIndexHolds(t *testing.T) {
 			if got := strings.Join(named, " "); got != test.want {
 				t.Errorf("the claim has %q, want %q", got, test.want)
 			}
-			if got := len(b.x.records); (got == 1) != (test.want != "") {
+			if got := b.x.records.size(); (got == 1) != (test.want != "") {
 				t.Errorf("%d records", got)
 			}
 		})
@@ -330,7 +330,7 @@ func TestABrokenIndexStaysBroken(t *testing.T) {
 			if len(b.broken) != 1 {
 				t.Errorf("reported %d times", len(b.broken))
 			}
-			if _, ok := b.x.records[at("a")]; ok {
+			if b.x.records.at(at("a")) != nil {
 				t.Error("a record was taken in after that")
 			}
 		})

@@ -38,7 +38,7 @@ func (x *index) judge(r *record) verdict {
 	v := verdict{outcome: won}
 	for _, other := range x.overlapping(r.space, r.cidr) {
 		switch {
-		case other == r || x.encloses(other, r) || x.encloses(r, other) || isPredecessor(other, r):
+		case other.handle == r.handle || x.encloses(other, r) || x.encloses(r, other) || isPredecessor(other, r):
 		case other.older(r):
 			return verdict{outcome: lost, by: other.holding()}
 		case v.outcome == won:
@@ -138,11 +138,10 @@ func (x *index) dismiss(w *waiter) {
 	if w.mark == nil {
 		return
 	}
-	w.mark.space.taken.Remove(w.mark.cidr, w.mark)
-	if e, ok := x.pools[w.mark.pool.ref]; ok {
-		e.history.forget(w.mark)
+	if w.mark.handle != 0 {
+		x.letIn(w.mark)
 	}
-	if x.records[w.key] == nil {
+	if x.records.find(w.key) == 0 {
 		x.on.poolFreed(w.mark.pool.ref)
 	}
 }
@@ -181,7 +180,8 @@ func (x *index) verdictOn(w *waiter, id identity) (verdict, bool, error) {
 
 // remember keeps a won verdict for as long as the record exists.
 func (x *index) remember(id identity, v verdict) {
-	if r, ok := x.records[id.key]; ok && r.uid == id.uid && v.outcome == won {
+	if r := x.records.at(id.key); r != nil && r.uid == id.uid && v.outcome == won {
 		r.won = true
+		x.records.update(r)
 	}
 }

@@ -75,7 +75,8 @@ func (l *Ledger) poolFreed(ref ipamv1.PoolReference)   { l.freed.add(ref) }
 func (l *Ledger) poolChanged(ref ipamv1.PoolReference) { l.changed.add(ref) }
 func (l *Ledger) indexBroke(err error)                 { l.failed <- err }
 
-// SetPool registers a pool, or what it has become. It is cheap when nothing has changed.
+// SetPool registers a pool, or what it has become. It does nothing when the very same is registered already; otherwise its cost
+// grows with what is handed out of the pool.
 func (l *Ledger) SetPool(p Pool) { l.index.setPool(p) }
 
 // DropPool forgets a pool that does not exist any more. Its records stay taken.
@@ -331,9 +332,9 @@ func (l *Ledger) Overlapping(space string, prefix netip.Prefix) []Holding {
 func (l *Ledger) All() []Holding {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
-	holdings := make([]Holding, 0, len(l.index.records))
-	for _, r := range l.index.records {
-		holdings = append(holdings, r.holding())
+	holdings := make([]Holding, 0, l.index.records.size())
+	for h := range l.index.records.all() {
+		holdings = append(holdings, l.index.records.get(h).holding())
 	}
 	return holdings
 }

@@ -35,18 +35,22 @@ func (x *index) isAbove(block *record, pool ipamv1.PoolReference, p netip.Prefix
 }
 
 // aboveAll says of entries at or above the pool's blocks whether they are meant to be there: its own blocks and its ancestors'.
-func (x *index) aboveAll(e *poolEntry) func(*record) bool {
-	return func(r *record) bool {
-		if r.isBlockOf(e.ref) {
+func (x *index) aboveAll(e *poolEntry) func(handle) bool {
+	return func(h handle) bool {
+		if x.records.isBlockOf(h, e.ref) {
 			return true
 		}
-		return r.isBlock() && e.pool.IsCarved() && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool { return x.isAbove(r, e.ref, block) })
+		if !x.records.shared(h).isBlock() || !e.pool.IsCarved() {
+			return false
+		}
+		r := x.records.get(h)
+		return slices.ContainsFunc(e.serving, func(block netip.Prefix) bool { return x.isAbove(r, e.ref, block) })
 	}
 }
 
 // carvedFrom returns the pool that the pool's block around p was carved from, if it was carved and not brought in as a root.
 func (x *index) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ipamv1.PoolReference, ok bool) {
-	for _, r := range x.claims[keyOf(claimOf(pool, ""))] {
+	for _, r := range x.records.of(keyOf(claimOf(pool, ""))) {
 		if r.purpose == ipamv1.ChildPoolPurpose && !r.released() && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
 			return r.pool.ref, true
 		}

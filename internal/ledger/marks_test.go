@@ -370,6 +370,7 @@ func TestNotifications(t *testing.T) {
 		"it goes":                     {happens: func(b *book) { b.cut(recordNamed("a", "10.0.0.1/32")) }, freed: true, changed: true},
 		"a list lacks it":             {happens: func(b *book) { b.list(root("p", "10.0.0.0/30", confirmed)) }, freed: true, changed: true},
 		"an unknown record goes":      {happens: func(b *book) { b.cut(recordNamed("x", "10.0.0.1/32")) }},
+		"its shape once more":         {happens: func(b *book) { b.x.setPool(*b.x.poolOf(poolRef("p")).pool) }},
 		"a new shape":                 {happens: func(b *book) { b.x.setPool(poolNamed("p", four)) }, freed: true},
 		"the pool's block is touched": {happens: func(b *book) { b.put(root("p", "10.0.0.0/30", confirmed, createdAt("101"))) }},
 		"the pool's block goes":       {happens: func(b *book) { b.cut(root("p", "10.0.0.0/30")) }, freed: true, changed: true},

@@ -165,7 +165,7 @@ func (l *Ledger) Retained(claim ipamv1.ClaimReference) []Holding {
 
 // retainedFor returns what the pool retains for the claim, if that is as long as the claim wants.
 func (x *index) retainedFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
-	for _, r := range x.claims[keyOf(c.Ref)] {
+	for _, r := range x.records.of(keyOf(c.Ref)) {
 		if r.retained && !r.left && r.pool == e && r.cidr.Bits() == c.Bits {
 			return r.cidr, true
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 // request is what to look for in a pool.
-type request = allocator.Request[*record]
+type request = allocator.Request[handle]
 
 // poolEntry is what the index knows of one pool: its records' sums always, its shape once the pool is registered.
 type poolEntry struct {
@@ -31,13 +31,13 @@ type poolEntry struct {
 	// ready is closed when the pool begins to serve; nil where nobody waits for that.
 	ready chan struct{}
 	// exclusions keep from being chosen what the pool never hands out, and what it hands out to one claim only.
-	exclusions []*record
+	exclusions []handle
 	// history is what a pool that reuses the least recently used remembers; nil for any other.
 	history *history
 
 	allocated, delegated, cooling ipspace.Count
 	// released are the records that cool down.
-	released map[*record]struct{}
+	released map[handle]struct{}
 	// unavailable is how much of the pool's usable space its records take.
 	unavailable ipspace.Count
 	claims      int32
@@ -49,21 +49,25 @@ type poolEntry struct {
 func (x *index) poolOf(ref ipamv1.PoolReference) *poolEntry {
 	e, ok := x.pools[ref]
 	if !ok {
-		e = &poolEntry{ref: ref, released: map[*record]struct{}{}}
+		e = &poolEntry{ref: ref, released: map[handle]struct{}{}}
 		x.pools[ref] = e
 	}
 	return e
 }
 
-// setPool registers a pool or a new shape of it. Its blocks serve once they are confirmed.
+// setPool registers a pool or what it has become: a new shape counts as another one, even if it looks the same. Its blocks serve
+// once they are confirmed.
 func (x *index) setPool(p Pool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := x.poolOf(p.Ref)
+	if e.pool != nil && *e.pool == p {
+		return
+	}
 	x.lift(e)
 	e.pool, e.history = &p, nil
 	if p.Shape.Strategy() == pooltree.LeastRecentlyUsed {
-		e.history = newHistory()
+		e.history = newHistory(x.records)
 	}
 	for _, block := range p.Shape.Blocks() {
 		x.spaceOf(p.Space).taken.Forget(block)
@@ -84,8 +88,23 @@ func (x *index) exclude(e *poolEntry) {
 
 func (x *index) excludeAs(role roleOf, e *poolEntry, prefix netip.Prefix) {
 	r := &record{role: role, cidr: prefix, space: x.spaceOf(e.pool.Space), pool: e}
-	r.space.taken.Insert(prefix, r)
-	e.exclusions = append(e.exclusions, r)
+	x.keepOut(r)
+	e.exclusions = append(e.exclusions, r.handle)
+}
+
+// keepOut makes a prefix unavailable for a reason that is no record; letIn ends that.
+func (x *index) keepOut(r *record) {
+	x.records.insert(r)
+	r.space.taken.Insert(r.cidr, r.handle)
+}
+
+func (x *index) letIn(r *record) {
+	r.space.taken.Remove(r.cidr, r.handle)
+	if e, ok := x.pools[r.pool.ref]; ok {
+		e.history.forget(r)
+	}
+	x.records.remove(r.handle)
+	r.handle = 0
 }
 
 // dropPool forgets the shape of a pool; its records stay taken.
@@ -102,8 +121,8 @@ func (x *index) dropPool(ref ipamv1.PoolReference) {
 
 // lift takes a pool's exclusions out of its address space.
 func (x *index) lift(e *poolEntry) {
-	for _, r := range e.exclusions {
-		r.space.taken.Remove(r.cidr, r)
+	for _, h := range e.exclusions {
+		x.letIn(x.records.get(h))
 	}
 	e.exclusions = nil
 }
@@ -141,7 +160,8 @@ func (x *index) reblock(r *record) {
 // blockRecord returns the record of one block of this very pool (by UID), or nil. Of two, the confirmed one.
 func (x *index) blockRecord(p Pool, block netip.Prefix) *record {
 	var found *record
-	for r := range x.spaceOf(p.Space).taken.At(block) {
+	for h := range x.spaceOf(p.Space).taken.At(block) {
+		r := x.records.get(h)
 		if r.isBlockOf(p.Ref) && r.claim.UID == string(p.UID) && (found == nil || r.confirmed) {
 			found = r
 		}
@@ -160,7 +180,7 @@ func (x *index) count(r *record) {
 	sum, number := e.sums(r)
 	*sum, *number = sum.Add(size), *number+1
 	if r.released() {
-		e.released[r] = struct{}{}
+		e.released[r.handle] = struct{}{}
 	}
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.cidr))
@@ -175,7 +195,7 @@ func (x *index) uncount(r *record) {
 	x.on.poolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Sub(size), *number-1
-	delete(e.released, r)
+	delete(e.released, r.handle)
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.cidr))
 	}
@@ -196,22 +216,25 @@ func (e *poolEntry) sums(r *record) (*ipspace.Count, *int32) {
 // recount works out anew how much of the usable space is taken, for a new shape.
 func (x *index) recount(e *poolEntry) {
 	e.unavailable = ipspace.Count{}
-	for _, r := range x.recordsOf(e) {
-		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.cidr))
+	for _, h := range x.recordsOf(e) {
+		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(x.records.cidr(h)))
 	}
 }
 
 // recordsOf returns what is handed out of the pool, in no order. It reads the records inside the pool's blocks, and all
 // records only if some lie outside (the pool shrank while an allocation was under way).
-func (x *index) recordsOf(e *poolEntry) []*record {
-	found := make([]*record, 0, e.claims+e.children)
-	belongs := func(r *record) bool { return r.role == stored && r.pool == e && !r.isOwnBlock() }
+func (x *index) recordsOf(e *poolEntry) []handle {
+	found := make([]handle, 0, e.claims+e.children)
+	belongs := func(h handle) bool {
+		s := x.records.shared(h)
+		return s.role == stored && s.pool == e && s.purpose != ipamv1.RootPurpose
+	}
 	if e.pool != nil {
 		s := x.spaceOf(e.pool.Space)
 		for _, block := range e.pool.Shape.Blocks() {
-			for p, r := range s.taken.Overlapping(block) {
-				if belongs(r) && p.Bits() >= block.Bits() {
-					found = append(found, r)
+			for p, h := range s.taken.Overlapping(block) {
+				if belongs(h) && p.Bits() >= block.Bits() {
+					found = append(found, h)
 				}
 			}
 		}
@@ -220,9 +243,9 @@ func (x *index) recordsOf(e *poolEntry) []*record {
 		return found
 	}
 	found = found[:0]
-	for _, r := range x.records {
-		if belongs(r) {
-			found = append(found, r)
+	for h := range x.records.all() {
+		if belongs(h) {
+			found = append(found, h)
 		}
 	}
 	return found
@@ -256,7 +279,7 @@ func (x *index) find(c Claim) (*poolEntry, netip.Prefix, error) {
 
 func (x *index) mark(s *space, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *waiter {
 	mark := &record{role: tentative, cidr: cidr, space: s, pool: e, claim: c.Ref, purpose: c.Purpose}
-	s.taken.Insert(cidr, mark)
+	x.keepOut(mark)
 	return x.expectLocked(key, mark)
 }
 
@@ -344,7 +367,8 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 // taken says who holds an asked prefix, or that it may be free in a moment.
 func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 	asked := &record{cidr: c.Want, pool: e, claim: c.Ref, purpose: c.Purpose}
-	for _, r := range s.taken.Overlapping(c.Want) {
+	for _, h := range s.taken.Overlapping(c.Want) {
+		r := x.records.get(h)
 		switch {
 		case x.isAbove(r, e.ref, c.Want), r.role == stored && isPredecessor(r, asked):
 		case r.role == tentative, r.role == promised:
@@ -362,7 +386,7 @@ var errUnproved = errors.New("not proved")
 // exhausted says what it means that the pool has no room: nothing but what is certain may be called exhausted.
 func (x *index) exhausted(e *poolEntry, c Claim) error {
 	switch {
-	case slices.ContainsFunc(x.claims[keyOf(c.Ref)], func(r *record) bool { return r.answers(c) }):
+	case slices.ContainsFunc(x.records.of(keyOf(c.Ref)), func(r *record) bool { return r.answers(c) }):
 		return fmt.Errorf("the claim is recorded already: %w", ErrBusy)
 	case x.contended(e):
 		return fmt.Errorf("what is left is being handed out: %w", ErrBusy)
@@ -383,7 +407,7 @@ func (x *index) contended(e *poolEntry) bool {
 		return true
 	}
 	for _, w := range x.waiters {
-		if w.mark != nil && w.mark.pool.ref == e.ref && x.records[w.key] == nil {
+		if w.mark != nil && w.mark.pool.ref == e.ref && x.records.find(w.key) == 0 {
 			return true
 		}
 	}
@@ -412,7 +436,10 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		LargestFree: -1,
 	}
 	above := x.aboveAll(e)
-	own := func(r *record) bool { return r.role == tentative || r.role == promised || above(r) }
+	own := func(h handle) bool {
+		role := x.records.shared(h).role
+		return role == tentative || role == promised || above(h)
+	}
 	if bits, ok := x.spaceOf(e.pool.Space).taken.LargestFree(e.serving, own); ok {
 		c.LargestFree = bits
 	}
@@ -425,8 +452,8 @@ func (x *index) keptFree(e *poolEntry) ipspace.Count {
 	var n ipspace.Count
 	for _, k := range e.pool.Shape.Kept() {
 		free := e.pool.Shape.UsableIn(k.Prefix)
-		for _, r := range x.spaceOf(e.pool.Space).taken.Overlapping(k.Prefix) {
-			if r.role == stored && r.pool == e && !r.isOwnBlock() {
+		for _, r := range x.overlapping(x.spaceOf(e.pool.Space), k.Prefix) {
+			if r.pool == e && !r.isOwnBlock() {
 				free = free.Sub(e.pool.Shape.UsableIn(r.cidr)) // 0 if the record holds more than that
 			}
 		}

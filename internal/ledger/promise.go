@@ -24,24 +24,6 @@ const lanesTime = 30
 // lock guards them.
 type promises map[*record]struct{}
 
-// withdraw takes back what was promised at exactly that prefix, if anything was.
-func (p promises) withdraw(s *space, cidr netip.Prefix) {
-	for mark := range p {
-		if mark.space == s && mark.cidr == cidr {
-			p.remove(mark)
-		}
-	}
-}
-
-// remove says whether the promise still stood.
-func (p promises) remove(mark *record) bool {
-	if _, ok := p[mark]; !ok {
-		return false
-	}
-	delete(p, mark)
-	return mark.space.taken.Remove(mark.cidr, mark)
-}
-
 // any says whether something in the pool is promised.
 func (p promises) any(e *poolEntry) bool {
 	for mark := range p {
@@ -60,11 +42,30 @@ func (r *record) isFor(c Claim) bool {
 	return complete && promised == claim && r.cidr == c.Want
 }
 
+// withdraw takes back what was promised at exactly that prefix, if anything was.
+func (x *index) withdraw(s *space, cidr netip.Prefix) {
+	for mark := range x.promises {
+		if mark.space == s && mark.cidr == cidr {
+			x.takeBack(mark)
+		}
+	}
+}
+
+// takeBack says whether the promise still stood.
+func (x *index) takeBack(mark *record) bool {
+	if _, ok := x.promises[mark]; !ok {
+		return false
+	}
+	delete(x.promises, mark)
+	x.letIn(mark)
+	return true
+}
+
 // redeem takes back what was promised to the claim, which asks for it now.
 func (x *index) redeem(c Claim) {
 	for mark := range x.promises {
 		if mark.pool.ref == c.Pool && mark.isFor(c) {
-			x.promises.remove(mark)
+			x.takeBack(mark)
 			return
 		}
 	}
@@ -90,9 +91,8 @@ func (x *index) promise(c Claim) (netip.Prefix, error) {
 	if e.pool.Shape.Strategy() != pooltree.Random && !c.Want.IsValid() && x.promises.any(e) {
 		cidr = x.inLane(c, cidr)
 	}
-	s := x.spaceOf(e.pool.Space)
-	mark := &record{role: promised, cidr: cidr, space: s, pool: e, claim: c.Ref, purpose: c.Purpose}
-	s.taken.Insert(cidr, mark)
+	mark := &record{role: promised, cidr: cidr, space: x.spaceOf(e.pool.Space), pool: e, claim: c.Ref, purpose: c.Purpose}
+	x.keepOut(mark)
 	x.promises[mark] = struct{}{}
 	time.AfterFunc(promiseTime, func() { x.expire(mark) })
 	return cidr, nil
@@ -101,7 +101,7 @@ func (x *index) promise(c Claim) (netip.Prefix, error) {
 func (x *index) expire(mark *record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.promises.remove(mark) {
+	if x.takeBack(mark) {
 		x.on.poolFreed(mark.pool.ref)
 	}
 }
@@ -116,8 +116,8 @@ func (x *index) inLane(c Claim, first netip.Prefix) netip.Prefix {
 			break
 		}
 		passed := &record{role: tentative, cidr: found, space: x.spaceOf(x.pools[c.Pool].pool.Space), pool: x.pools[c.Pool]}
-		passed.space.taken.Insert(found, passed)
-		defer passed.space.taken.Remove(found, passed)
+		x.keepOut(passed)
+		defer x.letIn(passed)
 		_, next, err := x.find(c)
 		if err != nil {
 			return first

@@ -29,7 +29,7 @@ func (x *index) recordOf(c Claim, stuck types.UID) (snapshot, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var records []snapshot
-	for _, r := range x.claims[keyOf(c.Ref)] {
+	for _, r := range x.records.of(keyOf(c.Ref)) {
 		if r.answers(c) && r.uid != stuck {
 			records = append(records, snapshot{record: *r, dispute: x.disputeOf(r)})
 		}
@@ -61,7 +61,7 @@ func (x *index) disputeOf(r *record) *Holding {
 func (x *index) recordsFor(claim ipamv1.ClaimReference) []snapshot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	records := x.claims[keyOf(claim)]
+	records := x.records.of(keyOf(claim))
 	found := make([]snapshot, 0, len(records))
 	for _, r := range records {
 		found = append(found, snapshot{record: *r})
@@ -83,8 +83,8 @@ func (x *index) holdings(ref ipamv1.PoolReference) []Holding {
 	}
 	records := x.recordsOf(e)
 	holdings := make([]Holding, 0, len(records))
-	for _, r := range records {
-		holdings = append(holdings, r.holding())
+	for _, h := range records {
+		holdings = append(holdings, x.records.get(h).holding())
 	}
 	return sortHoldings(holdings)
 }

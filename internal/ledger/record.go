@@ -18,10 +18,13 @@ import (
 // record is what the index keeps of one IPAllocation. The same type stands for the other things that make a prefix unavailable
 // for choosing: a tentative choice of this process, what it has proposed to an object under admission, an exclusion of a pool,
 // and what a pool keeps for one claim.
+//
+// It is a copy: the index keeps it in its table, and finds it by its handle.
 type record struct {
 	identity
-	role roleOf
-	cidr netip.Prefix
+	handle handle
+	role   roleOf
+	cidr   netip.Prefix
 	// space and pool are shared by all records of the pool.
 	space   *space
 	pool    *poolEntry
@@ -58,8 +61,10 @@ const (
 )
 
 // isBlock says whether the record is, or is about to be, a block of a pool rather than something handed out of one.
-func (r *record) isBlock() bool {
-	return r.purpose == ipamv1.RootPurpose || r.purpose == ipamv1.ChildPoolPurpose
+func (r *record) isBlock() bool { return isBlock(r.purpose) }
+
+func isBlock(p ipamv1.AllocationPurpose) bool {
+	return p == ipamv1.RootPurpose || p == ipamv1.ChildPoolPurpose
 }
 
 // isBlockOf says whether the record is a block of that pool.
@@ -109,7 +114,7 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading IPAllocation %s/%s: spec.cidr: %w", a.Namespace, a.Name, err)
 	}
-	return &record{
+	r := &record{
 		identity:    identityOf(a),
 		cidr:        cidr.Masked(),
 		space:       x.spaceOf(a.Spec.AddressSpace),
@@ -123,7 +128,11 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 		retained:    a.Spec.Holder.State == ipamv1.RetainedState,
 		owned:       len(a.OwnerReferences) > 0,
 		releasedAt:  seconds(a.Spec.ReleasedAt),
-	}, nil
+	}
+	if r.textLength() > maxText {
+		return nil, fmt.Errorf("reading IPAllocation %s/%s: its names are too long", a.Namespace, a.Name)
+	}
+	return r, nil
 }
 
 // creationOf returns the revision that the record was created at, or "" when that cannot be told for certain. Every write

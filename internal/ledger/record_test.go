@@ -71,7 +71,7 @@ func TestCreationIsKept(t *testing.T) {
 			b := newBook()
 			b.put(recordNamed("a", "10.0.0.1/32", test.first...))
 			b.put(recordNamed("a", "10.0.0.1/32", test.second...))
-			if got := b.x.records[at("a")].created; got != test.want {
+			if got := b.x.records.at(at("a")).created; got != test.want {
 				t.Errorf("created at %q, want %q", got, test.want)
 			}
 		})

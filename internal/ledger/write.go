@@ -33,8 +33,12 @@ const maxNameStem = 220
 // already, before either has a second record.
 func recordName(claim, uid string) string {
 	sum := sha256.Sum256([]byte(uid))
-	stem := strings.TrimRight(claim[:min(len(claim), maxNameStem)], "-.")
-	return stem + "-" + hex.EncodeToString(sum[:5])
+	return nameStem(claim) + hex.EncodeToString(sum[:5])
+}
+
+// nameStem is what the names of all records for claims of that name begin with.
+func nameStem(claim string) string {
+	return strings.TrimRight(claim[:min(len(claim), maxNameStem)], "-.") + "-"
 }
 
 // nextRecordName is a name for a further attempt, never used before.

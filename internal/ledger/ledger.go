@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,6 +36,8 @@ const DefaultGrace = 10 * time.Minute
 type Options struct {
 	// Client writes, and watches IPAllocations. It must not be limited to some namespaces and must not read from a cache.
 	Client client.WithWatch
+	// REST lists IPAllocations, as ListClient makes it.
+	REST rest.Interface
 	// Instance names this process among all managers that ever write: unique for each start.
 	Instance string
 	Clock    clock.PassiveClock
@@ -47,6 +50,7 @@ type Options struct {
 // as one claim is worked on by one of them at a time.
 type Ledger struct {
 	client   client.WithWatch
+	rest     rest.Interface
 	instance string
 	clock    clock.PassiveClock
 	index    *index
@@ -60,6 +64,7 @@ type Ledger struct {
 func New(o Options) *Ledger {
 	l := &Ledger{
 		client:   o.Client,
+		rest:     o.REST,
 		instance: o.Instance,
 		clock:    o.Clock,
 		failed:   make(chan error, 1),

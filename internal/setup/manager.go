@@ -130,8 +130,12 @@ func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	if err != nil {
 		return nil, fmt.Errorf("reading the host name: %w", err)
 	}
+	lists, err := ledger.ListClient(config)
+	if err != nil {
+		return nil, err
+	}
 	return ledger.New(ledger.Options{
-		Client: direct, Instance: host + "-" + rand.String(8), Clock: clock.RealClock{}, Grace: o.RepairGrace,
+		Client: direct, REST: lists, Instance: host + "-" + rand.String(8), Clock: clock.RealClock{}, Grace: o.RepairGrace,
 	}), nil
 }
 

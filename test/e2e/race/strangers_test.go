@@ -51,7 +51,11 @@ func newStrangers(ctx context.Context) *strangers {
 		link, via := linked()
 		direct, err := site.ClientFor(via)
 		Expect(err).NotTo(HaveOccurred())
-		l := book.New(book.Options{Client: direct, Instance: fmt.Sprintf("stranger-%d-%s", i, uuid.NewUUID()), Clock: clock.RealClock{}})
+		lists, err := book.ListClient(via)
+		Expect(err).NotTo(HaveOccurred())
+		l := book.New(book.Options{
+			Client: direct, REST: lists, Instance: fmt.Sprintf("stranger-%d-%s", i, uuid.NewUUID()), Clock: clock.RealClock{},
+		})
 		follow(l.Start)
 		Expect(l.WaitForSync(ctx)).To(Succeed())
 		s.pools = register(ctx, l)

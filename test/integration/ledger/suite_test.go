@@ -80,8 +80,10 @@ func startManager(ctx context.Context, c clock.PassiveClock) *manager {
 	GinkgoHelper()
 	direct, err := site.ClientFor(site.Config())
 	Expect(err).NotTo(HaveOccurred())
+	lists, err := book.ListClient(site.Config())
+	Expect(err).NotTo(HaveOccurred())
 	m := &manager{name: fmt.Sprint("manager-", managers.Add(1)), faults: newFaults()}
-	m.Ledger = book.New(book.Options{Client: m.wrap(direct), Instance: m.name, Clock: c})
+	m.Ledger = book.New(book.Options{Client: m.wrap(direct), REST: lists, Instance: m.name, Clock: c})
 	run, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- m.Start(run) }()

@@ -111,3 +111,35 @@ func BenchmarkFirstFitInAFullPool(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPick picks a block of 1/65536 of the pool, of which so many thousandths are taken at random, and reports how many
+// steps that takes.
+func BenchmarkPick(b *testing.B) {
+	for _, tc := range []struct {
+		block string
+		bits  int
+	}{{"10.0.0.0/8", 24}, {"2001:db8::/48", 64}} {
+		for _, thousandths := range []int{100, 900, 999} {
+			block := netip.MustParsePrefix(tc.block)
+			rng := rand.New(rand.NewPCG(1, 0))
+			var s allocator.Space[int]
+			for _, p := range cut(block, tc.bits) {
+				if rng.IntN(1000) < thousandths {
+					s.Insert(p, 1)
+				}
+			}
+			r := request{Blocks: []netip.Prefix{block}, Bits: tc.bits}
+			for name, fit := range searches(1) {
+				b.Run(fmt.Sprintf("%s/%v/%.1f%%", name, block, float64(thousandths)/10), func(b *testing.B) {
+					before := s.Visited()
+					for b.Loop() {
+						if _, err := fit(&s, r); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(float64(s.Visited()-before)/float64(b.N), "steps/op")
+				})
+			}
+		}
+	}
+}

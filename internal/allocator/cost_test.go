@@ -37,6 +37,7 @@ func TestCostOfOperations(t *testing.T) {
 	}{
 		"a /16 of addresses but for the last":      {"10.0.0.0/16", 32, 1 << 16},
 		"a /12 of addresses, 99.9 % full":          {"10.16.0.0/12", 32, 1000},
+		"a /8 of networks, 99.9 % full":            {"10.0.0.0/8", 24, 1000},
 		"a /16 of prefixes but for the last":       {"10.0.0.0/16", 28, 1 << 12},
 		"an IPv6 /112 of addresses but the last":   {"2001:db8::/112", 128, 1 << 16},
 		"an IPv6 /48 of networks, 99.9 % full":     {"2001:db8::/48", 64, 1000},

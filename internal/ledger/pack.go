@@ -17,22 +17,25 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// row is a record, packed: 60 bytes without pointers. It has room for what nearly all records are: UIDs that are UUIDs, a
+// row is a record, packed: 56 bytes without pointers. It has room for what nearly all records are: UIDs that are UUIDs, a
 // version that is a number and that of the creation, a name that follows from the claim's, nothing released. A record that is
 // otherwise is odd, and has in its text what does not fit here. Nothing is lost: unpacked, a record is what it was.
 type row struct {
 	uid, claimUID [16]byte
-	version       [8]byte
+	version       [6]byte
+	bits, words   uint8
 	// address is that of IPv4, or the number of one of IPv6.
 	address uint32
-	terms   uint32
-	// text is the name of the claim; of an odd record, the rest comes before it.
-	text   uint32
-	seen   int32
-	length uint16
-	bits   uint8
-	flags  rowFlags
+	// text is the name of the claim; of an odd record, the rest comes before it. It has so many words, but for the padding.
+	text uint32
+	seen int32
+	// terms are the number of the terms, 22 bits, and how many bytes of the text are padding.
+	terms [3]byte
+	flags rowFlags
 }
+
+// word is how many bytes a text is filled up to a multiple of.
+const word = 4
 
 type rowFlags uint8
 
@@ -58,8 +61,11 @@ const (
 	retention // nothing follows for it
 )
 
-// maxText is how long a record's text may be. The API server lets none become a tenth of that.
-const maxText = math.MaxUint16
+// maxText is how long a record's text may be. The API server lets none become so long.
+const maxText = math.MaxUint8 * word
+
+// maxTerms is how many different terms there may be: as many as there are namespaces, times the pools that are used in each.
+const maxTerms = 1<<22 - 1
 
 // textLength bounds the text of a record.
 func (r *record) textLength() int {
@@ -91,7 +97,6 @@ func (s *terms) isBlock() bool { return isBlock(s.purpose) }
 // pack writes a record into its row, which must be clear.
 func (t *table) pack(r *record) {
 	w := t.rows.At(uint32(r.handle))
-	w.terms = t.share(termsOf(r))
 	w.seen = int32(r.seen)        //nolint:gosec // seconds of one process
 	w.bits = uint8(r.cidr.Bits()) //nolint:gosec // at most 128
 	w.flags = flagsOf(r)
@@ -103,14 +108,25 @@ func (t *table) pack(r *record) {
 		w.flags |= isWide
 	}
 	text := t.packTexts(w, r)
-	w.text, w.length = t.texts.Add(text), uint16(len(text)) //nolint:gosec // decode has bounded it
+	padding := -len(text) & (word - 1)
+	text = append(text, make([]byte, padding)...)
+	w.text, w.words = t.texts.Add(text), uint8(len(text)/word) //nolint:gosec // decode has bounded it
+	number := t.share(termsOf(r))<<2 | uint32(padding)         //nolint:gosec // less than a word
+	copy(w.terms[:], binary.BigEndian.AppendUint32(nil, number)[1:])
 }
+
+func (w *row) termsNumber() uint32 {
+	return (uint32(w.terms[0])<<16 | uint32(w.terms[1])<<8 | uint32(w.terms[2])) >> 2
+}
+
+// length is how many bytes the text of a record has.
+func (w *row) length() int { return int(w.words)*word - int(w.terms[2]&(word-1)) }
 
 // clear gives up what a row holds outside of itself.
 func (t *table) clear(h handle) {
 	w := t.rows.At(uint32(h))
-	t.unshare(w.terms)
-	t.texts.Drop(w.text, int(w.length))
+	t.unshare(w.termsNumber())
+	t.texts.Drop(w.text, int(w.words)*word)
 	if w.flags&isWide != 0 {
 		t.wide.Drop(w.address)
 	}
@@ -184,7 +200,7 @@ func (o *odds) has(what byte) bool { return o.what&what != 0 }
 
 // read takes the text of a record apart.
 func (t *table) read(w *row) odds {
-	rest := t.texts.At(w.text, int(w.length))
+	rest := t.texts.At(w.text, int(w.words)*word)[:w.length()]
 	if w.flags&odd == 0 {
 		return odds{claim: rest}
 	}
@@ -231,7 +247,7 @@ func (t *table) get(h handle) *record {
 func (w *row) has(flag rowFlags) bool { return w.flags&flag != 0 }
 
 // shared returns the terms of a record.
-func (t *table) shared(h handle) *terms { return &t.terms.At(t.rows.At(uint32(h)).terms).terms }
+func (t *table) shared(h handle) *terms { return &t.terms.At(t.rows.At(uint32(h)).termsNumber()).terms }
 
 // cidr returns the prefix of a record.
 func (t *table) cidr(h handle) netip.Prefix {
@@ -289,19 +305,19 @@ func unpackUUID(from [16]byte) string {
 }
 
 // packNumber packs a number without leading zeros, or the empty text, and says whether it is one of these.
-func packNumber(to *[8]byte, text string) bool {
-	n, err := strconv.ParseUint(text, 10, 64)
-	binary.BigEndian.PutUint64(to[:], n)
+func packNumber(to *[6]byte, text string) bool {
+	n, err := strconv.ParseUint(text, 10, 8*len(to))
+	copy(to[:], binary.BigEndian.AppendUint64(nil, n)[8-len(to):])
 	if (err == nil || text == "") && unpackNumber(*to) == text {
 		return true
 	}
-	*to = [8]byte{}
+	*to = [6]byte{}
 	return false
 }
 
-func unpackNumber(from [8]byte) string {
-	if from == [8]byte{} {
+func unpackNumber(from [6]byte) string {
+	if from == [6]byte{} {
 		return ""
 	}
-	return strconv.FormatUint(binary.BigEndian.Uint64(from[:]), 10)
+	return strconv.FormatUint(binary.BigEndian.Uint64(append(make([]byte, 8-len(from), 8), from[:]...)), 10)
 }

@@ -146,7 +146,7 @@ func (t *table) isBlockOf(h handle, pool ipamv1.PoolReference) bool {
 func (t *table) all() iter.Seq[handle] {
 	return func(yield func(handle) bool) {
 		for h := handle(1); uint32(h) <= t.rows.Last(); h++ {
-			isRecord := t.rows.At(uint32(h)).terms != 0 && t.shared(h).role == stored
+			isRecord := t.rows.At(uint32(h)).termsNumber() != 0 && t.shared(h).role == stored
 			if isRecord && !yield(h) {
 				return
 			}
@@ -180,6 +180,9 @@ func (t *table) share(s terms) uint32 {
 	number, ok := t.numbers[s]
 	if !ok {
 		number = t.terms.Add(sharedTerms{terms: s})
+		if number > maxTerms {
+			panic("ledger: too many different terms")
+		}
 		t.numbers[s] = number
 	}
 	t.terms.At(number).users++

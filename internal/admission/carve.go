@@ -23,8 +23,7 @@ import (
 type carver struct {
 	dispenser
 
-	registry *pool.Registry
-	rights   Rights
+	rights Rights
 }
 
 // propose writes into the spec of a new pool with a parent the block that it gets, and returns the patch that does the same and marks the pool as
@@ -44,6 +43,9 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 		return arrivalPatch(p, true), nil
 	}
 	request, parent, err := c.registry.Carving(ctx, p)
+	if err == nil {
+		err = c.refuseStored(ctx, p, request.Ref)
+	}
 	if err != nil {
 		return nil, statusFor(request, err)
 	}
@@ -84,6 +86,9 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	request, _, err := c.registry.Carving(ctx, p)
+	if err == nil {
+		err = c.refuseStored(ctx, p, request.Ref)
+	}
 	if err == nil {
 		err = c.dispenser.reserve(ctx, request)
 	}

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
@@ -34,13 +36,31 @@ type Ledger interface {
 	Propose(ctx context.Context, c ledger.Claim) (netip.Prefix, error)
 	// Reserve records what the claim asks for.
 	Reserve(ctx context.Context, c ledger.Claim) (ledger.Allocation, error)
+	// Recorded returns what is recorded under the claim's name, whatever its UID.
+	Recorded(claim ipamv1.ClaimReference) []ledger.Holding
 	// WaitServing returns once the pool hands out prefixes.
 	WaitServing(ctx context.Context, pool ipamv1.PoolReference) error
 }
 
 // dispenser answers Weir's own kinds while they are created: the mutating webhook chooses, the validating one reserves.
 type dispenser struct {
-	ledger Ledger
+	ledger   Ledger
+	registry *pool.Registry
+}
+
+// refuseStored errs if there is such an object already. The API server would find that out too, but only after the webhooks: what
+// they had reserved would be nobody's, and be kept until repair's grace is over, each time somebody creates what exists. It costs
+// a live read only where something is recorded under the name.
+func (d dispenser) refuseStored(ctx context.Context, obj client.Object, claim ipamv1.ClaimReference) error {
+	if obj.GetName() == "" || len(d.ledger.Recorded(claim)) == 0 {
+		return nil
+	}
+	stored, err := d.registry.IsStored(ctx, obj)
+	if err != nil || !stored {
+		return err
+	}
+	resource := ipamv1.GroupVersion.WithResource(strings.ToLower(claim.Kind) + "s").GroupResource()
+	return apierrors.NewAlreadyExists(resource, obj.GetName())
 }
 
 // choose returns a prefix for the object under admission; a dry run leaves no trace.
@@ -76,7 +96,10 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	var carve *pool.CarveError
 	var refusal *ipclaim.RefusalError
 	var refused *ledger.RefusedError
+	var own *apierrors.StatusError
 	switch {
+	case apierrors.IsAlreadyExists(err) && errors.As(err, &own):
+		return own
 	case errors.As(err, &carve):
 		return status(carve.Code, carve.Error())
 	case errors.As(err, &refusal):

@@ -60,6 +60,9 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 // has, the error is the last one's.
 func (h claims) firstWithRoom(ctx context.Context, claim *ipamv1.IPClaim, dryRun bool) (ledger.Claim, netip.Prefix, error) {
 	requests, err := h.desk.Requests(ctx, claim)
+	if err == nil {
+		err = h.refuseStored(ctx, claim, requests[0].Ref)
+	}
 	if err != nil {
 		return ledger.Claim{}, netip.Prefix{}, err
 	}
@@ -88,6 +91,9 @@ func (h claims) reserveClaim(ctx context.Context, req admission.Request) admissi
 	defer cancel()
 	claim.Namespace = req.Namespace
 	requests, err := h.desk.Requests(ctx, claim)
+	if err == nil {
+		err = h.refuseStored(ctx, claim, requests[0].Ref)
+	}
 	if err != nil {
 		return refused(statusFor(ledger.Claim{}, err))
 	}

@@ -59,8 +59,8 @@ type Options struct {
 }
 
 func webhooks(scheme *runtime.Scheme, o Options, rights Rights) map[string]http.Handler {
-	carving := carver{dispenser{o.Ledger}, o.Registry, rights}
-	own := claims{dispenser{o.Ledger}, o.Desk, rights}
+	carving := carver{dispenser{o.Ledger, o.Registry}, rights}
+	own := claims{dispenser{o.Ledger, o.Registry}, o.Desk, rights}
 	return map[string]http.Handler{
 		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{carving}},
 		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{carving}},

@@ -121,6 +121,16 @@ func (r *Registry) get(ctx context.Context, ref ipamv1.PoolReference) (Object, e
 	return p, err
 }
 
+// IsStored asks the API server whether there is an object of that kind and name.
+func (r *Registry) IsStored(ctx context.Context, obj client.Object) (bool, error) {
+	stored, ok := obj.DeepCopyObject().(client.Object)
+	if !ok || r.Live == nil {
+		return false, nil
+	}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(obj), stored)
+	return err == nil, client.IgnoreNotFound(err)
+}
+
 // ClosedError says why a pool hands out nothing now.
 type ClosedError struct {
 	// Missing: there is no such pool.

@@ -1,0 +1,128 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package own
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+func newPool(ns, name string, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
+	return &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: spec}
+}
+
+// carved is the spec of a pool carved from another of its namespace.
+func carved(parent string, length int32) ipamv1.IPPoolSpec {
+	return ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: ipamv1.IPPoolKind, Name: parent}, PrefixLength: ptr.To(length)}
+}
+
+func newClaim(ns, name, pool string) *ipamv1.IPClaim {
+	return &ipamv1.IPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec:       ipamv1.IPClaimSpec{PoolRef: &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: pool}},
+	}
+}
+
+// create creates an object and returns it.
+func create[T client.Object](ctx context.Context, obj T) T {
+	GinkgoHelper()
+	Expect(k.Create(ctx, obj)).To(Succeed())
+	return obj
+}
+
+// serving creates a pool and waits until it hands out prefixes.
+func serving(ctx context.Context, pool *ipamv1.IPPool) *ipamv1.IPPool {
+	GinkgoHelper()
+	create(ctx, pool)
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		g.Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue())
+	}, "20s", "50ms").Should(Succeed())
+	return pool
+}
+
+// patch changes an object by a merge patch.
+func patch(ctx context.Context, obj client.Object, body string) {
+	GinkgoHelper()
+	Expect(k.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(body)))).To(Succeed())
+}
+
+// records returns what the records of a namespace hold, without the blocks of its root pools.
+func records(ctx context.Context, ns string) []string {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+	var found []string
+	for _, a := range list.Items {
+		if a.Spec.Purpose != ipamv1.RootPurpose {
+			found = append(found, a.Spec.ClaimRef.Name+" "+a.Spec.CIDR)
+		}
+	}
+	return found
+}
+
+func gone(ctx context.Context, obj client.Object) {
+	GinkgoHelper()
+	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)) }, "20s", "50ms").Should(BeTrue())
+}
+
+var _ = Describe("What is answered while it is created", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) {
+		ns = newNamespace(ctx)
+		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
+			CIDR: "10.0.0.0/16", AddressSpace: ns,
+			Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16), MaxPrefixLength: ptr.To[int32](32)},
+		}))
+	})
+
+	It("is recorded once however often it is created", func(ctx SpecContext) {
+		create(ctx, newClaim(ns, "c", "root"))
+		create(ctx, newPool(ns, "p", carved("root", 24)))
+		for range 3 {
+			Expect(apierrors.IsAlreadyExists(k.Create(ctx, newClaim(ns, "c", "root")))).To(BeTrue())
+			Expect(apierrors.IsAlreadyExists(k.Create(ctx, newPool(ns, "p", carved("root", 24))))).To(BeTrue())
+		}
+		Expect(records(ctx, ns)).To(HaveLen(2))
+	})
+
+	It("is recorded for its UID when it is applied", func(ctx SpecContext) {
+		claim := newClaim(ns, "c", "root")
+		claim.SetGroupVersionKind(ipamv1.GroupVersion.WithKind("IPClaim"))
+		Expect(k.Patch(ctx, claim, client.Apply, client.ForceOwnership, client.FieldOwner("apply"))).To(Succeed()) //nolint:staticcheck // a whole object is what kubectl applies
+		Expect(claim.Spec.CIDR).NotTo(BeEmpty())
+		list := &ipamv1.IPAllocationList{}
+		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+		var uids []string
+		for _, a := range list.Items {
+			if a.Spec.Purpose == ipamv1.ClaimPurpose {
+				uids = append(uids, a.Spec.ClaimRef.UID)
+			}
+		}
+		Expect(uids).To(Equal([]string{string(claim.UID)}))
+	})
+
+	It("gives back its block although nobody ever worked on it", func(ctx SpecContext) {
+		pool := newPool(ns, "p", carved("root", 24))
+		pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		create(ctx, pool)
+		Consistently(func() []string { return records(ctx, ns) }, "1s", "100ms").Should(HaveLen(1))
+		Expect(k.Delete(ctx, pool)).To(Succeed())
+		patch(ctx, pool, `{"metadata":{"annotations":null}}`)
+		gone(ctx, pool)
+		Eventually(func() []string { return records(ctx, ns) }, "5s", "100ms").Should(BeEmpty())
+	})
+})

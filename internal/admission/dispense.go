@@ -63,13 +63,17 @@ func (d dispenser) refuseStored(ctx context.Context, obj client.Object, claim ip
 	return apierrors.NewAlreadyExists(resource, obj.GetName())
 }
 
-// choose returns a prefix for the object under admission; a dry run leaves no trace.
-func (d dispenser) choose(ctx context.Context, c ledger.Claim, dryRun bool) (netip.Prefix, error) {
-	pick := d.ledger.Propose
+// pick returns a prefix for the object under admission; a dry run leaves no trace.
+func (d dispenser) pick(ctx context.Context, c ledger.Claim, dryRun bool) (netip.Prefix, error) {
 	if dryRun {
-		pick = d.ledger.Preview
+		return d.ledger.Preview(ctx, c)
 	}
-	cidr, err := pick(ctx, c)
+	return d.ledger.Propose(ctx, c)
+}
+
+// choose does that, and waits a while for a pool that does not serve yet.
+func (d dispenser) choose(ctx context.Context, c ledger.Claim, dryRun bool) (netip.Prefix, error) {
+	cidr, err := d.pick(ctx, c, dryRun)
 	if !errors.Is(err, ledger.ErrNotReady) {
 		return cidr, err
 	}
@@ -78,7 +82,7 @@ func (d dispenser) choose(ctx context.Context, c ledger.Claim, dryRun bool) (net
 	if err := d.ledger.WaitServing(starting, c.Pool); err != nil {
 		return netip.Prefix{}, err
 	}
-	return pick(ctx, c)
+	return d.pick(ctx, c, dryRun)
 }
 
 // reserve records for the object's UID what it says.

@@ -68,7 +68,16 @@ func (h claims) firstWithRoom(ctx context.Context, claim *ipamv1.IPClaim, dryRun
 	}
 	var request ledger.Claim
 	var cidr netip.Prefix
+	var starting []ledger.Claim
 	for _, request = range requests {
+		if cidr, err = h.pick(ctx, request, dryRun); err == nil || !isPoolsFault(err) {
+			return request, cidr, err
+		}
+		if errors.Is(err, ledger.ErrNotReady) {
+			starting = append(starting, request)
+		}
+	}
+	for _, request = range starting { // only now, for some may never serve
 		if cidr, err = h.choose(ctx, request, dryRun); err == nil || !isPoolsFault(err) {
 			break
 		}

@@ -5,6 +5,7 @@ package own
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -124,5 +125,28 @@ var _ = Describe("What is answered while it is created", func() {
 		patch(ctx, pool, `{"metadata":{"annotations":null}}`)
 		gone(ctx, pool)
 		Eventually(func() []string { return records(ctx, ns) }, "5s", "100ms").Should(BeEmpty())
+	})
+
+	It("comes from the first pool with room, however many do not serve", func(ctx SpecContext) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			pool := newPool(ns, name, carved("root", 24))
+			pool.Labels = map[string]string{"tier": "x"}
+			pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			create(ctx, pool)
+		}
+		full := newPool(ns, "e", carved("root", 32))
+		full.Labels = map[string]string{"tier": "x"}
+		serving(ctx, full)
+		create(ctx, newClaim(ns, "fills", "e"))
+		last := newPool(ns, "f", carved("root", 24))
+		last.Labels = map[string]string{"tier": "x"}
+		serving(ctx, last)
+		claim := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c"}, Spec: ipamv1.IPClaimSpec{PoolSelector: &ipamv1.PoolSelector{
+			Kind: ipamv1.IPPoolKind, LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "x"}},
+		}}}
+		began := time.Now()
+		Expect(k.Create(ctx, claim)).To(Succeed())
+		Expect(claim.Spec.PoolRef.Name).To(Equal("f"))
+		Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second))
 	})
 })

@@ -244,12 +244,15 @@ func (x *index) insert(r *record) {
 	}
 }
 
-// suspect notes a record of another manager in its pool: nobody here knows whether it will be told to anybody.
+// suspect notes a record of another manager in its pool: nobody here knows whether it will be told to anybody. That a manager is
+// at work shows in what it records from now on: the first list has all that ever were.
 func (x *index) suspect(r *record) {
 	if r.instance != x.instance && !r.isBlock() {
 		r.pool.suspected = r.seen
 	}
-	x.lanes.note(r.instance, r.seen)
+	if x.isSynced() {
+		x.lanes.note(r.instance, r.seen)
+	}
 }
 
 // leave notes that this process has dropped the record.
@@ -330,11 +333,20 @@ func (x *index) settle(version string) {
 			w.missing(version)
 		}
 	}
+	if x.isSynced() {
+		relists.Inc()
+	} else {
+		close(x.synced)
+	}
+}
+
+// isSynced says whether there has been a list.
+func (x *index) isSynced() bool {
 	select {
 	case <-x.synced:
-		relists.Inc()
+		return true
 	default:
-		close(x.synced)
+		return false
 	}
 }
 

@@ -44,7 +44,7 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if err := r.letGo(ctx, live); err != nil {
 		return err
 	}
-	return finalizer.RemoveLast(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }
 
 // letGo gives up the claim's records; what it has in spec.cidr is retained if it says so.

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -114,6 +115,23 @@ var _ = Describe("What is answered while it is created", func() {
 			}
 		}
 		Expect(uids).To(Equal([]string{string(claim.UID)}))
+	})
+
+	It("stays while the garbage collector holds it, although its prefix is given back", func(ctx SpecContext) {
+		claim := create(ctx, newClaim(ns, "c", "root"))
+		dependent := create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: ns, Name: "dependent", Finalizers: []string{"example.org/in-use"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: ipamv1.GroupVersion.String(), Kind: "IPClaim", Name: claim.Name, UID: claim.UID, BlockOwnerDeletion: ptr.To(true),
+			}},
+		}})
+		Expect(k.Delete(ctx, claim, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+		Eventually(func() []string { return records(ctx, ns) }, "20s", "50ms").Should(BeEmpty())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(claim.Finalizers).To(Equal([]string{metav1.FinalizerDeleteDependents}))
+		}, "10s", "50ms").Should(Succeed())
+		patch(ctx, dependent, `{"metadata":{"finalizers":null}}`)
 	})
 
 	It("gives back its block although nobody ever worked on it", func(ctx SpecContext) {

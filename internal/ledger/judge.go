@@ -39,7 +39,7 @@ func (x *index) judge(r *record) verdict {
 	for _, other := range x.overlapping(r.space, r.cidr) {
 		switch {
 		case other.handle == r.handle || x.encloses(other, r) || x.encloses(r, other) || isPredecessor(other, r):
-		case other.older(r):
+		case other.older(r) && !x.mayHaveEnclosed(other, r):
 			return verdict{outcome: lost, by: other.holding()}
 		case v.outcome == won:
 			v = verdict{outcome: blocked, by: other.holding()}
@@ -51,6 +51,12 @@ func (x *index) judge(r *record) verdict {
 // encloses says whether block is a block of the pool that r comes from, or of one of that pool's ancestors: such a pair is meant
 // to overlap.
 func (x *index) encloses(block, r *record) bool { return x.isAbove(block, r.pool.ref, r.cidr) }
+
+// mayHaveEnclosed says whether block was perhaps meant to overlap r when that was made: it is around r, and the blocks between
+// them have gone since. So r may have won.
+func (x *index) mayHaveEnclosed(block, r *record) bool {
+	return block.isBlock() && block.cidr.Bits() <= r.cidr.Bits() && !x.isRooted(r.pool.ref, r.cidr)
+}
 
 // isPredecessor says whether the record was made for another claim of the same name, and is no reason for r to lose:
 //

@@ -96,7 +96,25 @@ func TestJudgementOfANewRecord(t *testing.T) {
 			want:   won,
 		},
 		"the block of another pool is not": {
+			before: []*ipamv1.IPAllocation{root("q", "10.0.0.0/24"), root("p", "10.0.0.0/30")},
+			record: recordNamed("a", "10.0.0.1/32"),
+			want:   lost,
+		},
+		"a block is no reason to lose where its own pool has none any more: it may have won inside": {
 			before: []*ipamv1.IPAllocation{root("q", "10.0.0.0/24")},
+			record: recordNamed("a", "10.0.0.1/32"),
+			want:   blocked,
+		},
+		"nor where a block in between is gone": {
+			before: []*ipamv1.IPAllocation{root("q", "10.0.0.0/16"), recordNamed("block", "10.0.0.0/24", fromPool("middle"), carved("p"))},
+			record: recordNamed("a", "10.0.0.1/32"),
+			want:   blocked,
+		},
+		"a carved pool's records lose as any other to a block that is none of its ancestors'": {
+			before: []*ipamv1.IPAllocation{
+				root("q", "10.0.0.0/16"), recordNamed("block", "10.0.0.0/24", fromPool("q"), carved("p")),
+				recordNamed("other", "10.0.0.0/28", fromPool("q"), carved("other")),
+			},
 			record: recordNamed("a", "10.0.0.1/32"),
 			want:   lost,
 		},

@@ -58,6 +58,23 @@ func (x *index) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ip
 	return ipamv1.PoolReference{}, false
 }
 
+// isRooted says whether the blocks around p lead from the pool up to a root's.
+func (x *index) isRooted(pool ipamv1.PoolReference, p netip.Prefix) bool {
+	for range deepest {
+		for _, r := range x.records.of(keyOf(claimOf(pool, ""))) {
+			if r.purpose == ipamv1.RootPurpose && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
+				return true
+			}
+		}
+		parent, ok := x.carvedFrom(pool, p)
+		if !ok {
+			return false
+		}
+		pool = parent
+	}
+	return false
+}
+
 // claimOf is how the records of a pool's own blocks name the pool.
 func claimOf(pool ipamv1.PoolReference, uid string) ipamv1.ClaimReference {
 	return ipamv1.ClaimReference{

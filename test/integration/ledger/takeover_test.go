@@ -37,6 +37,27 @@ func asking(ctx context.Context, m *manager, c book.Claim) <-chan answer {
 	return done
 }
 
+var _ = Describe("Binding", func() {
+	It("waits for who may just be losing, and says who holds the prefix where nobody gives way", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		admitting, binding := startManager(ctx, longClock()), startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, admitting, binding)
+		c := newClaim(pool, "c")
+		c.Ref.APIGroup, c.Ref.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
+		c.Want = reserved(ctx, admitting, c)
+		follow(binding, c)
+		late := newClaim(pool, "late")
+		rival(ctx, late, ns, c.Want)
+		follow(binding, late)
+		_, err := binding.Bind(ctx, c)
+		Expect(err).To(MatchError(book.ErrBusy))
+		pass(clock)
+		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "10s", "20ms").Should(MatchError(book.ErrTaken))
+		Expect(admitting.Recorded(c.Ref)).To(HaveLen(1))
+	})
+})
+
 var _ = Describe("Takeover", func() {
 	It("makes a late deletion by the creator fail", func(ctx SpecContext) {
 		ns, clock := newNamespace(ctx), longClock()

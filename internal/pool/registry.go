@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -110,7 +111,7 @@ func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (Object, 
 // get reads a pool from the cache, and one that has just been created from the API server.
 func (r *Registry) get(ctx context.Context, ref ipamv1.PoolReference) (Object, error) {
 	p, known := New(ref.Kind)
-	if !known {
+	if !known || !isName(ref.Name) || ref.Namespace != "" && !isName(ref.Namespace) {
 		return nil, apierrors.NewNotFound(ipamv1.GroupVersion.WithResource(ref.Kind).GroupResource(), ref.Name)
 	}
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
@@ -120,6 +121,9 @@ func (r *Registry) get(ctx context.Context, ref ipamv1.PoolReference) (Object, e
 	}
 	return p, err
 }
+
+// isName says whether there can be an object of that name. A webhook is asked before the schema is.
+func isName(name string) bool { return name != "" && len(content.IsPathSegmentName(name)) == 0 }
 
 // IsStored asks the API server whether there is an object of that kind and name.
 func (r *Registry) IsStored(ctx context.Context, obj client.Object) (bool, error) {

@@ -25,9 +25,9 @@ func newPool(ns, name string, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
 	return &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: spec}
 }
 
-// carved is the spec of a pool carved from another of its namespace.
-func carved(parent string, length int32) ipamv1.IPPoolSpec {
-	return ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: ipamv1.IPPoolKind, Name: parent}, PrefixLength: ptr.To(length)}
+// carved is the spec of a pool carved from pool root of its namespace.
+func carved(length int32) ipamv1.IPPoolSpec {
+	return ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: ipamv1.IPPoolKind, Name: "root"}, PrefixLength: ptr.To(length)}
 }
 
 func newClaim(ns, name, pool string) *ipamv1.IPClaim {
@@ -45,14 +45,13 @@ func create[T client.Object](ctx context.Context, obj T) T {
 }
 
 // serving creates a pool and waits until it hands out prefixes.
-func serving(ctx context.Context, pool *ipamv1.IPPool) *ipamv1.IPPool {
+func serving(ctx context.Context, pool *ipamv1.IPPool) {
 	GinkgoHelper()
 	create(ctx, pool)
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue())
 	}, "20s", "50ms").Should(Succeed())
-	return pool
 }
 
 // patch changes an object by a merge patch.
@@ -93,12 +92,21 @@ var _ = Describe("What is answered while it is created", func() {
 
 	It("is recorded once however often it is created", func(ctx SpecContext) {
 		create(ctx, newClaim(ns, "c", "root"))
-		create(ctx, newPool(ns, "p", carved("root", 24)))
+		create(ctx, newPool(ns, "p", carved(24)))
 		for range 3 {
 			Expect(apierrors.IsAlreadyExists(k.Create(ctx, newClaim(ns, "c", "root")))).To(BeTrue())
-			Expect(apierrors.IsAlreadyExists(k.Create(ctx, newPool(ns, "p", carved("root", 24))))).To(BeTrue())
+			Expect(apierrors.IsAlreadyExists(k.Create(ctx, newPool(ns, "p", carved(24))))).To(BeTrue())
 		}
 		Expect(records(ctx, ns)).To(HaveLen(2))
+	})
+
+	It("is refused where no pool can have the name that it asks for", func(ctx SpecContext) {
+		for _, name := range []string{"", "..", "a/b"} {
+			Expect(apierrors.IsNotFound(k.Create(ctx, newClaim(ns, "c", name)))).To(BeTrue(), name)
+		}
+		spec := carved(24)
+		spec.ParentRef.Namespace = "a/b"
+		Expect(apierrors.IsNotFound(k.Create(ctx, newPool(ns, "p", spec)))).To(BeTrue())
 	})
 
 	It("is recorded for its UID when it is applied", func(ctx SpecContext) {
@@ -135,7 +143,7 @@ var _ = Describe("What is answered while it is created", func() {
 	})
 
 	It("gives back its block although nobody ever worked on it", func(ctx SpecContext) {
-		pool := newPool(ns, "p", carved("root", 24))
+		pool := newPool(ns, "p", carved(24))
 		pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		create(ctx, pool)
 		Consistently(func() []string { return records(ctx, ns) }, "1s", "100ms").Should(HaveLen(1))
@@ -147,16 +155,16 @@ var _ = Describe("What is answered while it is created", func() {
 
 	It("comes from the first pool with room, however many do not serve", func(ctx SpecContext) {
 		for _, name := range []string{"a", "b", "c", "d"} {
-			pool := newPool(ns, name, carved("root", 24))
+			pool := newPool(ns, name, carved(24))
 			pool.Labels = map[string]string{"tier": "x"}
 			pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 			create(ctx, pool)
 		}
-		full := newPool(ns, "e", carved("root", 32))
+		full := newPool(ns, "e", carved(32))
 		full.Labels = map[string]string{"tier": "x"}
 		serving(ctx, full)
 		create(ctx, newClaim(ns, "fills", "e"))
-		last := newPool(ns, "f", carved("root", 24))
+		last := newPool(ns, "f", carved(24))
 		last.Labels = map[string]string{"tier": "x"}
 		serving(ctx, last)
 		claim := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c"}, Spec: ipamv1.IPClaimSpec{PoolSelector: &ipamv1.PoolSelector{

@@ -76,9 +76,11 @@ func (r *record) isBlockOf(pool ipamv1.PoolReference) bool {
 // isOwnBlock says whether the record is a root pool's own block: that neither counts as allocated nor as delegated.
 func (r *record) isOwnBlock() bool { return r.role == stored && r.purpose == ipamv1.RootPurpose }
 
-// answers says whether the record can be the answer to a claim.
+// answers says whether the record can be the answer to a claim. One that somebody has marked for deletion is so only where it is
+// known to have been: it won here, or it belongs to an object that is its own answer and is stored.
 func (r *record) answers(c Claim) bool {
-	return r.claim.UID == c.Ref.UID && !r.released() && !r.left && (!r.terminating || r.won) && (!c.Want.IsValid() || r.cidr == c.Want)
+	stands := !r.terminating || r.won || isOwnKind(r) && r.owned
+	return r.claim.UID == c.Ref.UID && !r.released() && !r.left && stands && (!c.Want.IsValid() || r.cidr == c.Want)
 }
 
 // owner is the pool that a block belongs to, or is about to.

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -55,6 +56,29 @@ var _ = Describe("Binding", func() {
 		pass(clock)
 		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "10s", "20ms").Should(MatchError(book.ErrTaken))
 		Expect(admitting.Recorded(c.Ref)).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("A bound record that somebody deletes", func() {
+	It("stays its object's, also for the next manager", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m := startManager(ctx, longClock())
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, m)
+		c := newClaim(pool, "c")
+		c.Ref.APIGroup, c.Ref.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
+		c.Owners = []metav1.OwnerReference{{APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPClaimKind, Name: "c", UID: types.UID(c.Ref.UID)}}
+		c.Want = reserved(ctx, m, c)
+		_, err := m.Bind(ctx, c)
+		Expect(err).NotTo(HaveOccurred())
+		record := m.Recorded(c.Ref)[0].Record
+		Expect(k.Delete(ctx, &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Name}})).To(Succeed())
+		next := startManager(ctx, longClock())
+		open(ctx, pool, next)
+		Expect(next.IsBound(c)).To(BeTrue())
+		_, err = next.Bind(ctx, c)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(HaveLen(1))
 	})
 })
 

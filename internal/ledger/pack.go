@@ -111,7 +111,7 @@ func (t *table) pack(r *record) {
 	padding := -len(text) & (word - 1)
 	text = append(text, make([]byte, padding)...)
 	w.text, w.words = t.texts.Add(text), uint8(len(text)/word) //nolint:gosec // decode has bounded it
-	number := t.share(termsOf(r))<<2 | uint32(padding)         //nolint:gosec // less than a word
+	number := t.share(termsOf(r))<<2 | uint32(padding)
 	copy(w.terms[:], binary.BigEndian.AppendUint32(nil, number)[1:])
 }
 

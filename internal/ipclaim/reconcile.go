@@ -115,7 +115,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	request.Labels = labelsOf(s.claim)
+	request.Labels, request.Revision = labelsOf(s.claim), s.claim.ResourceVersion
 	request.Owners = []metav1.OwnerReference{{
 		APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPClaimKind, Name: s.claim.Name, UID: s.claim.UID, Controller: ptr.To(true),
 	}}
@@ -132,37 +132,64 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 }
 
 // request returns what to ask the ledger for. What has its record is not judged by its pool any more.
-func (r *Reconciler) request(ctx context.Context, s *scope) (ledger.Claim, error) {
+func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err error) {
 	want, _ := netip.ParsePrefix(s.claim.Spec.CIDR) // invalid only where it is empty, by the schema
 	if ref := s.claim.Spec.PoolRef; ref != nil && want.IsValid() {
 		known := poolOf(s.claim, ref.Kind, ref.Name)
-		p, registered, _, err := r.Desk.Registry.Find(ctx, known)
-		if client.IgnoreNotFound(err) != nil {
-			return ledger.Claim{}, err
+		if err := r.lookUp(ctx, s, known); err != nil {
+			return c, err
 		}
-		if err == nil {
-			s.pool, s.registered = p, registered
-		}
-		if c := (ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ipamv1.ClaimPurpose}); r.Ledger.Holds(c.Ref, want.Addr()) {
+		c = ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ipamv1.ClaimPurpose}
+		if r.Ledger.Holds(c.Ref, want.Addr()) {
 			return c, nil
 		}
 	}
-	if s.claim.Annotations[ipamv1.ArrivedAnnotation] != "" && s.claim.Spec.PoolRef != nil {
-		return r.Desk.Adoption(ctx, s.claim)
+	c, isBegun := r.begun(s.claim)
+	switch {
+	case isBegun:
+	case s.claim.Annotations[ipamv1.ArrivedAnnotation] != "" && s.claim.Spec.PoolRef != nil:
+		c, err = r.Desk.Adoption(ctx, s.claim)
+	default:
+		c, err = r.chosen(ctx, s.claim)
 	}
-	requests, err := r.Desk.Requests(ctx, s.claim)
+	if err != nil {
+		return c, err
+	}
+	return c, r.lookUp(ctx, s, c.Pool)
+}
+
+// lookUp notes the claim's pool, if there is one.
+func (r *Reconciler) lookUp(ctx context.Context, s *scope, ref ipamv1.PoolReference) error {
+	p, registered, _, err := r.Desk.Registry.Find(ctx, ref)
+	if err == nil {
+		s.pool, s.registered = p, registered
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// chosen returns what the claim asks of the first of its pools that has room.
+func (r *Reconciler) chosen(ctx context.Context, claim *ipamv1.IPClaim) (ledger.Claim, error) {
+	requests, err := r.Desk.Requests(ctx, claim)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	chosen := requests[0]
-	for _, request := range requests { // of several pools the first with room
+	for _, request := range requests {
 		if _, full := r.Ledger.Preview(ctx, request); full == nil {
-			chosen = request
-			break
+			return request, nil
 		}
 	}
-	s.pool, s.registered, _, err = r.Desk.Registry.Find(ctx, chosen.Pool)
-	return chosen, err
+	return requests[0], nil
+}
+
+// begun returns what was asked for a claim without a prefix that has its record already: somebody died before writing it into the
+// claim.
+func (r *Reconciler) begun(claim *ipamv1.IPClaim) (ledger.Claim, bool) {
+	for _, h := range r.Ledger.Recorded(reference(claim)) {
+		if h.Claim.UID == string(claim.UID) && claim.Spec.CIDR == "" {
+			return ledger.Claim{Ref: reference(claim), Pool: h.Pool, Bits: h.CIDR.Bits(), Purpose: ipamv1.ClaimPurpose}, true
+		}
+	}
+	return ledger.Claim{}, false
 }
 
 // fill reserves a prefix and writes it into the claim, on condition that nobody has changed that.
@@ -186,7 +213,7 @@ func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
 	retained := r.Ledger.Retained(reference(s.claim))
 	errs := make([]error, 0, len(retained))
 	for _, h := range retained {
-		errs = append(errs, r.Ledger.Drop(ctx, h))
+		errs = append(errs, r.Ledger.LetGo(ctx, h))
 	}
 	return errors.Join(errs...)
 }

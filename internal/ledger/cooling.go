@@ -52,8 +52,9 @@ type coolPatch struct {
 		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
-		ReleasedAt metav1.Time             `json:"releasedAt"`
-		Holder     ipamv1.AllocationHolder `json:"holder"`
+		ReleasedAt metav1.Time `json:"releasedAt"`
+		// Holder names its fields in full: what is absent from a merge patch stays.
+		Holder map[string]any `json:"holder"`
 	} `json:"spec"`
 }
 
@@ -64,7 +65,13 @@ func (l *Ledger) letGo(ctx context.Context, id identity, state ipamv1.HolderStat
 	p.Metadata.patchMetadata = patchMetadata{UID: id.uid, ResourceVersion: id.version, Annotations: l.touched()}
 	p.Metadata.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
 	p.Spec.ReleasedAt = metav1.NewTime(nextSecond(l.clock.Now()))
-	p.Spec.Holder = ipamv1.AllocationHolder{CreatedRevision: id.created, State: state}
+	p.Spec.Holder = map[string]any{"state": nil}
+	if state != "" {
+		p.Spec.Holder["state"] = state
+	}
+	if id.created != "" {
+		p.Spec.Holder["createdRevision"] = id.created
+	}
 	_, err := l.patch(ctx, id, p)
 	return err
 }

@@ -28,6 +28,9 @@ const attempts = 8
 // answer the same claim at once do not write for nothing. Economy only: taking over is safe at any time.
 const takeoverDelay = 5 * time.Second
 
+// retractTime bounds what is done about a record after the request that made it has run out of time.
+const retractTime = 2 * time.Second
+
 // DefaultGrace is how long a record may wait for the object that was admitted with it, where Options say nothing else: many times
 // the API server's request timeout.
 const DefaultGrace = 10 * time.Minute
@@ -193,7 +196,7 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 	}
 	v, err := l.index.await(ctx, w, id)
 	if err != nil {
-		return Allocation{}, err
+		return Allocation{}, errors.Join(err, l.retract(ctx, w.mark, id))
 	}
 	switch v.outcome {
 	case won:
@@ -208,6 +211,17 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 		}
 		return Allocation{}, &lostError{by: v.by}
 	}
+}
+
+// retract drops a record whose judgement nobody waited for, if its object is only just being admitted: that is refused now, and
+// would keep the prefix until repair's grace is over. Nobody has been told of it, and the drop names the version that was made.
+func (l *Ledger) retract(ctx context.Context, mark *record, id identity) error {
+	if !isOwnKind(mark) {
+		return nil // whoever comes next takes the record over
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retractTime)
+	defer cancel()
+	return l.drop(ctx, id)
 }
 
 // lostError says which record made another one lose. It is an errLost.

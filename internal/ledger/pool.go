@@ -162,7 +162,7 @@ func (x *index) blockRecord(p Pool, block netip.Prefix) *record {
 	var found *record
 	for h := range x.spaceOf(p.Space).taken.At(block) {
 		r := x.records.get(h)
-		if r.isBlockOf(p.Ref) && r.claim.UID == string(p.UID) && (found == nil || r.confirmed) {
+		if r.isBlockOf(p.Ref) && !r.released() && r.claim.UID == string(p.UID) && (found == nil || r.confirmed) {
 			found = r
 		}
 	}

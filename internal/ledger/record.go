@@ -147,7 +147,7 @@ func creationOf(a *ipamv1.IPAllocation) string {
 	}
 	touched := a.Annotations[touchedAnnotation] != "" || len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() ||
 		!slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) ||
-		(a.Spec.ClaimRef.APIGroup != ipamv1.GroupVersion.Group && len(a.OwnerReferences) == 1)
+		((a.Spec.Purpose == ipamv1.ClaimPurpose || a.Spec.Purpose == ipamv1.AdoptedPurpose) && len(a.OwnerReferences) == 1)
 	if touched {
 		return ""
 	}

@@ -136,7 +136,7 @@ func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err
 	want, _ := netip.ParsePrefix(s.claim.Spec.CIDR) // invalid only where it is empty, by the schema
 	if ref := s.claim.Spec.PoolRef; ref != nil && want.IsValid() {
 		known := poolOf(s.claim, ref.Kind, ref.Name)
-		if err := r.lookUp(ctx, s, known); err != nil {
+		if err = r.lookUp(ctx, s, known); err != nil {
 			return c, err
 		}
 		c = ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ipamv1.ClaimPurpose}

@@ -143,13 +143,15 @@ func TestCheck(t *testing.T) {
 		w.record(name, "IPAddressClaim", name, uid, pool, address+"/32")
 		w.answer(name, uid, pool, address)
 	}
+	own := w.create(`{apiVersion: ipam.weir.dev/v1alpha1, kind: IPClaim, metadata: {name: own}, spec: {poolRef: {kind: IPPool, name: child}, cidr: 10.0.1.16/28}}`)
+	w.record("own", "IPClaim", "own", own, "child", "10.0.1.16/28")
 	w.claim("told", "child", `status: {conditions: [{type: Ready, status: "False", reason: PoolExhausted, message: full, lastTransitionTime: "2026-01-01T00:00:00Z"}]}`)
 
 	report := check(t, cp.Config())
 	if err := report.AtRest(); err != nil {
 		t.Fatalf("nothing is wrong: %s: %v", report, err)
 	}
-	if want := (framework.Report{Claims: 3, Answers: 3, Records: 3}); report.String() != want.String() {
+	if want := (framework.Report{Claims: 4, Answers: 4, Records: 4}); report.String() != want.String() {
 		t.Errorf("got %s, want %s", report, &want)
 	}
 

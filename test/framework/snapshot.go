@@ -225,8 +225,8 @@ func (l *lister) list(ctx context.Context, resources ...schema.GroupVersionResou
 			return nil
 		}
 		for i := range list.Items {
-			object := &item{Group: resource.Group}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, object); err != nil {
+			object, err := itemOf(resource.Group, list.Items[i].Object)
+			if err != nil {
 				l.err = fmt.Errorf("converting %s %s: %w", resource.Resource, list.Items[i].GetName(), err)
 				return nil
 			}
@@ -234,6 +234,15 @@ func (l *lister) list(ctx context.Context, resources ...schema.GroupVersionResou
 		}
 	}
 	return items
+}
+
+// itemOf reduces an object. The group is set last: the converter empties every
+// field that it does not fill.
+func itemOf(group string, object map[string]any) (*item, error) {
+	i := &item{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, i)
+	i.Group = group
+	return i, err
 }
 
 func byUID(items []*item) map[types.UID]*item {

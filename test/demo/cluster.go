@@ -152,23 +152,26 @@ func (p *play) awaitReady(ctx context.Context, pool pool) error {
 }
 
 // awaitCounts waits until every pool's status counts the claims that have an
-// address from it: it is written with a delay, so as to be written less often.
+// address from it and the pools carved from it: it is written with a delay, so
+// as to be written less often.
 func (p *play) awaitCounts(ctx context.Context) error {
 	return eventually(ctx, "the pools' status", func(ctx context.Context) error {
-		claims := &ipamv1beta2.IPAddressClaimList{}
 		pools, err := p.pools(ctx)
-		if err = errors.Join(err, p.client.List(ctx, claims)); err != nil {
+		if err != nil {
 			return err
 		}
+		leaves, err := p.leaves(ctx)
+		if err != nil {
+			return err
+		}
+		t := &tree{pools: pools, leaves: leaves}
 		for _, pool := range pools {
-			want := 0
-			for i := range claims.Items {
-				if referenceOf(&claims.Items[i]) == pool.PoolReference() && claims.Items[i].Status.AddressRef.Name != "" {
-					want++
-				}
+			claims, children := len(t.claims(pool)), len(t.children(pool))
+			if got := pool.PoolStatus().Claims; got == nil || int(*got) != claims {
+				return fmt.Errorf("pool %s counts %s claims, it has %d", pool.GetName(), number(got), claims)
 			}
-			if got := pool.PoolStatus().Claims; got == nil || int(*got) != want {
-				return fmt.Errorf("pool %s counts %s claims, it has %d", pool.GetName(), number(got), want)
+			if got := pool.PoolStatus().Children; got == nil || int(*got) != children {
+				return fmt.Errorf("pool %s counts %s children, it has %d", pool.GetName(), number(got), children)
 			}
 		}
 		return nil
@@ -191,17 +194,27 @@ func (p *play) pools(ctx context.Context) ([]pool, error) {
 	return all, nil
 }
 
+// deletePools deletes all pools, those that others are carved from after these.
 func (p *play) deletePools(ctx context.Context) error {
-	pools, err := p.pools(ctx)
-	if err != nil {
-		return err
-	}
-	for _, pool := range pools {
-		if err := p.client.Delete(ctx, pool); err != nil {
-			return fmt.Errorf("deleting pool %s: %w", pool.GetName(), err)
+	return eventually(ctx, "the pools' deletion", func(ctx context.Context) error {
+		pools, err := p.pools(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	return nil
+		t := &tree{pools: pools}
+		for _, pool := range pools {
+			if len(t.children(pool)) > 0 || pool.GetDeletionTimestamp() != nil {
+				continue
+			}
+			if err := p.client.Delete(ctx, pool); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("deleting pool %s: %w", pool.GetName(), err)
+			}
+		}
+		if len(pools) > 0 {
+			return fmt.Errorf("%d pools are left", len(pools))
+		}
+		return nil
+	})
 }
 
 // awaitGone waits until no object of these kinds is left.

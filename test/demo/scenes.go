@@ -47,6 +47,7 @@ func (p *play) scenes() []scene {
 		{"An address that was asked for", p.askForAddresses},
 		{"A pool that becomes full, and recovers", p.fillPool},
 		{"What is refused", p.refuse},
+		{"A tree of pools, and claims answered in the call", p.growTree},
 		{"What is handed out now", p.checkAll},
 		{"The end", p.leave},
 	}
@@ -265,12 +266,13 @@ func (p *play) leave(ctx context.Context) error {
 	}
 	begin := time.Now()
 	for _, namespace := range []string{red, blue} {
-		err := p.client.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(namespace))
-		if err != nil {
-			return fmt.Errorf("deleting claims: %w", err)
+		for _, kind := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}} {
+			if err := p.client.DeleteAllOf(ctx, kind, client.InNamespace(namespace)); err != nil {
+				return fmt.Errorf("deleting claims: %w", err)
+			}
 		}
 	}
-	if err := p.awaitGone(ctx, &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}); err != nil {
+	if err := p.awaitGone(ctx, &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{}); err != nil {
 		return err
 	}
 	p.did(begin, "All claims are deleted, and their addresses with them")
@@ -296,7 +298,7 @@ func (p *play) quoteMention(message, mention string) error {
 
 // checkAnswer compares an answer with its pool as the API server shows it.
 func (p *play) checkAnswer(ctx context.Context, a *answer) error {
-	pool, err := p.poolOf(ctx, a.claim)
+	source, err := p.poolOf(ctx, a.claim)
 	if err != nil {
 		return err
 	}
@@ -304,19 +306,19 @@ func (p *play) checkAnswer(ctx context.Context, a *answer) error {
 	if err != nil {
 		return fmt.Errorf("reading IPAddress %s: %w", a.address.Name, err)
 	}
-	spec := pool.PoolSpec()
+	spec := source.PoolSpec()
 	network := netipx.RangeOfPrefix(netip.PrefixFrom(address, int(*a.address.Spec.Prefix)).Masked())
 	switch {
 	case address == network.From(), address.Is4() && address == network.To():
 		return fmt.Errorf("%s is the first or last address of its network, %s", address, network)
 	case !covers(blocks(spec), address):
-		return fmt.Errorf("%s is not in pool %s", address, pool.GetName())
+		return fmt.Errorf("%s is not in pool %s", address, source.GetName())
 	case covers(spec.ExcludedAddresses, address):
-		return fmt.Errorf("%s is excluded in pool %s", address, pool.GetName())
+		return fmt.Errorf("%s is excluded in pool %s", address, source.GetName())
 	case a.address.Spec.Gateway != spec.Network.Gateway || address.String() == spec.Network.Gateway:
-		return fmt.Errorf("%s comes with gateway %q, pool %s says %q", address, a.address.Spec.Gateway, pool.GetName(), spec.Network.Gateway)
+		return fmt.Errorf("%s comes with gateway %q, pool %s says %q", address, a.address.Spec.Gateway, source.GetName(), spec.Network.Gateway)
 	case *a.address.Spec.Prefix != *spec.Network.PrefixLength:
-		return fmt.Errorf("%s comes with prefix %d, pool %s says %d", address, *a.address.Spec.Prefix, pool.GetName(), *spec.Network.PrefixLength)
+		return fmt.Errorf("%s comes with prefix %d, pool %s says %d", address, *a.address.Spec.Prefix, source.GetName(), *spec.Network.PrefixLength)
 	}
 	return nil
 }

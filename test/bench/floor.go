@@ -29,7 +29,7 @@ type floorRound struct {
 // creates more claims than a round of Weir, so as to last about as long.
 func (e *environment) floor(ctx context.Context, name string, creators int) (*floorRound, error) {
 	n := floorFactor * e.claims
-	result, err := e.watched(ctx, name, n, func() error { return e.createAll(ctx, name, n, creators, newStopwatch()) })
+	result, err := e.timedWatched(ctx, name, n, func() error { return e.createAll(ctx, name, n, creators, newStopwatch(addressClaims)) })
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (e *environment) floor(ctx context.Context, name string, creators int) (*fl
 // knew the answers: the claim and Weir's three writes, and nothing else. The
 // floor is no such bound, because a bare claim is the cheapest of the four.
 func (e *environment) ceiling(ctx context.Context, name string, creators int) (*floorRound, error) {
-	result, err := e.watched(ctx, name, e.claims, func() error {
+	result, err := e.timedWatched(ctx, name, e.claims, func() error {
 		return parallel(e.claims, creators, func(i int) error { return e.answerBare(ctx, name, i) })
 	})
 	if err != nil {
@@ -55,12 +55,12 @@ func (e *environment) ceiling(ctx context.Context, name string, creators int) (*
 	return result, e.clean(ctx, name)
 }
 
-// watched is timed, with the watch open that a round of Weir is measured with:
+// timedWatched is timed, with the watch open that a round of Weir is measured with:
 // what the bench costs the API server by looking on is not to be Weir's cost.
-func (e *environment) watched(ctx context.Context, name string, claims int, do func() error) (*floorRound, error) {
+func (e *environment) timedWatched(ctx context.Context, name string, claims int, do func() error) (*floorRound, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := e.watch(ctx, name)
+	stream, err := e.watch(ctx, addressClaims, name)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@
 
 // Command bench measures how fast Weir answers claims on a real etcd and
 // kube-apiserver, what that costs in API requests, and how it compares with
-// what the API server itself can do: creating the claims and nothing else.
+// what the API server itself can do: creating the claims and nothing else. Its
+// parts are the answers to Cluster API's claims, their dependence on the number
+// of records, and the calls that create IPClaims.
 //
 // Floor and Weir alternate, because a machine's speed drifts. It is an error
 // if a claim is not answered or an address is handed out twice, never that it
@@ -29,6 +31,7 @@ type options struct {
 	fsync    bool
 	jsonPath string
 	scale    counts
+	parts    parts
 	args     string
 	profile  string
 }
@@ -43,6 +46,8 @@ func (o *options) addFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.jsonPath, "json", "", "write the results as JSON to this file too")
 	o.scale = counts{0, 20_000, 100_000}
 	fs.Var(&o.scale, "scale", "numbers of records, ascending and separated by commas, to start the manager with; empty for none")
+	o.parts = allParts
+	fs.Var(&o.parts, "parts", "what to measure, separated by commas")
 	fs.StringVar(&o.args, "manager-args", "", "further flags of the manager, separated by spaces")
 	fs.StringVar(&o.profile, "profile", "", "write CPU profiles of manager and API server into this folder")
 }
@@ -106,26 +111,45 @@ func main() {
 	}
 }
 
-// run measures and prints. Nothing is left running, whatever happens.
-func run(ctx context.Context, o options) (err error) {
+// run measures part by part, and prints. Nothing is left running, whatever happens.
+func run(ctx context.Context, o options) error {
+	r := newReport(o)
+	for _, part := range []struct {
+		name    string
+		measure func(*environment, context.Context, *report) error
+	}{
+		{answersPart, (*environment).measureAll},
+		{scalePart, (*environment).measureScale},
+		{callsPart, (*environment).measureCalls},
+	} {
+		if !o.parts.has(part.name) {
+			continue
+		}
+		err := onEnvironment(ctx, o, r, part.measure)
+		switch {
+		case ctx.Err() != nil:
+			return errors.New("interrupted")
+		case err != nil:
+			return fmt.Errorf("measuring %s: %w", part.name, err)
+		}
+	}
+	fmt.Fprint(os.Stdout, r.tables())
+	return r.writeJSON(o.jsonPath)
+}
+
+// onEnvironment starts an environment, measures there, and stops it. The first
+// one says in the report what is measured.
+func onEnvironment(ctx context.Context, o options, r *report, measure func(*environment, context.Context, *report) error) (err error) {
 	e, err := newEnvironment(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if ctx.Err() != nil {
-			err = errors.New("interrupted")
+	defer func() { err = errors.Join(err, e.stop()) }()
+	if r.Weir == "" {
+		if err = e.versions(ctx, r); err != nil {
+			return err
 		}
-		err = errors.Join(err, e.stop())
-	}()
-	r, err := e.versions(ctx)
-	if err != nil {
-		return err
+		fmt.Fprint(os.Stdout, r.heading(o))
 	}
-	fmt.Fprint(os.Stdout, r.heading(o))
-	if err = errors.Join(e.measureAll(ctx, r), e.measureScale(ctx, r)); err != nil {
-		return err
-	}
-	fmt.Fprint(os.Stdout, r.tables())
-	return r.writeJSON(o.jsonPath)
+	return measure(e, ctx, r)
 }

@@ -31,7 +31,7 @@ const (
 
 // profiled runs a round, and takes CPU profiles of manager and API server
 // meanwhile if that is asked for. Profiling costs some of what it measures.
-func (e *environment) profiled(ctx context.Context, name string, round func() (*weirRound, error)) (*weirRound, error) {
+func profiled[R any](ctx context.Context, e *environment, name string, round func() (R, error)) (R, error) {
 	if e.profile == "" {
 		return round()
 	}

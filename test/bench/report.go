@@ -36,11 +36,12 @@ type report struct {
 	PoolSize   int     `json:"poolSize"`
 	Allocated  int     `json:"allocated"`
 	Args       string  `json:"managerArgs,omitempty"`
-	Modes      []*mode `json:"modes"`
+	Modes      []*mode `json:"modes,omitempty"`
 	// Ceiling is the same writes as Weir's and the bench's, made by the bench
 	// without looking at anything, with all creators.
-	Ceiling []*floorRound `json:"ceiling"`
+	Ceiling []*floorRound `json:"ceiling,omitempty"`
 	Scale   []*scaleRound `json:"scale,omitempty"`
+	Calls   *calls        `json:"calls,omitempty"`
 }
 
 // mode holds the rounds with one number of creators; Median is computed at the
@@ -63,30 +64,38 @@ type median struct {
 	Share float64 `json:"shareOfFloor"`
 }
 
-// versions begins the report with what is measured.
-func (e *environment) versions(ctx context.Context) (*report, error) {
+// newReport begins the report with how it is measured.
+func newReport(o options) *report {
 	r := &report{
-		Fsync: e.fsync, Go: runtime.Version(), CPUs: runtime.NumCPU(), Args: e.args,
-		Claims: e.claims, PoolSize: 1 << (maxIPv4Bits - e.blockBits()), Allocated: e.allocated,
-		Modes: []*mode{{Creators: e.creators}},
+		Fsync: o.fsync, Go: runtime.Version(), CPUs: runtime.NumCPU(), Args: o.args,
+		Claims: o.claims, PoolSize: 1 << (maxIPv4Bits - o.blockBits()), Allocated: o.allocated,
 	}
-	if e.creators != 1 {
+	if !o.parts.has(answersPart) {
+		return r
+	}
+	r.Modes = []*mode{{Creators: o.creators}}
+	if o.creators != 1 {
 		r.Modes = append(r.Modes, &mode{Creators: 1})
 	}
+	return r
+}
+
+// versions says in the report what is measured.
+func (e *environment) versions(ctx context.Context, r *report) error {
 	client, err := discovery.NewDiscoveryClientForConfig(e.config)
 	if err != nil {
-		return nil, fmt.Errorf("building a client: %w", err)
+		return fmt.Errorf("building a client: %w", err)
 	}
 	server, err := client.ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("reading the API server's version: %w", err)
+		return fmt.Errorf("reading the API server's version: %w", err)
 	}
 	r.Kubernetes = server.GitVersion
 	if r.Etcd, err = etcdVersion(ctx, e.site.EtcdURL()); err != nil {
-		return nil, err
+		return err
 	}
 	r.Weir, err = weirVersion(ctx)
-	return r, err
+	return err
 }
 
 func etcdVersion(ctx context.Context, url string) (string, error) {
@@ -152,7 +161,9 @@ func isWeirs(key framework.RequestKey, write bool) bool {
 		return key.Verb != "POST" || key.Resource != "ipaddressclaims"
 	case "coordination.k8s.io":
 		return false
-	case "ipam.weir.dev", "cluster.x-k8s.io", "events.k8s.io":
+	case "ipam.weir.dev":
+		return key.Verb != "POST" || key.Resource != "ipclaims"
+	case "cluster.x-k8s.io", "events.k8s.io":
 		return true
 	default:
 		return write
@@ -232,7 +243,21 @@ func (r *report) heading(o options) string {
 // tables returns the results for people.
 func (r *report) tables() string {
 	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	r.writeModes(&text)
+	r.writeScale(&text)
+	for _, m := range r.Modes {
+		m.writeDetails(&text)
+	}
+	r.writeCalls(&text)
+	return text.String() + "\n"
+}
+
+// writeModes writes how Cluster API's claims are answered.
+func (r *report) writeModes(text *strings.Builder) {
+	if len(r.Modes) == 0 {
+		return
+	}
+	w := tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "creators\tAPI floor/s\tWeir/s\tp50 ms\tp95 ms\tp99 ms\twrites/claim\treads/claim\tfloor/(1+writes)\tshare\t")
 	for _, m := range r.Modes {
 		m.summarize()
@@ -241,12 +266,7 @@ func (r *report) tables() string {
 			s.Weir.P50, s.Weir.P95, s.Weir.P99, s.AllWrites, s.AllReads, s.Floor.Rate/(1+s.AllWrites), 100*s.Share)
 	}
 	_ = w.Flush() // A strings.Builder does not fail.
-	r.writeCeiling(&text)
-	r.writeScale(&text)
-	for _, m := range r.Modes {
-		m.writeDetails(&text)
-	}
-	return text.String() + "\n"
+	r.writeCeiling(text)
 }
 
 // writeCeiling compares Weir with the bare writes that an answer consists of.

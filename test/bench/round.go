@@ -76,7 +76,7 @@ func (e *environment) weirRounds(ctx context.Context, r *report, n int) error {
 	}
 	for _, m := range r.Modes {
 		name := fmt.Sprintf("weir-%d-%d", m.Creators, n)
-		result, err := e.profiled(ctx, name, func() (*weirRound, error) { return e.weir(ctx, name, m.Creators) })
+		result, err := profiled(ctx, e, name, func() (*weirRound, error) { return e.weir(ctx, name, m.Creators) })
 		if err != nil {
 			return fmt.Errorf("round %s: %w", name, err)
 		}
@@ -101,7 +101,7 @@ type weirRound struct {
 // weir measures Weir with claims of its own, has the result checked, and
 // deletes the claims.
 func (e *environment) weir(ctx context.Context, name string, creators int) (*weirRound, error) {
-	answers, err := e.watch(ctx, name)
+	answers, err := e.watch(ctx, addressClaims, name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (e *environment) check(ctx context.Context) error {
 // answered creates claims and returns when the watch has shown the answers of
 // all of them.
 func (e *environment) answered(ctx context.Context, answers io.ReadCloser, name string, n, creators int) (*stopwatch, error) {
-	times := newStopwatch()
+	times := newStopwatch(addressClaims)
 	created := make(chan error, 1)
 	go func() { created <- e.createAll(ctx, name, n, creators, times) }()
 	return times, errors.Join(times.follow(answers, n), <-created)
@@ -149,7 +149,7 @@ func (e *environment) answered(ctx context.Context, answers io.ReadCloser, name 
 
 // unmeasured has claims answered.
 func (e *environment) unmeasured(ctx context.Context, name string, n int) error {
-	answers, err := e.watch(ctx, name)
+	answers, err := e.watch(ctx, addressClaims, name)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -38,7 +39,7 @@ type scaleRound struct {
 // measureScale starts Weir anew for each number of records.
 func (e *environment) measureScale(ctx context.Context, r *report) error {
 	for _, records := range e.scale {
-		if err := e.record(ctx, records); err != nil {
+		if err := e.record(ctx, poolRecords, records); err != nil {
 			return err
 		}
 		round, err := e.scaleRound(ctx, records)
@@ -71,15 +72,27 @@ func (e *environment) scaleRound(ctx context.Context, records int) (*scaleRound,
 	return round, errors.Join(e.removeWebhooks(ctx), e.stopManager())
 }
 
+// recordPlace is where records are made.
+type recordPlace struct {
+	pool, space string
+	first       netip.Addr
+}
+
+var poolRecords = recordPlace{poolName, ipamv1.DefaultAddressSpace, netip.AddrFrom4([4]byte{10, 0, 0, 1})}
+
 // record makes records of the pool until there are so many, while no manager runs: nobody else chooses addresses. Their
 // claims exist nowhere, and are of a kind that no front door has, so that nobody looks for them.
-func (e *environment) record(ctx context.Context, records int) error {
-	first := len(e.recorded)
-	for i := first; i < records; i++ {
-		address := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).Next()
+func (e *environment) record(ctx context.Context, place recordPlace, records int) error {
+	first, address := len(e.recorded), place.first
+	for range first {
+		address = address.Next()
+	}
+	for range records - first {
 		e.recorded = append(e.recorded, framework.Held{
-			Space: ipamv1.DefaultAddressSpace, CIDR: netip.PrefixFrom(address, maxIPv4Bits), UID: uuid.NewUUID(),
+			Space: place.space, CIDR: netip.PrefixFrom(address, maxIPv4Bits), UID: uuid.NewUUID(),
+			Pool: types.NamespacedName{Namespace: benchNamespace, Name: place.pool},
 		})
+		address = address.Next()
 	}
 	return parallel(records-first, recorders, func(i int) error {
 		return e.client.Create(ctx, recordOf(fmt.Sprintf("recorded-%06d", first+i), e.recorded[first+i]))
@@ -92,7 +105,7 @@ func recordOf(name string, held framework.Held) *ipamv1.IPAllocation {
 			Namespace: benchNamespace, Name: name + "-" + string(held.UID[:10]), Finalizers: []string{ipamv1.AllocationFinalizer},
 		},
 		Spec: ipamv1.IPAllocationSpec{
-			PoolRef:      ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: benchNamespace, Name: poolName},
+			PoolRef:      ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: held.Pool.Namespace, Name: held.Pool.Name},
 			AddressSpace: held.Space,
 			CIDR:         held.CIDR.String(),
 			ClaimRef: ipamv1.ClaimReference{

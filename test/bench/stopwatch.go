@@ -12,16 +12,46 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// watch opens a watch of the claims of a round that is about to begin. It is
+// watched is a kind of claims, and how an event shows that one is answered. It is
 // read as text: decoding every event would take a good part of the processor
 // time that the bench measures.
-func (e *environment) watch(ctx context.Context, name string) (io.ReadCloser, error) {
-	list := &ipamv1beta2.IPAddressClaimList{}
+type watched struct {
+	group          schema.GroupVersion
+	kind, resource string
+	// mark is only in the events of answered claims.
+	mark string
+}
+
+var (
+	addressClaims = watched{ipamv1beta2.GroupVersion, "IPAddressClaim", "ipaddressclaims", `"addressRef":{"name":"`}
+	ownClaims     = watched{ipamv1.GroupVersion, ipamv1.IPClaimKind, "ipclaims", `"allocationRef":{"name":"`}
+)
+
+// nameMark is what follows an object's name: its keys are in order.
+var nameMark = []byte(`","namespace":"` + benchNamespace + `"`)
+
+// answered returns the name of the claim that an event shows to be answered.
+func (w watched) answered(event []byte) (name string, ok bool) {
+	if !bytes.Contains(event, []byte(w.mark)) {
+		return "", false
+	}
+	before, _, ok := bytes.Cut(event, nameMark)
+	return string(before[bytes.LastIndexByte(before, '"')+1:]), ok
+}
+
+// watch opens a watch of the claims of a round that is about to begin.
+func (e *environment) watch(ctx context.Context, w watched, name string) (io.ReadCloser, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(w.group.WithKind(w.kind + "List"))
 	err := e.client.List(ctx, list, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: name})
 	if err != nil {
 		return nil, fmt.Errorf("listing claims: %w", err)
@@ -30,9 +60,8 @@ func (e *environment) watch(ctx context.Context, name string) (io.ReadCloser, er
 	if err != nil {
 		return nil, fmt.Errorf("building a client: %w", err)
 	}
-	group := ipamv1beta2.GroupVersion
 	stream, err := clients.RESTClient().Get().
-		AbsPath("apis", group.Group, group.Version, "namespaces", benchNamespace, "ipaddressclaims").
+		AbsPath("apis", w.group.Group, w.group.Version, "namespaces", benchNamespace, w.resource).
 		Param("watch", "true").Param("labelSelector", roundLabel+"="+name).Param("resourceVersion", list.ResourceVersion).
 		Stream(ctx)
 	if err != nil {
@@ -41,20 +70,17 @@ func (e *environment) watch(ctx context.Context, name string) (io.ReadCloser, er
 	return stream, nil
 }
 
-// answerMark is how an event shows a claim's answer. The name after it is the
-// claim's, too.
-var answerMark = []byte(`"addressRef":{"name":"`)
-
 // stopwatch holds when claims were asked for and when the watch showed their
 // answers.
 type stopwatch struct {
+	of       watched
 	mu       sync.Mutex
 	asked    map[string]time.Time
 	answered map[string]time.Time
 }
 
-func newStopwatch() *stopwatch {
-	return &stopwatch{asked: map[string]time.Time{}, answered: map[string]time.Time{}}
+func newStopwatch(of watched) *stopwatch {
+	return &stopwatch{of: of, asked: map[string]time.Time{}, answered: map[string]time.Time{}}
 }
 
 func (s *stopwatch) ask(name string) {
@@ -82,12 +108,11 @@ func (s *stopwatch) follow(answers io.ReadCloser, n int) error {
 
 // see notes the first answer of a claim, and reports whether it was one.
 func (s *stopwatch) see(event []byte) bool {
-	_, rest, answered := bytes.Cut(event, answerMark)
-	name, _, _ := bytes.Cut(rest, []byte(`"`))
-	if !answered || !s.answered[string(name)].IsZero() {
+	name, answered := s.of.answered(event)
+	if !answered || !s.answered[name].IsZero() {
 		return false
 	}
-	s.answered[string(name)] = time.Now()
+	s.answered[name] = time.Now()
 	return true
 }
 

@@ -76,6 +76,9 @@ type Held struct {
 	CIDR  netip.Prefix
 	// UID is the claim's.
 	UID types.UID
+	// Pool is the IPPool that it comes from, if that was carved: the blocks
+	// around it are no overlaps then.
+	Pool types.NamespacedName
 }
 
 // Check reads answers, records and claims through the API and reports what
@@ -117,7 +120,11 @@ func (s *snapshot) heldAllAlong(before, after []Held) []*holding {
 		claim := &item{Kind: "Held"}
 		claim.Metadata.Name, claim.Metadata.UID = string(h.UID), h.UID
 		s.claims[h.UID] = claim
-		out = append(out, &holding{space: h.Space, cidr: h.CIDR, answer: claim, claim: claim})
+		held := &holding{space: h.Space, cidr: h.CIDR, answer: claim, claim: claim}
+		if h.Pool.Name != "" {
+			held.pools = s.chain(poolKey{weirGroup, "IPPool", h.Pool.Namespace, h.Pool.Name})
+		}
+		out = append(out, held)
 	}
 	return out
 }

@@ -58,6 +58,7 @@ type callRound struct {
 	// Again is how many requests were told to try again; clients do so by themselves.
 	Again  float64            `json:"toldToTryAgain"`
 	Writes map[string]float64 `json:"writesPerClaim,omitempty"`
+	Reads  map[string]float64 `json:"readsPerClaim,omitempty"`
 	CPU    cpuTimes           `json:"cpuMsPerClaim"`
 }
 
@@ -256,7 +257,7 @@ func (e *environment) called(ctx context.Context, name, pool string, clients int
 		return nil, err
 	}
 	counts := after.Since(before)
-	round.Writes, _ = perClaim(counts, e.claims)
+	round.Writes, round.Reads = perClaim(counts, e.claims)
 	round.Again = triedAgain(counts)
 	return round, e.owned(ctx, name)
 }

@@ -67,8 +67,9 @@ func (r *report) writeCalls(text *strings.Builder) {
 	c.writeOthers(text)
 	c.writeTargets(text)
 	for _, m := range c.Modes {
-		fmt.Fprintf(text, "\nWith %d clients, Weir's writes for a claim:\n", m.Clients)
+		fmt.Fprintf(text, "\nWith %d clients, Weir's API requests for a claim:\n", m.Clients)
 		writeFigures(text, mediansOf(m.Weir, func(r *callRound) map[string]float64 { return r.Writes }), "%9.3f  %s\n")
+		writeFigures(text, mediansOf(m.Weir, func(r *callRound) map[string]float64 { return r.Reads }), "%9.3f  %s\n")
 		text.WriteString("  CPU ms for a claim, bare:")
 		writeFigures(text, mediansOf(m.Bare, func(r *callRound) map[string]float64 { return r.CPU }), "  %.2f %s")
 		text.WriteString("\n  CPU ms for a claim, Weir:")

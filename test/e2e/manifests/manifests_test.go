@@ -208,7 +208,31 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 			Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), answer)).To(Succeed())
 			Expect(answer.Spec.Address).To(Equal(address))
 		}
-	})
+		for _, name := range []string{"pods", "api", "bastion"} {
+			claim := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			Expect(claim.Spec.CIDR).To(HavePrefix("10.0.0."))
+			Expect(claim.Spec.PoolRef.Name).To(Equal("nodes"))
+		}
+
+		By("and that keep what they got when they are applied again")
+		given := func() map[string]string {
+			pools, claims := &ipamv1.IPPoolList{}, &ipamv1.IPClaimList{}
+			Expect(k.List(ctx, pools, client.InNamespace("default"))).To(Succeed())
+			Expect(k.List(ctx, claims, client.InNamespace("default"))).To(Succeed())
+			cidrs := map[string]string{}
+			for _, p := range pools.Items {
+				cidrs["IPPool "+p.Name] = p.Spec.CIDR
+			}
+			for _, c := range claims.Items {
+				cidrs["IPClaim "+c.Name] = c.Spec.CIDR
+			}
+			return cidrs
+		}
+		before := given()
+		Expect(framework.Apply(ctx, site.Config(), samples...)).To(Succeed())
+		Expect(given()).To(Equal(before))
+	}, SpecTimeout(time.Minute))
 
 	It("have a template that clusterctl renders and whose pool is accepted", func(ctx SpecContext) {
 		for name, value := range map[string]string{

@@ -200,6 +200,7 @@ func (e *environment) startForCalls(ctx context.Context, warmUp string) error {
 			return err
 		}
 	}
+	time.Sleep(settleTime) // what Weir writes because of them is not the first round's
 	return nil
 }
 

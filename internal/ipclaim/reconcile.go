@@ -128,7 +128,16 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	if s.allocation, err = r.Ledger.Bind(ctx, request); err != nil {
 		return err
 	}
-	return errors.Join(r.dropRetained(ctx, s), r.Settle(ctx, client.ObjectKeyFromObject(s.claim)))
+	return errors.Join(r.dropRetained(ctx, s), r.settleNamesakes(ctx, s))
+}
+
+// settleNamesakes gives up what is recorded for others of the claim's name, if anything is: most claims cost no read.
+func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
+	isOthers := func(h ledger.Holding) bool { return h.Claim.UID != string(s.claim.UID) }
+	if !slices.ContainsFunc(r.Ledger.Orphans(reference(s.claim)), isOthers) {
+		return nil
+	}
+	return r.Settle(ctx, client.ObjectKeyFromObject(s.claim))
 }
 
 // request returns what to ask the ledger for. What has its record is not judged by its pool any more.

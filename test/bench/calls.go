@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"sync"
 	"time"
@@ -65,9 +66,10 @@ type callRound struct {
 // calls is the result of this part.
 type calls struct {
 	Modes []*callMode `json:"modes"`
-	// Denied are calls that an exhausted pool refused; Paused are bare creates at the same pace.
+	// Denied are calls that an exhausted pool refused; Paused are bare creates at the same pace, Calm those of Weir.
 	Denied []*callRound `json:"denied"`
 	Paused []*callRound `json:"bareAtThatPace"`
+	Calm   []*callRound `json:"createdAtThatPace"`
 	// Deep and Bare are with one client: creates in a pool of depth 5, and bare ones in the same round; Laden and LadenBare
 	// the same with many records.
 	Deep      []*callRound `json:"deep"`
@@ -111,8 +113,26 @@ func (e *environment) measureCalls(ctx context.Context, r *report) error {
 	return e.measureList(ctx, c)
 }
 
-// callRounds measures once in each mode.
+// callRounds measures once in each mode, without Weir and with it.
 func (e *environment) callRounds(ctx context.Context, c *calls, n int) error {
+	if err := e.bareRounds(ctx, c, n); err != nil {
+		return err
+	}
+	if err := e.startForCalls(ctx, fmt.Sprintf("calls-warm-up-%d", n)); err != nil {
+		return err
+	}
+	for _, m := range c.Modes {
+		name := fmt.Sprintf("calls-%d-%d", m.Clients, n)
+		round, err := profiled(ctx, e, name, func() (*callRound, error) { return e.called(ctx, name, poolName, m.Clients) })
+		if err != nil {
+			return fmt.Errorf("round %s: %w", name, err)
+		}
+		m.Weir = append(m.Weir, round)
+	}
+	return errors.Join(e.singleRounds(ctx, c, n), e.check(ctx), e.removeWebhooks(ctx), e.stopManager())
+}
+
+func (e *environment) bareRounds(ctx context.Context, c *calls, n int) error {
 	for _, m := range c.Modes {
 		bare, err := e.bare(ctx, fmt.Sprintf("bare-%d-%d", m.Clients, n), e.claims, m.Clients, 0)
 		if err != nil {
@@ -125,18 +145,17 @@ func (e *environment) callRounds(ctx context.Context, c *calls, n int) error {
 		return err
 	}
 	c.Paused = append(c.Paused, paused)
-	if err := e.startForCalls(ctx, fmt.Sprintf("calls-warm-up-%d", n)); err != nil {
+	return nil
+}
+
+// singleRounds measures what one client does in other pools, or at leisure.
+func (e *environment) singleRounds(ctx context.Context, c *calls, n int) error {
+	deep, err := e.called(ctx, fmt.Sprintf("deep-%d", n), leafPool(), 1)
+	if err != nil {
 		return err
 	}
-	for _, m := range c.Modes {
-		name := fmt.Sprintf("calls-%d-%d", m.Clients, n)
-		round, err := profiled(ctx, e, name, func() (*callRound, error) { return e.called(ctx, name, poolName, m.Clients) })
-		if err != nil {
-			return fmt.Errorf("round %s: %w", name, err)
-		}
-		m.Weir = append(m.Weir, round)
-	}
-	deep, err := e.called(ctx, fmt.Sprintf("deep-%d", n), leafPool(), 1)
+	begin := time.Now()
+	calm, err := e.createCalls(ctx, fmt.Sprintf("calm-%d", n), poolName, denials, 1, deniedPause)
 	if err != nil {
 		return err
 	}
@@ -144,8 +163,8 @@ func (e *environment) callRounds(ctx context.Context, c *calls, n int) error {
 	if err != nil {
 		return err
 	}
-	c.Deep, c.Denied = append(c.Deep, deep), append(c.Denied, denied)
-	return errors.Join(e.check(ctx), e.removeWebhooks(ctx), e.stopManager())
+	c.Deep, c.Calm, c.Denied = append(c.Deep, deep), append(c.Calm, calm.result(begin)), append(c.Denied, denied)
+	return nil
 }
 
 // ladenRounds measures the deep pool once, now that it has many records.
@@ -154,7 +173,7 @@ func (e *environment) ladenRounds(ctx context.Context, c *calls, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := e.startForCalls(ctx, fmt.Sprintf("laden-warm-up-%d", n)); err != nil {
+	if err = e.startForCalls(ctx, fmt.Sprintf("laden-warm-up-%d", n)); err != nil {
 		return err
 	}
 	laden, err := e.called(ctx, fmt.Sprintf("laden-%d", n), leafPool(), 1)
@@ -196,7 +215,7 @@ func (e *environment) startForCalls(ctx context.Context, warmUp string) error {
 		return fmt.Errorf("filling the pool: %w", err)
 	}
 	for _, pool := range []string{poolName, leafPool()} {
-		if _, err := e.createCalls(ctx, warmUp+"-"+pool, pool, warmUpClaims, clients[1]); err != nil {
+		if _, err := e.createCalls(ctx, warmUp+"-"+pool, pool, warmUpClaims, clients[1], 0); err != nil {
 			return err
 		}
 	}
@@ -242,12 +261,12 @@ func (e *environment) called(ctx context.Context, name, pool string, clients int
 	used, begin, finished := e.cpuTimes(), time.Now(), make(chan error, 1)
 	times := newStopwatch(ownClaims)
 	go func() { finished <- times.follow(statuses, e.claims) }()
-	made, err := e.createCalls(ctx, name, pool, e.claims, clients)
+	made, err := e.createCalls(ctx, name, pool, e.claims, clients, 0)
 	if err != nil {
 		return nil, err
 	}
 	round := made.result(begin)
-	if err := <-finished; err != nil {
+	if err = <-finished; err != nil {
 		return nil, err
 	}
 	round.Finished = float64(e.claims) / time.Since(begin).Seconds()
@@ -338,9 +357,10 @@ func (m *made) result(begin time.Time) *callRound {
 }
 
 // createCalls creates claims without a prefix, and errs if one is not created.
-func (e *environment) createCalls(ctx context.Context, name, pool string, n, clients int) (*made, error) {
+func (e *environment) createCalls(ctx context.Context, name, pool string, n, clients int, pause time.Duration) (*made, error) {
 	m := &made{printed: map[netip.Prefix]bool{}}
 	return m, parallel(n, clients, func(i int) error {
+		time.Sleep(pause)
 		claim := ipClaim(fmt.Sprintf("%s-%05d", name, i), pool, "")
 		claim.Labels = map[string]string{roundLabel: name}
 		return m.create(ctx, e.client, claim)
@@ -356,6 +376,12 @@ func (e *environment) bare(ctx context.Context, name string, n, clients int, pau
 	if err != nil {
 		return nil, err
 	}
+	statuses, err := e.watch(ctx, ownClaims, name) // as with Weir: what that costs is not to be Weir's cost
+	if err != nil {
+		return nil, err
+	}
+	defer statuses.Close()
+	go func() { _, _ = io.Copy(io.Discard, statuses) }() // ends with the stream
 	m := &made{printed: map[netip.Prefix]bool{}}
 	used, begin := e.cpuTimes(), time.Now()
 	err = parallel(n, clients, func(i int) error {

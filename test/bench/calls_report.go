@@ -55,19 +55,18 @@ func (r *report) writeCalls(text *strings.Builder) {
 	w := tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "clients\tbare p50 ms\tp95 ms\tbare/s\tWeir p50 ms\tp95 ms\tp99 ms\tcreated/s\tfinished/s\twrites/claim\tp50 of bare\tshare\t")
 	for _, m := range c.Modes {
-		of := func(rounds []*callRound, figure func(*callRound) float64) float64 { return medianOf(rounds, figure) }
 		p95 := func(r *callRound) float64 { return r.P95 }
 		fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%.0f\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f %%\t\n", m.Clients,
-			p50(m.Bare), of(m.Bare, p95), of(m.Bare, func(r *callRound) float64 { return r.Created }),
-			p50(m.Weir), of(m.Weir, p95), of(m.Weir, func(r *callRound) float64 { return r.P99 }),
-			of(m.Weir, func(r *callRound) float64 { return r.Created }), of(m.Weir, func(r *callRound) float64 { return r.Finished }),
+			p50(m.Bare), medianOf(m.Bare, p95), medianOf(m.Bare, func(r *callRound) float64 { return r.Created }),
+			p50(m.Weir), medianOf(m.Weir, p95), medianOf(m.Weir, func(r *callRound) float64 { return r.P99 }),
+			medianOf(m.Weir, func(r *callRound) float64 { return r.Created }), medianOf(m.Weir, func(r *callRound) float64 { return r.Finished }),
 			m.writes(), p50(m.Weir)/p50(m.Bare), percentage*m.share())
 	}
 	_ = w.Flush() // A strings.Builder does not fail.
 	c.writeOthers(text)
 	c.writeTargets(text)
 	for _, m := range c.Modes {
-		fmt.Fprintf(text, "\nWith %d clients, Weir's API requests for a claim:\n", m.Clients)
+		fmt.Fprintf(text, "\nWith %d at once, Weir's API requests for a claim:\n", m.Clients)
 		writeFigures(text, mediansOf(m.Weir, func(r *callRound) map[string]float64 { return r.Writes }), "%9.3f  %s\n")
 		writeFigures(text, mediansOf(m.Weir, func(r *callRound) map[string]float64 { return r.Reads }), "%9.3f  %s\n")
 		text.WriteString("  CPU ms for a claim, bare:")
@@ -80,8 +79,8 @@ func (r *report) writeCalls(text *strings.Builder) {
 
 func (c *calls) writeOthers(text *strings.Builder) {
 	one := c.mode(oneClient)
-	fmt.Fprintf(text, "Refused by an exhausted pool: p50 %.1f ms; bare creates at that pace %.1f ms, without a pause %.1f ms\n",
-		p50(c.Denied), p50(c.Paused), p50(one.Bare))
+	fmt.Fprintf(text, "One client that pauses for %s: p50 %.1f ms bare, %.1f ms with Weir (%.2f of it), %.1f ms refused by an exhausted pool\n",
+		deniedPause, p50(c.Paused), p50(c.Calm), p50(c.Calm)/p50(c.Paused), p50(c.Denied))
 	fmt.Fprintf(text, "One client: p50 %.1f ms in a root pool, %.1f ms at depth %d; there with %d records %.1f ms (bare then %.1f ms)\n",
 		p50(one.Weir), p50(c.Deep), len(depths), extraRecords, p50(c.Laden), p50(c.LadenBare))
 	fmt.Fprintf(text, "A list of %d claims: p50 %.0f ms\n", c.ListCount, percentile(c.List, 50))

@@ -75,6 +75,8 @@ type calls struct {
 	Deep      []*callRound `json:"deep"`
 	Laden     []*callRound `json:"deepWithRecords"`
 	LadenBare []*callRound `json:"bareWithRecords"`
+	// LeftOver is how many records waited for the repair grace.
+	LeftOver int `json:"leftOver"`
 	// List is milliseconds for a list of all claims.
 	List      []float64 `json:"listMs"`
 	ListCount int       `json:"listed"`
@@ -129,7 +131,7 @@ func (e *environment) callRounds(ctx context.Context, c *calls, n int) error {
 		}
 		m.Weir = append(m.Weir, round)
 	}
-	return errors.Join(e.singleRounds(ctx, c, n), e.check(ctx), e.removeWebhooks(ctx), e.stopManager())
+	return errors.Join(e.singleRounds(ctx, c, n), e.checkCalls(ctx, c), e.removeWebhooks(ctx), e.stopManager())
 }
 
 func (e *environment) bareRounds(ctx context.Context, c *calls, n int) error {
@@ -181,7 +183,7 @@ func (e *environment) ladenRounds(ctx context.Context, c *calls, n int) error {
 		return err
 	}
 	c.LadenBare, c.Laden = append(c.LadenBare, bare), append(c.Laden, laden)
-	return errors.Join(e.check(ctx), e.removeWebhooks(ctx), e.stopManager())
+	return errors.Join(e.checkCalls(ctx, c), e.removeWebhooks(ctx), e.stopManager())
 }
 
 // deepRecords lie behind what claims are given there.
@@ -280,6 +282,17 @@ func (e *environment) called(ctx context.Context, name, pool string, clients int
 	round.Writes, round.Reads = perClaim(counts, e.claims)
 	round.Again = triedAgain(counts)
 	return round, e.owned(ctx, name)
+}
+
+// checkCalls lets the independent checker judge what was handed out. Records of requests that were given up, and repeated by the
+// client, are left for the repair grace: they are counted.
+func (e *environment) checkCalls(ctx context.Context, c *calls) error {
+	report, err := framework.CheckWith(ctx, e.config, func() []framework.Held { return e.recorded })
+	if err != nil {
+		return err
+	}
+	c.LeftOver = max(c.LeftOver, len(report.Leaks))
+	return report.Safe()
 }
 
 // triedAgain counts the creates that were told to try again.

@@ -105,7 +105,8 @@ func (c *calls) writeTargets(text *strings.Builder) {
 		fmt.Fprintf(text, "  %-7s %s\n", verdict, fmt.Sprintf(format, args...))
 	}
 	text.WriteString("Targets:\n")
-	target(asked == printed, "creates whose response has the prefix: %d of %d (%.0f requests were repeated after 429)", printed, asked, again)
+	target(asked == printed, "creates whose response has the prefix: %d of %d (%.0f requests were repeated after 429; %d records left to repair)",
+		printed, asked, again, c.LeftOver)
 	target(p50(one.Weir)/bare <= maxCall, "p50 with one client, of a bare create: %.2f, at most %.1f", p50(one.Weir)/bare, maxCall)
 	target(p50(c.Denied)/p50(c.Paused) <= maxDenied, "p50 of a refusal, of a bare create at the same pace: %.2f, at most %.1f (without a pause: %.2f)",
 		p50(c.Denied)/p50(c.Paused), maxDenied, p50(c.Denied)/bare)

@@ -79,7 +79,7 @@ func (a *account) farewell(s *stage) {
 	fmt.Fprintf(a.out, `
 The cluster is kept. To look around:
   export KUBECONFIG=%s
-  %s get ippools.ipam.weir.dev,globalippools.ipam.weir.dev,ipaddressclaims.ipam.cluster.x-k8s.io -A
+  %s get ippools.ipam.weir.dev,globalippools.ipam.weir.dev,ipclaims.ipam.weir.dev,ipaddressclaims.ipam.cluster.x-k8s.io -A
 The manager's log:
   %s
 To stop everything (%s):

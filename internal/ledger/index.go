@@ -182,12 +182,24 @@ func (x *index) advance(version string) error {
 }
 
 func (x *index) upsert(a *ipamv1.IPAllocation) error {
+	was := x.holderOf(a)
 	r, err := x.place(a)
 	if err != nil {
 		return err
 	}
+	if r.instance != was {
+		x.lanes.note(r.instance, x.now())
+	}
 	x.judgeFor(r)
 	return nil
+}
+
+// holderOf returns the manager that is known to answer for the record; "" for a new record.
+func (x *index) holderOf(a *ipamv1.IPAllocation) string {
+	if old := x.records.at(types.NamespacedName{Namespace: a.Namespace, Name: a.Name}); old != nil && old.uid == a.UID {
+		return old.instance
+	}
+	return ""
 }
 
 // place stores the version of a record and returns what the index keeps of it.
@@ -231,7 +243,9 @@ func (x *index) refresh(old, r *record) {
 
 func (x *index) insert(r *record) {
 	x.records.insert(r)
-	x.withdraw(r.space, r.cidr)
+	if !x.withdraw(r.space, r.cidr) {
+		x.crowd(r.pool)
+	}
 	r.space.taken.Insert(r.cidr, r.handle)
 	r.pool.history.hold(r)
 	x.count(r)
@@ -249,9 +263,6 @@ func (x *index) insert(r *record) {
 func (x *index) suspect(r *record) {
 	if r.instance != x.instance && !r.isBlock() {
 		r.pool.suspected = r.seen
-	}
-	if x.isSynced() {
-		x.lanes.note(r.instance, r.seen)
 	}
 }
 

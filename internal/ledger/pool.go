@@ -44,6 +44,10 @@ type poolEntry struct {
 	children    int32
 	// suspected is when this process last saw another manager record something, by index.now.
 	suspected int64
+	// crowded is when this process last saw that several ask the pool at once, by index.now, and chosen what it took last in
+	// such a crowd, beyond what was free for others.
+	crowded int64
+	chosen  netip.Prefix
 }
 
 func (x *index) poolOf(ref ipamv1.PoolReference) *poolEntry {
@@ -315,10 +319,7 @@ func (x *index) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
 
 // pickKept picks what the pool keeps for the claim, as if that had asked for it; anything where nothing is kept for it.
 func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
-	own, ok := e.pool.Shape.KeptFor(keyOf(c.Ref))
-	if !ok {
-		own, ok = x.retainedFor(e, c)
-	}
+	own, ok := x.keptFor(e, c)
 	if !ok || c.Want.IsValid() {
 		return x.pick(s, e, c)
 	}
@@ -327,6 +328,14 @@ func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) 
 		return netip.Prefix{}, fmt.Errorf("the pool keeps %s for the claim: %w", own, err)
 	}
 	return own, nil
+}
+
+// keptFor returns what the pool keeps for the claim, or retains for it.
+func (x *index) keptFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
+	if own, ok := e.pool.Shape.KeptFor(keyOf(c.Ref)); ok {
+		return own, true
+	}
+	return x.retainedFor(e, c)
 }
 
 // refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds it. A claim that arrived

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"go4.org/netipx"
+
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -19,6 +21,12 @@ const promiseTime = 5 * time.Second
 
 // lanesTime is how long a manager that has recorded something counts as one that goes on choosing, in seconds.
 const lanesTime = 30
+
+// crowdedTime is for how long a pool counts as one that several ask at once, in seconds.
+const crowdedTime = 1
+
+// laneSteps is how many prefixes of other lanes are passed over in search of one's own.
+const laneSteps = 16
 
 // promises are the prefixes that this process has proposed to objects under admission, as they are in their spaces. The index's
 // lock guards them.
@@ -42,13 +50,15 @@ func (r *record) isFor(c Claim) bool {
 	return complete && promised == claim && r.cidr == c.Want
 }
 
-// withdraw takes back what was promised at exactly that prefix, if anything was.
-func (x *index) withdraw(s *space, cidr netip.Prefix) {
+// withdraw takes back what was promised at exactly that prefix, and says whether anything was.
+func (x *index) withdraw(s *space, cidr netip.Prefix) bool {
+	found := false
 	for mark := range x.promises {
 		if mark.space == s && mark.cidr == cidr {
-			x.takeBack(mark)
+			found = x.takeBack(mark) || found
 		}
 	}
+	return found
 }
 
 // takeBack says whether the promise still stood.
@@ -88,14 +98,27 @@ func (x *index) promise(c Claim) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, err
 	}
-	if e.pool.Shape.Strategy() != pooltree.Random && !c.Want.IsValid() && x.promises.any(e) {
-		cidr = x.inLane(c, cidr)
+	if _, isKept := x.keptFor(e, c); !isKept && !c.Want.IsValid() && x.isCrowded(e) {
+		cidr = x.inLane(e, c, cidr)
 	}
 	mark := &record{role: promised, cidr: cidr, space: x.spaceOf(e.pool.Space), pool: e, claim: c.Ref, purpose: c.Purpose}
 	x.keepOut(mark)
 	x.promises[mark] = struct{}{}
 	time.AfterFunc(promiseTime, func() { x.expire(mark) })
 	return cidr, nil
+}
+
+// crowd notes that something was recorded in the pool that was not promised here, while something else is. One client that makes
+// one claim after the other is no crowd, whichever managers its calls reach.
+func (x *index) crowd(e *poolEntry) {
+	if x.promises.any(e) {
+		e.crowded = x.now()
+	}
+}
+
+// isCrowded says whether others may be choosing from the pool at this moment.
+func (x *index) isCrowded(e *poolEntry) bool {
+	return x.promises.any(e) || e.crowded != 0 && x.now()-e.crowded <= crowdedTime
 }
 
 func (x *index) expire(mark *record) {
@@ -107,24 +130,70 @@ func (x *index) expire(mark *record) {
 }
 
 // inLane returns the first choice for the claim that is in this manager's lane, or else the very first. Every manager has every
-// n-th prefix of a length as its lane, so that what several choose at once seldom meets.
-func (x *index) inLane(c Claim, first netip.Prefix) netip.Prefix {
+// n-th prefix of a length as its lane, so that what several choose at once seldom meets. One that is asked more often than the
+// others comes upon more and more that is free in their lanes: then it goes on after what it has chosen last.
+func (x *index) inLane(e *poolEntry, c Claim, first netip.Prefix) netip.Prefix {
+	strategy := e.pool.Shape.Strategy()
 	lane, lanes := x.lanes.position(x.now())
-	found := first
-	for range lanes {
-		if ordinal(found)%lanes == lane {
-			break
-		}
-		passed := &record{role: tentative, cidr: found, space: x.spaceOf(x.pools[c.Pool].pool.Space), pool: x.pools[c.Pool]}
-		x.keepOut(passed)
-		defer x.letIn(passed)
-		_, next, err := x.find(c)
-		if err != nil {
-			return first
-		}
-		found = next
+	if lanes == 1 || strategy == pooltree.Random {
+		return first
 	}
-	return found
+	found, ok := x.search(e, c, e.serving, lane, lanes)
+	if ok || strategy == pooltree.LeastRecentlyUsed {
+		return either(ok, found, first)
+	}
+	if !e.chosen.IsValid() || e.chosen.Addr().Less(found.Addr()) {
+		e.chosen = found
+	}
+	e.chosen, ok = x.search(e, c, after(e.serving, e.chosen), lane, lanes)
+	return either(ok, e.chosen, first)
+}
+
+func either(ok bool, one, other netip.Prefix) netip.Prefix {
+	if ok {
+		return one
+	}
+	return other
+}
+
+// search returns the first choice for the claim in these blocks that is in the lane. If that is too far, it returns how far it came.
+func (x *index) search(e *poolEntry, c Claim, blocks []netip.Prefix, lane, lanes int) (found netip.Prefix, ok bool) {
+	var passed []*record
+	defer func() {
+		for _, mark := range passed {
+			x.letIn(mark)
+		}
+	}()
+	r := request{Blocks: blocks, Own: x.aboveAll(e), Bits: c.Bits, Reserved: e.pool.Shape.Reserved}
+	var err error
+	for range laneSteps {
+		found, err = x.fit(x.spaceOf(e.pool.Space), e, r)
+		if err != nil || ordinal(found)%lanes == lane {
+			return found, err == nil
+		}
+		mark := &record{role: tentative, cidr: found, space: x.spaceOf(e.pool.Space), pool: e}
+		x.keepOut(mark)
+		passed = append(passed, mark)
+	}
+	return found, false
+}
+
+// after returns the part of the blocks that lies behind a prefix; all of it where that is none.
+func after(blocks []netip.Prefix, p netip.Prefix) []netip.Prefix {
+	if !p.IsValid() {
+		return blocks
+	}
+	last := netipx.PrefixLastIP(p)
+	var left []netip.Prefix
+	for _, block := range blocks {
+		switch end := netipx.PrefixLastIP(block); {
+		case last.Less(block.Addr()):
+			left = append(left, block)
+		case last.Less(end):
+			left = netipx.IPRangeFrom(last.Next(), end).AppendPrefixes(left)
+		}
+	}
+	return left
 }
 
 // ordinal numbers the prefixes of one length; of the number only the last bits count.

@@ -5,7 +5,9 @@ package ledger
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
+	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -64,5 +66,85 @@ func TestAPromiseThatCameToNothingLeavesNoTraceInTheHistory(t *testing.T) {
 	b.cut(recordNamed("r", "10.0.0.0/32"))
 	if got := b.promiseTo(t, "next"); got != "10.0.0.1/32" {
 		t.Errorf("promised %s: the history takes what was promised for used (%d entries)", got, known)
+	}
+}
+
+// crowdedBook is a pool of 256 addresses, out of which another manager has recorded the first.
+func crowdedBook(strategy pooltree.Strategy) *book {
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/24", reserved: pooltree.AllocateReserved, strategy: strategy})
+	b.put(recordNamed("others", "10.0.0.0/32", func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = "n" }))
+	return b
+}
+
+func (b *book) promised(t *testing.T, name string) netip.Addr {
+	t.Helper()
+	p, err := b.x.promise(claimFor(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Addr()
+}
+
+// TestOneClientGetsTheLowest: each of its claims is recorded before the next one comes, here or elsewhere.
+func TestOneClientGetsTheLowest(t *testing.T) {
+	b := crowdedBook(pooltree.FirstFit)
+	for i := 1; i < 100; i++ {
+		want := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
+		name := fmt.Sprint("c", i)
+		if i%3 != 0 { // proposed here
+			if got := b.promised(t, name); got != want {
+				t.Fatalf("claim %d was promised %s, not %s", i, got, want)
+			}
+		}
+		b.put(recordNamed(name, want.String()+"/32", func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = []string{"m", "n"}[i%2] }))
+	}
+}
+
+// TestLanesMeetNowhere: what nobody takes in the other lane is in nobody's way, however much that is.
+func TestLanesMeetNowhere(t *testing.T) {
+	for _, strategy := range []pooltree.Strategy{pooltree.FirstFit, pooltree.BestFit} {
+		b := crowdedBook(strategy)
+		b.promised(t, "first")
+		seen := map[netip.Addr]bool{}
+		for i := range 100 {
+			got := b.promised(t, fmt.Sprint("c", i))
+			if got.As4()[3]%2 != 0 || seen[got] {
+				t.Fatalf("claim %d was promised %s out of the lane of even addresses; had before: %t", i, got, seen[got])
+			}
+			seen[got] = true
+		}
+	}
+}
+
+// TestNobodyIsInACrowdForLong: once the others are silent the lowest free address comes next, and nothing of the crowd is left.
+func TestNobodyIsInACrowdForLong(t *testing.T) {
+	for _, strategy := range []pooltree.Strategy{pooltree.FirstFit, pooltree.LeastRecentlyUsed} {
+		b := crowdedBook(strategy)
+		for i := range 50 {
+			b.promised(t, fmt.Sprint("c", i))
+		}
+		for mark := range b.x.promises {
+			b.x.expire(mark)
+		}
+		b.now.SetTime(b.now.Now().Add((crowdedTime + 1) * time.Second))
+		if got := b.promised(t, "late"); got != netip.MustParseAddr("10.0.0.1") {
+			t.Errorf("strategy %v: was promised %s", strategy, got)
+		}
+	}
+}
+
+// TestPoolWithNothingInTheLane: what is free goes to whoever asks.
+func TestPoolWithNothingInTheLane(t *testing.T) {
+	b := crowdedBook(pooltree.FirstFit)
+	for i := 2; i < 256; i += 2 { // all of this manager's lane
+		b.put(recordNamed(fmt.Sprint("r", i), fmt.Sprintf("10.0.0.%d/32", i)))
+	}
+	seen := map[netip.Addr]bool{}
+	for i := range 128 {
+		seen[b.promised(t, fmt.Sprint("c", i))] = true
+	}
+	if len(seen) != 128 {
+		t.Errorf("promised %d addresses of 128", len(seen))
 	}
 }

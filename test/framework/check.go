@@ -89,6 +89,21 @@ func Check(ctx context.Context, cfg *rest.Config) (*Report, error) {
 	return CheckWith(ctx, cfg, func() []Held { return nil })
 }
 
+// CheckAdmitted checks, as Check does, where no object of Weir's own kinds has
+// come past the webhooks: one that has a prefix has been told it.
+func CheckAdmitted(ctx context.Context, cfg *rest.Config) (*Report, error) {
+	s, err := takeSnapshot(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.admitted = true
+	holdings, err := s.holdings()
+	if err != nil {
+		return nil, err
+	}
+	return s.report(holdings), nil
+}
+
 // CheckWith checks, as Check does, what held returns as well, both before and
 // after the lists are read: those were held all the time in between.
 func CheckWith(ctx context.Context, cfg *rest.Config, held func() []Held) (*Report, error) {
@@ -202,7 +217,7 @@ func (s *snapshot) holdings() ([]*holding, error) {
 		if object.Spec.CIDR == "" || object.isPool() && object.Spec.ParentRef == nil {
 			continue
 		}
-		if !object.ready() && len(s.recordsOf[object.Metadata.UID]) == 0 {
+		if !s.admitted && !object.ready() && len(s.recordsOf[object.Metadata.UID]) == 0 {
 			continue // It asks for this prefix and has not been answered.
 		}
 		cidr, err := netip.ParsePrefix(object.Spec.CIDR)
@@ -297,10 +312,11 @@ func (s *snapshot) space(h *holding) string {
 	return "default"
 }
 
-// recorded reports whether the ledger holds the prefix for the claim's UID.
+// recorded reports whether the ledger holds the prefix for the claim's UID, and
+// has not let go of it.
 func (s *snapshot) recorded(h *holding) bool {
 	return slices.ContainsFunc(s.recordsOf[h.claim.Metadata.UID], func(record *item) bool {
-		return record.Spec.CIDR == h.cidr.String() && record.Spec.AddressSpace == h.space
+		return record.Spec.CIDR == h.cidr.String() && record.Spec.AddressSpace == h.space && !record.released()
 	})
 }
 

@@ -140,6 +140,8 @@ type answerKey struct{ group, namespace, name string }
 // meant that named it.
 type snapshot struct {
 	answers []*item
+	// admitted: no object of an own kind has come past the webhooks.
+	admitted bool
 	// own are pools and IPClaims that were there before and after the records
 	// were read and are not terminating.
 	own     []*item

@@ -16,8 +16,9 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// interval between two sweeps. A claim that dies without Weir keeps its address for so long at most, and a little more.
-const interval = time.Minute
+// longest is the longest time between two sweeps. A claim that dies without Weir keeps its address for so long at most, and a
+// little more.
+const longest = time.Minute
 
 var mismatches = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Namespace: "weir", Subsystem: "repair", Name: "mismatches_total",
@@ -44,6 +45,8 @@ type Repairer struct {
 	Kind   Kind
 	// Namespace is the only one that is served; empty means all are.
 	Namespace string
+	// Grace is how long a record may wait for its object to be stored. There is a sweep at least as often.
+	Grace time.Duration
 }
 
 // Start sweeps until ctx ends.
@@ -51,7 +54,7 @@ func (r *Repairer) Start(ctx context.Context) error {
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return nil // the manager stops
 	}
-	ticker := time.NewTicker(interval)
+	ticker := time.NewTicker(min(longest, r.Grace))
 	defer ticker.Stop()
 	for {
 		if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {

@@ -72,7 +72,7 @@ func wireClaims(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, desk
 }
 
 func addRepair(mgr ctrl.Manager, book *ledger.Ledger, o Options, kind repair.Kind) error {
-	if err := mgr.Add(&repair.Repairer{Ledger: book, Kind: kind, Namespace: o.Namespace}); err != nil {
+	if err := mgr.Add(&repair.Repairer{Ledger: book, Kind: kind, Namespace: o.Namespace, Grace: o.RepairGrace}); err != nil {
 		return fmt.Errorf("adding the repair of %ss: %w", kind.Name, err)
 	}
 	return nil

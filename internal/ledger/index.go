@@ -99,9 +99,9 @@ func (x *index) isRecent(seen int64) bool {
 }
 
 // isPending says whether a record may belong to an object of Weir's own kinds that is not stored yet, but may still be: the API
-// server has asked a webhook about it less than the grace ago. It is the only clock that safety leans on.
+// server has asked a webhook about it less than the grace ago, never rounded down. It is the only clock that safety leans on.
 func (x *index) isPending(r *record) bool {
-	return isOwnKind(r) && !r.owned && !r.confirmed && !r.released() && x.now()-r.seen < x.grace
+	return isOwnKind(r) && !r.owned && !r.confirmed && !r.released() && x.now()-r.seen <= x.grace
 }
 
 // Add implements cache.ReflectorStore.

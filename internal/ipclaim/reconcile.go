@@ -217,12 +217,30 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, request ledger.Claim) e
 	return nil
 }
 
-// dropRetained gives up what was retained for a claim of this name, now that this one is stored and bound.
+// dropRetained gives up what was retained for a claim of this name, now that this one is stored and bound. That it still is, a live
+// read proves: it may have been deleted meanwhile, and what it held be retained for the next one.
 func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
 	retained := r.Ledger.Retained(reference(s.claim))
-	errs := make([]error, 0, len(retained))
+	if len(retained) == 0 {
+		return nil
+	}
+	live := &ipamv1.IPClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if live.UID != s.claim.UID {
+		return nil
+	}
+	return r.forgetRetained(ctx, retained, live)
+}
+
+// forgetRetained drops what was retained for the claims before this one, which is stored.
+func (r *Reconciler) forgetRetained(ctx context.Context, retained []ledger.Holding, claim *ipamv1.IPClaim) error {
+	var errs []error
 	for _, h := range retained {
-		errs = append(errs, r.Ledger.LetGo(ctx, h))
+		if h.Claim.UID != string(claim.UID) {
+			errs = append(errs, r.Ledger.LetGo(ctx, h))
+		}
 	}
 	return errors.Join(errs...)
 }

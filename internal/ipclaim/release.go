@@ -22,10 +22,11 @@ import (
 
 // release gives back the prefix of a claim that is being deleted, once nobody else holds on to it:
 //
-//	live read proves it -> records given up, or retained -> the claim's finalizer
+//	live read proves it -> records given up, or retained -> what it got out of retention forgotten -> the claim's finalizer
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
+	retained := r.Ledger.Retained(reference(claim)) // before the claim is read: what is retained later is not for it
 	live := &ipamv1.IPClaim{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
 		return client.IgnoreNotFound(err)
@@ -44,7 +45,15 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if err := r.letGo(ctx, live); err != nil {
 		return err
 	}
+	if err := r.forgetRetained(ctx, taken(retained, live), live); err != nil {
+		return err
+	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+}
+
+// taken are those of the retained prefixes that the claim has got: one that is deleted at once may not have been bound before.
+func taken(retained []ledger.Holding, claim *ipamv1.IPClaim) []ledger.Holding {
+	return slices.DeleteFunc(retained, func(h ledger.Holding) bool { return h.CIDR.String() != claim.Spec.CIDR })
 }
 
 // letGo gives up the claim's records; what it has in spec.cidr is retained if it says so.

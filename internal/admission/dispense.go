@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -114,6 +115,8 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 		return status(http.StatusInsufficientStorage, fmt.Sprintf("%s has no free /%d: pool exhausted", nameOf(c.Pool), c.Bits))
 	case errors.Is(err, ledger.ErrBusy), errors.Is(err, context.DeadlineExceeded):
 		return again("somebody else is being answered from %s at this moment; try again", nameOf(c.Pool))
+	case isCutOff(err):
+		return again("the connection to the API server was lost; try again")
 	case errors.Is(err, ledger.ErrTaken):
 		return status(http.StatusConflict, fmt.Sprintf("spec.cidr: %s is taken, or part of it", c.Want))
 	case errors.Is(err, ledger.ErrNotReady):
@@ -121,6 +124,13 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	default:
 		return apierrors.NewInternalError(err)
 	}
+}
+
+// isCutOff says whether a request got no answer of the API server. What it has done then is repaired: the object that it was made
+// for is not stored.
+func isCutOff(err error) bool {
+	var transport *url.Error
+	return errors.As(err, &transport)
 }
 
 // reasons of the statuses that admission answers with.

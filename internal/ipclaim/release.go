@@ -58,17 +58,35 @@ func taken(retained []ledger.Holding, claim *ipamv1.IPClaim) []ledger.Holding {
 
 // letGo gives up the claim's records; what it has in spec.cidr is retained if it says so.
 func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
+	recorded, err := r.recorded(ctx, claim)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, h := range r.Ledger.Recorded(reference(claim)) {
-		switch {
-		case h.Claim.UID != string(claim.UID):
-		case claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR:
+	for _, h := range recorded {
+		if claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR {
 			errs = append(errs, r.Ledger.Retain(ctx, h))
-		default:
+		} else {
 			errs = append(errs, r.Ledger.LetGo(ctx, h))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// recorded returns the claim's records. That an answered claim has none is proved: one that is deleted at once may be known here
+// before its record is, and its record would wait for repair, and not be retained.
+func (r *Reconciler) recorded(ctx context.Context, claim *ipamv1.IPClaim) ([]ledger.Holding, error) {
+	own := func() []ledger.Holding {
+		return slices.DeleteFunc(r.Ledger.Recorded(reference(claim)), func(h ledger.Holding) bool { return h.Claim.UID != string(claim.UID) })
+	}
+	known := own()
+	if ref := claim.Spec.PoolRef; len(known) == 0 && claim.Spec.CIDR != "" && ref != nil {
+		if err := r.Ledger.Prove(ctx, poolOf(claim, ref.Kind, ref.Name)); err != nil && !errors.Is(err, ledger.ErrNotReady) {
+			return nil, err
+		}
+		known = own()
+	}
+	return known, nil
 }
 
 // Settle gives up what is recorded under a claim's name for claims that do not exist: those that went without Weir, and, after a

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -126,12 +127,15 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	}
 }
 
-// isCutOff says whether a request got no answer of the API server. What it has done then is repaired: the object that it was made
-// for is not stored.
+// isCutOff says whether a request got no answer of the API server, or not all of it. What it has done then is repaired: the object
+// that it was made for is not stored.
 func isCutOff(err error) bool {
 	var transport *url.Error
-	return errors.As(err, &transport)
+	return errors.As(err, &transport) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), halfRead)
 }
+
+// halfRead is how client-go tells of an answer whose end is missing, for whatever reason.
+const halfRead = "unexpected error when reading response body"
 
 // reasons of the statuses that admission answers with.
 var reasons = map[int32]metav1.StatusReason{

@@ -1,0 +1,117 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// createsEach is how many claims each client makes.
+var createsEach = framework.Scale(40, 400)
+
+const (
+	// tolerated is the share of creates that may lose a judgement, in percent.
+	tolerated = 2
+	// idle is how long nobody writes before one client has the pool for itself.
+	idle = 3 * time.Second
+)
+
+// calm is a roomy pool that chooses the lowest free address.
+var calm = &source{kind: ipamv1.IPPoolKind, name: "calm", cidr: "10.16.0.0/16"}
+
+var _ = It("three managers seldom propose the same address to 50 clients, and always the lowest free one to a single client", func(ctx SpecContext) {
+	replicas := startReplicas(ctx, "--leader-elect")
+	createRoots(ctx, calm)
+	wire := newWire()
+	api := wire.client()
+	before := counted(ctx, replicas)
+
+	By("having all make claims at once, and delete every other")
+	began := time.Now()
+	makeAtOnce(ctx, api)
+	took := time.Since(began)
+	after := counted(ctx, replicas)
+	lost, creates := after["ledger_lost_judgements_total"]-before["ledger_lost_judgements_total"], float64(users*createsEach)
+	framework.Account(fmt.Sprintf("seed %d\n%.0f creates by %d clients in %s; %.0f lost judgements, %.2f %%; by code, repetitions included: %s",
+		GinkgoRandomSeed(), creates, users, took.Round(time.Millisecond), lost, 100*lost/creates, wire))
+	Expect(lost).To(BeNumerically("<=", creates*tolerated/100))
+
+	By("having one client make claims, each preceded by a dry run")
+	nap(ctx, idle)
+	makeAlone(ctx, api)
+	deleteAll(ctx)
+}, SpecTimeout(timeout))
+
+func makeAtOnce(ctx context.Context, api client.Client) {
+	GinkgoHelper()
+	parts := make([]func(context.Context), users)
+	var left sync.WaitGroup // the first that is done waits for the others
+	left.Add(users)
+	for i := range parts {
+		parts[i] = func(ctx context.Context) {
+			defer left.Wait()
+			defer left.Done()
+			makeSome(ctx, api, i)
+		}
+	}
+	together(ctx, parts...)
+}
+
+func makeSome(ctx context.Context, api client.Client, who int) {
+	for n := range createsEach {
+		claim := calm.claim(fmt.Sprintf("calm-%d-%d", who, n), 32)
+		Expect(api.Create(ctx, claim)).To(Succeed())
+		if n%2 == 0 {
+			Expect(api.Delete(ctx, claim)).To(Succeed())
+		}
+	}
+}
+
+// makeAlone makes claims one after the other: without others each gets the lowest address that is free, as its dry run said.
+func makeAlone(ctx context.Context, api client.Client) {
+	GinkgoHelper()
+	Eventually(func() int { return len(deleting(ctx)) }, "1m", "200ms").Should(BeZero())
+	taken := map[string]bool{}
+	for _, a := range records(ctx) {
+		taken[a.Spec.CIDR] = true
+	}
+	next := netip.MustParsePrefix(calm.cidr).Addr()
+	for n := range 30 {
+		for taken[netip.PrefixFrom(next, 32).String()] {
+			next = next.Next()
+		}
+		lowest := netip.PrefixFrom(next, 32).String()
+		rehearsed, claim := calm.claim("", 32), calm.claim(fmt.Sprintf("alone-%d", n), 32)
+		rehearsed.Name = claim.Name
+		Expect(api.Create(ctx, rehearsed, client.DryRunAll)).To(Succeed())
+		Expect(api.Create(ctx, claim)).To(Succeed())
+		Expect([]string{rehearsed.Spec.CIDR, claim.Spec.CIDR}).To(HaveEach(lowest), "claim %d", n)
+		taken[lowest] = true
+	}
+}
+
+// deleting are the claims that are being deleted.
+func deleting(ctx context.Context) []string {
+	GinkgoHelper()
+	list := &ipamv1.IPClaimList{}
+	Expect(k.List(ctx, list)).To(Succeed())
+	var names []string
+	for i := range list.Items {
+		if !list.Items[i].DeletionTimestamp.IsZero() {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names
+}

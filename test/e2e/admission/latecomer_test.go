@@ -1,0 +1,114 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+const (
+	// lateness is the time between Weir's answer and storage, for some objects.
+	lateness = 5 * time.Second
+	// requestTimeout is the API server's: longer than any webhook may take, shorter than grace.
+	requestTimeout = 15 * time.Second
+	// grace is how long a record waits for its object.
+	grace = 20 * time.Second
+
+	// refusal is what the second webhook says.
+	refusal = "refused by somebody else"
+	second  = "second.example.com"
+)
+
+// latecomer is a second validating webhook. The API server stores nothing before both have answered: so some objects are stored
+// late, and others never, although Weir has recorded what they say.
+type latecomer struct {
+	// one of so many calls takes long, and one of so many is refused.
+	slow, refuse int
+
+	// off: everything is let through at once.
+	off atomic.Bool
+
+	delays, refusals, lateRefusals atomic.Int64
+}
+
+// install starts it, and has the API server call it until the spec ends.
+func (l *latecomer) install(ctx context.Context) {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	server := &http.Server{Handler: http.HandlerFunc(l.review), ReadHeaderTimeout: time.Minute}
+	certs := site.WebhookCerts()
+	go func() {
+		_ = server.ServeTLS(listener, filepath.Join(certs, "tls.crt"), filepath.Join(certs, "tls.key"))
+	}()
+	DeferCleanup(server.Close)
+	ca, err := os.ReadFile(filepath.Join(certs, "ca.crt"))
+	Expect(err).NotTo(HaveOccurred())
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: second},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:                    second,
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + listener.Addr().String()), CABundle: ca},
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			TimeoutSeconds:          ptr.To[int32](10),
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{ipamv1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"ippools", "globalippools", "ipclaims"},
+				},
+			}},
+		}},
+	}
+	Expect(k.Create(ctx, configuration)).To(Succeed())
+	DeferCleanup(k.Delete, configuration)
+}
+
+func (l *latecomer) review(w http.ResponseWriter, r *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "no review", http.StatusBadRequest)
+		return
+	}
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	if !ptr.Deref(review.Request.DryRun, false) && !l.off.Load() {
+		l.judge(r.Context(), review.Response)
+	}
+	review.Request = nil
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+func (l *latecomer) judge(ctx context.Context, response *admissionv1.AdmissionResponse) {
+	slow, refuse := rand.IntN(l.slow) == 0, rand.IntN(l.refuse) == 0
+	if slow {
+		nap(ctx, lateness)
+		l.delays.Add(1)
+	}
+	if !refuse {
+		return
+	}
+	l.refusals.Add(1)
+	if slow {
+		l.lateRefusals.Add(1)
+	}
+	response.Allowed = false
+	response.Result = &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: refusal}
+}

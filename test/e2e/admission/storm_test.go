@@ -1,0 +1,262 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// answers is how many there are to be, at least.
+var answers = framework.Scale(300, 100000)
+
+// checks is how often the checker looks.
+const checks = 3 * time.Second
+
+// storm is one run.
+type storm struct {
+	wire      *wire
+	town      *town
+	tally     *tally
+	latecomer *latecomer
+	disturber *disturber
+	chronicle *chronicle
+	// samples is how often the checker found nothing.
+	samples atomic.Int64
+}
+
+var _ = DescribeTable("50 clients are never told a prefix twice and nothing leaks, while managers are killed, stopped and cut off and objects are stored late or never",
+	func(ctx SpecContext, election string) {
+		s := begin(ctx, election)
+		DeferCleanup(func(ctx SpecContext) { framework.Account(s.account(counted(ctx, s.disturber.replicas))) })
+
+		By("asking and giving back while everybody is disturbed")
+		s.run(ctx)
+
+		s.latecomer.off.Store(true)
+
+		By("letting everybody come to rest, and records wait for their objects in vain")
+		s.expectRest(ctx)
+
+		By("giving everything back")
+		deleteAll(ctx)
+		s.expectRest(ctx)
+		s.expectRetained(ctx)
+
+		s.expectCounted(counted(ctx, s.disturber.replicas))
+	},
+	Entry("one of them leads", SpecTimeout(timeout), "--leader-elect"),
+	entriesOfSoak(),
+)
+
+// entriesOfSoak are too long for every change. The race suite has all managers write, too.
+func entriesOfSoak() []TableEntry {
+	return []TableEntry{Entry("all of them write", SpecTimeout(timeout), "--leader-elect=false")}[:framework.Scale(0, 1)]
+}
+
+func begin(ctx SpecContext, args ...string) *storm {
+	GinkgoHelper()
+	s := &storm{
+		wire: newWire(), town: newTown(), tally: newTally(), latecomer: &latecomer{slow: 12, refuse: 8}, chronicle: newChronicle(ctx),
+		disturber: &disturber{replicas: startReplicas(ctx, args...)},
+	}
+	createRoots(ctx, roots...)
+	s.latecomer.install(ctx)
+	return s
+}
+
+// run has everybody at it until there have been enough answers and enough trouble.
+func (s *storm) run(ctx context.Context) {
+	GinkgoHelper()
+	parts := append(make([]func(context.Context), 0, 3+users), s.disturber.run, s.sample, s.wait)
+	api := s.wire.client()
+	for i := range users {
+		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100+uint64(i)))
+		parts = append(parts, (&user{api: api, random: random, id: i, town: s.town, tally: s.tally}).run)
+	}
+	together(ctx, parts...)
+	Expect(ctx.Err()).NotTo(HaveOccurred())
+	s.expectNoDoubles()
+}
+
+// wait returns when it is enough.
+func (s *storm) wait(ctx context.Context) {
+	for ctx.Err() == nil {
+		nap(ctx, time.Second)
+		s.expectNoDoubles()
+		if _, n := s.town.found(); n >= answers && s.disturber.isEnough() {
+			return
+		}
+	}
+}
+
+// expectNoDoubles fails with the history of a prefix that was handed out twice.
+func (s *storm) expectNoDoubles() {
+	GinkgoHelper()
+	if doubles, _ := s.town.found(); len(doubles) > 0 {
+		s.fail(strings.Join(doubles, "\n"))
+	}
+	if dry, _ := s.chronicle.found(); len(dry) > 0 {
+		Fail("records of dry runs:\n" + strings.Join(dry, "\n"))
+	}
+}
+
+// sample has the checker look again and again.
+func (s *storm) sample(ctx context.Context) {
+	for ctx.Err() == nil {
+		report, err := framework.CheckAdmitted(context.WithoutCancel(ctx), config)
+		Expect(err).NotTo(HaveOccurred())
+		s.expectSafe(report)
+		s.samples.Add(1)
+		nap(ctx, checks)
+	}
+}
+
+func (s *storm) expectSafe(report *framework.Report) {
+	GinkgoHelper()
+	if err := report.Safe(); err != nil {
+		s.fail(err.Error())
+	}
+}
+
+func (s *storm) fail(finding string) {
+	GinkgoHelper()
+	nap(context.Background(), time.Second) // for the chronicle to catch up
+	Fail(finding + "\n" + s.chronicle.of(finding))
+}
+
+// expectRest waits until nothing overlaps, lacks a record, leaks or is silent.
+func (s *storm) expectRest(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func() error {
+		report, err := framework.CheckAdmitted(ctx, config)
+		if err != nil {
+			return err
+		}
+		s.expectSafe(report)
+		return report.AtRest()
+	}, "5m", "1s").Should(Succeed())
+}
+
+// deleteAll deletes every claim and, from the leaves on, every child pool.
+func deleteAll(ctx context.Context) {
+	GinkgoHelper()
+	for _, kind := range []client.Object{&ipamv1.IPClaim{}, &ipamv1beta2.IPAddressClaim{}} {
+		Eventually(func() error { return k.DeleteAllOf(ctx, kind, client.InNamespace(namespace)) }, "1m", "1s").Should(Succeed())
+	}
+	Eventually(func(g Gomega) {
+		claims, addressClaims := &ipamv1.IPClaimList{}, &ipamv1beta2.IPAddressClaimList{}
+		g.Expect(k.List(ctx, claims)).To(Succeed())
+		g.Expect(k.List(ctx, addressClaims)).To(Succeed())
+		g.Expect(len(claims.Items)+len(addressClaims.Items)).To(BeZero(), "%v %v", claims.Items, addressClaims.Items)
+	}, "5m", "1s").Should(Succeed())
+}
+
+// expectRetained has every prefix that is retained asked for again, under its name, and given back. Then only the roots' blocks
+// are left.
+func (s *storm) expectRetained(ctx context.Context) {
+	GinkgoHelper()
+	for _, a := range records(ctx) {
+		if a.Spec.Holder.State != ipamv1.RetainedState {
+			continue
+		}
+		claim := &ipamv1.IPClaim{}
+		claim.Namespace, claim.Name = namespace, a.Spec.ClaimRef.Name
+		claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: a.Spec.PoolRef.Kind, Name: a.Spec.PoolRef.Name}
+		claim.Spec.PrefixLength = bitsOf(a.Spec.CIDR)
+		Eventually(func() error { return s.again(ctx, claim) }, "2m", "1s").Should(Succeed())
+		Expect(claim.Spec.CIDR).To(Equal(a.Spec.CIDR), "%s was retained for %s", a.Spec.CIDR, claim.Name)
+		s.tally.answered(claim.Name, prefixOf(a.Spec.CIDR))
+	}
+	Eventually(func(g Gomega) { // leaves first: a pool is kept as long as something is carved out of it
+		deleteAll(ctx)
+		for _, s := range slices.Backward(children) {
+			err := k.Delete(ctx, s.pool())
+			g.Expect(client.IgnoreNotFound(err)).To(Or(Succeed(), Satisfy(apierrors.IsForbidden)))
+		}
+		g.Expect(leftOver(ctx)).To(BeEmpty())
+	}, "5m", "2s").Should(Succeed())
+}
+
+// again creates a claim from the beginning.
+func (s *storm) again(ctx context.Context, claim *ipamv1.IPClaim) error {
+	fresh := claim.DeepCopy()
+	if err := k.Create(ctx, fresh); err != nil {
+		return err
+	}
+	*claim = *fresh
+	return nil
+}
+
+func records(ctx context.Context) []ipamv1.IPAllocation {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(k.List(ctx, list)).To(Succeed())
+	return list.Items
+}
+
+// leftOver are the records that are no roots' blocks.
+func leftOver(ctx context.Context) []string {
+	GinkgoHelper()
+	var left []string
+	for _, a := range records(ctx) {
+		if a.Spec.Purpose != ipamv1.RootPurpose {
+			left = append(left, fmt.Sprintf("%s %s for %s %s", a.Name, a.Spec.CIDR, a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID))
+		}
+	}
+	return left
+}
+
+// expectCounted wants every kind of trouble to have come.
+func (s *storm) expectCounted(counted counters) {
+	GinkgoHelper()
+	for _, name := range []string{"ledger_relists_total", "ledger_lost_judgements_total", "repair_mismatches_total"} {
+		Expect(counted[name]).To(BeNumerically(">", 0), name)
+	}
+	l := s.latecomer
+	for what, n := range map[string]int64{
+		"delays": l.delays.Load(), "refusals": l.refusals.Load(), "late refusals": l.lateRefusals.Load(),
+		"exhausted": int64(s.tally.of("507")), "conflicts": int64(s.tally.of("409")), "contended": int64(s.wire.of(429)),
+		"missing": int64(s.tally.of("404")), "kept": int64(s.tally.kept),
+	} {
+		Expect(n).To(BeNumerically(">", 0), what)
+	}
+}
+
+func (s *storm) account(counted counters) string {
+	var b strings.Builder
+	l := s.latecomer
+	_, told := s.town.found()
+	_, retained := s.chronicle.found()
+	fmt.Fprintln(&b, "seed", GinkgoRandomSeed())
+	fmt.Fprintf(&b, "%d prefixes told to %d clients; creates, and deletions that failed, by outcome: %s\n", told, users, s.tally)
+	fmt.Fprintf(&b, "creates by code, repetitions included: %s\n", s.wire)
+	fmt.Fprintf(&b, "%d deletions of pools in use refused\n", s.tally.protected)
+	fmt.Fprintf(&b, "%d objects stored or refused %s late, %d refused behind Weir's back, %d of them late\n",
+		l.delays.Load(), lateness, l.refusals.Load(), l.lateRefusals.Load())
+	fmt.Fprintf(&b, "%d prefixes retained, %d promises to claims of the same name kept, %d not\n", retained, s.tally.kept, s.tally.broken)
+	fmt.Fprintln(&b, s.disturber)
+	fmt.Fprintf(&b, "%d checks on the way without overlap or early release\n", s.samples.Load())
+	for _, name := range slices.Sorted(maps.Keys(counted)) {
+		if strings.HasPrefix(name, "ledger_") || strings.HasPrefix(name, "repair_") {
+			fmt.Fprintf(&b, "%s %.0f\n", name, counted[name])
+		}
+	}
+	return b.String()
+}

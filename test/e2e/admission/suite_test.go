@@ -1,0 +1,113 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission has many clients get prefixes inside their create calls, from three managers behind one address, while
+// managers are killed, stopped and cut off, history is compacted, and objects are stored late or never. What must hold all the
+// time is looked at all the time, by the framework's checker and by the clients themselves.
+package admission
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// namespace is also the name of the one address space.
+const namespace = "safety"
+
+var (
+	// timeout ends a run that does not get there.
+	timeout = time.Duration(framework.Scale(20, 6*60)) * time.Minute
+
+	site   *framework.Site
+	config *rest.Config
+	// k is the administrator's.
+	k client.Client
+	// known reads from a cache: the test should cost less than what it tests.
+	known cache.Cache
+)
+
+func TestAdmission(t *testing.T) {
+	RegisterFailHandler(Fail)
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout = 2 * timeout // Ginkgo's own is an hour
+	RunSpecs(t, "Admission", suite, reporter)
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(klog.Background())
+	var err error
+	site, err = framework.StartSite(ctx, framework.SiteOptions{
+		// Without a watch cache watches come straight from etcd, so that a compaction tells at once.
+		Options: framework.Options{ControllerManager: true, APIServerArgs: []string{
+			"--watch-cache=false", "--request-timeout=" + requestTimeout.String(),
+		}},
+		Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
+		Namespaces: []string{namespace},
+		Scheme:     setup.Scheme,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(site.Stop)
+	config, k = site.Config(), site.Client()
+	known, err = cache.New(config, cache.Options{Scheme: k.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	follow(func(ctx context.Context) error { return known.Start(ctx) })
+}, NodeTimeout(3*time.Minute))
+
+var _ = AfterEach(func() {
+	if CurrentSpecReport().Failed() {
+		site.ShowLogs(GinkgoWriter)
+	}
+})
+
+// follow runs what must never end by itself.
+func follow(start func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- start(ctx) }()
+	DeferCleanup(func() {
+		cancel()
+		Eventually(done, "10s").Should(Receive(Succeed()))
+	})
+}
+
+// together runs all parts at once, each for as long as its context lasts. The first that ends, or fails, ends the others; if one
+// fails, so does this.
+func together(ctx context.Context, parts ...func(context.Context)) {
+	GinkgoHelper()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var done sync.WaitGroup
+	var ended atomic.Int64
+	for _, part := range parts {
+		done.Go(func() {
+			defer cancel()
+			defer GinkgoRecover()
+			part(ctx)
+			ended.Add(1)
+		})
+	}
+	done.Wait()
+	Expect(ended.Load()).To(BeNumerically("==", len(parts)), "some part has failed: see there")
+}
+
+// nap waits; it ends early with ctx.
+func nap(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

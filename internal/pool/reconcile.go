@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -314,7 +315,10 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return nil
 	}
 	ref := s.pool.PoolReference()
-	var err error
+	err := r.shedStrays(ctx, s.pool)
+	if err != nil {
+		return err
+	}
 	if s.holdings, err = r.holdings(ctx, ref); len(s.holdings) > 0 || err != nil {
 		return err
 	}
@@ -329,6 +333,22 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	err = finalizer.Remove(ctx, r.Client, live, ipamv1.PoolFinalizer)
 	s.released = err == nil
 	return err
+}
+
+// shedStrays gives up what is recorded for other pools of the name: they were never stored, or are gone, while this one exists. It
+// may wait long for what is handed out of it, and they have no part in that.
+func (r *Reconciler) shedStrays(ctx context.Context, p Object) error {
+	strays := slices.DeleteFunc(r.Ledger.OtherBlocks(p.PoolReference(), p.GetUID(), nil), func(h ledger.Holding) bool {
+		return h.Claim.UID == string(p.GetUID())
+	})
+	if len(strays) == 0 {
+		return nil
+	}
+	live, err := r.live(ctx, p)
+	if live == nil {
+		return err
+	}
+	return r.drop(ctx, strays)
 }
 
 // holdings returns what is handed out of a pool; that it is nothing is proved. Without a confirmed block nothing can be.

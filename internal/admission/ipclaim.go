@@ -17,6 +17,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
 
 // +kubebuilder:webhook:path=/mutate-ipam-weir-dev-v1alpha1-ipclaim,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ipclaims,verbs=create;update,versions=v1alpha1,name=default.ipclaim.ipam.weir.dev,admissionReviewVersions=v1
@@ -35,7 +36,7 @@ type claims struct {
 func (h claims) propose(ctx context.Context, req admission.Request) admission.Response {
 	claim, old := claimIn(req.Object.Raw), claimIn(req.OldObject.Raw)
 	switch {
-	case claim == nil:
+	case claim == nil || !hasKnownKinds(claim):
 		return admission.Allowed("") // the schema names the field
 	case req.Operation == admissionv1.Update:
 		return admission.Patched("", restored(claim, old)...)
@@ -119,6 +120,18 @@ func claimIn(raw []byte) *ipamv1.IPClaim {
 		return nil
 	}
 	return claim
+}
+
+// hasKnownKinds says whether the claim names no pools but of kinds that there are.
+func hasKnownKinds(claim *ipamv1.IPClaim) bool {
+	known := true
+	if ref := claim.Spec.PoolRef; ref != nil {
+		_, known = pool.New(ref.Kind)
+	}
+	if selector := claim.Spec.PoolSelector; selector != nil && known {
+		_, known = pool.New(selector.Kind)
+	}
+	return known
 }
 
 // restored is the patch that gives an updated claim back what Weir wrote into it, where the update leaves it out.

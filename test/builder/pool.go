@@ -71,13 +71,70 @@ func (b *PoolBuilder[P]) WithNetwork(bits int32, gateway string, servers ...ipam
 
 // WithReserved says what is done with reserved addresses.
 func (b *PoolBuilder[P]) WithReserved(policy ipamv1.ReservedAddressesPolicy) *PoolBuilder[P] {
-	b.spec.Allocation = &ipamv1.AllocationPolicy{ReservedAddresses: policy}
+	b.policy().ReservedAddresses = policy
 	return b
 }
 
 // WithSpace sets the address space.
 func (b *PoolBuilder[P]) WithSpace(space string) *PoolBuilder[P] {
 	b.spec.AddressSpace = space
+	return b
+}
+
+// WithParent sets the pool that the block is carved from. A namespace is given for
+// kind IPPool only, where it is not the pool's own.
+func (b *PoolBuilder[P]) WithParent(kind, namespace, name string) *PoolBuilder[P] {
+	b.spec.ParentRef = &ipamv1.ParentReference{Kind: kind, Namespace: namespace, Name: name}
+	return b
+}
+
+// WithBits sets the length of the block to carve.
+func (b *PoolBuilder[P]) WithBits(bits int32) *PoolBuilder[P] {
+	b.spec.PrefixLength = &bits
+	return b
+}
+
+// WithLengths sets which prefix lengths may be asked for, and which one is the
+// default. Zero stands for what is left out.
+func (b *PoolBuilder[P]) WithLengths(shortest, longest, absent int32) *PoolBuilder[P] {
+	for field, bits := range map[**int32]int32{
+		&b.policy().MinPrefixLength: shortest, &b.policy().MaxPrefixLength: longest, &b.policy().DefaultPrefixLength: absent,
+	} {
+		if bits != 0 {
+			*field = &bits
+		}
+	}
+	return b
+}
+
+// WithCooldown sets for how long what was released is not handed out again.
+func (b *PoolBuilder[P]) WithCooldown(seconds int32) *PoolBuilder[P] {
+	b.policy().CooldownSeconds = &seconds
+	return b
+}
+
+func (b *PoolBuilder[P]) policy() *ipamv1.AllocationPolicy {
+	if b.spec.Allocation == nil {
+		b.spec.Allocation = &ipamv1.AllocationPolicy{}
+	}
+	return b.spec.Allocation
+}
+
+// WithMode sets whether the pool hands out anything.
+func (b *PoolBuilder[P]) WithMode(mode ipamv1.PoolMode) *PoolBuilder[P] {
+	b.spec.Mode = mode
+	return b
+}
+
+// WithVisibility sets who may claim and carve.
+func (b *PoolBuilder[P]) WithVisibility(visibility ipamv1.PoolVisibility) *PoolBuilder[P] {
+	b.spec.Visibility = visibility
+	return b
+}
+
+// WithLabel adds a label.
+func (b *PoolBuilder[P]) WithLabel(key, value string) *PoolBuilder[P] {
+	metav1.SetMetaDataLabel(&b.meta, key, value)
 	return b
 }
 

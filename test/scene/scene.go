@@ -1,0 +1,224 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scene is what the suites about Weir's own kinds share: a namespace
+// with an address space of its own for every spec, so that all of them may use
+// the same prefixes, and what is expected of the objects in it. A failed
+// expectation fails the spec.
+package scene
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gcustom"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// patience is how long what must happen may take: only what never happens fails.
+const patience = "1m"
+
+// Scene is where one spec plays.
+type Scene struct {
+	Site *framework.Site
+	// Client is the administrator's.
+	Client client.WithWatch
+	// Namespace is new, and the name of the address space of its root pools.
+	Namespace string
+}
+
+// New makes a namespace.
+func New(ctx context.Context, site *framework.Site) *Scene {
+	GinkgoHelper()
+	s := &Scene{Site: site, Client: site.Client()}
+	s.Namespace = s.Another(ctx, nil)
+	return s
+}
+
+// Another makes a namespace more, and returns its name.
+func (s *Scene) Another(ctx context.Context, labels map[string]string) string {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "scene-", Labels: labels}}
+	Expect(s.Client.Create(ctx, namespace)).To(Succeed())
+	return namespace.Name
+}
+
+// Root begins a root pool in the scene's namespace and address space.
+func (s *Scene) Root(name, cidr string) *builder.PoolBuilder[*ipamv1.IPPool] {
+	return builder.IPPool(s.Namespace, name).WithCIDR(cidr).WithSpace(s.Namespace)
+}
+
+// Global returns the name of a GlobalIPPool of the scene.
+func (s *Scene) Global(name string) string { return s.Namespace + "-" + name }
+
+// GlobalRoot begins a cluster-scoped root pool in the scene's address space.
+func (s *Scene) GlobalRoot(name, cidr string) *builder.PoolBuilder[*ipamv1.GlobalIPPool] {
+	return builder.GlobalIPPool(s.Global(name)).WithCIDR(cidr).WithSpace(s.Namespace)
+}
+
+// Child begins a pool carved from an IPPool of the scene's namespace.
+func (s *Scene) Child(name, parent string, bits int32) *builder.PoolBuilder[*ipamv1.IPPool] {
+	return builder.IPPool(s.Namespace, name).WithParent(ipamv1.IPPoolKind, "", parent).WithBits(bits)
+}
+
+// Claim begins a claim to an IPPool of the scene's namespace.
+func (s *Scene) Claim(name, pool string) *builder.IPClaimBuilder {
+	return builder.IPClaim(s.Namespace, name).From(ipamv1.IPPoolKind, pool)
+}
+
+// Create creates objects.
+func (s *Scene) Create(ctx context.Context, objs ...client.Object) {
+	GinkgoHelper()
+	for _, obj := range objs {
+		Expect(s.Client.Create(ctx, obj)).To(Succeed(), "%T %s", obj, obj.GetName())
+	}
+}
+
+// Refuses expects that the creation of the object is refused with this code and
+// these words, that nothing is stored, and nothing recorded under its name.
+func (s *Scene) Refuses(ctx context.Context, obj client.Object, code int32, words ...string) {
+	GinkgoHelper()
+	Expect(s.Client.Create(ctx, obj)).To(Refused(code, words...))
+	Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Satisfy(apierrors.IsNotFound))
+	Expect(s.recordsNamed(ctx, obj)).To(BeEmpty())
+}
+
+// Delete deletes objects and waits until they are gone.
+func (s *Scene) Delete(ctx context.Context, objs ...client.Object) {
+	GinkgoHelper()
+	for _, obj := range objs {
+		Expect(client.IgnoreNotFound(s.Client.Delete(ctx, obj))).To(Succeed())
+	}
+	s.Gone(ctx, objs...)
+}
+
+// Gone waits until objects of these names are gone.
+func (s *Scene) Gone(ctx context.Context, objs ...client.Object) {
+	GinkgoHelper()
+	for _, obj := range objs {
+		Eventually(func() error { return s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "20ms").
+			Should(Satisfy(apierrors.IsNotFound), "%T %s", obj, obj.GetName())
+	}
+}
+
+// Conditioned is an object of Weir's own kinds.
+type Conditioned interface {
+	client.Object
+	GetConditions() []metav1.Condition
+}
+
+// Ready waits until the Ready conditions of objects are true, for their present generation.
+func (s *Scene) Ready(ctx context.Context, objs ...Conditioned) {
+	GinkgoHelper()
+	for _, obj := range objs {
+		Eventually(func(g Gomega) {
+			ready := s.condition(ctx, g, obj)
+			g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), "%s: %s", ready.Reason, ready.Message)
+			g.Expect(ready.ObservedGeneration).To(Equal(obj.GetGeneration()))
+		}, patience, "20ms").Should(Succeed(), "%T %s", obj, obj.GetName())
+	}
+}
+
+// NotReady waits until an object's Ready condition is false for this reason, and says all these words.
+func (s *Scene) NotReady(ctx context.Context, obj Conditioned, reason string, words ...string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		ready := s.condition(ctx, g, obj)
+		g.Expect(ready.Status).To(Equal(metav1.ConditionFalse))
+		g.Expect(ready.Reason).To(Equal(reason), ready.Message)
+		for _, word := range words {
+			g.Expect(ready.Message).To(ContainSubstring(word))
+		}
+	}, patience, "20ms").Should(Succeed())
+}
+
+func (s *Scene) condition(ctx context.Context, g Gomega, obj Conditioned) metav1.Condition {
+	g.Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+	ready := meta.FindStatusCondition(obj.GetConditions(), ipamv1.ReadyCondition)
+	g.Expect(ready).NotTo(BeNil())
+	return *ready
+}
+
+// Records returns the records of exactly this object.
+func (s *Scene) Records(ctx context.Context, obj client.Object) []ipamv1.IPAllocation {
+	GinkgoHelper()
+	return slices.DeleteFunc(s.recordsNamed(ctx, obj), func(r ipamv1.IPAllocation) bool { return r.Spec.ClaimRef.UID != string(obj.GetUID()) })
+}
+
+// Record returns the one record of an object.
+func (s *Scene) Record(ctx context.Context, obj client.Object) *ipamv1.IPAllocation {
+	GinkgoHelper()
+	records := s.Records(ctx, obj)
+	Expect(records).To(HaveLen(1))
+	return &records[0]
+}
+
+// recordsNamed returns the records of objects of this kind, namespace and name.
+func (s *Scene) recordsNamed(ctx context.Context, obj client.Object) []ipamv1.IPAllocation {
+	GinkgoHelper()
+	kind, err := s.Client.GroupVersionKindFor(obj)
+	Expect(err).NotTo(HaveOccurred())
+	records := &ipamv1.IPAllocationList{}
+	Expect(s.Client.List(ctx, records, client.MatchingFields{"spec.claimRef.name": obj.GetName()})).To(Succeed())
+	return slices.DeleteFunc(records.Items, func(r ipamv1.IPAllocation) bool {
+		return r.Spec.ClaimRef.Kind != kind.Kind || r.Spec.ClaimRef.Namespace != obj.GetNamespace()
+	})
+}
+
+// HandedOut returns the prefixes that are recorded in the scene's address space, but for those of root pools.
+func (s *Scene) HandedOut(ctx context.Context) []string {
+	GinkgoHelper()
+	var prefixes []string
+	for _, r := range s.InSpace(ctx) {
+		if r.Spec.Purpose != ipamv1.RootPurpose {
+			prefixes = append(prefixes, r.Spec.CIDR)
+		}
+	}
+	return prefixes
+}
+
+// InSpace returns all records of the scene's address space.
+func (s *Scene) InSpace(ctx context.Context) []ipamv1.IPAllocation {
+	GinkgoHelper()
+	records := &ipamv1.IPAllocationList{}
+	Expect(s.Client.List(ctx, records)).To(Succeed())
+	return slices.DeleteFunc(records.Items, func(r ipamv1.IPAllocation) bool { return r.Spec.AddressSpace != s.Namespace })
+}
+
+// AtRest waits until the checker finds nothing wrong on the site.
+func AtRest(ctx context.Context, site *framework.Site) {
+	GinkgoHelper()
+	Eventually(func() error {
+		report, err := framework.Check(ctx, site.Config())
+		if err != nil {
+			return err
+		}
+		return report.AtRest()
+	}, patience, "200ms").Should(Succeed())
+}
+
+// Refused matches an error of the API with this code and all these words.
+func Refused(code int32, words ...string) types.GomegaMatcher {
+	says := make([]types.GomegaMatcher, 0, len(words))
+	for _, word := range words {
+		says = append(says, ContainSubstring(word))
+	}
+	hasCode := gcustom.MakeMatcher(func(err error) (bool, error) {
+		status, ok := err.(apierrors.APIStatus) //nolint:errorlint // clients do not wrap it
+		return ok && status.Status().Code == code, nil
+	}).WithMessage(fmt.Sprintf("be refused with %d %s", code, http.StatusText(int(code))))
+	return And(HaveOccurred(), hasCode, MatchError(And(says...)))
+}

@@ -1,0 +1,78 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipclaims
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+)
+
+var _ = It("A dry run records nothing and shows the very prefix that the next create gets", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
+	for _, bits := range []int32{32, 28, 30} {
+		c := s.Claim("web", "pool").WithBits(bits).Build()
+		Expect(k.Create(ctx, c, client.DryRunAll)).To(Succeed())
+		shown := c.Spec.CIDR
+		Expect(shown).NotTo(BeEmpty())
+		Expect(s.HandedOut(ctx)).To(BeEmpty())
+		out, err := site.Kubectl(ctx, "{apiVersion: ipam.weir.dev/v1alpha1, kind: IPClaim, metadata: {name: cli}, "+
+			"spec: {poolRef: {kind: IPPool, name: pool}, prefixLength: "+strconv.Itoa(int(bits))+"}}",
+			"create", "--namespace="+s.Namespace, "-f-", "--dry-run=server", "-o", "jsonpath={.spec.cidr}")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(out).To(Equal(shown))
+		c = s.Claim("web", "pool").WithBits(bits).Build()
+		s.Create(ctx, c)
+		Expect(c.Spec.CIDR).To(Equal(shown))
+		s.Delete(ctx, c)
+	}
+	s.Create(ctx, s.Claim("all", "pool").WithBits(24).Build())
+	Expect(k.Create(ctx, s.Claim("web", "pool").Build(), client.DryRunAll)).To(scene.Refused(http.StatusInsufficientStorage, "exhausted"))
+	Expect(k.Create(ctx, s.Claim("web", "pool").WithCIDR("10.0.0.7/32").Build(), client.DryRunAll)).To(scene.Refused(http.StatusConflict, "taken"))
+}, SpecTimeout(time.Minute))
+
+var _ = It("Claims whose names are generated are answered, many at once", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
+	claims := make([]*ipamv1.IPClaim, 20)
+	var done sync.WaitGroup
+	for i := range claims {
+		done.Go(func() {
+			defer GinkgoRecover()
+			claims[i] = s.Claim("web", "pool").Generated().Build()
+			Expect(createPatiently(ctx, claims[i])).To(Succeed())
+		})
+	}
+	done.Wait()
+	prefixes := map[string]bool{}
+	for _, c := range claims {
+		Expect(c.Name).To(HavePrefix("web-"))
+		prefixes[c.Spec.CIDR] = true
+		s.Ready(ctx, c)
+		Expect(s.Record(ctx, c).Spec.CIDR).To(Equal(c.Spec.CIDR))
+	}
+	Expect(prefixes).To(HaveLen(len(claims)))
+	Expect(s.HandedOut(ctx)).To(HaveLen(len(claims)))
+}, SpecTimeout(time.Minute))
+
+var _ = It("A claim whose name is taken is refused, and takes nothing from the pool", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	c := s.Claim("web", "pool").Build()
+	s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build(), c)
+	s.Ready(ctx, c) // so that the manager knows it
+	for range 5 {
+		Expect(k.Create(ctx, s.Claim("web", "pool").Build())).To(Satisfy(apierrors.IsAlreadyExists))
+	}
+	Expect(s.HandedOut(ctx)).To(ConsistOf(c.Spec.CIDR))
+}, SpecTimeout(time.Minute))

@@ -1,0 +1,118 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipclaims
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+)
+
+var _ = Describe("Without webhooks", Ordered, func() {
+	var s *scene.Scene
+
+	BeforeAll(func(ctx SpecContext) {
+		s = scene.New(ctx, site)
+		s.Create(ctx, s.Root("pool", "10.0.0.0/28").WithExcluded("10.0.0.8/30").WithLabel("tier", "gold").Build())
+		Expect(site.RemoveWebhooks(ctx)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed()) })
+		Eventually(func() error { // the API server takes a moment to notice
+			return k.Create(ctx, s.Claim("unanswered", "missing").Build())
+		}, patience, "50ms").Should(Succeed())
+	})
+
+	It("claims are answered by the controller", func(ctx SpecContext) {
+		for _, claim := range []*builder.IPClaimBuilder{
+			s.Claim("plain", "pool"), s.Claim("asks", "pool").WithCIDR("10.0.0.4/30"), s.Claim("selects", "").FromAny(ipamv1.IPPoolKind, "tier", "gold"),
+		} {
+			c := claim.Build()
+			s.Create(ctx, c)
+			asked := c.Spec.CIDR
+			s.Ready(ctx, c)
+			Expect(c.Spec.CIDR).NotTo(BeEmpty())
+			Expect(c.Spec.CIDR).To(HavePrefix(asked))
+			Expect(c.Spec.PoolRef.Name).To(Equal("pool"))
+			Expect(c.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
+			Expect(c.Status.AllocatedCIDR).To(Equal(c.Spec.CIDR))
+			Expect(s.Record(ctx, c).Spec.CIDR).To(Equal(c.Spec.CIDR))
+			s.Delete(ctx, c)
+			Expect(s.Records(ctx, c)).To(BeEmpty())
+		}
+	}, SpecTimeout(time.Minute))
+
+	It("what is wrong with a claim is said in its condition and an event, and nothing is recorded", func(ctx SpecContext) {
+		other := s.Claim("other", "pool").WithCIDR("10.0.0.1/32").Build()
+		s.Create(ctx, other)
+		s.Ready(ctx, other)
+		for name, wrong := range map[string]struct {
+			claim  *builder.IPClaimBuilder
+			reason string
+			words  []string
+		}{
+			"outside":  {s.Claim("outside", "pool").WithCIDR("10.0.1.0/28"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.cidr", "not in the pool"}},
+			"excluded": {s.Claim("excluded", "pool").WithCIDR("10.0.0.9/32"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.cidr", "excluded"}},
+			"length":   {s.Claim("length", "pool").WithBits(24), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.prefixLength", "/24"}},
+			"pool":     {s.Claim("pool", "missing"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.poolRef.name", "missing"}},
+			"family":   {s.Claim("family", "pool").WithFamily(ipamv1.IPv6Family), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.ipFamily"}},
+			"full":     {s.Claim("full", "pool").WithBits(28), ipamv1.ClaimReadyPoolExhaustedReason, nil},
+			"taken":    {s.Claim("taken", "pool").WithCIDR("10.0.0.1/32"), ipamv1.ClaimReadyDuplicateReason, []string{"spec.cidr"}},
+		} {
+			c := wrong.claim.Build()
+			s.Create(ctx, c)
+			s.NotReady(ctx, c, wrong.reason, wrong.words...)
+			Expect(c.Status.AllocatedCIDR).To(BeEmpty(), name)
+			Expect(s.Records(ctx, c)).To(BeEmpty(), name)
+			Eventually(func() []string { return events(ctx, c) }, patience, "50ms").Should(ConsistOf("AllocationRefused"), name)
+			s.Delete(ctx, c)
+		}
+	}, SpecTimeout(time.Minute))
+
+	It("a claim whose pool appears, or has room again, is answered then", func(ctx SpecContext) {
+		waits := s.Claim("waits", "late").Build()
+		s.Create(ctx, waits)
+		s.NotReady(ctx, waits, ipamv1.ClaimReadyAllocationFailedReason, "late")
+		s.Create(ctx, s.Root("late", "10.0.9.0/32").Build())
+		s.Ready(ctx, waits)
+		Eventually(func() []string { return events(ctx, waits) }, patience, "50ms").Should(ContainElements("AllocationRefused", "PrefixAllocated"))
+
+		next := s.Claim("next", "late").Build()
+		s.Create(ctx, next)
+		s.NotReady(ctx, next, ipamv1.ClaimReadyPoolExhaustedReason)
+		s.Delete(ctx, waits)
+		s.Ready(ctx, next)
+		Expect(next.Spec.CIDR).To(Equal("10.0.9.0/32"))
+	}, SpecTimeout(time.Minute))
+})
+
+var _ = It("Without Weir its own kinds are refused, and claims of Cluster API wait for it", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	pool := s.Root("pool", "10.0.0.0/24").Build()
+	s.Create(ctx, pool)
+	c := s.Claim("before", "pool").Build()
+	s.Create(ctx, c)
+	s.Ready(ctx, c)
+	Expect(manager.Kill()).To(Succeed())
+
+	for _, obj := range []client.Object{s.Claim("web", "pool").Build(), s.Root("other", "10.0.1.0/24").Build(), s.Child("child", "pool", 28).Build(),
+		s.GlobalRoot("other", "10.0.2.0/24").Build()} {
+		Expect(k.Create(ctx, obj)).To(MatchError(And(ContainSubstring("failed calling webhook"), ContainSubstring("ipam.weir.dev"))))
+	}
+	Expect(k.Delete(ctx, c.DeepCopy())).To(Succeed(), "its finalizer waits for Weir")
+	capi := builder.IPAddressClaim(s.Namespace, "capi", ipamv1.IPPoolKind, "pool").Build()
+	s.Create(ctx, capi)
+
+	Expect(manager.Restart(ctx)).To(Succeed())
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(capi), capi)).To(Succeed())
+		g.Expect(capi.Status.AddressRef.Name).To(Equal("capi"))
+	}, patience, "50ms").Should(Succeed())
+	s.Gone(ctx, c)
+	s.Create(ctx, s.Claim("after", "pool").Build())
+}, SpecTimeout(2*time.Minute))

@@ -96,13 +96,13 @@ func (s *Scene) Refuses(ctx context.Context, obj client.Object, code int32, word
 	Expect(s.recordsNamed(ctx, obj)).To(BeEmpty())
 }
 
-// Delete deletes objects and waits until they are gone.
+// Delete deletes objects, one after the other, and waits until each is gone.
 func (s *Scene) Delete(ctx context.Context, objs ...client.Object) {
 	GinkgoHelper()
 	for _, obj := range objs {
 		Expect(client.IgnoreNotFound(s.Client.Delete(ctx, obj))).To(Succeed())
+		s.Gone(ctx, obj)
 	}
-	s.Gone(ctx, objs...)
 }
 
 // Gone waits until objects of these names are gone.

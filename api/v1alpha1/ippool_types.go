@@ -357,7 +357,7 @@ type OpenStackSource struct {
 // +kubebuilder:validation:XValidation:rule="has(self.prefixLength) == has(oldSelf.prefixLength) && (!has(self.prefixLength) || self.prefixLength == oldSelf.prefixLength)",message="prefixLength is immutable",fieldPath=".prefixLength"
 // +kubebuilder:validation:XValidation:rule="!has(self.prefixLength) || has(self.parentRef)",message="prefixLength is for pools with a parentRef",fieldPath=".prefixLength"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.ipFamily) || (has(self.ipFamily) && self.ipFamily == oldSelf.ipFamily)",message="ipFamily is immutable",fieldPath=".ipFamily"
-// +kubebuilder:validation:XValidation:rule="(has(self.addressSpace) ? self.addressSpace : 'default') == (has(oldSelf.addressSpace) ? oldSelf.addressSpace : 'default')",message="addressSpace is immutable",fieldPath=".addressSpace"
+// +kubebuilder:validation:XValidation:rule="(has(self.addressSpace) ? self.addressSpace : 'default') == (has(oldSelf.addressSpace) ? oldSelf.addressSpace : 'default') || (has(self.parentRef) && !has(oldSelf.cidr) && !has(oldSelf.addressSpace))",message="addressSpace is immutable",fieldPath=".addressSpace"
 // +kubebuilder:validation:XValidation:rule="has(self.delegateTo) == has(oldSelf.delegateTo) && (!has(self.delegateTo) || self.delegateTo == oldSelf.delegateTo)",message="delegateTo is immutable",fieldPath=".delegateTo"
 // +kubebuilder:validation:XValidation:rule="!has(self.allocation) || !has(self.allocation.minPrefixLength) || !has(self.allocation.maxPrefixLength) || self.allocation.minPrefixLength <= self.allocation.maxPrefixLength",message="minPrefixLength must not be longer than maxPrefixLength",fieldPath=".allocation.minPrefixLength"
 type IPPoolSpec struct {

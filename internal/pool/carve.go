@@ -76,7 +76,8 @@ func (r *Registry) carveRequest(child Object, parent ledger.Pool) (ledger.Claim,
 		}
 		bits, field = want.Bits(), "spec.cidr"
 	}
-	if space := spec.AddressSpace; space != "" && space != parent.Space {
+	asksForSpace := spec.AddressSpace != "" || spec.CIDR != "" && child.GetUID() != "" // a block past the webhooks has no space of the parent's
+	if asksForSpace && poolspec.Space(spec) != parent.Space {
 		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.addressSpace", "a pool is of its parent's address space, %s", parent.Space)
 	}
 	if reason, refused := parent.Shape.RefusesLength(bits); refused && child.GetAnnotations()[ipamv1.ArrivedAnnotation] == "" {

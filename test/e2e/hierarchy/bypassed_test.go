@@ -27,7 +27,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 	})
 
 	It("the controller carves the blocks of children, and of their children", func(ctx SpecContext) {
-		child, leaf, asks := s.Child("child", "parent", 22).Build(), s.Child("leaf", "child", 24).Build(), s.Child("asks", "parent", 24).WithCIDR("10.0.9.0/24").Build()
+		child, leaf, asks := s.Child("child", "parent", 22).Build(), s.Child("leaf", "child", 24).Build(), s.Child("asks", "parent", 24).WithCIDR("10.0.9.0/24").WithSpace(s.Namespace).Build()
 		s.Create(ctx, leaf, asks, child) // the leaf before its parent
 		s.Ready(ctx, child, leaf, asks)
 		Expect([]string{child.Spec.CIDR, leaf.Spec.CIDR, asks.Spec.CIDR}).To(Equal([]string{"10.0.0.0/22", "10.0.0.0/24", "10.0.9.0/24"}))
@@ -48,6 +48,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		}{
 			"outside":  {func(p *poolBuilder) { p.WithCIDR("10.9.0.0/24").WithSpace(s.Namespace) }, ipamv1.PoolReadyParentNotReadyReason, []string{"spec.cidr"}},
 			"excluded": {func(p *poolBuilder) { p.WithCIDR("10.0.8.0/24").WithSpace(s.Namespace) }, ipamv1.PoolReadyParentNotReadyReason, []string{"spec.cidr"}},
+			"space":    {func(p *poolBuilder) { p.WithCIDR("10.0.10.0/24") }, ipamv1.PoolReadyParentNotReadyReason, []string{"spec.addressSpace", s.Namespace}},
 			"length":   {func(p *poolBuilder) { p.WithBits(19) }, ipamv1.PoolReadyParentNotReadyReason, []string{"spec.prefixLength", "/19"}},
 			"full":     {func(p *poolBuilder) { p.WithBits(20) }, ipamv1.PoolReadyParentNotReadyReason, []string{"spec.parentRef"}},
 			"taken":    {func(p *poolBuilder) { p.WithCIDR("10.0.9.0/24").WithSpace(s.Namespace) }, ipamv1.PoolReadyOverlapReason, []string{"10.0.9.0/24"}},

@@ -1,0 +1,105 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"net/netip"
+	"testing"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+func TestAPromiseIsKept(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(four)
+	promise := func(c Claim, want string) {
+		t.Helper()
+		if got, err := b.x.promise(c); err != nil || got.String() != want {
+			t.Fatalf("promised %s, %v, want %s", got, err, want)
+		}
+	}
+	unnamed := claimFor("web-")
+	unnamed.Ref.UID = ""
+	if shown, err := b.x.preview(claimFor("a")); err != nil || shown.String() != "10.0.0.0/32" {
+		t.Fatalf("previewed %s, %v", shown, err)
+	}
+	promise(unnamed, "10.0.0.0/32")
+	promise(claimFor("b"), "10.0.0.1/32")
+
+	other := claimFor("other")
+	other.Want = netip.MustParsePrefix("10.0.0.0/32")
+	if _, err := b.x.choose(other, at("other")); err == nil {
+		t.Error("somebody else chose what is promised")
+	}
+	redeemed := claimFor("web-x7z") // the API server has completed the name
+	redeemed.Want = other.Want
+	if w, err := b.x.choose(redeemed, at("web-x7z")); err != nil || w.mark.cidr != other.Want {
+		t.Errorf("who it was promised to did not get it: %v", err)
+	}
+}
+
+func TestManagersPreferLanesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	l := lanes{own: "b", seen: map[string]int64{}}
+	for _, step := range []struct {
+		seen     string
+		now      int64
+		lane, of int
+	}{
+		{"b", 1, 0, 1},
+		{"c", 2, 0, 2},
+		{"a", 3, 1, 3},
+		{"b", lanesTime + 3, 1, 2},   // c has gone silent
+		{"b", 2*lanesTime + 9, 0, 1}, // and so has a
+	} {
+		l.note(step.seen, step.now)
+		if lane, of := l.position(step.now); lane != step.lane || of != step.of {
+			t.Errorf("at %d: lane %d of %d, want %d of %d", step.now, lane, of, step.lane, step.of)
+		}
+	}
+}
+
+func TestNeighboursAreNumberedInTurn(t *testing.T) {
+	t.Parallel()
+	for _, neighbours := range [][2]string{
+		{"10.0.0.4/32", "10.0.0.5/32"}, {"10.0.0.255/32", "10.0.1.0/32"}, {"10.0.0.0/24", "10.0.1.0/24"}, {"10.16.0.0/12", "10.32.0.0/12"},
+		{"2001:db8::/64", "2001:db8:0:1::/64"}, {"2001:db8::fe/127", "2001:db8::100/127"}, {"0.0.0.0/1", "128.0.0.0/1"},
+	} {
+		first, second := ordinal(netip.MustParsePrefix(neighbours[0])), ordinal(netip.MustParsePrefix(neighbours[1]))
+		if second != first+1 {
+			t.Errorf("%s is %d, %s is %d", neighbours[0], first, neighbours[1], second)
+		}
+	}
+}
+
+// TestWhatIsRetained asks for the one address of a pool that is retained for IPAddressClaim "web".
+func TestWhatIsRetained(t *testing.T) {
+	t.Parallel()
+	retained := func(a *ipamv1.IPAllocation) { released(a); a.Spec.Holder.State = ipamv1.RetainedState }
+	for sentence, test := range map[string]struct {
+		edit func(*Claim)
+		gets bool
+	}{
+		"the next claim of the name gets it":     {func(c *Claim) { c.Ref.UID = "later" }, true},
+		"also if it asks for it":                 {func(c *Claim) { c.Ref.UID, c.Want = "later", netip.MustParsePrefix("10.0.0.1/32") }, true},
+		"another claim does not":                 {func(c *Claim) { c.Ref.Name = "db" }, false},
+		"nor if it asks for it":                  {func(c *Claim) { c.Ref.Name, c.Want = "db", netip.MustParsePrefix("10.0.0.1/32") }, false},
+		"nor a claim of the name of elsewhere":   {func(c *Claim) { c.Ref.Namespace = "elsewhere" }, false},
+		"nor one of the name of another kind":    {func(c *Claim) { c.Ref.Kind = ipamv1.IPClaimKind }, false},
+		"nor one of the name and another length": {func(c *Claim) { c.Ref.UID, c.Bits = "later", 31 }, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b := newBook()
+			b.serving(shapeConfig{entries: "10.0.0.1/32"})
+			b.put(recordNamed("web", "10.0.0.1/32", retained))
+			c := claimFor("web")
+			test.edit(&c)
+			if got, err := b.x.preview(c); (err == nil) != test.gets {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+}

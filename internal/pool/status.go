@@ -88,7 +88,7 @@ func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {
 		status.LargestFreePrefixLength = ptr.To(int32(c.LargestFree)) //nolint:gosec // at most 128
 	}
 	status.AllocatedCIDR = ""
-	if s.pool.PoolSpec().CIDR != "" && s.overlap == nil {
+	if c.Serving {
 		status.AllocatedCIDR = s.pool.PoolSpec().CIDR
 	}
 }

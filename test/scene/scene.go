@@ -13,8 +13,8 @@ import (
 	"net/http"
 	"slices"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // for specs only
+	. "github.com/onsi/gomega"    //nolint:staticcheck // for specs only
 	"github.com/onsi/gomega/gcustom"
 	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
@@ -217,7 +217,7 @@ func Refused(code int32, words ...string) types.GomegaMatcher {
 		says = append(says, ContainSubstring(word))
 	}
 	hasCode := gcustom.MakeMatcher(func(err error) (bool, error) {
-		status, ok := err.(apierrors.APIStatus) //nolint:errorlint // clients do not wrap it
+		status, ok := err.(apierrors.APIStatus)
 		return ok && status.Status().Code == code, nil
 	}).WithMessage(fmt.Sprintf("be refused with %d %s", code, http.StatusText(int(code))))
 	return And(HaveOccurred(), hasCode, MatchError(And(says...)))

@@ -33,9 +33,9 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		Expect([]string{child.Spec.CIDR, leaf.Spec.CIDR, asks.Spec.CIDR}).To(Equal([]string{"10.0.0.0/22", "10.0.0.0/24", "10.0.9.0/24"}))
 		for _, p := range []*ipamv1.IPPool{child, leaf, asks} {
 			Expect(p.Finalizers).To(ContainElement(ipamv1.PoolFinalizer))
-			Expect(p.Spec.IPFamily).To(Equal(ipamv1.IPv4Family))
 			Expect(s.Record(ctx, p).Spec.CIDR).To(Equal(p.Spec.CIDR))
 		}
+		Expect(child.Spec.IPFamily).To(Equal(ipamv1.IPv4Family))
 		Expect(child.Spec.AddressSpace).To(Equal(s.Namespace))
 		Expect(child.Labels).To(HaveKeyWithValue(ipamv1.AllocatedLabel, "true"))
 	}, SpecTimeout(2*time.Minute))

@@ -61,7 +61,7 @@ var _ = DescribeTable("Of root pools that clients create at the same moment with
 				s.Create(ctx, c)
 				continue
 			}
-			soon, cancel := context.WithTimeout(ctx, 4*time.Second) // the client would try again for longer
+			soon, cancel := context.WithTimeout(ctx, time.Second) // the client would try again for longer
 			Expect(k.Create(soon, c)).NotTo(Succeed(), "it serves nothing")
 			cancel()
 			Expect(s.Records(ctx, p)).To(BeEmpty())

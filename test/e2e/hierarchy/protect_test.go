@@ -26,9 +26,9 @@ var _ = Describe("A parent", func() {
 		s := scene.New(ctx, site)
 		parent := s.Root("parent", "10.0.0.0/16").Build()
 		s.Create(ctx, parent)
-		var children []client.Object
-		for i := range 7 {
-			children = append(children, s.Child(fmt.Sprintf("child-%d", i), "parent", 24).Build())
+		children := make([]client.Object, 7)
+		for i := range children {
+			children[i] = s.Child(fmt.Sprintf("child-%d", i), "parent", 24).Build()
 		}
 		s.Create(ctx, children...)
 		Expect(k.Delete(ctx, parent)).To(scene.Refused(http.StatusForbidden, "7 prefixes", "10.0.0.0/24", "child-0", "10.0.4.0/24", "child-4", "..."))
@@ -77,7 +77,7 @@ var _ = Describe("A tree of pools with claims, all of which is deleted at once i
 	plant := func(ctx context.Context, s *scene.Scene) []client.Object {
 		GinkgoHelper()
 		root := s.GlobalRoot("root", "10.0.0.0/8").WithLengths(8, 32, 0).Build()
-		all := []client.Object{root, s.Claim("of-root", "").From(ipamv1.GlobalIPPoolKind, root.Name).Build()}
+		all := append(make([]client.Object, 0, 26), root, s.Claim("of-root", "").From(ipamv1.GlobalIPPoolKind, root.Name).Build())
 		for i := range 3 {
 			name := fmt.Sprintf("child-%d", i)
 			all = append(all, builder.IPPool(s.Namespace, name).WithParent(ipamv1.GlobalIPPoolKind, "", root.Name).WithBits(16).Build(),

@@ -104,8 +104,9 @@ var _ = Describe("A pool", func() {
 		s := scene.New(ctx, site)
 		s.Create(ctx, s.Root("parent", "10.0.0.0/14").Build())
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 1))
-		var held []netip.Prefix
-		for i := range 40 {
+		const many = 40
+		held := make([]netip.Prefix, 0, many)
+		for i := range many {
 			bits := 22 + random.Int32N(11)
 			cidr := createEither(ctx, s, random.IntN(2) == 0, i, bits)
 			for _, other := range held {

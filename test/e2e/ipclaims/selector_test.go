@@ -4,11 +4,13 @@
 package ipclaims
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
@@ -17,7 +19,7 @@ import (
 var _ = Describe("A claim that chooses its pool by labels", func() {
 	It("goes through the pools in name order, past what is full, drains, or is of the other family", func(ctx SpecContext) {
 		s := scene.New(ctx, site)
-		s.Create(ctx,
+		createPools(ctx, s,
 			s.Root("e", "10.0.5.0/24").WithLabel("tier", "gold").Build(),
 			s.Root("a-drains", "10.0.1.0/24").WithLabel("tier", "gold").WithMode(ipamv1.DrainingMode).Build(),
 			s.Root("b-small", "10.0.2.0/32").WithLabel("tier", "gold").Build(),
@@ -45,7 +47,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 
 	It("gets the prefix that it asks for from the pool that has it", func(ctx SpecContext) {
 		s := scene.New(ctx, site)
-		s.Create(ctx,
+		createPools(ctx, s,
 			s.Root("a", "10.0.1.0/24").WithLabel("tier", "gold").Build(),
 			s.Root("b", "10.0.2.0/24").WithLabel("tier", "gold").Build())
 		c := s.Claim("asks", "").FromAny(ipamv1.IPPoolKind, "tier", "gold").WithCIDR("10.0.2.7/32").Build()
@@ -59,7 +61,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 
 	It("is refused where all are full, and takes the first that has room again", func(ctx SpecContext) {
 		s := scene.New(ctx, site)
-		s.Create(ctx,
+		createPools(ctx, s,
 			s.Root("a", "10.0.1.0/32").WithLabel("tier", "gold").Build(),
 			s.Root("b", "10.0.2.0/32").WithLabel("tier", "gold").Build())
 		first := s.Claim("first", "").FromAny(ipamv1.IPPoolKind, "tier", "gold").Build()
@@ -89,3 +91,15 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 		Expect(c.Spec.PoolRef.Name).To(Equal(seen.Name))
 	}, SpecTimeout(time.Minute))
 })
+
+// createPools creates pools and waits until the manager knows them: a selector finds what is in its cache.
+func createPools(ctx context.Context, s *scene.Scene, pools ...*ipamv1.IPPool) {
+	GinkgoHelper()
+	for _, p := range pools {
+		s.Create(ctx, p)
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+			g.Expect(p.Status.ObservedGeneration).To(Equal(p.Generation))
+		}, patience, "20ms").Should(Succeed())
+	}
+}

@@ -43,6 +43,8 @@ const (
 	ArrivedAnnotation = "ipam.weir.dev/arrived"
 	// HomeAnnotation on a GlobalIPPool is the UID of the kube-system namespace of the cluster that it was created in.
 	HomeAnnotation = "ipam.weir.dev/home"
+	// HeldAnnotation on an IPAllocation that moves to another cluster names the IPAllocation that holds its prefix here instead.
+	HeldAnnotation = "ipam.weir.dev/held"
 	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.
 	ForceReleaseAnnotation = "ipam.weir.dev/force-release"
 )

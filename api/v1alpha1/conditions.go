@@ -28,6 +28,9 @@ const (
 	PoolReadyParentNotReadyReason = "ParentNotReady"
 	// PoolReadyDrainingReason: the pool hands out nothing more, as spec.mode says.
 	PoolReadyDrainingReason = "Draining"
+	// PoolReadyForeignHomeReason: the GlobalIPPool was created in another cluster, which goes on handing out its addresses; here
+	// nothing new is handed out until somebody sets the annotation ipam.weir.dev/home to this cluster.
+	PoolReadyForeignHomeReason = "ForeignHome"
 	// PoolReadyDeletingReason: the pool is being deleted and waits for what is allocated from it.
 	PoolReadyDeletingReason = "Deleting"
 )

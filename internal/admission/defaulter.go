@@ -33,6 +33,8 @@ import (
 // forbids such a messageExpression.
 type poolDefaulter struct {
 	carver carver
+	// home is this cluster, as a GlobalIPPool names it.
+	home string
 }
 
 // Handle answers with a patch of spec. An object that cannot be read is left
@@ -42,7 +44,7 @@ type poolDefaulter struct {
 func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admission.Response {
 	spec, old := specIn(req.Object.Raw), specIn(req.OldObject.Raw)
 	if spec == nil || old != nil && equality.Semantic.DeepEqual(spec, old) {
-		return admission.Patched("", keptMarks(req)...)
+		return admission.Patched("", append(keptMarks(req), d.homePatch(req, nil)...)...)
 	}
 	patch, err := d.carver.propose(ctx, req, spec)
 	if err != nil {
@@ -53,7 +55,27 @@ func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admiss
 	if errs := unreadable(spec, ref); len(errs) > 0 {
 		return refused(invalid(req.Kind.Kind, req.Name, errs))
 	}
-	return admission.Patched("", patch...)
+	return admission.Patched("", append(patch, d.homePatch(req, patch)...)...)
+}
+
+// homePatch makes this cluster the home of a new GlobalIPPool that has none: one that arrives keeps its own. An update that
+// leaves it out gets it back. It comes after patch.
+func (d poolDefaulter) homePatch(req admission.Request, patch []jsonpatch.Operation) []jsonpatch.Operation {
+	updated, old, home := &ipamv1.GlobalIPPool{}, &ipamv1.GlobalIPPool{}, d.home
+	if req.Kind.Kind != ipamv1.GlobalIPPoolKind || json.Unmarshal(req.Object.Raw, updated) != nil || updated.Annotations[ipamv1.HomeAnnotation] != "" {
+		return nil
+	}
+	if req.Operation == admissionv1.Update && json.Unmarshal(req.OldObject.Raw, old) == nil {
+		home = old.Annotations[ipamv1.HomeAnnotation]
+	}
+	added := slices.ContainsFunc(patch, func(o jsonpatch.Operation) bool { return o.Path == "/metadata/annotations" })
+	switch {
+	case home == "":
+		return nil
+	case len(updated.Annotations) == 0 && !added:
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{ipamv1.HomeAnnotation: home})}
+	}
+	return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(ipamv1.HomeAnnotation), home)}
 }
 
 // keptMarks puts back what an update of a carved pool leaves out although Weir has set it at creation: its label and finalizer.

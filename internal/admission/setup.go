@@ -35,6 +35,7 @@ const (
 	defaultAddressClaimPath  = "/mutate-ipam-cluster-x-k8s-io-v1beta2-ipaddressclaim"
 	validateIPPoolPath       = "/validate-ipam-weir-dev-v1alpha1-ippool"
 	validateGlobalIPPoolPath = "/validate-ipam-weir-dev-v1alpha1-globalippool"
+	keepIPAllocationPath     = "/mutate-ipam-weir-dev-v1alpha1-ipallocation"
 	defaultIPClaimPath       = "/mutate-ipam-weir-dev-v1alpha1-ipclaim"
 	validateIPClaimPath      = "/validate-ipam-weir-dev-v1alpha1-ipclaim"
 )
@@ -62,14 +63,15 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Rights) map[string]http.
 	carving := carver{dispenser{o.Ledger, o.Registry}, rights}
 	own := claims{dispenser{o.Ledger, o.Registry}, o.Desk, rights}
 	return map[string]http.Handler{
-		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{carving}},
-		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{carving}},
+		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{carving, o.Registry.Home}},
+		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{carving, o.Registry.Home}},
 		validateIPPoolPath: admission.WithValidator(scheme,
 			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, rights, carving})),
 		validateGlobalIPPoolPath: admission.WithValidator(scheme,
 			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, rights, carving})),
 		defaultIPClaimPath:      &admission.Webhook{Handler: admission.HandlerFunc(own.propose)},
 		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(own.reserveClaim)},
+		keepIPAllocationPath:    &admission.Webhook{Handler: admission.HandlerFunc(keepMoved)},
 		defaultAddressClaimPath: &admission.Webhook{Handler: admission.HandlerFunc(finalizeAddressClaim)},
 	}
 }

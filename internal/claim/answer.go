@@ -48,6 +48,9 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if found {
 		return r.recognize(ctx, s, answer)
 	}
+	if offer.Closed != nil {
+		return offer.Closed
+	}
 	want, err := wanted(s)
 	if err != nil {
 		return err
@@ -225,6 +228,8 @@ func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta
 		return r.discard(ctx, s, answer)
 	case uid == s.claim.UID, uid == "" && hasFinalizer(answer, ipamv1.AddressFinalizer):
 		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+	case uid == "" && s.offer.Closed != nil:
+		return s.offer.Closed
 	case uid == "":
 		return r.adopt(ctx, s, answer, ipamv1.ClaimPurpose)
 	default:

@@ -162,9 +162,10 @@ func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding, give func
 	return ours && len(record.Finalizers) == 1, give(ctx, h)
 }
 
-// isKept says whether what a claim left behind must stay: clusterctl moves it, or its Cluster is paused.
+// isKept says whether what a claim left behind must stay: clusterctl moves it or has moved its claim, or its Cluster is paused.
 func (r *Reconciler) isKept(ctx context.Context, obj client.Object) (bool, error) {
-	if isMoving(obj) {
+	record, ok := obj.(*ipamv1.IPAllocation)
+	if isMoving(obj) || ok && record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() {
 		return true, nil
 	}
 	return r.isClusterPaused(ctx, obj)
@@ -193,17 +194,24 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 		if !r.isStray(s, h, answer) {
 			continue
 		}
-		give := r.Ledger.LetGo
-		if r.isVoid(s, h, answer) {
-			give = r.Ledger.Drop
-		}
-		gone, err := r.dropOrphan(ctx, h, give)
+		gone, err := r.dropStray(ctx, h, r.isVoid(s, h, answer))
 		if err != nil {
 			return dropped, err
 		}
 		dropped = dropped || gone
 	}
 	return dropped, nil
+}
+
+// dropStray gives up a stray record. What is held for a claim that moved away goes only when that has come back and has its own.
+func (r *Reconciler) dropStray(ctx context.Context, h ledger.Holding, void bool) (bool, error) {
+	switch {
+	case void && h.Purpose == ipamv1.MovedPurpose && r.Ledger.IsHeldOn(h):
+		return true, r.Ledger.Drop(ctx, h)
+	case void:
+		return r.dropOrphan(ctx, h, r.Ledger.Drop)
+	}
+	return r.dropOrphan(ctx, h, r.Ledger.LetGo)
 }
 
 // isStray says whether a record under the claim's name can go: not what holds the answer's address, nor, before there is an

@@ -18,8 +18,8 @@ import (
 type Source interface {
 	// Serves says whether claims with this reference are this provider's to answer or to refuse.
 	Serves(ref ipamv1beta2.IPPoolReference) bool
-	// Offer returns what the pool of a claim offers, registered with the ledger. A claim that names no usable pool gets a
-	// RefusalError.
+	// Offer returns what the pool of a claim offers, registered with the ledger. A claim that names no pool, or one that it may not
+	// have or of which nothing is known, gets a RefusalError.
 	Offer(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (*Offer, error)
 }
 
@@ -30,6 +30,9 @@ type Offer struct {
 	Owner metav1.OwnerReference
 	// Paused: the pool or its Cluster is paused, so nothing is to be done.
 	Paused bool
+	// Closed says why the pool hands out nothing new; nil if it does. A claim that has its address keeps it, and one that arrives
+	// with one is recorded all the same.
+	Closed error
 	// Bits is the prefix length that a claim gets.
 	Bits int
 	// Network returns what comes with an address.

@@ -217,10 +217,14 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, request ledger.Claim) e
 	return nil
 }
 
-// dropRetained gives up what was retained for a claim of this name, now that this one is stored and bound. That it still is, a live
-// read proves: it may have been deleted meanwhile, and what it held be retained for the next one.
+// dropRetained gives up what was retained for a claim of this name, or held while it was in another cluster, now that this one is
+// stored and bound. That it still is, a live read proves: it may have been deleted meanwhile, and what it held be retained for the next
+// one.
 func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
 	retained := r.Ledger.Retained(reference(s.claim))
+	if cidr, err := netip.ParsePrefix(s.claim.Spec.CIDR); err == nil {
+		retained = append(retained, r.Ledger.Held(reference(s.claim), cidr)...)
+	}
 	if len(retained) == 0 {
 		return nil
 	}

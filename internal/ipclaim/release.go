@@ -64,9 +64,11 @@ func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
 	}
 	var errs []error
 	for _, h := range recorded {
-		if claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR {
+		switch {
+		case h.Purpose == ipamv1.MovedPurpose:
+		case claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR:
 			errs = append(errs, r.Ledger.Retain(ctx, h))
-		} else {
+		default:
 			errs = append(errs, r.Ledger.LetGo(ctx, h))
 		}
 	}

@@ -116,13 +116,15 @@ func (l *Ledger) confirm(ctx context.Context, r snapshot) error {
 	return err
 }
 
-// chooseBlock marks exactly the asked block, unless somebody holds part of it.
+// chooseBlock marks exactly the asked block, unless somebody holds part of it: not the pool itself, nor what was carved or handed out
+// of its block and arrived before it.
 func (x *index) chooseBlock(c Claim, spaceName string, key types.NamespacedName) (*waiter, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s, e := x.spaceOf(spaceName), x.poolOf(c.Pool)
+	asked := &record{cidr: c.Want, claim: c.Ref, purpose: c.Purpose}
 	for _, r := range x.overlapping(s, c.Want) {
-		if !r.isBlockOf(e.ref) && r.pool != e {
+		if !r.isBlockOf(e.ref) && r.pool != e && !x.isAbove(asked, r.pool.ref, r.cidr) {
 			return nil, &TakenError{CIDR: c.Want, By: r.holding()}
 		}
 	}

@@ -164,6 +164,8 @@ type Holding struct {
 	Terminating bool
 
 	version identity
+	// space is the address space.
+	space string
 	// seen is when this process first saw the record.
 	seen int64
 }

@@ -62,14 +62,18 @@ func (x *index) mayHaveEnclosed(block, r *record) bool {
 //
 //	it is retained           for the next claim of that name, which r is for
 //	r adopts an answer       that is named like the claim and carries r's UID, so that the other cannot be answered any more
+//	it is held               because the other has moved to another cluster, from where r's claim comes back with it
 //	of one of Weir's own     the object is its own answer, and only one of a name can be stored: moved, restored or made again
 func isPredecessor(other, r *record) bool {
-	isAlike := other.cidr == r.cidr && other.pool == r.pool && other.claim.UID != r.claim.UID && keyOf(other.claim) == keyOf(r.claim)
+	isOther := other.claim.UID != r.claim.UID || other.purpose == ipamv1.MovedPurpose
+	isAlike := other.cidr == r.cidr && other.pool == r.pool && isOther && keyOf(other.claim) == keyOf(r.claim)
 	switch {
 	case !isAlike || r.purpose == ipamv1.AdoptedPurpose:
 		return isAlike
 	case other.released():
 		return other.retained
+	case other.purpose == ipamv1.MovedPurpose: // of a carved pool the choice has seen to it that it arrived
+		return r.purpose == ipamv1.ChildPoolPurpose
 	}
 	return isOwnKind(r)
 }

@@ -279,7 +279,7 @@ func (e *blockedError) Unwrap() error { return ErrBusy }
 // Holds says whether a record of the claim's UID holds what begins with this address.
 func (l *Ledger) Holds(claim ipamv1.ClaimReference, first netip.Addr) bool {
 	for _, r := range l.index.recordsFor(claim) {
-		if r.claim.UID == claim.UID && r.cidr.Addr() == first && !r.left {
+		if r.claim.UID == claim.UID && r.cidr.Addr() == first && !r.left && r.purpose != ipamv1.MovedPurpose {
 			return true
 		}
 	}
@@ -321,11 +321,11 @@ func (l *Ledger) Recorded(claim ipamv1.ClaimReference) []Holding {
 func (l *Ledger) Drop(ctx context.Context, h Holding) error { return l.drop(ctx, h.version) }
 
 // Release lets go of all records of the claim of this UID. The caller has proved by a live read, begun after the index showed
-// the records, that the claim is gone or is being deleted with nobody else holding it, and has removed its answer.
+// the records, that the claim is gone or is being deleted with nobody else holding it, and has removed its answer. A hold stays.
 func (l *Ledger) Release(ctx context.Context, claim ipamv1.ClaimReference) error {
 	var errs []error
 	for _, r := range l.index.recordsFor(claim) {
-		if r.claim.UID == claim.UID && !r.released() {
+		if r.claim.UID == claim.UID && !r.released() && r.purpose != ipamv1.MovedPurpose {
 			errs = append(errs, l.LetGo(ctx, r.holding()))
 		}
 	}

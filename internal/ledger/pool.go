@@ -38,6 +38,8 @@ type poolEntry struct {
 	allocated, delegated, cooling ipspace.Count
 	// released are the records that cool down.
 	released map[handle]struct{}
+	// leaving are the records that somebody has marked for deletion.
+	leaving map[handle]struct{}
 	// unavailable is how much of the pool's usable space its records take.
 	unavailable ipspace.Count
 	claims      int32
@@ -53,7 +55,7 @@ type poolEntry struct {
 func (x *index) poolOf(ref ipamv1.PoolReference) *poolEntry {
 	e, ok := x.pools[ref]
 	if !ok {
-		e = &poolEntry{ref: ref, released: map[handle]struct{}{}}
+		e = &poolEntry{ref: ref, released: map[handle]struct{}{}, leaving: map[handle]struct{}{}}
 		x.pools[ref] = e
 	}
 	return e
@@ -186,6 +188,9 @@ func (x *index) count(r *record) {
 	if r.released() {
 		e.released[r.handle] = struct{}{}
 	}
+	if r.terminating {
+		e.leaving[r.handle] = struct{}{}
+	}
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.cidr))
 	}
@@ -200,6 +205,7 @@ func (x *index) uncount(r *record) {
 	sum, number := e.sums(r)
 	*sum, *number = sum.Sub(size), *number-1
 	delete(e.released, r.handle)
+	delete(e.leaving, r.handle)
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.cidr))
 	}
@@ -373,13 +379,15 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	return "", false
 }
 
-// taken says who holds an asked prefix, or that it may be free in a moment.
+// taken says who holds an asked prefix, or that it may be free in a moment. What was handed out of a pool that arrives with its block
+// may have come before it.
 func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 	asked := &record{cidr: c.Want, pool: e, claim: c.Ref, purpose: c.Purpose}
 	for _, h := range s.taken.Overlapping(c.Want) {
 		r := x.records.get(h)
 		switch {
-		case x.isAbove(r, e.ref, c.Want), r.role == stored && isPredecessor(r, asked):
+		case x.isAbove(r, e.ref, c.Want), r.role == stored && c.Arrived && x.isAbove(asked, r.pool.ref, r.cidr):
+		case r.role == stored && isPredecessor(r, asked) && (c.returns() || !r.hasGone()):
 		case r.role == tentative, r.role == promised:
 			return ErrBusy
 		case r.role == stored:

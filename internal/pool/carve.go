@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -34,7 +35,7 @@ func cannotCarve(code int32, field, format string, args ...any) error {
 }
 
 // Carving returns what a pool with a parent asks of the ledger, and its parent as registered. It errs with a CarveError. The pool
-// may lack its UID, and the end of its name.
+// may lack its UID, and the end of its name. One that arrived with its block keeps that, although its parent may be closed.
 func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, ledger.Pool, error) {
 	ref := poolspec.Parent(child.PoolSpec(), child.PoolReference())
 	p, parent, err := r.Open(ctx, ref)
@@ -51,7 +52,7 @@ func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, led
 		return ledger.Claim{}, parent, err
 	case !ok:
 		return ledger.Claim{}, parent, cannotCarve(http.StatusForbidden, "spec.parentRef.name", "%s", reason)
-	case closed != nil:
+	case closed != nil && (closed.Invalid || child.GetAnnotations()[ipamv1.ArrivedAnnotation] == ""):
 		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.parentRef.name", "%s", closed.Message)
 	}
 	c, err := r.carveRequest(child, parent)
@@ -124,6 +125,19 @@ func (r *Reconciler) carve(ctx context.Context, s *scope) error {
 		return fmt.Errorf("writing spec.cidr: %w", err)
 	}
 	return fmt.Errorf("carved %s: %w", block.CIDR, ledger.ErrBusy)
+}
+
+// settleHome makes this cluster the home of a GlobalIPPool that says nothing of one: it came past the webhooks.
+func (r *Reconciler) settleHome(ctx context.Context, s *scope) error {
+	if r.Kind != ipamv1.GlobalIPPoolKind || r.Registry.Home == "" || s.pool.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
+		return nil
+	}
+	settled, _ := s.before.DeepCopyObject().(Object)
+	annotations.AddAnnotations(settled, map[string]string{ipamv1.HomeAnnotation: r.Registry.Home})
+	if err := r.Client.Patch(ctx, settled, lockedMerge(s.before)); err != nil {
+		return fmt.Errorf("writing the home of the pool: %w", err)
+	}
+	return fmt.Errorf("the pool is at home here: %w", ledger.ErrBusy)
 }
 
 // Complete writes into a pool what its parent has given it.

@@ -93,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
 		return result, err
 	}
+	leaving := r.leave(ctx, p.PoolReference())
 	wake, thawing := r.thaw(ctx, p.PoolReference(), poolspec.Cooldown(p.PoolSpec()))
 	before, _ := p.DeepCopyObject().(Object)
 	s := &scope{pool: p, before: before}
@@ -100,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !s.released {
 		outcome = errors.Join(outcome, r.updateStatus(ctx, s, outcome))
 	}
-	result, err := r.result(errors.Join(outcome, thawing))
+	result, err := r.result(errors.Join(outcome, thawing, leaving))
 	if result.RequeueAfter == 0 {
 		result.RequeueAfter = wake
 	}
@@ -139,18 +140,23 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 		return ctrl.Result{}, err
 	}
 	for _, block := range blocks {
-		record := &ipamv1.IPAllocation{}
-		if err := r.Live.Get(ctx, block.Record, record); err != nil {
-			return ctrl.Result{}, client.IgnoreNotFound(err)
-		}
-		if isMoving(record) {
-			continue
-		}
-		if err := r.giveBack(ctx, block); err != nil {
+		if err := r.giveBackOfGone(ctx, block); err != nil {
 			return r.result(err)
 		}
 	}
 	return ctrl.Result{}, nil
+}
+
+// giveBackOfGone gives up a block of a pool that is gone, unless that lives on in another cluster.
+func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) error {
+	record := &ipamv1.IPAllocation{}
+	if err := r.Live.Get(ctx, block.Record, record); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if isMoving(record) || isHold(record) {
+		return nil
+	}
+	return r.giveBack(ctx, block)
 }
 
 // exists asks the API server whether there is a pool of that name.
@@ -213,6 +219,9 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		labels[clusterv1.ClusterNameLabel] = name
 		s.pool.SetLabels(labels)
 	}
+	if err := r.settleHome(ctx, s); err != nil {
+		return err
+	}
 	if spec := s.pool.PoolSpec(); spec.ParentRef != nil && spec.CIDR == "" {
 		return r.carve(ctx, s)
 	}
@@ -233,7 +242,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 			return fmt.Errorf("recording block %s: %w", block, err)
 		}
 	}
-	return r.shed(ctx, s, blocks)
+	return errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
 }
 
 // mayHave checks a carved block that is not recorded yet: the pool may have come past the webhooks.

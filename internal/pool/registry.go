@@ -54,6 +54,8 @@ type Registry struct {
 	Rules  *tenancy.Rules
 	// Namespace is the manager's own, where the records of GlobalIPPools' blocks live.
 	Namespace string
+	// Home is this cluster: the UID of its namespace kube-system. A GlobalIPPool that is at home elsewhere hands out nothing.
+	Home string
 
 	mu    sync.Mutex
 	known map[ipamv1.PoolReference]version
@@ -139,13 +141,15 @@ func (r *Registry) IsStored(ctx context.Context, obj client.Object) (bool, error
 type ClosedError struct {
 	// Missing: there is no such pool.
 	Missing bool
+	// Invalid: its spec cannot be served, so that nothing is known of its shape.
+	Invalid bool
 	Message string
 }
 
 func (e *ClosedError) Error() string { return e.Message }
 
-// Open returns a pool that hands out what is asked of it, or a ClosedError: it exists, its spec can be served, and it is neither
-// being deleted nor drained. What is wrong with a spec is not told: it may be about claims of other projects. Whether the pool's
+// Open returns a pool that hands out what is asked of it, or a ClosedError: it exists, its spec can be served, it is at home here,
+// and it is neither being deleted nor drained. What is wrong with a spec is not told: it may be about claims of other projects. Whether the pool's
 // blocks are confirmed the ledger knows. A pool that is closed but not missing is returned with the error.
 func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, ledger.Pool, error) {
 	p, registered, invalid, err := r.Find(ctx, ref)
@@ -155,17 +159,29 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, 
 	case err != nil:
 		return nil, ledger.Pool{}, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
 	case len(invalid) > 0:
-		return p, ledger.Pool{}, closed(ref, "cannot be served; see its Ready condition")
+		return p, ledger.Pool{}, &ClosedError{Invalid: true, Message: saying(ref, "cannot be served; see its Ready condition")}
 	case !p.GetDeletionTimestamp().IsZero():
 		return p, registered, closed(ref, "is being deleted")
 	case p.PoolSpec().Mode == ipamv1.DrainingMode:
 		return p, registered, closed(ref, "is draining: it hands out nothing more")
+	case r.isForeign(p):
+		return p, registered, closed(ref, "is at home in another cluster, which hands out its addresses")
 	}
 	return p, registered, nil
 }
 
 func closed(ref ipamv1.PoolReference, why string) error {
-	return &ClosedError{Message: fmt.Sprintf("%s %q %s", ref.Kind, ref.Name, why)}
+	return &ClosedError{Message: saying(ref, why)}
+}
+
+func saying(ref ipamv1.PoolReference, why string) string {
+	return fmt.Sprintf("%s %q %s", ref.Kind, ref.Name, why)
+}
+
+// isForeign says whether a GlobalIPPool was created in another cluster, whose Weir goes on handing out its addresses.
+func (r *Registry) isForeign(p Object) bool {
+	home := p.GetAnnotations()[ipamv1.HomeAnnotation]
+	return p.PoolReference().Kind == ipamv1.GlobalIPPoolKind && home != "" && r.Home != "" && home != r.Home
 }
 
 func inNamespace(ref ipamv1.PoolReference) string {

@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
@@ -32,19 +35,25 @@ const doorInterval = 3 * time.Second
 
 // wirePools registers what Weir serves by itself: its pools and their webhooks, and the front doors.
 func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
+	home, err := homeOf(ctx, mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
 	rules := &tenancy.Rules{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.PlatformProject, Namespace: o.OwnNamespace}
-	registry := &pool.Registry{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Rules: rules, Namespace: o.OwnNamespace}
+	registry := &pool.Registry{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Rules: rules, Namespace: o.OwnNamespace, Home: home,
+	}
 	var controllers []follower
 	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
 		r := &pool.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
 			Clock: clock.RealClock{}, Kind: kind, WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
 		}
-		if err := r.SetupWithManager(mgr, name); err != nil {
+		if err = r.SetupWithManager(mgr, name); err != nil {
 			return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
 		}
 		controllers = append(controllers, r)
-		if err := addRepair(mgr, book, o, repair.Kind{Name: kind, Living: r.Living, Settle: r.Settle}); err != nil {
+		if err = addRepair(mgr, book, o, repair.Kind{Name: kind, Living: r.Living, Settle: r.Settle}); err != nil {
 			return err
 		}
 	}
@@ -57,6 +66,16 @@ func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
 	return mgr.Add(clusterAPIDoor(mgr, book, registry, append(controllers, claims), o))
+}
+
+// homeOf returns what tells this cluster from all others.
+func homeOf(ctx context.Context, live client.Reader) (string, error) {
+	system := &metav1.PartialObjectMetadata{}
+	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return "", fmt.Errorf("getting namespace %s, whose UID tells this cluster from others: %w", metav1.NamespaceSystem, err)
+	}
+	return string(system.UID), nil
 }
 
 // wireClaims registers the controller of Weir's own claims.

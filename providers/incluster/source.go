@@ -53,20 +53,24 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 		return nil, err
 	case !visible:
 		return nil, invisible(reason)
-	case closed != nil:
+	case closed != nil && closed.Invalid:
 		return nil, notReady("spec.poolRef.name: %s", closed.Message)
 	}
 	paused, err := s.isPaused(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return &claim.Offer{
+	offer := &claim.Offer{
 		Pool:    ref,
 		Owner:   pool.OwnerReference(p),
 		Paused:  paused,
 		Bits:    registered.Shape.ClaimBits(),
 		Network: registered.Shape.NetworkOf,
-	}, nil
+	}
+	if closed != nil {
+		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
+	}
+	return offer, nil
 }
 
 // isPaused says whether the pool is paused, by its annotation or its Cluster; a Cluster that is not there pauses too.

@@ -1,0 +1,60 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// TestARecordThatMovesWithoutItsPoolKeepsItsFinalizer looks at clusterctl's last write on the source.
+func TestARecordThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
+	t.Parallel()
+	const moves = "clusterctl.cluster.x-k8s.io/delete-for-move"
+	for name, test := range map[string]struct {
+		pool        ipamv1.PoolReference
+		purpose     ipamv1.AllocationPurpose
+		annotations map[string]string
+		finalizers  []string
+		kept        bool
+	}{
+		"out of a GlobalIPPool":                 {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, annotations: map[string]string{moves: ""}, kept: true},
+		"out of a pool of another namespace":    {pool: ipamv1.PoolReference{Kind: "IPPool", Namespace: "b", Name: "p"}, annotations: map[string]string{moves: ""}, kept: true},
+		"out of a pool that moves as well":      {pool: ipamv1.PoolReference{Kind: "IPPool", Namespace: "a", Name: "p"}, annotations: map[string]string{moves: ""}},
+		"a block of a root":                     {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, purpose: ipamv1.RootPurpose, annotations: map[string]string{moves: ""}},
+		"held already":                          {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, annotations: map[string]string{moves: "", ipamv1.HeldAnnotation: "h"}},
+		"not moving":                            {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}},
+		"somebody else's finalizer goes or not": {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, annotations: map[string]string{moves: ""}, finalizers: []string{"x/y"}, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "r", Annotations: test.annotations, Finalizers: test.finalizers}}
+			record.Spec.PoolRef, record.Spec.Purpose = test.pool, test.purpose
+			old := record.DeepCopy()
+			old.Finalizers = append(old.Finalizers, ipamv1.AllocationFinalizer)
+			response := keepMoved(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Operation: admissionv1.Update, Object: raw(t, record), OldObject: raw(t, old),
+			}})
+			if !response.Allowed || (len(response.Patches) == 1) != test.kept {
+				t.Errorf("got %v %v, want the finalizer kept: %v", response.Allowed, response.Patches, test.kept)
+			}
+		})
+	}
+}
+
+func raw(t *testing.T, obj any) runtime.RawExtension {
+	t.Helper()
+	text, err := json.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runtime.RawExtension{Raw: text}
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// What clusterctl moves to another cluster out of a pool that stays is held here: admission leaves the record its finalizer, so
+// that it stays, marked, and the prefix taken. Hold then puts a record of purpose Moved in its place:
+//
+//	record, marked and kept -> hold stored -> the record's finalizer off
+//
+// Dying in between leaves both, and both keep the prefix. There is nothing to judge: what else overlaps came after the record.
+
+// Leaving returns what is handed out of a pool and marked for deletion, in no order.
+func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
+	l.index.mu.Lock()
+	defer l.index.mu.Unlock()
+	e, ok := l.index.pools[pool]
+	if !ok {
+		return nil
+	}
+	found := make([]Holding, 0, len(e.leaving))
+	for marked := range e.leaving {
+		if r := l.index.records.get(marked); !r.left {
+			found = append(found, r.holding())
+		}
+	}
+	return found
+}
+
+// Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record itself go. The caller has read
+// live that the record is being deleted because it moves.
+func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
+	key := types.NamespacedName{Namespace: namespace, Name: recordName(h.Claim.Name, "moved/"+string(h.version.uid))}
+	mark := &record{cidr: h.CIDR, space: &space{name: h.space}}
+	hold := newRecord(l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: ipamv1.MovedPurpose}, key, mark)
+	if err := l.client.Create(ctx, hold); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating IPAllocation: %w", err)
+	}
+	finalizers, err := l.kept(ctx, h.version)
+	if err != nil {
+		return err
+	}
+	_, err = l.patch(ctx, h.version, map[string]any{"metadata": map[string]any{
+		"uid": h.version.uid, "resourceVersion": h.version.version, "finalizers": finalizers,
+		"annotations": map[string]string{ipamv1.HeldAnnotation: key.Name},
+	}})
+	return err
+}
+
+// Held returns what is held for an earlier claim of this name, which moved away, at exactly this prefix. Once the claim has its own
+// record of that, it can be dropped.
+func (l *Ledger) Held(claim ipamv1.ClaimReference, cidr netip.Prefix) []Holding {
+	var held []Holding
+	for _, r := range l.index.recordsFor(claim) {
+		if r.purpose == ipamv1.MovedPurpose && r.cidr == cidr && r.claim.UID != claim.UID && !r.left {
+			held = append(held, r.holding())
+		}
+	}
+	return held
+}
+
+// IsHeldOn says whether a namesake of the claim holds the very same prefix: then nothing is let go of with this record.
+func (l *Ledger) IsHeldOn(h Holding) bool { return l.isHeldOn(h) }
+
+// hasGone says whether the record's claim has moved to another cluster, or may just be moving there: nobody gets the prefix but
+// who comes back with it.
+func (r *record) hasGone() bool {
+	return r.purpose == ipamv1.MovedPurpose || r.terminating && isOwnKind(r)
+}
+
+// returns says whether the claim, or the carved pool, arrived with what it asks for.
+func (c Claim) returns() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }

@@ -1,0 +1,68 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// TestWhatIsHeldForAClaimElsewhere has claims ask for an address that is held for claim a, which took it to another cluster.
+func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
+	t.Parallel()
+	for sentence, test := range map[string]struct {
+		claim, uid, want string
+		purpose          ipamv1.AllocationPurpose
+		own              bool
+		// chosen says whether the claim gets as far as a record, and won whether that wins.
+		chosen, won bool
+	}{
+		"it comes back with it":                  {claim: "a", uid: "later", purpose: ipamv1.AdoptedPurpose, chosen: true, won: true},
+		"it never left, as it turns out":         {claim: "a", uid: "uid-a", purpose: ipamv1.AdoptedPurpose, chosen: true, won: true},
+		"a namesake asks for it":                 {claim: "a", uid: "later", purpose: ipamv1.ClaimPurpose},
+		"an own kind's namesake asks for it":     {claim: "a", uid: "later", purpose: ipamv1.ClaimPurpose, own: true},
+		"an own kind comes back with it":         {claim: "a", uid: "later", purpose: ipamv1.AdoptedPurpose, own: true, chosen: true, won: true},
+		"another asks for it":                    {claim: "b", uid: "uid-b", purpose: ipamv1.ClaimPurpose},
+		"another arrives with it":                {claim: "b", uid: "uid-b", purpose: ipamv1.AdoptedPurpose},
+		"it is not recorded at what it was held": {claim: "a", uid: "later", purpose: ipamv1.AdoptedPurpose, want: "10.0.0.4/31"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			kind := func(ref *ipamv1.ClaimReference) {
+				if test.own {
+					ref.APIGroup, ref.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
+				}
+			}
+			b := newBook()
+			b.serving(shapeConfig{entries: "10.0.0.0/28", reserved: four.reserved})
+			c := claimFor(test.claim)
+			b.put(recordNamed("hold", "10.0.0.4/32", func(a *ipamv1.IPAllocation) {
+				a.Spec.ClaimRef = claimFor("a").Ref
+				a.Spec.ClaimRef.UID, a.Spec.Purpose = "uid-a", ipamv1.MovedPurpose
+				kind(&a.Spec.ClaimRef)
+			}))
+			kind(&c.Ref)
+			c.Ref.UID, c.Purpose, c.Want = test.uid, test.purpose, netip.MustParsePrefix("10.0.0.4/32")
+			if test.want != "" {
+				c.Want = netip.MustParsePrefix(test.want)
+			}
+			if _, found := b.x.recordOf(c, ""); found {
+				t.Error("the hold answers a claim")
+			}
+			_, err := b.x.choose(c, at("new"))
+			if (err == nil) != test.chosen || err != nil && !errors.Is(err, ErrTaken) {
+				t.Errorf("choosing: %v", err)
+			}
+			v := b.judged(t, recordNamed("new", c.Want.String(), func(a *ipamv1.IPAllocation) {
+				a.Spec.ClaimRef, a.Spec.Purpose = c.Ref, c.Purpose
+			}))
+			if (v.outcome == won) != test.won {
+				t.Errorf("judged %v", v)
+			}
+		})
+	}
+}

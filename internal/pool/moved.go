@@ -1,0 +1,65 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// leave sees to the pool's records that are marked for deletion: what clusterctl has moved out of a pool that stays here is held,
+// and a hold that somebody has deleted is released.
+func (r *Reconciler) leave(ctx context.Context, pool ipamv1.PoolReference) error {
+	leaving := r.Ledger.Leaving(pool)
+	errs := make([]error, 0, len(leaving))
+	for _, h := range leaving {
+		errs = append(errs, r.leaveOne(ctx, h))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
+	record := &ipamv1.IPAllocation{}
+	if err := r.Live.Get(ctx, h.Record, record); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	switch {
+	case record.DeletionTimestamp.IsZero() || !slices.Contains(record.Finalizers, ipamv1.AllocationFinalizer):
+		return nil
+	case isMoving(record) && record.Spec.Purpose != ipamv1.MovedPurpose:
+		return r.Ledger.Hold(ctx, h, r.Registry.Namespace)
+	case record.Spec.Purpose != ipamv1.MovedPurpose || !record.Spec.ReleasedAt.IsZero():
+		return nil
+	}
+	if lives, err := r.lives(ctx, h.Claim); lives || err != nil {
+		return err
+	}
+	return r.Ledger.LetGo(ctx, h)
+}
+
+// isHold says whether a record keeps what a claim took along to another cluster. It does until somebody deletes it.
+func isHold(record *ipamv1.IPAllocation) bool {
+	return record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero()
+}
+
+// dropHeld drops what was held for this pool while it was in another cluster, now that its block is recorded anew.
+func (r *Reconciler) dropHeld(ctx context.Context, s *scope) error {
+	if !s.registered.IsCarved() {
+		return nil
+	}
+	var errs []error
+	for _, block := range s.registered.Shape.Blocks() {
+		claim := ledger.CarveClaim(s.registered, block.Bits()).Ref
+		for _, h := range r.Ledger.Held(claim, block) {
+			errs = append(errs, r.Ledger.Drop(ctx, h))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -30,7 +30,8 @@ type Report struct {
 	// their claim. Claims that are being deleted are left out.
 	Unrecorded []string
 	// Leaks are records that hold a prefix for nobody: no claim of the UID
-	// exists, or it was answered otherwise. Cooling and retained ones are none.
+	// exists, or it was answered otherwise. Cooling and retained ones are none,
+	// nor is what is held for a claim that moved to another cluster.
 	Leaks []string
 	// Silent are claims with neither an answer nor a reason in their Ready
 	// condition. Those that are being deleted are left out.
@@ -324,7 +325,7 @@ func (s *snapshot) recorded(h *holding) bool {
 func (s *snapshot) leak(record *item, answered map[types.UID][]*holding) string {
 	uid := record.Spec.ClaimRef.UID
 	switch answers := answered[uid]; {
-	case record.released():
+	case record.released(), record.Spec.Purpose == "Moved":
 		return ""
 	case s.claims[uid] == nil:
 		return fmt.Sprintf("%s (%s): no claim of uid %s (%s/%s) exists", record, record.Spec.CIDR, uid,

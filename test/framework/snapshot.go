@@ -66,6 +66,7 @@ type item struct {
 		ParentRef    *reference  `json:"parentRef"`
 		Pool         reference   `json:"pool"`
 		PoolRef      reference   `json:"poolRef"`
+		Purpose      string      `json:"purpose"`
 		OpenStack    any         `json:"openStack"`
 		ReleasedAt   metav1.Time `json:"releasedAt"`
 		Allocation   struct {

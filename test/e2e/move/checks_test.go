@@ -1,0 +1,166 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// check checks each side, and the union of both: whatever one side has told a claim, nobody on the other may have.
+func check(ctx context.Context) {
+	GinkgoHelper()
+	for side, other := range map[*side]*side{left: right, right: left} {
+		Expect(side.manager.Restart(ctx)).To(Succeed()) // it repairs at once what it would have a minute later
+		Eventually(func() error {
+			report, err := framework.Check(ctx, side.Config())
+			Expect(err).NotTo(HaveOccurred())
+			return report.AtRest()
+		}, "60s", "500ms").Should(Succeed())
+		union, err := framework.CheckWith(ctx, side.Config(), func() []framework.Held { return told(ctx, other) })
+		Expect(err).NotTo(HaveOccurred())
+		Expect(union.Overlaps).To(BeEmpty())
+		GinkgoWriter.Println(union)
+	}
+}
+
+// told returns what the claims of a side were told. All pools of the suite are of the default address space.
+func told(ctx context.Context, s *side) []framework.Held {
+	answers, own := &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{}
+	Expect(s.Client().List(ctx, answers)).To(Succeed())
+	Expect(s.Client().List(ctx, own)).To(Succeed())
+	var held []framework.Held
+	add := func(uid types.UID, prefix netip.Prefix) {
+		held = append(held, framework.Held{Space: ipamv1.DefaultAddressSpace, CIDR: prefix, UID: uid})
+	}
+	for i := range answers.Items {
+		address := netip.MustParseAddr(answers.Items[i].Spec.Address)
+		add(answers.Items[i].UID, netip.PrefixFrom(address, address.BitLen()))
+	}
+	for i := range own.Items {
+		if own.Items[i].Spec.CIDR != "" {
+			add(own.Items[i].UID, netip.MustParsePrefix(own.Items[i].Spec.CIDR))
+		}
+	}
+	return held
+}
+
+// changed names what is not as it was.
+func changed(had, has map[string]string) []string {
+	var found []string
+	for name, prefix := range had {
+		if has[name] != prefix {
+			found = append(found, fmt.Sprintf("%s had %s, has %q", name, prefix, has[name]))
+		}
+	}
+	for name, prefix := range has {
+		if had[name] == "" {
+			found = append(found, fmt.Sprintf("%s has %s", name, prefix))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// reasons says why pools and claims of a namespace are not ready.
+func reasons(ctx context.Context, s *side, namespace string) string {
+	GinkgoHelper()
+	var found []string
+	for _, list := range []client.ObjectList{&ipamv1.IPPoolList{}, &ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.GlobalIPPoolList{}} {
+		Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		for _, obj := range itemsOf(list) {
+			ready := conditions.Get(obj.(conditions.Getter), ipamv1.ReadyCondition) //nolint:forcetypeassert // all are
+			if ready == nil || ready.Status != metav1.ConditionTrue {
+				found = append(found, fmt.Sprintf("%T %s: %+v", obj, obj.GetName(), ready))
+			}
+		}
+	}
+	return strings.Join(found, "\n")
+}
+
+// records returns the records of a namespace.
+func records(ctx context.Context, s *side, namespace string) []ipamv1.IPAllocation {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	return list.Items
+}
+
+// expectEmpty expects that nothing of Weir's is left in a namespace.
+func expectEmpty(ctx context.Context, s *side, namespace string) {
+	GinkgoHelper()
+	Eventually(func() []string { return remaining(ctx, s, namespace) }, "60s", "500ms").Should(BeEmpty())
+}
+
+func remaining(ctx context.Context, s *side, namespace string) []string {
+	GinkgoHelper()
+	var names []string
+	for _, list := range []client.ObjectList{
+		&ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPAllocationList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{},
+	} {
+		Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		for _, obj := range itemsOf(list) {
+			names = append(names, fmt.Sprintf("%T %s", obj, obj.GetName()))
+		}
+	}
+	return names
+}
+
+// misowned names what lacks an owner reference to its claim or pool as they are now, or has one to something else: the records
+// and IPAddresses of a namespace.
+func misowned(ctx context.Context, s *side, namespace, global string) []string {
+	GinkgoHelper()
+	live := liveUIDs(ctx, s, namespace, global)
+	var wrong []string
+	answers := &ipamv1beta2.IPAddressList{}
+	Expect(s.Client().List(ctx, answers, client.InNamespace(namespace))).To(Succeed())
+	for i := range answers.Items {
+		if owners := answers.Items[i].OwnerReferences; !owned(owners, live, 2) {
+			wrong = append(wrong, fmt.Sprintf("IPAddress %s: %v", answers.Items[i].Name, owners))
+		}
+	}
+	for _, record := range records(ctx, s, namespace) {
+		number := 2
+		if record.Spec.Purpose == ipamv1.RootPurpose || record.Spec.Purpose == ipamv1.ChildPoolPurpose {
+			number = 1
+		}
+		if !owned(record.OwnerReferences, live, number) {
+			wrong = append(wrong, fmt.Sprintf("IPAllocation %s: %v", record.Name, record.OwnerReferences))
+		}
+	}
+	return wrong
+}
+
+func owned(owners []metav1.OwnerReference, live map[types.UID]bool, number int) bool {
+	return len(owners) == number && !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return !live[o.UID] })
+}
+
+func liveUIDs(ctx context.Context, s *side, namespace, global string) map[types.UID]bool {
+	GinkgoHelper()
+	live := map[types.UID]bool{}
+	for _, list := range []client.ObjectList{&ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}} {
+		Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		for _, obj := range itemsOf(list) {
+			live[obj.GetUID()] = true
+		}
+	}
+	pool := &ipamv1.GlobalIPPool{}
+	Expect(s.Client().Get(ctx, client.ObjectKey{Name: global}, pool)).To(Succeed())
+	live[pool.UID] = true
+	return live
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// stopped: a move while Weir is down on the source stops and frees nothing.
+func stopped(ctx SpecContext) {
+	t, stays := town{name: "interrupted", global: "interrupted"}, town{name: "onlookers", global: "interrupted"}
+	had := settle(ctx, left, t, 2, "10.10.0.0/20")
+	stays.found(ctx, left)
+
+	By("moving without Weir on the source")
+	Expect(left.manager.Kill()).To(Succeed())
+	some, cancel := context.WithTimeout(ctx, 20*time.Second) // it tries each object many times
+	defer cancel()
+	out, err := left.ctl.Run(some, "move", "--to-kubeconfig", right.KubeconfigPath(), "--namespace", t.name)
+	Expect(err).To(HaveOccurred(), out)
+	Expect(outOf(records(ctx, left, t.name), t.global)).To(HaveLen(4 + 1))
+
+	By("going on with the target, and with Weir on the source")
+	unpause(ctx, right, t)
+	expectArrived(ctx, right, t, had)
+	Expect(left.manager.Restart(ctx)).To(Succeed())
+	stays.ask(ctx, left, "new", stays.refs()[0], 5, 5)
+	awaitAnswers(ctx, left, stays.name, 10)
+	taken := map[string]string{}
+	for name, prefix := range had {
+		taken[strings.TrimSuffix(prefix, "/32")] = name
+	}
+	for _, prefix := range book(ctx, left, stays.name) {
+		Expect(taken).NotTo(HaveKey(strings.TrimSuffix(prefix, "/32")))
+	}
+}
+
+func unpause(ctx context.Context, s *side, t town) {
+	GinkgoHelper()
+	cluster := t.cluster(ctx, s)
+	cluster.Spec.Paused = ptr.To(false)
+	Expect(s.Client().Update(ctx, cluster)).To(Succeed())
+}
+
+// outOf returns the records of what came out of a GlobalIPPool.
+func outOf(all []ipamv1.IPAllocation, global string) []string {
+	var names []string
+	for _, record := range all {
+		if record.Spec.PoolRef.Kind == ipamv1.GlobalIPPoolKind && record.Spec.PoolRef.Name == global {
+			names = append(names, record.Name)
+		}
+	}
+	return names
+}

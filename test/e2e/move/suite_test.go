@@ -1,0 +1,75 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package move moves Clusters with the real clusterctl between two real control planes, garbage collectors included, with Weir
+// on both, and shows that every claim keeps its address and that no address is handed out twice on either side.
+package move
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/format"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+const version = "v0.1.0"
+
+// side is a management cluster with Weir.
+type side struct {
+	*framework.Site
+	ctl     *framework.Clusterctl
+	manager *framework.Manager
+}
+
+// left and right are where Clusters move to and fro.
+var left, right *side
+
+func TestMove(t *testing.T) {
+	RegisterFailHandler(Fail)
+	format.MaxLength = 20000
+	RunSpecs(t, "Move")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	left, right = startSide(ctx), startSide(ctx)
+}, NodeTimeout(3*time.Minute))
+
+var _ = AfterEach(func() {
+	if CurrentSpecReport().Failed() {
+		left.ShowLogs(GinkgoWriter)
+		right.ShowLogs(GinkgoWriter)
+	}
+})
+
+// The last spec leaves a Cluster on both sides; specs of one container run in order.
+var _ = Describe("clusterctl move", func() {
+	It("claims of all pool kinds move there and back with their addresses, and both sides go on", thereAndBack, SpecTimeout(8*time.Minute))
+	It("a target that has the global pool already, and the release of what is held", bothHave, SpecTimeout(6*time.Minute))
+	It("a pool is at home where somebody with the right says", home, SpecTimeout(3*time.Minute))
+	It("a move while Weir is down on the source stops and frees nothing", stopped, SpecTimeout(6*time.Minute))
+})
+
+func startSide(ctx context.Context) *side {
+	GinkgoHelper()
+	site, err := framework.StartSite(ctx, framework.SiteOptions{
+		Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: setup.Scheme,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(site.Stop)
+	s := &side{Site: site}
+	s.ctl, err = site.Clusterctl(version)
+	Expect(err).NotTo(HaveOccurred())
+	_, err = s.ctl.Init(ctx, version)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(site.StartControllerManager(ctx)).To(Succeed())
+	s.manager, err = site.StartManager(ctx, framework.ManagerOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(site.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
+	return s
+}

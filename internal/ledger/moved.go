@@ -79,5 +79,9 @@ func (r *record) hasGone() bool {
 	return r.purpose == ipamv1.MovedPurpose || r.terminating && isOwnKind(r)
 }
 
-// returns says whether the claim, or the carved pool, arrived with what it asks for.
-func (c Claim) returns() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+// returnsTo says whether the claim, or the carved pool, arrived with what it asks for. One of Weir's own kinds that is held under its
+// present UID is not back: it is just leaving, and nothing pauses it.
+func (c Claim) returnsTo(r *record) bool {
+	leaves := r.purpose == ipamv1.MovedPurpose && isOwnKind(r) && r.claim.UID == c.Ref.UID
+	return (c.Purpose == ipamv1.AdoptedPurpose || c.Arrived) && !leaves
+}

@@ -25,6 +25,7 @@ func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
 		"it never left, as it turns out":         {claim: "a", uid: "uid-a", purpose: ipamv1.AdoptedPurpose, chosen: true, won: true},
 		"a namesake asks for it":                 {claim: "a", uid: "later", purpose: ipamv1.ClaimPurpose},
 		"an own kind's namesake asks for it":     {claim: "a", uid: "later", purpose: ipamv1.ClaimPurpose, own: true},
+		"an own kind is just leaving":            {claim: "a", uid: "uid-a", purpose: ipamv1.AdoptedPurpose, own: true, won: true},
 		"an own kind comes back with it":         {claim: "a", uid: "later", purpose: ipamv1.AdoptedPurpose, own: true, chosen: true, won: true},
 		"another asks for it":                    {claim: "b", uid: "uid-b", purpose: ipamv1.ClaimPurpose},
 		"another arrives with it":                {claim: "b", uid: "uid-b", purpose: ipamv1.AdoptedPurpose},

@@ -387,7 +387,7 @@ func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 		r := x.records.get(h)
 		switch {
 		case x.isAbove(r, e.ref, c.Want), r.role == stored && c.Arrived && x.isAbove(asked, r.pool.ref, r.cidr):
-		case r.role == stored && isPredecessor(r, asked) && (c.returns() || !r.hasGone()):
+		case r.role == stored && isPredecessor(r, asked) && (!r.hasGone() || c.returnsTo(r)):
 		case r.role == tentative, r.role == promised:
 			return ErrBusy
 		case r.role == stored:

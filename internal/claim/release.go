@@ -165,7 +165,7 @@ func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding, give func
 // isKept says whether what a claim left behind must stay: clusterctl moves it or has moved its claim, or its Cluster is paused.
 func (r *Reconciler) isKept(ctx context.Context, obj client.Object) (bool, error) {
 	record, ok := obj.(*ipamv1.IPAllocation)
-	if isMoving(obj) || ok && record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() {
+	if isMoving(obj) || ok && record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero() {
 		return true, nil
 	}
 	return r.isClusterPaused(ctx, obj)

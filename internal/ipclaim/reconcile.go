@@ -221,10 +221,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, request ledger.Claim) e
 // stored and bound. That it still is, a live read proves: it may have been deleted meanwhile, and what it held be retained for the next
 // one.
 func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
-	retained := r.Ledger.Retained(reference(s.claim))
-	if cidr, err := netip.ParsePrefix(s.claim.Spec.CIDR); err == nil {
-		retained = append(retained, r.Ledger.Held(reference(s.claim), cidr)...)
-	}
+	retained := append(r.Ledger.Retained(reference(s.claim)), r.held(s.claim)...)
 	if len(retained) == 0 {
 		return nil
 	}
@@ -236,6 +233,15 @@ func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
 		return nil
 	}
 	return r.forgetRetained(ctx, retained, live)
+}
+
+// held returns what is held for the claim since it moved away, now that it is back.
+func (r *Reconciler) held(claim *ipamv1.IPClaim) []ledger.Holding {
+	cidr, err := netip.ParsePrefix(claim.Spec.CIDR)
+	if ref := claim.Spec.PoolRef; err == nil && ref != nil {
+		return r.Ledger.Held(reference(claim), poolOf(claim, ref.Kind, ref.Name), cidr)
+	}
+	return nil
 }
 
 // forgetRetained drops what was retained for the claims before this one, which is stored.

@@ -45,7 +45,11 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if err := r.letGo(ctx, live); err != nil {
 		return err
 	}
-	if err := r.forgetRetained(ctx, taken(retained, live), live); err != nil {
+	left := taken(retained, live)
+	if live.Annotations[ipamv1.ArrivedAnnotation] != "" { // it may have come back, and never been recorded
+		left = append(left, r.held(live)...)
+	}
+	if err := r.forgetRetained(ctx, left, live); err != nil {
 		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
@@ -106,12 +110,19 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	}
 	var errs []error
 	for _, h := range recorded {
-		if h.Claim.UID == string(live.UID) {
+		if h.Claim.UID == string(live.UID) || r.needs(live, h) {
 			continue
 		}
 		errs = append(errs, r.giveUp(ctx, h))
 	}
 	return errors.Join(errs...)
+}
+
+// needs says whether a namesake's record is all that keeps the prefix of a claim, which arrived together with it and is not recorded
+// itself yet.
+func (r *Reconciler) needs(live *ipamv1.IPClaim, h ledger.Holding) bool {
+	return live.UID != "" && h.CIDR.String() == live.Spec.CIDR &&
+		!r.Ledger.HasWon(reference(live), h.CIDR.Addr()) && !r.isSettled(live)
 }
 
 // giveUp lets go of the record of a claim that is gone, unless it must stay for now.

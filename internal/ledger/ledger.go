@@ -167,7 +167,14 @@ func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName)
 		return Allocation{}, err
 	}
 	defer l.index.dismiss(w)
-	return l.create(ctx, newRecord(l.instance, c, key, w.mark), w)
+	a, err := l.create(ctx, newRecord(l.instance, c, key, w.mark), w)
+	if err != nil {
+		return a, err
+	}
+	if by, gone := l.index.leftBehind(c, w.mark); gone {
+		return Allocation{}, errors.Join(&TakenError{CIDR: a.CIDR, By: by}, l.drop(ctx, a.record))
+	}
+	return a, nil
 }
 
 // chooseCurrent has the index proved current: exhausted means exhausted. A claim that says at which revision it was read is

@@ -7,9 +7,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -41,11 +44,14 @@ func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
 // Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record itself go. The caller has read
 // live that the record is being deleted because it moves.
 func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
-	key := types.NamespacedName{Namespace: namespace, Name: recordName(h.Claim.Name, "moved/"+string(h.version.uid))}
+	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
 	mark := &record{cidr: h.CIDR, space: &space{name: h.space}}
 	hold := newRecord(l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: ipamv1.MovedPurpose}, key, mark)
-	if err := l.client.Create(ctx, hold); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating IPAllocation: %w", err)
+	if !h.ReleasedAt.IsZero() && !h.Retained { // nobody comes back with what cools down: it goes on doing so
+		hold.Spec.ReleasedAt = metav1.NewTime(h.ReleasedAt)
+	}
+	if err := l.ensureHold(ctx, hold); err != nil {
+		return err
 	}
 	finalizers, err := l.kept(ctx, h.version)
 	if err != nil {
@@ -58,16 +64,60 @@ func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 	return err
 }
 
-// Held returns what is held for an earlier claim of this name, which moved away, at exactly this prefix. Once the claim has its own
-// record of that, it can be dropped.
-func (l *Ledger) Held(claim ipamv1.ClaimReference, cidr netip.Prefix) []Holding {
+// holdName is made of the whole UID of the record: holds of all namespaces are in one.
+func holdName(h Holding) string {
+	stem := strings.TrimRight(h.Claim.Name[:min(len(h.Claim.Name), maxHoldStem)], "-.")
+	return stem + "-moved-" + strings.ToLower(string(h.version.uid))
+}
+
+// maxHoldStem leaves room in a hold's name for a UID, of up to 128 characters.
+const maxHoldStem = 100
+
+// ensureHold stores a hold. One that is there already must say the same, and stand.
+func (l *Ledger) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) error {
+	want := hold.Spec
+	err := l.client.Create(ctx, hold)
+	switch {
+	case err == nil:
+		return nil
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("creating IPAllocation: %w", err)
+	}
+	if err := l.client.Get(ctx, client.ObjectKeyFromObject(hold), hold); err != nil {
+		return fmt.Errorf("getting IPAllocation: %w", err)
+	}
+	got := hold.Spec
+	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef != want.PoolRef || got.Purpose != want.Purpose ||
+		got.AddressSpace != want.AddressSpace || got.ReleasedAt.IsZero() != want.ReleasedAt.IsZero() || !hold.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("IPAllocation %s/%s is in the way of a hold: %w", hold.Namespace, hold.Name, ErrBusy)
+	}
+	return nil
+}
+
+// Held returns what is held for an earlier claim of this name, which moved away, at exactly this prefix of the pool. Once the claim has
+// its own record of that, it can be dropped. What is held of another pool is somebody else's, whatever its name and prefix.
+func (l *Ledger) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, cidr netip.Prefix) []Holding {
 	var held []Holding
 	for _, r := range l.index.recordsFor(claim) {
-		if r.purpose == ipamv1.MovedPurpose && r.cidr == cidr && r.claim.UID != claim.UID && !r.left {
+		if r.purpose == ipamv1.MovedPurpose && r.pool.ref == pool && r.cidr == cidr && r.claim.UID != claim.UID && !r.left {
 			held = append(held, r.holding())
 		}
 	}
 	return held
+}
+
+// leftBehind returns what has gone, or is just going, to another cluster with the prefix that a claim has won here, if anything has:
+// the choice may not have seen it yet. Judging lets it pass, as it lets pass what any namesake has left; by now the index shows all
+// that is older than the claim's record.
+func (x *index) leftBehind(c Claim, mark *record) (Holding, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, r := range x.overlapping(mark.space, mark.cidr) {
+		if r.hasGone() && isPredecessor(r, mark) && !c.returnsTo(r) {
+			return r.holding(), true
+		}
+	}
+	return Holding{}, false
 }
 
 // IsHeldOn says whether a namesake of the claim holds the very same prefix: then nothing is let go of with this record.

@@ -67,3 +67,57 @@ func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// TestHoldsOfOtherPoolsStay: the same name and the same prefix mean nothing in another pool, or another address space.
+func TestHoldsOfOtherPoolsStay(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	elsewhere := claimFor("a").Pool
+	elsewhere.Name = "elsewhere"
+	held := func(name string, pool ipamv1.PoolReference, space string) {
+		b.put(recordNamed(name, "10.0.0.4/32", func(a *ipamv1.IPAllocation) {
+			a.Spec.ClaimRef, a.Spec.PoolRef, a.Spec.AddressSpace = claimFor("a").Ref, pool, space
+			a.Spec.ClaimRef.UID, a.Spec.Purpose = "uid-a", ipamv1.MovedPurpose
+		}))
+	}
+	held("here", claimFor("a").Pool, "default")
+	held("there", elsewhere, "lab")
+	l := &Ledger{index: b.x}
+	back := claimFor("a").Ref
+	back.UID = "later"
+	found := l.Held(back, claimFor("a").Pool, netip.MustParsePrefix("10.0.0.4/32"))
+	if len(found) != 1 || found[0].Record.Name != "here" {
+		t.Errorf("held for the claim of this pool: %v", found)
+	}
+}
+
+// TestWhatHasJustLeftIsSeenAfterWinning: the choice may have been made before the record of a namesake was marked as leaving.
+func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
+	t.Parallel()
+	own := func(a *ipamv1.IPAllocation) {
+		a.Spec.ClaimRef = claimFor("a").Ref
+		a.Spec.ClaimRef.APIGroup, a.Spec.ClaimRef.Kind, a.Spec.ClaimRef.UID = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind, "uid-a"
+	}
+	for sentence, test := range map[string]struct {
+		edits []edit
+		left  bool
+	}{
+		"a namesake that stays":         {edits: []edit{own}},
+		"a namesake that is leaving":    {edits: []edit{own, terminating}, left: true},
+		"a hold, which judging refuses": {edits: []edit{own, func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.MovedPurpose }}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b := newBook()
+			b.serving(shapeConfig{entries: "10.0.0.0/28", reserved: four.reserved})
+			b.put(recordNamed("old", "10.0.0.4/32", test.edits...))
+			c := claimFor("a")
+			c.Ref.APIGroup, c.Ref.Kind, c.Ref.UID = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind, "later"
+			c.Want = netip.MustParsePrefix("10.0.0.4/32")
+			mark := &record{cidr: c.Want, space: b.x.spaceOf("default"), pool: b.x.poolOf(c.Pool), claim: c.Ref, purpose: c.Purpose}
+			if _, left := b.x.leftBehind(c, mark); left != test.left {
+				t.Errorf("left behind: %t, want %t", left, test.left)
+			}
+		})
+	}
+}

@@ -179,6 +179,9 @@ func (l *Ledger) drop(ctx context.Context, id identity) error {
 	if err != nil {
 		return l.dropError(id, err)
 	}
+	if slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) { // admission has put it back: the record moves, and is held
+		return fmt.Errorf("record %s is leaving: %w", id.key, ErrBusy)
+	}
 	drops.Inc()
 	err = l.client.Delete(ctx, a, client.Preconditions{UID: &id.uid, ResourceVersion: ptr.To(a.ResourceVersion)})
 	if err == nil {

@@ -46,7 +46,7 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 
 // isHold says whether a record keeps what a claim took along to another cluster. It does until somebody deletes it.
 func isHold(record *ipamv1.IPAllocation) bool {
-	return record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero()
+	return record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero()
 }
 
 // dropHeld drops what was held for this pool while it was in another cluster, now that its block is recorded anew.
@@ -57,7 +57,7 @@ func (r *Reconciler) dropHeld(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, block := range s.registered.Shape.Blocks() {
 		claim := ledger.CarveClaim(s.registered, block.Bits()).Ref
-		for _, h := range r.Ledger.Held(claim, block) {
+		for _, h := range r.Ledger.Held(claim, s.registered.Parent, block) {
 			errs = append(errs, r.Ledger.Drop(ctx, h))
 		}
 	}

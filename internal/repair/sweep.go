@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -105,6 +106,9 @@ func (r *Repairer) suspects(ctx context.Context) (map[types.NamespacedName]strin
 	}
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
+		if isHeld := h.Purpose == ipamv1.MovedPurpose && !h.Terminating; isHeld {
+			continue // until its claim is back, or somebody deletes it
+		}
 		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.Kind == r.Kind.Name && string(living[key]) != h.Claim.UID {
 			found[key] = "orphaned record"
 		}

@@ -153,10 +153,24 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 	if err := r.Live.Get(ctx, block.Record, record); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if isMoving(record) || isHold(record) {
+	if isHold(record) {
 		return nil
 	}
+	if stays, err := r.hasLivingParent(ctx, record); isMoving(record) && (stays || err != nil) {
+		return err
+	}
 	return r.giveBack(ctx, block)
+}
+
+// hasLivingParent says whether the block of a carved pool lies in a pool that is there still: while that is, what moved out of it is
+// not to be handed out here.
+func (r *Reconciler) hasLivingParent(ctx context.Context, record *ipamv1.IPAllocation) (bool, error) {
+	parent, known := New(record.Spec.PoolRef.Kind)
+	if record.Spec.Purpose == ipamv1.RootPurpose || !known {
+		return false, nil
+	}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: record.Spec.PoolRef.Namespace, Name: record.Spec.PoolRef.Name}, parent)
+	return err == nil, client.IgnoreNotFound(err)
 }
 
 // exists asks the API server whether there is a pool of that name.

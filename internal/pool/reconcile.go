@@ -156,8 +156,10 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 	if isHold(record) {
 		return nil
 	}
-	if stays, err := r.hasLivingParent(ctx, record); isMoving(record) && (stays || err != nil) {
-		return err
+	if isMoving(record) {
+		if stays, err := r.hasLivingParent(ctx, record); stays || err != nil {
+			return err
+		}
 	}
 	return r.giveBack(ctx, block)
 }

@@ -62,6 +62,7 @@ var _ = Describe("A claim that arrives with a record of its former UID", func() 
 		Expect(repair.Settle(ctx, key)).To(Succeed())
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(record), record)).To(Succeed())
 		Expect(record.DeletionTimestamp).To(BeNil())
+		Expect(record.Spec.ReleasedAt.IsZero()).To(BeTrue())
 
 		patch(ctx, claim, `{"metadata":{"labels":null}}`)
 		gone(ctx, record) // the claim has a record of its own now, and this one has gone

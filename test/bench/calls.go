@@ -425,7 +425,7 @@ func (e *environment) removeBare(ctx context.Context, round string, n int) error
 	if err != nil {
 		return fmt.Errorf("taking finalizers off: %w", err)
 	}
-	return e.client.DeleteAllOf(ctx, &ipamv1.IPClaim{}, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: round})
+	return e.deleteAll(ctx, ipamv1.GroupVersion.WithKind("IPClaimList"), round)
 }
 
 // denied measures requests that an exhausted pool refuses.

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -157,18 +159,30 @@ func (e *environment) awaitFinalizer(ctx context.Context, want bool) error {
 
 // clean deletes the claims of a round and waits until Weir has released them.
 func (e *environment) clean(ctx context.Context, round string) error {
-	namespace, label := client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: round}
-	err := e.client.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, namespace, label)
-	if err != nil {
-		return fmt.Errorf("deleting the claims of %s: %w", round, err)
+	if err := e.deleteAll(ctx, ipamv1beta2.GroupVersion.WithKind("IPAddressClaimList"), round); err != nil {
+		return err
 	}
 	return eventually(ctx, "claims of "+round+" to go", func(ctx context.Context) (bool, error) {
 		claims := &ipamv1beta2.IPAddressClaimList{}
-		if err := e.client.List(ctx, claims, namespace, label); err != nil {
-			return false, err
-		}
-		return len(claims.Items) == 0, nil
+		err := e.client.List(ctx, claims, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: round}, client.Limit(1))
+		return err == nil && len(claims.Items) == 0, err
 	})
+}
+
+// deleteAll deletes the objects of a round one by one: a request for all of thousands runs out of time.
+func (e *environment) deleteAll(ctx context.Context, kind schema.GroupVersionKind, round string) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	if err := e.client.List(ctx, list, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: round}); err != nil {
+		return fmt.Errorf("listing what is left of %s: %w", round, err)
+	}
+	err := parallel(len(list.Items), recorders, func(i int) error {
+		return client.IgnoreNotFound(e.client.Delete(ctx, &list.Items[i]))
+	})
+	if err != nil {
+		return fmt.Errorf("deleting what is left of %s: %w", round, err)
+	}
+	return nil
 }
 
 // eventually waits for a condition. Errors are tried again; the last is told.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -46,10 +47,11 @@ func (e *environment) ceiling(ctx context.Context, name string, creators int) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []client.Object{&ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{}} {
-		err := e.client.DeleteAllOf(ctx, kind, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: name})
-		if err != nil {
-			return nil, fmt.Errorf("deleting what %s made: %w", name, err)
+	for _, kind := range []schema.GroupVersionKind{
+		ipamv1beta2.GroupVersion.WithKind("IPAddressList"), ipamv1.GroupVersion.WithKind("IPAllocationList"),
+	} {
+		if err := e.deleteAll(ctx, kind, name); err != nil {
+			return nil, err
 		}
 	}
 	return result, e.clean(ctx, name)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -65,7 +66,14 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 // isAnswered says whether the IPAddress is the claim's answer and recorded: it stays so whatever becomes of the pool.
 func (r *Reconciler) isAnswered(s *scope, answer *ipamv1beta2.IPAddress) bool {
 	address, err := ipspace.ParseAddr(answer.Spec.Address)
-	return err == nil && claimUID(answer) == s.claim.UID && r.Ledger.Holds(s.ref, address)
+	return err == nil && claimUID(answer) == s.claim.UID && r.holds(s, address)
+}
+
+// holds says whether a record of the claim holds the address beyond doubt. That one exists proves nothing: it may be half-made, or have
+// lost. It has won here, or the claim has been told so.
+func (r *Reconciler) holds(s *scope, address netip.Addr) bool {
+	return r.Ledger.HasWon(s.ref, address) ||
+		r.Ledger.Holds(s.ref, address) && conditions.IsTrue(s.claim, ipamv1beta2.IPAddressClaimReadyCondition)
 }
 
 // wanted returns what the claim asks for, by its first address; the zero value if it asks for nothing.
@@ -251,14 +259,13 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 	return r.ensureOwned(ctx, s, answer)
 }
 
-// isRecorded says whether the claim's record of its answer's address is beyond doubt. That one exists proves nothing before the
-// answer carries the claim's UID: it may be half-made, or have lost. Where a namesake's record is there as well, which is to
-// be dropped, the claim's own must have won here.
+// isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
+// is to be dropped, the claim's own must have won here.
 func (r *Reconciler) isRecorded(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr) bool {
 	if len(r.Ledger.Recorded(s.ref)) > 1 && !r.Ledger.HasWon(s.ref, address) {
 		return false
 	}
-	return claimUID(answer) == s.claim.UID && r.Ledger.Holds(s.ref, address)
+	return claimUID(answer) == s.claim.UID && r.holds(s, address)
 }
 
 // adoptError explains why the address that an IPAddress carries cannot be recorded. A claim that arrived with its answer
@@ -273,7 +280,8 @@ func (r *Reconciler) adoptError(
 	return fmt.Errorf("recording IPAddress %s: %w", answer.Name, err)
 }
 
-// ensureOwned puts back what the contract wants on an IPAddress: owner references to claim and pool, and the finalizer.
+// ensureOwned puts back what the contract wants on an IPAddress: owner references to claim and pool, and the finalizer. One that says of
+// no claim that it is its answer is given to this one if a live read shows that: a later claim of the name may have come with it.
 func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
 	if !answer.DeletionTimestamp.IsZero() {
 		return nil
@@ -287,9 +295,27 @@ func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1be
 	if ownedAlike(patched, answer) {
 		return nil
 	}
+	if claimUID(answer) == "" {
+		if err := r.proveStored(ctx, s.claim); err != nil {
+			return err
+		}
+	}
 	err := r.Client.Patch(ctx, patched, client.MergeFromWithOptions(answer, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		return fmt.Errorf("patching IPAddress: %w", err)
+	}
+	return nil
+}
+
+// proveStored asks the API server whether the very claim is there, and errs with errWaiting if it is not.
+func (r *Reconciler) proveStored(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
+	live := &ipamv1beta2.IPAddressClaim{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && live.UID != claim.UID:
+		return errWaiting
+	case err != nil:
+		return fmt.Errorf("getting IPAddressClaim: %w", err)
 	}
 	return nil
 }

@@ -74,10 +74,21 @@ func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *ipamv1beta2.IPAd
 		return nil
 	case err != nil:
 		return fmt.Errorf("getting IPAddress: %w", err)
-	case claimUID(answer) == claim.UID, r.isOwnerless(answer):
+	case claimUID(answer) == claim.UID:
 		return r.removeAnswer(ctx, answer)
+	case r.isOwnerless(answer):
+		return r.removeOwnerless(ctx, claim, answer)
 	}
 	return nil
+}
+
+// removeOwnerless removes an answer that has lost its owner with a claim that a live read shows after it: a later claim of the name may
+// have come with it.
+func (r *Reconciler) removeOwnerless(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, answer *ipamv1beta2.IPAddress) error {
+	if err := r.proveStored(ctx, claim); err != nil {
+		return err
+	}
+	return r.removeAnswer(ctx, answer)
 }
 
 // isOwnerless says whether an IPAddress is one of Weir's answers that the garbage collector has taken the claim off the owners

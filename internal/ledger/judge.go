@@ -38,7 +38,7 @@ func (x *index) judge(r *record) verdict {
 	v := verdict{outcome: won}
 	for _, other := range x.overlapping(r.space, r.cidr) {
 		switch {
-		case other.handle == r.handle || x.encloses(other, r) || x.encloses(r, other) || isPredecessor(other, r):
+		case other.handle == r.handle || x.encloses(other, r) || x.encloses(r, other) || isPredecessor(other, r) || isRepeat(other, r):
 		case other.older(r) && !x.mayHaveEnclosed(other, r):
 			return verdict{outcome: lost, by: other.holding()}
 		case v.outcome == won:
@@ -76,6 +76,13 @@ func isPredecessor(other, r *record) bool {
 		return r.purpose == ipamv1.ChildPoolPurpose
 	}
 	return isOwnKind(r)
+}
+
+// isRepeat says whether the other is a younger record of the same object, for the same prefix: a manager has made it that had not seen
+// this one. It loses to this one, and is no reason for this one to wait.
+func isRepeat(other, r *record) bool {
+	isAlike := other.claim == r.claim && other.purpose == r.purpose && other.cidr == r.cidr && other.pool == r.pool
+	return isOwnKind(r) && isAlike && !r.released() && r.older(other)
 }
 
 // isOwnKind says whether the record is for an IPClaim or for a carved pool.

@@ -22,7 +22,8 @@ import (
 //
 //	record, marked and kept -> hold stored -> the record's finalizer off
 //
-// Dying in between leaves both, and both keep the prefix. There is nothing to judge: what else overlaps came after the record.
+// Dying in between leaves both, and both keep the prefix. There is nothing to judge: what else overlaps came after the record, whose
+// age the hold has. For a record that has lost nothing is held.
 
 // Leaving returns what is handed out of a pool and marked for deletion, in no order.
 func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
@@ -42,7 +43,7 @@ func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
 }
 
 // Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record itself go. The caller has read
-// live that the record is being deleted because it moves.
+// live that the record is being deleted because it moves. Of one that can never have been told to anybody nothing is kept.
 func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
 	mark := &record{cidr: h.CIDR, space: &space{name: h.space}}
@@ -50,8 +51,11 @@ func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 	if !h.ReleasedAt.IsZero() && !h.Retained { // nobody comes back with what cools down: it goes on doing so
 		hold.Spec.ReleasedAt = metav1.NewTime(h.ReleasedAt)
 	}
-	if err := l.ensureHold(ctx, hold); err != nil {
-		return err
+	hold.Spec.Holder.CreatedRevision = h.version.created
+	if !l.index.hasLost(h.version) {
+		if err := l.ensureHold(ctx, hold); err != nil {
+			return err
+		}
 	}
 	finalizers, err := l.kept(ctx, h.version)
 	if err != nil {
@@ -62,6 +66,18 @@ func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 		"annotations": map[string]string{ipamv1.HeldAnnotation: key.Name},
 	}})
 	return err
+}
+
+// hasLost says whether this very version of a claim's record is overlapped by an older one: then it has never won, for anybody. What
+// arrived with its object, or is its own answer, may be in use all the same.
+func (x *index) hasLost(id identity) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.records.at(id.key)
+	if r == nil || r.uid != id.uid || r.version != id.version || r.won || r.released() || r.purpose != ipamv1.ClaimPurpose || isOwnKind(r) {
+		return false
+	}
+	return x.judge(r).outcome == lost
 }
 
 // holdName is made of the whole UID of the record: holds of all namespaces are in one.

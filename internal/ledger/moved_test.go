@@ -121,3 +121,41 @@ func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsHeldForNobody: a record that an older one overlaps was never told to anybody, unless it came with its object.
+func TestWhatIsHeldForNobody(t *testing.T) {
+	t.Parallel()
+	ofKind := func(a *ipamv1.IPAllocation) {
+		a.Spec.ClaimRef.APIGroup, a.Spec.ClaimRef.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
+	}
+	for sentence, test := range map[string]struct {
+		before []*ipamv1.IPAllocation
+		edits  []edit
+		lost   bool
+	}{
+		"alone":                            {},
+		"an older one":                     {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, lost: true},
+		"one of unknown age":               {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32", touched)}},
+		"an older one, but it has arrived": {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.AdoptedPurpose }}},
+		"an older one, but its object is the answer": {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{ofKind}},
+		"an older one, but it has been released":     {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{released}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b := newBook()
+			b.serving(shapeConfig{entries: "10.0.0.0/28", reserved: four.reserved})
+			for _, a := range test.before {
+				b.put(a)
+			}
+			r := b.put(recordNamed("a", "10.0.0.4/32", test.edits...))
+			if got := b.x.hasLost(identityOf(r)); got != test.lost {
+				t.Errorf("lost: %t, want %t", got, test.lost)
+			}
+			stale := identityOf(r)
+			stale.version = "0"
+			if b.x.hasLost(stale) {
+				t.Error("another version of it has lost")
+			}
+		})
+	}
+}

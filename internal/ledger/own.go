@@ -75,7 +75,7 @@ func (x *index) serves(ref ipamv1.PoolReference) <-chan struct{} {
 
 // Bind makes the record of an object that is stored and says c.Want belong to that object, and returns it. It is made if there
 // is none. Whoever reserved it, it is judged once more, unless this process has seen it win: the object may have come past the
-// webhooks. It errs with ErrTaken if somebody else holds the prefix; then both records stay.
+// webhooks. It errs with ErrTaken if somebody else holds the prefix; then both records stay. A second record of the object goes.
 func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
 	r, ok := l.index.recordOf(c, "")
 	switch {
@@ -91,13 +91,21 @@ func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
 		return Allocation{}, err
 	}
 	v, err := l.index.await(ctx, w, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Allocation{}, err
+	}
+	return l.bound(ctx, r, id, v)
+}
+
+// bound says what a judgement means for the record of an object that is stored.
+func (l *Ledger) bound(ctx context.Context, r snapshot, id identity, v verdict) (Allocation, error) {
+	switch {
 	case v.outcome == won || r.won:
 		return Allocation{CIDR: r.cidr, record: id}, nil
 	case v.outcome == superseded:
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
+	case v.outcome == lost && v.by.Claim == r.claim && v.by.Purpose == r.purpose && v.by.CIDR == r.cidr:
+		return Allocation{}, errors.Join(fmt.Errorf("record %s is a second one: %w", id.key, ErrBusy), l.drop(ctx, id))
 	case v.outcome == blocked && l.index.isRecent(v.by.seen): // it may be a loser that is about to go
 		return Allocation{}, &blockedError{record: id.uid, cidr: r.cidr, by: v.by}
 	default:

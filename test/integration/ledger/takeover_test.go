@@ -59,6 +59,42 @@ var _ = Describe("Binding", func() {
 	})
 })
 
+var _ = Describe("Two records of one object", func() {
+	It("do not stand in each other's way when it is bound", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		admitting, binding := startManager(ctx, longClock()), startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, admitting, binding)
+		c := newClaim(pool, "c")
+		c.Ref.APIGroup, c.Ref.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
+		c.Want = reserved(ctx, admitting, c)
+		rival(ctx, c, ns, c.Want)
+		Eventually(func() []book.Holding { return binding.Recorded(c.Ref) }, "10s", "10ms").Should(HaveLen(2))
+		pass(clock)
+		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "10s", "20ms").Should(Succeed())
+	})
+})
+
+var _ = Describe("A hold", func() {
+	It("is as old as the record that it stands for", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m := startManager(ctx, longClock())
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, m)
+		c := newClaim(pool, "c")
+		moved := rival(ctx, c, ns, prefix("10.0.0.3/32"))
+		created := moved.ResourceVersion
+		follow(m, c)
+		Expect(k.Delete(ctx, moved)).To(Succeed())
+		Eventually(func() []book.Holding { return m.Leaving(pool.Ref) }, "10s", "10ms").Should(HaveLen(1))
+		Expect(m.Hold(ctx, m.Leaving(pool.Ref)[0], ns)).To(Succeed())
+		held := recordsFor(stored(ctx, ns), c.Ref.UID)
+		Expect(held).To(HaveLen(1))
+		Expect(held[0].Spec.Purpose).To(Equal(ipamv1.MovedPurpose))
+		Expect(held[0].Spec.Holder.CreatedRevision).To(Equal(created))
+	})
+})
+
 var _ = Describe("A bound record that somebody deletes", func() {
 	It("stays its object's, also for the next manager", func(ctx SpecContext) {
 		ns := newNamespace(ctx)

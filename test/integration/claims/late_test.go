@@ -1,0 +1,163 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claims
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
+)
+
+// late reads from the API server, but the first so many reads of a claim show it as it once was.
+type late struct {
+	client.Client
+	claim *ipamv1beta2.IPAddressClaim
+	reads int
+}
+
+func (l *late) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if c, ok := obj.(*ipamv1beta2.IPAddressClaim); ok && l.reads > 0 {
+		l.reads--
+		l.claim.DeepCopyInto(c)
+		return nil
+	}
+	return l.Client.Get(ctx, key, obj, opts...)
+}
+
+// lateManager is a second manager, which works on one claim as it once was: its cache shows that, and so do its first live reads. The
+// one of the suite leaves the claim alone, for that is paused.
+func lateManager(ctx context.Context, was *ipamv1beta2.IPAddressClaim, liveReads int) (*claim.Reconciler, *clocktesting.FakePassiveClock) {
+	GinkgoHelper()
+	lists, err := ledger.ListClient(site.Config())
+	Expect(err).NotTo(HaveOccurred())
+	direct, err := site.ClientFor(site.Config())
+	Expect(err).NotTo(HaveOccurred())
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	book := ledger.New(ledger.Options{Client: direct, REST: lists, Instance: "late " + was.Namespace, Clock: clock})
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	DeferCleanup(stop)
+	go func() {
+		defer GinkgoRecover()
+		Expect(book.Start(run)).To(Succeed())
+	}()
+	Expect(book.WaitForSync(ctx)).To(Succeed())
+	cache, live := &late{Client: k, claim: was, reads: 1000}, &late{Client: k, claim: was, reads: liveReads}
+	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
+	registry := &pool.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
+	return &claim.Reconciler{
+		Client: cache, Live: live, Ledger: book, Source: &incluster.Source{Client: k, Registry: registry}, Rules: rules,
+		Recorder: events.NewFakeRecorder(100),
+	}, clock
+}
+
+// reconciled has the claim worked on until that comes to an end, letting time pass.
+func reconciled(ctx context.Context, r *claim.Reconciler, clock *clocktesting.FakePassiveClock, claim client.Object) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		clock.SetTime(clock.Now().Add(time.Minute))
+		result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(claim)})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(result.RequeueAfter).To(Or(BeZero(), BeNumerically(">", 10*time.Second)), "not what is tried again soon")
+	}, "20s", "50ms").Should(Succeed())
+}
+
+var _ = Describe("A manager that is late", func() {
+	var ns string
+
+	// paused stores a claim that the suite's manager leaves alone, and returns it as a manager sees it that knows of no pause.
+	paused := func(ctx context.Context) (stored, seen *ipamv1beta2.IPAddressClaim) {
+		stored = newClaim(ns, "a", "IPPool", "p")
+		stored.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		stored.Finalizers = []string{ipamv1.ClaimFinalizer}
+		create(ctx, stored)
+		seen = stored.DeepCopy()
+		seen.Annotations = nil
+		return stored, seen
+	}
+	arrived := func(owners ...metav1.OwnerReference) *ipamv1beta2.IPAddress {
+		return &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a", Finalizers: []string{ipamv1.AddressFinalizer}, OwnerReferences: owners},
+			Spec: ipamv1beta2.IPAddressSpec{
+				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "a"}, PoolRef: newClaim(ns, "a", "IPPool", "p").Spec.PoolRef,
+				Address: "10.1.0.7", Prefix: ptr.To[int32](24),
+			},
+		}
+	}
+	vanish := func(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) {
+		GinkgoHelper()
+		change(ctx, claim, func() { claim.Finalizers = nil })
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+	}
+
+	BeforeEach(func(ctx SpecContext) {
+		ns = newNamespace(ctx)
+		poolReady(ctx, create(ctx, newPool(ns, "p", singleAddress(ns, 0))), metav1.ConditionTrue, "Available")
+	})
+
+	It("does not give the answer that a claim came with to one before it, which is gone", func(ctx SpecContext) {
+		first, seen := paused(ctx)
+		manager, clock := lateManager(ctx, seen, 0)
+		vanish(ctx, first)
+		paused(ctx)
+		answer := create(ctx, arrived())
+		reconciled(ctx, manager, clock, first)
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(answer), answer)).To(Succeed())
+		Expect(answer.OwnerReferences).To(BeEmpty())
+	})
+
+	It("does not remove the answer that a claim came with when it releases one before it, which is gone", func(ctx SpecContext) {
+		first, _ := paused(ctx)
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(first), first)).To(Succeed())
+		seen := first.DeepCopy()
+		seen.Annotations = nil
+		manager, clock := lateManager(ctx, seen, 1) // it reads that the claim is being deleted, and hangs
+		change(ctx, first, func() { first.Finalizers = nil })
+		paused(ctx)
+		answer := create(ctx, arrived())
+		reconciled(ctx, manager, clock, first)
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(answer), answer)).To(Succeed())
+		Expect(answer.DeletionTimestamp).To(BeNil())
+	})
+
+	It("does not take a record that has lost for that of the answer which a claim came with", func(ctx SpecContext) {
+		answered(ctx, create(ctx, newClaim(ns, "other", "IPPool", "p")))
+		stored, seen := paused(ctx)
+		owner := metav1.OwnerReference{
+			APIVersion: ipamv1beta2.GroupVersion.String(), Kind: "IPAddressClaim", Name: "a", UID: stored.UID, Controller: ptr.To(true),
+		}
+		create(ctx, arrived(owner))
+		lost := create(ctx, &ipamv1.IPAllocation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lost", Finalizers: []string{ipamv1.AllocationFinalizer}},
+			Spec: ipamv1.IPAllocationSpec{
+				PoolRef: ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "p"}, AddressSpace: ns,
+				CIDR: "10.1.0.7/32", Purpose: ipamv1.AdoptedPurpose, Holder: ipamv1.AllocationHolder{Instance: "a dead manager"},
+				ClaimRef: ipamv1.ClaimReference{
+					APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: ns, Name: "a", UID: string(stored.UID),
+				},
+			},
+		})
+		manager, clock := lateManager(ctx, seen, 0)
+		reconciled(ctx, manager, clock, stored)
+		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
+		gone(ctx, lost)
+	})
+})

@@ -5,27 +5,23 @@ package model
 
 import "slices"
 
+// grace is for how long a record may wait for its object to be stored.
+const grace = requestLife
+
 // entry is a record as the index knows it.
 type entry struct {
 	record
-	age int // the revision of creation; 0 if that is not certain
+	age  int  // the revision of creation; 0 if that is not certain
+	seen int  // when this process first saw it
+	won  bool // judged here, and undisputed
 }
 
 func (e entry) olderThan(other entry) bool { return e.age != 0 && other.age != 0 && e.age < other.age }
 
-type verdict int
-
-const (
-	pending verdict = iota
-	won
-	lost
-	blocked
-	superseded
-)
-
 // index is a manager's view of the records: a position in the log, and what existed there.
 type index struct {
 	rules   *Rules
+	server  *server // for the time
 	seen    int
 	entries []entry
 }
@@ -54,7 +50,7 @@ func (x *index) apply(e event) {
 	case i >= 0:
 		x.refresh(&x.entries[i], e.record)
 	case !e.gone:
-		x.entries = append(x.entries, entry{record: e.record, age: x.age(e.record)})
+		x.entries = append(x.entries, entry{record: e.record, age: x.age(e.record), seen: x.server.clock})
 	}
 }
 
@@ -66,64 +62,93 @@ func (x *index) refresh(known *entry, r record) {
 	}
 }
 
-// isFree says whether no record overlaps the addresses.
-func (x *index) isFree(cidr space) bool {
-	return !slices.ContainsFunc(x.entries, func(e entry) bool { return e.cidr.overlaps(cidr) })
+// remember keeps a won judgement for as long as the record exists.
+func (x *index) remember(id int) {
+	if i := x.find(id); i >= 0 {
+		x.entries[i].won = true
+	}
 }
 
-// judge compares a record with all others that overlap it.
-func (x *index) judge(r entry) verdict {
-	v := won
-	for _, other := range x.entries {
-		switch {
-		case other.id == r.id || !other.cidr.overlaps(r.cidr):
-		case other.olderThan(r):
-			return lost
-		default:
-			v = blocked
+// isPending says whether the record may belong to an own claim that is not stored yet, but may still be.
+func (x *index) isPending(e entry) bool {
+	wait := grace
+	if !x.rules.GraceOutlivesRequests {
+		wait = 0
+	}
+	return x.rules.GraceForUnstored && e.own && !e.owned && e.released == 0 && x.server.clock-e.seen <= wait
+}
+
+// under returns what is recorded for claims of the name and not let go of, whatever their UID.
+func (x *index) under(name int) []entry {
+	return x.all(func(e entry) bool { return e.name == name && e.released == 0 })
+}
+
+func (x *index) all(is func(entry) bool) []entry {
+	var found []entry
+	for _, e := range x.entries {
+		if is(e) {
+			found = append(found, e)
 		}
 	}
-	return v
+	return found
 }
 
-// waiter waits for the judgement of one version of one record.
-type waiter struct {
-	record    record
-	takenOver bool
-	listening bool
-	verdict   verdict
-}
-
-func (w *waiter) waits() bool { return w.listening && w.verdict == pending }
-
-// show tells the waiter that the index has reached this version of its record.
-func (w *waiter) show(x *index, e entry) {
-	switch {
-	case !w.waits() || e.id != w.record.id || e.version < w.record.version:
-	case e.version == w.record.version || !x.rules.JudgeExactVersion:
-		w.verdict = w.decide(x.rules, x.judge(e))
-	default:
-		w.verdict = superseded
+// copies returns such records as they are to be given up.
+func (x *index) copies(is func(entry) bool) []record {
+	entries := x.all(is)
+	found := make([]record, 0, len(entries))
+	for _, e := range entries {
+		found = append(found, x.aged(e))
 	}
+	return found
 }
 
-// decide says what a judgement means for who asked: a creator drops whatever has not won.
-func (w *waiter) decide(rules *Rules, v verdict) verdict {
-	switch {
-	case v == won:
-		return won
-	case !w.takenOver, !rules.TakeoverKeepsWinners:
-		return lost
-	case !rules.OlderRecordRule:
-		return blocked
-	default:
-		return v
-	}
+// recordsOf returns what release lets go of for a claim, found by its UID.
+func (x *index) recordsOf(name, uid int) []record {
+	return x.copies(func(e entry) bool {
+		return e.released == 0 && !e.hold && (e.uid == uid || (!x.rules.ReleaseByUID && e.name == name))
+	})
 }
 
-// miss tells the waiter that its record is gone, as of this revision.
-func (w *waiter) miss(id, revision int) {
-	if w.waits() && w.record.id == id && revision >= w.record.version {
-		w.verdict = superseded
+// aged is the record as Weir's next write stores it: with the revision of its creation, if that is certain.
+func (x *index) aged(e entry) record {
+	e.created = e.age
+	return e.record
+}
+
+// answering returns the records that can be the answer to a claim. One that somebody has marked is so where it is known to have
+// been, and a hold never.
+func (x *index) answering(c claim, cidr space) []entry {
+	return x.all(func(e entry) bool {
+		known := e.won || e.own && e.owned || !x.rules.LeaveMarkedAlone
+		return e.uid == c.uid && e.released == 0 && !e.hold && (!e.terminating || known) && (cidr == noSpace || e.cidr == cidr)
+	})
+}
+
+// hasWon says whether a record of the claim's UID for just these addresses has won here.
+func (x *index) hasWon(uid int, cidr space) bool {
+	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.uid == uid && e.cidr == cidr && e.won })
+}
+
+// isHeldOn says whether a namesake of the claim holds the very same: then nothing is let go of with the record.
+func (x *index) isHeldOn(r record) bool {
+	return slices.ContainsFunc(x.entries, func(e entry) bool {
+		return e.name == r.name && e.uid != r.uid && e.cidr == r.cidr && e.carved == r.carved && e.released == 0
+	})
+}
+
+// retainedFor returns what is retained for the claims of a name, if it is as long as the claim wants.
+func (x *index) retainedFor(name int, c claim) (space, bool) {
+	for _, e := range x.entries {
+		if e.name == name && e.retained && slices.Contains(c.candidates(), e.cidr) {
+			return e.cidr, true
+		}
 	}
+	return noSpace, false
+}
+
+// serves says whether the pool hands out anything: the carved one does where its block is bound.
+func (x *index) serves(c claim, pool claim) bool {
+	bound := func(e entry) bool { return e.block && e.owned && e.uid == pool.uid && e.released == 0 }
+	return !c.carved || pool.block && pool.lives() && slices.ContainsFunc(x.entries, bound)
 }

@@ -8,26 +8,30 @@ import "math/rand/v2"
 // manager is one process: an index that follows the log, caches of claims and answers that follow nothing in particular,
 // and the machines that work on claims. All of it is lost in a crash.
 type manager struct {
-	rules   *Rules
-	server  *server
-	random  *rand.Rand
-	tally   *tally
-	index   index
-	claims  [names]claim
-	answers [names]answer
-	tasks   [names]task
-	mender  mender
-	porter  porter
+	rules    *Rules
+	cooldown int
+	server   *server
+	random   *rand.Rand
+	tally    *tally
+	index    index
+	claims   [names]claim
+	answers  [names]answer
+	tasks    [names]task
+	mender   mender
+	keeper   keeper
+	porter   porter
 }
 
 // start begins a process: its first list shows the records as of this position.
 func (m *manager) start(position int) {
-	m.index = index{rules: m.rules}
+	m.index = index{rules: m.rules, server: m.server}
 	m.claims, m.answers = [names]claim{}, [names]answer{}
 	for name := range names {
 		m.tasks[name] = task{manager: m, name: name}
+		m.tasks[name].stop()
 	}
 	m.mender, m.porter = mender{dropper: dropper{manager: m}}, porter{manager: m}
+	m.keeper = keeper{dropper: dropper{manager: m}}
 	m.relist(position)
 }
 
@@ -101,31 +105,27 @@ func (m *manager) readAnswer(name int) answer {
 	return m.answers[name]
 }
 
-// recordsOf returns what the index knows of the records of a claim, found by its UID.
-func (m *manager) recordsOf(name, uid int) []record {
-	var found []record
-	for _, e := range m.index.entries {
-		if e.uid == uid || (!m.rules.ReleaseByUID && e.name == name) {
-			found = append(found, m.aged(e))
-		}
+// isKept reads a record, and says whether it must stay although its claim is gone: clusterctl moves it, or it is a hold.
+func (m *manager) isKept(r record) bool {
+	i, ok := m.server.find(r.id, 0)
+	if !ok {
+		return false
 	}
-	return found
-}
-
-// aged is the record as Weir's next write stores it: with the revision of its creation, if that is certain.
-func (m *manager) aged(e entry) record {
-	e.created = e.age
-	return e.record
+	live := m.server.records[i]
+	stands := live.hold && !live.terminating && live.released == 0
+	return live.moving && m.rules.MovingIsKept || stands && m.rules.HoldOutlivesClaim
 }
 
 // isIdle says whether the actor has nothing begun.
 func (m *manager) isIdle(actor int) bool {
 	switch actor {
 	case mends:
-		return m.mender.idle()
+		return m.mender.next == nil
+	case keeps:
+		return m.keeper.next == nil
 	case admits:
-		return m.porter.idle()
+		return m.porter.next == nil
 	default:
-		return m.tasks[actor].idle()
+		return m.tasks[actor].next == nil
 	}
 }

@@ -3,23 +3,23 @@
 
 package model
 
-// mender is repair, for one record or one name at a time. The record is read first, from the index, then the answer and
-// the claim, live:
+// mender is repair, and what tidies up under the name of a claim that lives; for one record or one name at a time. The record is
+// read first, from the index, then claim and answer, live:
 //
-//	the claim lives, its answer has another address     the record is void: dropped
-//	no claim of the record's UID, no answer either      orphaned: dropped
-//	no claim of the name, but an answer                 the answer is left over: removed, then the record dropped
-//	anything else                                       right, or for the claim's own task to settle
+//	no claim of the name                           what is left of an answer is removed, and the record given up
+//	the claim lives, the record can be told        right, or for the claim's own task to settle
+//	the claim lives, the record never can          stray: given up
+//	an own claim of the record's UID does not live  given up, unless it may be on its way, or is all that the living one has
 type mender struct {
 	dropper
 
 	name   int
-	record record // the zero value if only the name is looked at
+	found  entry // the zero value if only the name is looked at
+	claim  claim
 	answer answer
+	proof  int
 	next   func(*mender)
 }
-
-func (m *mender) idle() bool { return m.next == nil }
 
 func (m *mender) step() {
 	if m.next == nil {
@@ -31,49 +31,150 @@ func (m *mender) step() {
 
 // begin looks at the i-th record of the index, or at any name if there is none.
 func (m *mender) begin(i int) {
-	*m = mender{dropper: dropper{manager: m.manager}, name: m.manager.random.IntN(names), next: (*mender).readAnswer}
-	if i >= len(m.manager.index.entries) {
-		return
+	x := &m.manager.index
+	*m = mender{dropper: dropper{manager: m.manager}, name: m.manager.random.IntN(names)}
+	if i < len(x.entries) {
+		m.found = x.entries[i]
+		m.name = m.found.name
 	}
-	m.record = m.manager.aged(m.manager.index.entries[i])
-	m.name = m.record.name
-	if m.record.own && m.manager.rules.GraceForUnstored && m.manager.server.request(m.record.uid) >= 0 {
-		m.next = nil
+	if m.found.released != 0 { // for the keeper
+		m.found = entry{}
 	}
-}
-
-func (m *mender) readAnswer() {
-	m.answer = m.manager.readAnswer(m.name)
-	m.next = (*mender).readClaim
-}
-
-func (m *mender) readClaim() {
-	c := m.manager.readClaim(m.name)
-	answered := m.answer.uid != 0 && m.answer.uid == m.record.uid
+	m.claim = m.manager.claims[m.name]
 	switch {
-	case c.uid == 0 && m.answer.uid != 0:
-		m.next = (*mender).removeAnswer
-	case m.record.uid == 0:
-		m.next = nil
-	case c.uid == m.record.uid && answered && m.answer.cidr != m.record.cidr,
-		c.uid != m.record.uid && !answered,
-		!m.record.own && !answered && !m.manager.rules.NoDropByAge:
-		m.drop()
+	case m.name == ownName:
+		m.beginOwn()
+	case m.claim.lives():
+		m.next = (*mender).readOwner
 	default:
+		m.next = (*mender).readLeftover
+	}
+}
+
+// readLeftover and readGone look under the name of a claim that is gone, as far as the cache knows.
+func (m *mender) readLeftover() {
+	m.answer = m.manager.readAnswer(m.name)
+	m.next = (*mender).readGone
+}
+
+func (m *mender) readGone() {
+	switch gone := m.manager.readClaim(m.name).uid == 0; {
+	case !gone:
 		m.next = nil
+	case m.answer.id != 0:
+		m.next = (*mender).removeAnswer
+	default:
+		m.next = (*mender).partUnlessKept
 	}
 }
 
 func (m *mender) removeAnswer() {
-	m.manager.server.deleteAnswer(m.name, m.answer.id)
-	m.drop()
+	m.manager.server.deleteAnswer(m.name, m.answer)
+	m.next = (*mender).partUnlessKept
 }
 
-func (m *mender) drop() {
-	if m.record.uid != 0 {
-		m.manager.tally.repaired++
-		m.queue = []record{m.record}
+// readOwner and readItsAnswer look under the name of a claim that lives.
+func (m *mender) readOwner() {
+	m.next = (*mender).readItsAnswer
+	if live := m.manager.readClaim(m.name); live.uid != m.claim.uid || m.claim.moving {
+		m.next = nil
 	}
+}
+
+func (m *mender) readItsAnswer() {
+	m.answer = m.manager.readAnswer(m.name)
+	void := m.isVoid()
+	switch {
+	case m.found.uid == 0 || !m.isStray():
+		m.next = nil
+	case void && m.found.hold && m.manager.index.isHeldOn(m.found.record):
+		m.part(drops)
+	case void:
+		m.next = (*mender).dropUnlessKept
+	default:
+		m.next = (*mender).partUnlessKept
+	}
+}
+
+// isStray says whether a record under the claim's name can go: not what holds the answer's addresses, nor, before there is an
+// answer of the claim's own, any record of the claim.
+func (m *mender) isStray() bool {
+	rules := m.manager.rules
+	answered, holdsAnswer := m.answer.id != 0 && m.answer.uid == m.claim.uid, m.answer.cidr == m.found.cidr
+	switch {
+	case m.found.uid == m.claim.uid:
+		return answered && !holdsAnswer || !answered && !rules.NoDropByAge
+	case holdsAnswer && answered:
+		return m.manager.index.hasWon(m.claim.uid, m.found.cidr) || !rules.NamesakeGoesLast
+	case holdsAnswer: // the earlier claim may have been told
+		return false
+	default:
+		return true
+	}
+}
+
+// isVoid says whether nothing is let go of: nobody was told of the record, or the claim's own holds the same.
+func (m *mender) isVoid() bool {
+	if m.found.uid == m.claim.uid {
+		return !m.manager.index.hasWon(m.claim.uid, m.found.cidr)
+	}
+	return m.answer.uid == m.claim.uid && m.answer.cidr == m.found.cidr
+}
+
+// beginOwn looks at the record of an own claim. Its object is the only answer.
+func (m *mender) beginOwn() {
+	if m.found.uid != 0 && !m.manager.index.isPending(m.found) {
+		m.next = (*mender).readOwn
+	}
+}
+
+func (m *mender) readOwn() {
+	live := m.manager.readClaim(m.name)
+	switch {
+	case live.uid == m.found.uid, m.needs(live):
+		m.next = nil
+	case m.found.block && live.uid == 0:
+		m.proof = len(m.manager.server.log)
+		m.next = (*mender).proveEmpty
+	default:
+		m.next = (*mender).partUnlessKept
+	}
+}
+
+// needs says whether a namesake's record is all that keeps the addresses of a claim that arrived together with it.
+func (m *mender) needs(live claim) bool {
+	x := &m.manager.index
+	return live.uid != 0 && live.status == m.found.cidr && m.manager.rules.NamesakeGoesLast &&
+		!x.hasWon(live.uid, live.status) && !live.ready
+}
+
+// proveEmpty waits until it is certain that nothing is handed out of a pool that is gone.
+func (m *mender) proveEmpty() {
+	x := &m.manager.index
+	switch {
+	case x.seen < m.proof:
+	case len(x.all(func(e entry) bool { return e.carved })) > 0:
+		m.next = nil
+	default:
+		m.next = (*mender).partUnlessKept
+	}
+}
+
+// partUnlessKept and dropUnlessKept read the record itself.
+func (m *mender) partUnlessKept() { m.partIf(letsGo) }
+func (m *mender) dropUnlessKept() { m.partIf(drops) }
+
+func (m *mender) partIf(how way) {
+	if m.found.uid == 0 || m.manager.isKept(m.found.record) {
+		m.next = nil
+		return
+	}
+	m.part(how)
+}
+
+func (m *mender) part(how way) {
+	m.manager.tally.repaired++
+	m.giveUp(how, m.manager.index.aged(m.found))
 	m.next = (*mender).dropping
 }
 

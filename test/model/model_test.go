@@ -5,6 +5,7 @@ package model
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"testing"
@@ -13,8 +14,24 @@ import (
 // length is the number of random steps of a walk.
 const length = 400
 
-// scenarios are the beginnings that walks can have; most have none.
-var scenarios = []scenario{nil, takenOverAndLost, olderLooksYounger, dropCutShort}
+// beginnings are those that walks can have; most have none.
+var beginnings = []struct {
+	about theme
+	first scenario
+}{
+	{first: takenOverAndLost},
+	{first: lostAndLate},
+	{first: olderLooksYounger},
+	{first: dropCutShort},
+	{first: admittedTwice},
+	{first: retainedAndCollected, about: theme{retains: true}},
+	{first: unseenAndReleased, about: theme{retains: true}},
+	{first: boundTooLong, about: theme{retains: true}},
+	{first: goneAndAskedFor, about: theme{moves: true}},
+	{first: leftWithoutHold, about: theme{moves: true}},
+	{first: askedForAndGone, about: theme{moves: true}},
+	{first: uprooted, about: theme{carves: true}},
+}
 
 // size scales the number of walks as the other suites are scaled: WEIR_SUITE_SIZE is ci or soak.
 func size() int {
@@ -25,9 +42,8 @@ func size() int {
 }
 
 // begin returns the world of a seed, after its scenario. People meddle with the records in every other walk.
-func begin(rules Rules, seed uint64, first scenario, counted *tally) *world {
-	w := newWorld(rules, seed, counted)
-	w.meddled = seed%2 == 1
+func begin(rules Rules, about theme, seed uint64, first scenario, counted *tally) *world {
+	w := newWorld(rules, about, seed, counted)
 	if first != nil {
 		first(w)
 	}
@@ -46,11 +62,11 @@ func finish(w *world) error {
 }
 
 // retell returns how a walk ended that went wrong.
-func retell(rules Rules, seed uint64, first scenario) string {
-	w := begin(rules, seed, first, &tally{})
+func retell(rules Rules, about theme, seed uint64, first scenario) string {
+	w := begin(rules, about, seed, first, &tally{})
 	w.trace = &trace{}
 	_ = finish(w) // as it did before
-	return w.trace.last(60)
+	return w.trace.last(120)
 }
 
 // survey walks from many seeds, now and then from a scenario, and wants nothing found.
@@ -59,14 +75,16 @@ func survey(t *testing.T, rules Rules, walks int) {
 	steps, counted := 0, &tally{}
 	for seed := range uint64(walks) {
 		var first scenario
+		about := anyTheme(rand.New(rand.NewPCG(seed, 1)))
 		if seed%10 == 0 {
-			first = scenarios[seed/10%uint64(len(scenarios))]
+			b := beginnings[seed/10%uint64(len(beginnings))]
+			about, first = b.about, b.first
 		}
-		w := begin(rules, seed, first, counted)
+		w := begin(rules, about, seed, first, counted)
 		err := finish(w)
 		steps += w.steps
 		if err != nil {
-			t.Fatalf("seed %d, scenario %s: %v\n%s", seed, stepName(first), err, retell(rules, seed, first))
+			t.Fatalf("seed %d, theme %s, scenario %s: %v\n%s", seed, about, stepName(first), err, retell(rules, about, seed, first))
 		}
 	}
 	t.Logf("%d walks, %d steps, nothing found: %s", walks, steps, counted)
@@ -85,57 +103,80 @@ func TestTheProtocolIsSafe(t *testing.T) {
 // TestMarkedRecordsCouldBeTakenOver shows that one rule of the protocol keeps nobody from the same address.
 func TestMarkedRecordsCouldBeTakenOver(t *testing.T) {
 	t.Parallel()
-	rules := Protocol()
-	rules.LeaveMarkedAlone = false
-	survey(t, rules, 5000*size())
+	survey(t, Without("LeaveMarkedAlone"), 5000*size())
 }
 
 // TestMeddlingCanBlockAClaim shows why meddled walks are not asked for an answer to every claim.
 func TestMeddlingCanBlockAClaim(t *testing.T) {
 	t.Parallel()
-	takesMarked := Protocol()
-	takesMarked.LeaveMarkedAlone = false
 	for name, c := range map[string]struct {
 		rules Rules
 		first scenario
 		want  error
 	}{
 		"a half-made record is marked":                        {rules: Protocol(), first: halfMadeIsMarked, want: ErrStuck},
-		"a half-made record is marked and taken over":         {rules: takesMarked, first: halfMadeIsMarked},
+		"a half-made record is marked and taken over":         {rules: Without("LeaveMarkedAlone"), first: halfMadeIsMarked},
 		"nobody knows which of two half-made ones came first": {rules: Protocol(), first: bothAgesLost, want: ErrStuck},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := begin(c.rules, 0, c.first, &tally{}).settle(); !errors.Is(err, c.want) {
+			if err := begin(c.rules, theme{}, 0, c.first, &tally{}).settle(); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
 	}
 }
 
-// necessities tells for each rule what its absence leads to; with the scenario, where walks need one to get there.
+// necessities tells for each rule what its absence leads to; with the theme that walks need to get there, and the scenario.
 var necessities = map[string]struct {
-	without func(*Rules)
-	finds   error
-	first   scenario
+	finds error
+	about theme
+	first scenario
 }{
-	"DropNamesVersion":      {without: func(r *Rules) { r.DropNamesVersion = false }, finds: ErrDouble},
-	"JudgeExactVersion":     {without: func(r *Rules) { r.JudgeExactVersion = false }, finds: ErrDouble, first: takenOverAndLost},
-	"TakeoverKeepsWinners":  {without: func(r *Rules) { r.TakeoverKeepsWinners = false }, finds: ErrDouble},
-	"AgeIsCertain":          {without: func(r *Rules) { r.AgeIsCertain = false }, finds: ErrDouble, first: olderLooksYounger},
-	"OlderRecordRule":       {without: func(r *Rules) { r.OlderRecordRule = false }, finds: ErrStuck},
-	"LiveReadsBeforeDrop":   {without: func(r *Rules) { r.LiveReadsBeforeDrop = false }, finds: ErrDouble},
-	"NoDropByAge":           {without: func(r *Rules) { r.NoDropByAge = false }, finds: ErrDouble},
-	"NoForeignAnswer":       {without: func(r *Rules) { r.NoForeignAnswer = false }, finds: ErrDouble},
-	"StatusNamesUID":        {without: func(r *Rules) { r.StatusNamesUID = false }, finds: ErrDouble},
-	"LiveReadBeforeDiscard": {without: func(r *Rules) { r.LiveReadBeforeDiscard = false }, finds: ErrDouble},
-	"WaiterBeforeWrite":     {without: func(r *Rules) { r.WaiterBeforeWrite = false }, finds: ErrStuck},
-	"RelistSettlesWaiters":  {without: func(r *Rules) { r.RelistSettlesWaiters = false }, finds: ErrStuck},
-	"WatchWithoutGaps":      {without: func(r *Rules) { r.WatchWithoutGaps = false }, finds: ErrDouble},
-	"GraceForUnstored":      {without: func(r *Rules) { r.GraceForUnstored = false }, finds: ErrDouble},
-	"TakeoverGuards":        {without: func(r *Rules) { r.TakeoverGuards = false }, finds: ErrDouble, first: dropCutShort},
-	"TakesUpEveryRecord":    {without: func(r *Rules) { r.TakesUpEveryRecord = false }, finds: ErrStuck},
-	"ReleaseByUID":          {without: func(r *Rules) { r.ReleaseByUID = false }, finds: ErrDouble},
+	"DropNamesVersion":        {finds: ErrDouble, first: lostAndLate},
+	"JudgeExactVersion":       {finds: ErrDouble, first: takenOverAndLost},
+	"TakeoverKeepsWinners":    {finds: ErrDouble},
+	"AgeIsCertain":            {finds: ErrDouble, first: olderLooksYounger},
+	"OlderRecordRule":         {finds: ErrStuck},
+	"LiveReadsBeforeDrop":     {finds: ErrDouble},
+	"NoDropByAge":             {finds: ErrDouble},
+	"NoForeignAnswer":         {finds: ErrDouble},
+	"StatusNamesUID":          {finds: ErrDouble},
+	"LiveReadBeforeDiscard":   {finds: ErrDouble},
+	"WaiterBeforeWrite":       {finds: ErrStuck},
+	"RelistSettlesWaiters":    {finds: ErrStuck},
+	"WatchWithoutGaps":        {finds: ErrDouble},
+	"TakeoverGuards":          {finds: ErrDouble, first: dropCutShort},
+	"TakesUpEveryRecord":      {finds: ErrStuck},
+	"ReleaseByUID":            {finds: ErrDouble},
+	"GraceForUnstored":        {finds: ErrDouble},
+	"GraceOutlivesRequests":   {finds: ErrDouble},
+	"BindDropsNothing":        {finds: ErrDouble},
+	"CoolingIsTaken":          {finds: ErrEarly, about: theme{cooldown: true}},
+	"ThawReadsClaim":          {finds: ErrDouble, about: theme{cooldown: true}},
+	"AdoptionIsRecorded":      {finds: ErrDouble, about: theme{arrivals: true}},
+	"RecordMustHaveWon":       {finds: ErrDouble, about: theme{arrivals: true}},
+	"SecondYields":            {finds: ErrStuck, first: admittedTwice},
+	"LosersAreNotHeld":        {finds: ErrStuck, about: theme{moves: true}},
+	"StoredIsRefused":         {finds: ErrMoved, about: theme{moves: true}, first: askedForAndGone},
+	"HoldKeepsAge":            {finds: ErrStuck, about: theme{moves: true}},
+	"OwnerIsProved":           {finds: ErrDouble, about: theme{arrivals: true}},
+	"AdoptionDropsNothing":    {finds: ErrDouble, about: theme{arrivals: true}},
+	"AdoptionPassesNamesakes": {finds: ErrStuck, about: theme{arrivals: true}},
+	"NamesakeGoesLast":        {finds: ErrDouble, about: theme{arrivals: true}},
+	"RetainedIsTaken":         {finds: ErrRetained, about: theme{retains: true}},
+	"RetainedPassesNamesake":  {finds: ErrStuck, about: theme{retains: true}, first: retainedAndCollected},
+	"RetainedGoesLast":        {finds: ErrRetained, about: theme{retains: true}},
+	"RetainedReadFirst":       {finds: ErrRetained, about: theme{retains: true}, first: boundTooLong},
+	"RetainProves":            {finds: ErrRetained, about: theme{retains: true}, first: unseenAndReleased},
+	"OwnersGoWithRelease":     {finds: ErrRetained, about: theme{retains: true}, first: retainedAndCollected},
+	"MovedKeepsFinalizer":     {finds: ErrMoved, about: theme{moves: true}},
+	"MovingIsKept":            {finds: ErrMoved, about: theme{moves: true, cooldown: true}},
+	"HoldBeforeRelease":       {finds: ErrMoved, about: theme{moves: true}, first: leftWithoutHold},
+	"HoldOutlivesClaim":       {finds: ErrMoved, about: theme{moves: true}},
+	"LeavingIsRefused":        {finds: ErrMoved, about: theme{moves: true}, first: goneAndAskedFor},
+	"OnlyAncestorsEnclose":    {finds: ErrDouble, about: theme{carves: true}},
+	"UprootedMayHaveWon":      {finds: ErrDouble, about: theme{carves: true}, first: uprooted},
 }
 
 func TestEachPreconditionIsNecessary(t *testing.T) {
@@ -152,19 +193,17 @@ func TestEachPreconditionIsNecessary(t *testing.T) {
 			if !ok {
 				t.Fatal("nothing says what the absence of this rule leads to")
 			}
-			rules := Protocol()
-			n.without(&rules)
-			find(t, rules, n.finds, n.first)
+			find(t, Without(name), n.about, n.finds, n.first)
 		})
 	}
 }
 
 // find walks until it finds what it looks for; other findings do not count.
-func find(t *testing.T, rules Rules, want error, first scenario) {
+func find(t *testing.T, rules Rules, about theme, want error, first scenario) {
 	t.Helper()
 	steps, others := 0, 0
 	for seed := range uint64(30000) {
-		w := begin(rules, seed, first, &tally{})
+		w := begin(rules, about, seed, first, &tally{})
 		err := finish(w)
 		steps += w.steps
 		if errors.Is(err, want) {

@@ -19,6 +19,15 @@ func (w *world) refresh(m int) {
 	w.managers[m].claims, w.managers[m].answers = w.server.claims, w.server.answers
 }
 
+// hang lets a manager's actor sleep until chance wakes it.
+func (w *world) hang(m, actor int) { w.asleep[m*actors+actor] = true }
+
+// lose removes a record, as whoever has drops it.
+func (w *world) lose(r record) {
+	w.server.updateRecord(r.id, r.version, func(r *record) { r.finalizer = false })
+	w.server.deleteRecord(r.id, 0)
+}
+
 // takenOverAndLost: M1 records both addresses for claim 1, while claim 0 holds one, and hangs with its watch. M2 takes the
 // record over, finds it lost and hangs before the drop. Claim 0 goes, with its record; M1 lists again, and sees nothing of
 // what its record has lost to. To come by chance: M2's drop, another claim's answer, M1's.
@@ -34,12 +43,29 @@ func takenOverAndLost(w *world) {
 	w.run(1, 1, 3) // begin, reserve, take over
 	w.run(1, watches, 1)
 	w.strip(0)
-	w.server.deleteAnswer(0, w.server.answers[0].id)
-	lost := w.server.records[0]
-	w.server.updateRecord(lost.id, lost.version, func(r *record) { r.finalizer = false })
-	w.server.deleteRecord(lost.id, 0)
+	w.server.deleteAnswer(0, w.server.answers[0])
+	w.lose(w.server.records[0])
 	w.managers[0].relist(len(w.server.log))
 	w.managers[1].tasks[0].stop()
+}
+
+// lostAndLate: M1 records both addresses for claim 1, while claim 0 holds one, sees that it has lost, and hangs before the drop.
+// Claim 0 goes. To come by chance: M2 takes the record over, wins and answers; M1 drops it; somebody else gets an address.
+func lostAndLate(w *world) {
+	w.server.createClaim(0, claim{uid: w.server.newID()})
+	w.refresh(1)
+	w.run(1, 0, 3) // begin, reserve, create
+	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
+	w.refresh(0)
+	w.run(0, 1, 3)
+	w.run(0, watches, 2)
+	w.run(0, 1, 1) // heed
+	w.hang(0, 1)
+	w.strip(0)
+	w.lose(w.server.records[0])
+	w.managers[1].tasks[0].stop()
+	w.run(1, watches, len(w.server.log))
+	w.refresh(1)
 }
 
 // olderLooksYounger: M1's record for claim 0 has won, and M1 hangs before the commit. M2 has not seen it, records the same

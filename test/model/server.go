@@ -5,85 +5,20 @@ package model
 
 import "slices"
 
-// names is the number of names that claims can have; the last is that of an own claim, answered as it is created.
-const (
-	names   = 4
-	ownName = names - 1
-)
-
-// space is a set of addresses, one bit each: what a claim or a record covers.
-type space uint8
-
-const (
-	wholeSpace space = 0b11
-	noSpace    space = 0
-)
-
-func (s space) overlaps(other space) bool { return s&other != 0 }
-
-// claim is a stored claim. The zero value is none.
-type claim struct {
-	uid         int
-	big         bool  // wants both addresses at once
-	own         bool  // one of Weir's own kinds: its spec says what it got
-	terminating bool  // deleted, and kept by Weir's finalizer
-	status      space // what its status, or an own claim's spec, names
-	exhausted   bool  // its status says that nothing is free
-	told        space // all that was ever committed to it; no part of the object
-}
-
-// candidates returns what may be recorded for the claim.
-func (c claim) candidates() []space {
-	if c.big {
-		return []space{wholeSpace}
-	}
-	return []space{0b01, 0b10}
-}
-
-// lives says whether the claim exists and is not being deleted.
-func (c claim) lives() bool { return c.uid != 0 && !c.terminating }
-
-// record is a stored IPAllocation. Its id stands for name and UID: a name is used for one attempt only.
-type record struct {
-	id, version int
-	created     int // the revision of creation as stored in the holder; 0 before Weir's second write
-	name, uid   int // of the claim
-	own         bool
-	cidr        space
-	finalizer   bool
-	terminating bool
-	touched     bool // somebody else has written to it
-}
-
-// unwritten says whether the record certainly has the version that it was created with.
-func (r record) unwritten() bool { return !r.touched && !r.terminating && r.finalizer }
-
-// answer is a stored IPAddress, found by the name of its claim. The zero value is none.
-type answer struct {
-	id, uid int
-	cidr    space
-}
-
-// event is one entry of the log of records: what the record became, or that it is gone.
-type event struct {
-	record
-	gone bool
-}
-
-// request is the creation of an own claim that the API server has not decided yet.
-type request struct {
-	claim    claim
-	admitted bool
-}
+// requestLife is for how long the API server works on a request, by the clock that ticks now and then.
+const requestLife = 2
 
 // server is the API server. Every method is one request, and atomic.
 type server struct {
+	rules         *Rules
+	clock         int
 	revision, ids int
 	requests      []request
 	claims        [names]claim
 	answers       [names]answer
 	records       []record
 	log           []event
+	witness       witness
 }
 
 func (s *server) newID() int {
@@ -109,23 +44,29 @@ func (s *server) find(id, version int) (int, bool) {
 	return i, i >= 0 && (version == 0 || s.records[i].version == version)
 }
 
-// updateRecord changes a record at this version. One that is terminating goes with its finalizer.
+// updateRecord changes a record at this version, and says whether it could. One that is terminating goes with its finalizer, which
+// admission leaves to what moves to another cluster before a hold is in its place.
 func (s *server) updateRecord(id, version int, change func(*record)) (record, bool) {
 	i, ok := s.find(id, version)
 	if !ok {
 		return record{}, false
 	}
 	s.revision++
+	had := s.records[i].finalizer
 	change(&s.records[i])
-	s.records[i].version = s.revision
-	changed := s.records[i]
-	if changed.terminating && !changed.finalizer {
-		s.records = slices.Delete(s.records, i, i+1)
-		s.publish(changed, true)
-		return record{}, false
+	changed := &s.records[i]
+	changed.version = s.revision
+	if changed.moving && !changed.held && !changed.hold && s.rules.MovedKeepsFinalizer {
+		changed.finalizer = changed.finalizer || had
 	}
-	s.publish(changed, false)
-	return changed, true
+	stored := *changed
+	if stored.terminating && !stored.finalizer {
+		s.records = slices.Delete(s.records, i, i+1)
+		s.publish(stored, true)
+		return stored, true
+	}
+	s.publish(stored, false)
+	return stored, true
 }
 
 // deleteRecord removes a record at this version, or marks it while it has the finalizer.
@@ -134,7 +75,7 @@ func (s *server) deleteRecord(id, version int) {
 }
 
 func (s *server) createAnswer(name int, a answer) (answer, bool) {
-	if s.answers[name].uid != 0 {
+	if s.answers[name].id != 0 {
 		return answer{}, false
 	}
 	a.id = s.newID()
@@ -143,8 +84,21 @@ func (s *server) createAnswer(name int, a answer) (answer, bool) {
 	return a, true
 }
 
-func (s *server) deleteAnswer(name, id int) {
-	if s.answers[name].id == id {
+// ownAnswer gives an answer the owner that it has lost, if nobody else has.
+func (s *server) ownAnswer(name, id, uid int) bool {
+	if s.answers[name].id != id || s.answers[name].uid != 0 {
+		return false
+	}
+	s.answers[name].uid = uid
+	if c := &s.claims[name]; c.uid == uid {
+		c.arrived = true // as far as it has an answer that was not meant for it
+	}
+	return true
+}
+
+// deleteAnswer removes an answer, if it has not changed.
+func (s *server) deleteAnswer(name int, a answer) {
+	if s.answers[name] == a {
 		s.answers[name] = answer{}
 	}
 }
@@ -155,30 +109,66 @@ func (s *server) setStatus(name, uid int, cidr space) {
 	if c.uid == 0 || (uid != 0 && c.uid != uid) {
 		return
 	}
-	c.status, c.exhausted = cidr, false
+	c.status, c.ready, c.exhausted, c.duplicate = cidr, true, false, false
 	s.tell(name, c.uid, cidr)
 }
 
-// setExhausted tells the claim of this UID that nothing is free.
+// setExhausted tells the claim of this UID that nothing is free, setDuplicate that somebody else holds what it came with.
 func (s *server) setExhausted(name, uid int) {
 	if c := &s.claims[name]; c.uid == uid {
-		c.exhausted = true
+		c.exhausted, c.duplicate, c.ready = true, false, false
 	}
 }
 
-// tell notes what a claim's client may act on from now on.
+func (s *server) setDuplicate(name, uid int) {
+	if c := &s.claims[name]; c.uid == uid {
+		c.exhausted, c.duplicate, c.ready = false, true, false
+	}
+}
+
 func (s *server) tell(name, uid int, cidr space) {
 	if c := &s.claims[name]; c.uid == uid {
-		c.told |= cidr
+		s.witness.hear(name, c, cidr, s.clock)
 	}
 }
 
-// createClaim stores a claim under its name, if that is free.
+// createClaim stores a claim under its name, if that is free. One of Weir's own kinds that does not come from elsewhere has been
+// told what it says.
 func (s *server) createClaim(name int, c claim) {
-	if s.claims[name].uid == 0 {
-		c.told = c.status
-		s.claims[name] = c
+	if s.claims[name].uid != 0 {
+		return
 	}
+	s.claims[name] = c
+	if !c.own || c.arrived {
+		return
+	}
+	s.tell(name, c.uid, c.status)
+	s.witness.endRetention(name) // it has what was retained for it, or something else
+}
+
+// deleteClaim marks a claim. Weir's finalizer keeps it until it is released.
+func (s *server) deleteClaim(name int) {
+	s.witness.leave(name, s.claims[name], s.clock)
+	s.claims[name].terminating = s.claims[name].uid != 0
+}
+
+// removeClaim removes the claim of this UID: its last finalizer is gone.
+func (s *server) removeClaim(name, uid int) {
+	if s.claims[name].uid == uid {
+		s.witness.leave(name, s.claims[name], s.clock)
+		s.claims[name] = claim{}
+	}
+}
+
+// forgetClaim does that for Weir, which has kept by then what the claim wants retained, unless somebody has deleted the record.
+func (s *server) forgetClaim(name, uid int) {
+	c := s.claims[name]
+	isMarked := func(r record) bool { return r.name == name && r.cidr == c.told && r.terminating }
+	wanted := c.uid == uid && c.retains && c.told != noSpace && (c.ready || !c.arrived)
+	if wanted && !slices.ContainsFunc(s.records, isMarked) {
+		s.witness.retained = append(s.witness.retained, promise{name, c.told})
+	}
+	s.removeClaim(name, uid)
 }
 
 func (s *server) request(uid int) int {
@@ -186,9 +176,9 @@ func (s *server) request(uid int) int {
 }
 
 // admit is the answer of the validating webhook, which comes too late if the request has timed out.
-func (s *server) admit(c claim) {
-	if i := s.request(c.uid); i >= 0 {
-		s.requests[i] = request{claim: c, admitted: true}
+func (s *server) admit(uid int) {
+	if i := s.request(uid); i >= 0 {
+		s.requests[i].stage = admitted
 	}
 }
 
@@ -196,20 +186,20 @@ func (s *server) admit(c claim) {
 func (s *server) finish(i int, rejected bool) {
 	r := s.requests[i]
 	s.requests = slices.Delete(s.requests, i, i+1)
-	if r.admitted && !rejected {
+	if r.stage == admitted && !rejected {
 		s.createClaim(ownName, r.claim)
 	}
 }
 
-// fail ends the request of this UID, if it is still running: the webhook has denied it or its process has died.
+// fail ends the request of this UID, if it is still undecided: the webhook has denied it or its process has died.
 func (s *server) fail(uid int) {
-	if i := s.request(uid); i >= 0 {
+	if i := s.request(uid); i >= 0 && s.requests[i].stage != admitted {
 		s.finish(i, true)
 	}
 }
 
-func (s *server) removeClaim(name, uid int) {
-	if s.claims[name].uid == uid {
-		s.claims[name] = claim{}
-	}
+// tick lets time pass. Requests that have lasted for too long end before.
+func (s *server) tick() {
+	s.clock++
+	s.requests = slices.DeleteFunc(s.requests, func(r request) bool { return s.clock > r.begun+requestLife })
 }

@@ -13,8 +13,10 @@ import (
 // tally counts what walks have come to, so that a model that does nothing is noticed.
 type tally struct {
 	crashes, relists, takeovers, exhausted, voids, discards, admitted, repaired int
+	bound, thawed, arrived, duplicates, moved, held                             int
 
 	verdicts [superseded + 1]int
+	letGo    [retains + 1]int
 }
 
 // all returns the counts by what they count.
@@ -27,7 +29,15 @@ func (t *tally) all() map[string]int {
 		"void records":          t.voids,
 		"left-over answers":     t.discards,
 		"own claims admitted":   t.admitted,
+		"own claims bound":      t.bound,
 		"records repaired":      t.repaired,
+		"records cooled":        t.letGo[letsGo],
+		"records retained":      t.letGo[retains],
+		"records thawed":        t.thawed,
+		"claims arrived":        t.arrived,
+		"told duplicate":        t.duplicates,
+		"claims moved away":     t.moved,
+		"holds":                 t.held,
 		"judgements won":        t.verdicts[won],
 		"judgements lost":       t.verdicts[lost],
 		"judgements blocked":    t.verdicts[blocked],

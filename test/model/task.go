@@ -13,7 +13,8 @@ import "slices"
 //	  won: commit -> report
 //	         \-> readAnswer -> report, or drop and report, or proveLeftOver -> discard
 //	  lost: drop, and again; blocked: reserve something else; superseded: stop
-//	begin -> proveDead -> releaseAnswer -> releaseRecords -> forgetClaim
+//
+// What an answer that is there already leads to is in adopt.go, what an own claim needs in bind.go, and deletion in release.go.
 type task struct {
 	waiter
 	dropper
@@ -22,13 +23,15 @@ type task struct {
 	name    int
 	claim   claim // as the cache showed it at the beginning
 	answer  answer
-	stuck   int // the record that could neither win nor be dropped
-	proof   int // the position of the log that the index must reach before "exhausted"
-	next    func(*task)
-	after   func(*task) // the drop
+	asked   space         // what the record must cover; noSpace if the choice is ours
+	stuck   int           // the record that could neither win nor be dropped
+	proof   int           // the position of the log that the index must reach
+	spare   []record      // what was retained or held for the claim
+	wins    func(t *task) // the step after a record has won
+	heeds   func(t *task) // the step that waits for the verdict
+	next    func(t *task)
+	after   func(t *task) // the drop
 }
-
-func (t *task) idle() bool { return t.next == nil }
 
 // step does the next step, and begins anew after the last.
 func (t *task) step() {
@@ -48,46 +51,30 @@ func (t *task) begin() {
 	t.stop()
 	t.claim, t.answer = t.manager.claims[t.name], t.manager.answers[t.name]
 	switch {
+	case t.claim.uid == 0, t.claim.moving:
 	case t.claim.terminating:
-		t.next = (*task).proveDead
-	case t.claim.uid == 0 || t.claim.own:
-	case t.answer.uid != 0:
+		t.release()
+	case !t.manager.index.serves(t.claim, t.manager.claims[ownName]): // waits for its pool
+	case t.claim.own:
+		t.bind()
+	case t.answer.id != 0:
 		t.recognize()
 	default:
 		t.next = (*task).reserve
 	}
 }
 
-// recognize deals with an answer that exists under the claim's name.
-func (t *task) recognize() {
-	ours := t.answer.uid == t.claim.uid
-	switch {
-	case ours && t.claim.status == t.answer.cidr:
-		t.stop()
-	case ours, !t.manager.rules.NoForeignAnswer:
-		t.next = (*task).report
-	case t.manager.rules.LiveReadBeforeDiscard:
-		t.next = (*task).proveLeftOver
-	default:
-		t.next = (*task).discard
-	}
-}
-
 // reserve takes up a record that the claim has already, or chooses what is free.
 func (t *task) reserve() {
 	x := &t.manager.index
-	if made := t.halfMade(); len(made) > 0 && t.stuck == 0 {
-		t.waiter = waiter{record: made[0]}
-		if t.manager.rules.TakesUpEveryRecord {
-			t.record = made[t.manager.random.IntN(len(made))]
-		}
-		t.next = (*task).takeOver
+	t.wins, t.asked = (*task).commit, noSpace
+	if t.stuck == 0 && t.takeUp() {
 		return
 	}
-	free := slices.DeleteFunc(t.claim.candidates(), func(s space) bool { return !x.isFree(s) })
+	free := slices.DeleteFunc(t.claim.candidates(), func(s space) bool { return !x.isFree(t.claim.asks(t.name, s)) })
 	switch {
 	case len(free) > 0:
-		t.waiter = waiter{record: record{name: t.name, uid: t.claim.uid, cidr: free[t.manager.random.IntN(len(free))]}}
+		t.waiter = waiter{record: t.claim.asks(t.name, free[t.manager.random.IntN(len(free))])}
 		t.next = (*task).create
 	case t.stuck != 0: // busy, not exhausted
 		t.stop()
@@ -97,20 +84,31 @@ func (t *task) reserve() {
 	}
 }
 
-// halfMade returns the records of the claim that can be taken over.
-func (t *task) halfMade() []record {
-	return slices.DeleteFunc(t.manager.recordsOf(t.name, t.claim.uid), func(r record) bool {
-		return r.uid != t.claim.uid || (r.terminating && t.manager.rules.LeaveMarkedAlone)
-	})
+// takeUp goes on with a record that the claim has already: one that has won here, or else one that is taken over.
+func (t *task) takeUp() bool {
+	made := t.manager.index.answering(t.claim, t.asked)
+	if len(made) == 0 {
+		return false
+	}
+	pick := made[0]
+	if t.manager.rules.TakesUpEveryRecord {
+		pick = made[t.manager.random.IntN(len(made))]
+	}
+	t.next = (*task).takeOver
+	if i := slices.IndexFunc(made, func(e entry) bool { return e.won }); i >= 0 {
+		pick, t.next = made[i], t.wins
+	}
+	t.waiter = waiter{record: t.manager.index.aged(pick)}
+	return true
 }
 
 // prove waits until the index is as new as the question.
 func (t *task) prove() {
-	if t.manager.index.seen < t.proof {
+	x := &t.manager.index
+	if x.seen < t.proof {
 		return
 	}
-	x := &t.manager.index
-	if slices.ContainsFunc(t.claim.candidates(), x.isFree) {
+	if slices.ContainsFunc(t.claim.candidates(), func(s space) bool { return x.isFree(t.claim.asks(t.name, s)) }) {
 		t.next = (*task).reserve
 		return
 	}
@@ -119,31 +117,41 @@ func (t *task) prove() {
 	t.stop()
 }
 
+// create stores the record. The claim is stored already, and its owner.
 func (t *task) create() {
+	t.record.owned = true
 	t.record = t.manager.server.createRecord(t.record)
 	t.record.created = t.record.version
-	t.await(false)
+	t.await(false, (*task).heed)
 }
 
 // takeOver makes the record this manager's own: whatever its creator still wants to do to it fails from now on.
 func (t *task) takeOver() {
-	old := t.record
-	taken, ok := t.manager.server.updateRecord(old.id, old.version, func(r *record) {
-		r.created, r.touched = old.created, true
-		r.finalizer = r.finalizer || t.manager.rules.TakeoverGuards
-	})
-	if !ok {
+	if !t.hold(func(r *record) { r.touched = true }) {
 		t.stop()
 		return
 	}
-	t.record = taken
 	t.manager.tally.takeovers++
-	t.await(true)
+	t.await(true, (*task).heed)
 }
 
-func (t *task) await(takenOver bool) {
+// hold changes the task's record at its version.
+func (t *task) hold(change func(*record)) bool {
+	old := t.record
+	held, ok := t.manager.server.updateRecord(old.id, old.version, func(r *record) {
+		change(r)
+		r.created = max(r.created, old.created)
+		r.finalizer = r.finalizer || t.manager.rules.TakeoverGuards
+	})
+	if ok {
+		t.record = held
+	}
+	return ok
+}
+
+func (t *task) await(takenOver bool, heeds func(*task)) {
 	t.takenOver, t.listening = takenOver, t.manager.rules.WaiterBeforeWrite
-	t.next = (*task).heed
+	t.heeds, t.next = heeds, heeds
 	if !t.listening {
 		t.next = (*task).listen
 	}
@@ -152,34 +160,45 @@ func (t *task) await(takenOver bool) {
 // listen registers the waiter too late.
 func (t *task) listen() {
 	t.listening = true
-	t.next = (*task).heed
+	t.next = t.heeds
 }
 
 // heed waits for the verdict and acts on it.
 func (t *task) heed() {
 	t.manager.tally.verdicts[t.verdict]++
-	switch t.verdict {
-	case pending:
-	case won:
-		t.next = (*task).commit
-	case lost:
+	switch {
+	case t.verdict == pending:
+	case t.verdict == won && !t.takenOver && t.manager.index.leftBehind(t.record):
+		t.drop((*task).complain)
+	case t.verdict == won:
+		t.next = t.wins
+	case t.verdict == lost:
 		t.drop((*task).begin)
-	case blocked:
+	case t.verdict == blocked && t.asked == noSpace:
 		t.stuck = t.record.id
 		t.next = (*task).reserve
-	case superseded:
+	default:
 		t.stop()
 	}
 }
 
 // drop drops the task's own record, at the version that its own write made.
 func (t *task) drop(after func(*task)) {
-	t.queue, t.blind = []record{t.record}, !t.manager.rules.DropNamesVersion
+	t.queue, t.blind = []parting{{record: t.record}}, !t.manager.rules.DropNamesVersion
+	t.next, t.after = (*task).dropping, after
+}
+
+// part lets go of records, and goes on after that.
+func (t *task) part(after func(*task), records ...record) {
+	t.giveUp(letsGo, records...)
 	t.next, t.after = (*task).dropping, after
 }
 
 func (t *task) dropping() {
-	if t.dropStep() {
+	switch done := t.dropStep(); {
+	case done && t.failed:
+		t.stop()
+	case done:
 		t.next = t.after
 	}
 }
@@ -196,31 +215,14 @@ func (t *task) commit() {
 func (t *task) readAnswer() {
 	t.answer = t.manager.server.answers[t.name]
 	switch {
-	case t.answer.uid == 0:
+	case t.answer.id == 0:
 		t.next = (*task).commit
 	case t.answer.uid == t.claim.uid && t.answer.cidr != t.record.cidr:
 		t.manager.tally.voids++
-		t.drop((*task).report)
+		t.drop((*task).recognize)
 	default:
 		t.recognize()
 	}
-}
-
-// proveLeftOver reads which of the two claims is dead.
-func (t *task) proveLeftOver() {
-	if t.manager.server.claims[t.name].uid != t.claim.uid {
-		t.stop()
-		return
-	}
-	t.next = (*task).discard
-}
-
-// discard removes the answer of a dead claim, and with it that claim's records.
-func (t *task) discard() {
-	t.manager.server.deleteAnswer(t.name, t.answer.id)
-	t.manager.tally.discards++
-	t.queue = t.manager.recordsOf(t.name, t.answer.uid)
-	t.next, t.after = (*task).dropping, (*task).stop
 }
 
 func (t *task) report() {
@@ -232,29 +234,9 @@ func (t *task) report() {
 	t.stop()
 }
 
-// proveDead reads whether the claim is being deleted indeed.
-func (t *task) proveDead() {
-	if c := t.manager.readClaim(t.name); c.uid != t.claim.uid || !c.terminating {
-		t.stop()
-		return
-	}
-	t.next = (*task).releaseAnswer
-}
-
-func (t *task) releaseAnswer() {
-	if a := t.manager.readAnswer(t.name); a.uid == t.claim.uid {
-		t.manager.server.deleteAnswer(t.name, a.id)
-	}
-	t.next = (*task).releaseRecords
-}
-
-func (t *task) releaseRecords() {
-	t.queue = t.manager.recordsOf(t.name, t.claim.uid)
-	t.next, t.after = (*task).dropping, (*task).forgetClaim
-}
-
-// forgetClaim takes Weir's finalizer off the claim.
-func (t *task) forgetClaim() {
-	t.manager.server.removeClaim(t.name, t.claim.uid)
+// complain tells the claim that somebody else holds what it says. Both stay as they are.
+func (t *task) complain() {
+	t.manager.server.setDuplicate(t.name, t.claim.uid)
+	t.manager.tally.duplicates++
 	t.stop()
 }

@@ -22,6 +22,8 @@ func (t *trace) add(w *world, m, actor int) {
 	switch actor {
 	case mends:
 		t.note("M%d repairs name %d, then %s", m+1, p.mender.name, stepName(p.mender.next))
+	case keeps:
+		t.note("M%d keeps record %d, then %s", m+1, p.keeper.record.id, stepName(p.keeper.next))
 	case admits:
 		t.note("M%d admits claim %d, then %s", m+1, p.porter.claim.uid, stepName(p.porter.next))
 	case watches:
@@ -36,7 +38,8 @@ func (t *trace) add(w *world, m, actor int) {
 // addDisturbance notes what the server holds after something came from outside.
 func (t *trace) addDisturbance(w *world) {
 	if t != nil {
-		t.note("outside: claims %v, answers %v, records %+v", uids(w.server.claims), w.server.answers, w.server.records)
+		t.note("outside, %d: claims %v, answers %v, requests %+v", w.server.clock, w.server.claims, w.server.answers, w.server.requests)
+		t.note("    records %v", w.server.records)
 	}
 }
 

@@ -1,0 +1,93 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+// bind makes the record of an own claim belong to it, once the claim is stored:
+//
+//	no record                       recorded at just what the claim says
+//	a record, not yet the claim's   given its owner, and judged once more
+//	bound                           reported; what was retained or held for the claim is given up
+func (t *task) bind() {
+	found := t.manager.index.answering(t.claim, t.claim.status)
+	if len(found) == 0 {
+		t.take(t.claim.asks(t.name, t.claim.status), (*task).settle)
+		return
+	}
+	for _, e := range found {
+		if e.won && e.owned {
+			t.settle()
+			return
+		}
+	}
+	t.waiter = waiter{record: t.manager.index.aged(found[0])}
+	t.next = (*task).bindRecord
+}
+
+func (t *task) bindRecord() {
+	if !t.hold(func(r *record) { r.owned = true }) {
+		t.stop()
+		return
+	}
+	t.manager.tally.bound++
+	t.await(true, (*task).heedBound)
+}
+
+// heedBound drops nothing but what lost to an older record of the claim's: the claim is stored, and may have been told what it says.
+func (t *task) heedBound() {
+	switch {
+	case t.verdict == pending:
+	case t.verdict == won, t.manager.index.hasWon(t.claim.uid, t.record.cidr):
+		t.next = (*task).settle
+	case t.verdict == superseded:
+		t.stop()
+	case t.verdict == lost && t.manager.index.lostToItself(t.record):
+		t.drop((*task).begin)
+	case t.manager.rules.BindDropsNothing:
+		t.next = (*task).complain
+	default:
+		t.drop((*task).begin)
+	}
+}
+
+// settle is reached when the claim has its record.
+func (t *task) settle() {
+	t.next = (*task).proveStored
+	if t.manager.rules.RetainedReadFirst {
+		t.spare = t.spared()
+	}
+	if len(t.spared()) == 0 {
+		t.next = (*task).reportBound
+	}
+}
+
+// spared returns what was retained for the claims before this one, or held while it was in another cluster.
+func (t *task) spared() []record {
+	c := t.claim
+	return t.manager.index.copies(func(e entry) bool {
+		return e.name == t.name && e.uid != c.uid && (e.retained || e.hold && e.released == 0 && e.cidr == c.status)
+	})
+}
+
+// proveStored reads whether the claim is stored still: it may have been deleted, and what it had be retained for the next one.
+func (t *task) proveStored() {
+	if t.manager.server.claims[t.name].uid != t.claim.uid {
+		t.stop()
+		return
+	}
+	t.next = (*task).partSpared
+}
+
+func (t *task) partSpared() {
+	if !t.manager.rules.RetainedReadFirst {
+		t.spare = t.spared()
+	}
+	t.part((*task).reportBound, t.spare...)
+}
+
+func (t *task) reportBound() {
+	if !t.claim.ready || t.claim.duplicate {
+		t.manager.server.setStatus(t.name, t.claim.uid, t.claim.status)
+	}
+	t.stop()
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import "slices"
+
+type verdict int
+
+const (
+	pending verdict = iota
+	won
+	lost
+	blocked
+	superseded
+)
+
+// judge compares a record with all others that overlap it. The root's block, older than all and around all, is no record here: it
+// overlaps whatever is handed out of a carved pool, and is meant to while that pool's own block says where it is carved from.
+func (x *index) judge(r entry) verdict {
+	v, uprooted := won, x.isUprooted(r.record)
+	if uprooted {
+		v = blocked
+		if !x.rules.UprootedMayHaveWon {
+			return lost
+		}
+	}
+	for _, other := range x.entries {
+		switch {
+		case other.id == r.id || !x.isTaken(other) || !other.cidr.overlaps(r.cidr):
+		case x.isSecond(other, r):
+		case x.encloses(other.record, r.record) || x.encloses(r.record, other.record) || x.isPredecessor(other.record, r.record):
+		case other.olderThan(r) && (!uprooted || !other.block):
+			return lost
+		default:
+			v = blocked
+		}
+	}
+	return v
+}
+
+// isSecond says whether the other is a younger record of the same own claim, made by a manager that had not seen this one.
+func (x *index) isSecond(other, r entry) bool {
+	alike := r.own && !r.hold && r.released == 0 && other.uid == r.uid && other.cidr == r.cidr
+	return x.rules.SecondYields && alike && r.olderThan(other)
+}
+
+// lostToItself says whether the record lost to an older one of its own claim.
+func (x *index) lostToItself(r record) bool {
+	i := x.find(r.id)
+	return i >= 0 && slices.ContainsFunc(x.entries, func(e entry) bool { return x.isSecond(x.entries[i], e) })
+}
+
+// isTaken says whether the record keeps others from what it covers.
+func (x *index) isTaken(e entry) bool {
+	switch {
+	case e.retained:
+		return x.rules.RetainedIsTaken
+	case e.released != 0:
+		return x.rules.CoolingIsTaken
+	default:
+		return true
+	}
+}
+
+// encloses says whether block is the block of the pool that the record comes from.
+func (x *index) encloses(block, r record) bool {
+	return block.block && block.cidr.contains(r.cidr) && (r.carved || !x.rules.OnlyAncestorsEnclose)
+}
+
+// isUprooted says whether the record comes from the carved pool, whose block is gone.
+func (x *index) isUprooted(r record) bool {
+	return r.carved && !slices.ContainsFunc(x.entries, func(e entry) bool { return e.block && e.released == 0 && !e.hold })
+}
+
+// isPredecessor says whether the record was made for another claim of the same name, and is no reason for r to lose.
+func (x *index) isPredecessor(other, r record) bool {
+	isOther := other.uid != r.uid || other.hold
+	isAlike := isOther && other.name == r.name && other.cidr == r.cidr && other.carved == r.carved
+	switch {
+	case !isAlike:
+		return false
+	case r.adopts:
+		return x.rules.AdoptionPassesNamesakes
+	case other.released != 0:
+		return other.retained && x.rules.RetainedPassesNamesake
+	case other.hold:
+		return r.block || !x.rules.LeavingIsRefused
+	default:
+		return r.own
+	}
+}
+
+// isFree says whether nothing overlaps what would be recorded, other than what is meant to.
+func (x *index) isFree(r record) bool {
+	return !x.isUprooted(r) && !slices.ContainsFunc(x.entries, func(e entry) bool {
+		return x.isTaken(e) && e.cidr.overlaps(r.cidr) && !x.encloses(e.record, r)
+	})
+}
+
+// isOpen says that of what is asked for.
+func (x *index) isOpen(r record) bool { return len(x.inTheWay(r)) == 0 }
+
+// inTheWay returns who holds what is asked for. What namesakes have left does not count, but for what is in another cluster.
+func (x *index) inTheWay(r record) []record {
+	return x.copies(func(e entry) bool {
+		isLeft := x.isPredecessor(e.record, r) && (!e.hasGone() || returns(r, e.record) || !x.rules.LeavingIsRefused)
+		return x.isTaken(e) && e.cidr.overlaps(r.cidr) && !x.encloses(e.record, r) && !isLeft
+	})
+}
+
+// leftBehind says whether what the record has won has gone, or is just going, to another cluster.
+func (x *index) leftBehind(r record) bool {
+	return x.rules.LeavingIsRefused && slices.ContainsFunc(x.entries, func(e entry) bool {
+		return e.cidr.overlaps(r.cidr) && e.hasGone() && x.isPredecessor(e.record, r) && !returns(r, e.record)
+	})
+}
+
+// returns says whether the claim arrived with what it asks for. An own one that is held under its present UID is just leaving.
+func returns(r, gone record) bool {
+	isLeaving := gone.hold && gone.own && gone.uid == r.uid
+	return r.adopts && !isLeaving
+}
+
+// waiter waits for the judgement of one version of one record.
+type waiter struct {
+	record    record
+	takenOver bool
+	listening bool
+	verdict   verdict
+}
+
+func (w *waiter) waits() bool { return w.listening && w.verdict == pending }
+
+// show tells the waiter that the index has reached this version of its record.
+func (w *waiter) show(x *index, e entry) {
+	switch {
+	case !w.waits() || e.id != w.record.id || e.version < w.record.version:
+	case e.version == w.record.version || !x.rules.JudgeExactVersion:
+		w.verdict = w.decide(x.rules, x.judge(e))
+		if w.verdict == won {
+			x.remember(e.id)
+		}
+	default:
+		w.verdict = superseded
+	}
+}
+
+// decide says what a judgement means for who asked: a creator drops whatever has not won.
+func (w *waiter) decide(rules *Rules, v verdict) verdict {
+	switch {
+	case v == won:
+		return won
+	case !w.takenOver, !rules.TakeoverKeepsWinners:
+		return lost
+	case !rules.OlderRecordRule:
+		return blocked
+	default:
+		return v
+	}
+}
+
+// miss tells the waiter that its record is gone, as of this revision.
+func (w *waiter) miss(id, revision int) {
+	if w.waits() && w.record.id == id && revision >= w.record.version {
+		w.verdict = superseded
+	}
+}

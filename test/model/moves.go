@@ -1,0 +1,107 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import "slices"
+
+// phase is how far clusterctl has come with a claim that moves away: it has been created elsewhere, and is deleted here, with
+// what belongs to it.
+type phase int
+
+const (
+	stays phase = iota
+	paused
+	recordsGone // as far as admission lets them go
+	answerGone
+)
+
+// move goes on with the move of a claim, or begins one.
+func (w *world) move(name int) {
+	s := &w.server
+	c := &s.claims[name]
+	switch w.moves[name] {
+	case stays:
+		if w.theme.moves && c.lives() {
+			c.moving, w.moves[name] = true, paused
+		}
+		return
+	case paused:
+		s.witness.goAway(name, *c)
+		w.moveRecords(name)
+		c.terminating = true
+	case recordsGone:
+		s.deleteAnswer(name, s.answers[name])
+	case answerGone:
+		s.removeClaim(name, c.uid)
+		w.moves[name] = stays
+		w.tally.moved++
+		return
+	}
+	w.moves[name]++
+}
+
+// moveRecords deletes what clusterctl has found of a name, and takes the finalizers off.
+func (w *world) moveRecords(name int) {
+	for _, r := range slices.Clone(w.server.records) {
+		if r.name != name || r.hold {
+			continue
+		}
+		w.server.updateRecord(r.id, 0, func(r *record) { r.moving, r.touched = true, true })
+		w.server.deleteRecord(r.id, 0)
+		w.server.updateRecord(r.id, 0, func(r *record) { r.finalizer = false })
+	}
+}
+
+// arrive creates a claim that has been answered already: one that moved away comes back, or it is another cluster's, or a
+// backup's. The record of its earlier UID may come along. Where nobody else's record overlaps that, or where a hold keeps its addresses,
+// it goes on using them at once.
+func (w *world) arrive(name int) {
+	s := &w.server
+	if !w.theme.arrivals || s.claims[name].uid != 0 || s.answers[name].id != 0 || w.theme.carves && name == ownName {
+		return
+	}
+	c := claim{uid: s.newID(), own: name == ownName, arrived: true, retains: name == ownName && w.theme.retains}
+	cidr := w.broughtBy(name)
+	c.big = cidr == wholeSpace
+	isTaken := func(r record) bool { return r.cidr.overlaps(cidr) }
+	isHold := func(r record) bool {
+		return r.name == name && r.cidr == cidr && r.hold && !r.terminating && r.released == 0
+	}
+	isKept := slices.ContainsFunc(s.records, isHold)
+	if w.oneIn(2) {
+		isKept = isKept || !slices.ContainsFunc(s.records, isTaken)
+		old := c.asks(name, cidr)
+		old.uid, old.owned, old.adopts, old.ageless = s.newID(), true, false, true
+		s.createRecord(old)
+	}
+	w.settleIn(name, c, cidr)
+	if isKept {
+		s.tell(name, c.uid, cidr)
+	}
+	s.witness.release(record{name: name, cidr: cidr, hold: true})
+	w.tally.arrived++
+}
+
+// broughtBy is what a claim of the name comes with.
+func (w *world) broughtBy(name int) space {
+	for _, gone := range w.server.witness.away {
+		if gone.name == name {
+			return gone.cidr
+		}
+	}
+	cidrs := claim{big: w.isBig(name)}.candidates()
+	return cidrs[w.random.IntN(len(cidrs))]
+}
+
+// settleIn stores the claim and its answer, which may have lost its owner.
+func (w *world) settleIn(name int, c claim, cidr space) {
+	s := &w.server
+	if c.own {
+		c.status = cidr
+	}
+	s.createClaim(name, c)
+	if !c.own {
+		s.answers[name] = answer{id: s.newID(), cidr: cidr, uid: c.uid * w.random.IntN(2)}
+	}
+}

@@ -1,0 +1,156 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import "slices"
+
+// disturb is what comes from outside: clients, people, the garbage collector, failures, time.
+func (w *world) disturb() {
+	p := w.managers[w.random.IntN(len(w.managers))]
+	name := w.random.IntN(names)
+	switch w.random.IntN(20) {
+	case 0:
+		w.crash(p)
+	case 1, 2:
+		w.tally.relists++
+		p.relist(p.index.seen + w.random.IntN(len(w.server.log)-p.index.seen+1))
+	case 3:
+		p.tasks[name].stop() // a write's reply is lost, or a read fails
+	case 4:
+		w.strip(name)
+	case 5, 6:
+		w.deleteClaim(name)
+	case 7:
+		w.meddle()
+	case 8, 9:
+		w.finishRequest()
+	case 10, 11:
+		w.call(p)
+	case 12:
+		w.server.tick()
+	case 13, 14:
+		w.disturbByTheme(name)
+	default:
+		w.create(p, name)
+	}
+	w.trace.addDisturbance(w)
+}
+
+// disturbByTheme is what comes from outside in some walks only.
+func (w *world) disturbByTheme(name int) {
+	switch w.random.IntN(4) {
+	case 0:
+		w.arrive(name)
+	case 1:
+		w.collectGarbage()
+	default:
+		w.move(name)
+	}
+}
+
+// strip removes a claim without Weir: somebody takes its finalizers away.
+func (w *world) strip(name int) {
+	if !w.server.claims[name].moving {
+		w.server.removeClaim(name, w.server.claims[name].uid)
+	}
+}
+
+func (w *world) deleteClaim(name int) {
+	if !w.server.claims[name].moving {
+		w.server.deleteClaim(name)
+	}
+}
+
+// create asks for a claim, if there is none of the name.
+func (w *world) create(p *manager, name int) {
+	c := claim{uid: w.server.newID(), big: w.isBig(name)}
+	if name != ownName {
+		c.carved = w.theme.carves && w.oneIn(2)
+		w.server.createClaim(name, c)
+		return
+	}
+	c.own, c.retains, c.block = true, w.theme.retains, w.theme.carves
+	c.big = c.big || c.block
+	var ok bool
+	if c.status, ok = p.porter.propose(c, w.wish(c)); ok {
+		w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock})
+	}
+}
+
+// isBig says whether a new claim of the name wants both addresses. What arrives for a name is as long as what that asks for.
+func (w *world) isBig(name int) bool {
+	if w.theme.arrivals && name != ownName {
+		return name == 0
+	}
+	return w.oneIn(4)
+}
+
+// wish is what the client of an own claim asks for: mostly nothing. The first name of theirs that comes to mind is what moved.
+func (w *world) wish(c claim) space {
+	if !w.oneIn(4) {
+		return noSpace
+	}
+	for _, gone := range w.server.witness.away {
+		if slices.Contains(c.candidates(), gone.cidr) {
+			return gone.cidr
+		}
+	}
+	return c.candidates()[w.random.IntN(len(c.candidates()))]
+}
+
+// call has the API server ask a manager about a request; now and then it will ask another one as well.
+func (w *world) call(p *manager) {
+	i := slices.IndexFunc(w.server.requests, func(r request) bool { return r.stage == proposed })
+	if i < 0 || p.porter.next != nil {
+		return
+	}
+	p.porter.receive(w.server.requests[i].claim)
+	if !w.oneIn(8) {
+		w.server.requests[i].stage = called
+	}
+}
+
+// finishRequest ends a request: stored, rejected by somebody after us, or timed out.
+func (w *world) finishRequest() {
+	if len(w.server.requests) == 0 {
+		return
+	}
+	if i := w.random.IntN(len(w.server.requests)); w.server.requests[i].stage == admitted || w.oneIn(8) {
+		w.server.finish(i, w.oneIn(3))
+	}
+}
+
+func (w *world) crash(p *manager) {
+	w.tally.crashes++
+	p.porter.stop()
+	p.start(w.random.IntN(len(w.server.log) + 1))
+}
+
+// meddle writes to a record, says that it has been released, or deletes it: the finalizer keeps it.
+func (w *world) meddle() {
+	if !w.meddled || len(w.server.records) == 0 {
+		return
+	}
+	r := w.server.records[w.random.IntN(len(w.server.records))]
+	claims := w.theme == theme{cooldown: true} && r.uid == w.server.claims[r.name].uid
+	switch {
+	case w.oneIn(2):
+		w.server.witness.release(r)
+		w.server.deleteRecord(r.id, 0)
+	case claims && w.oneIn(2):
+		w.server.updateRecord(r.id, 0, func(r *record) { r.touched, r.released = true, w.server.clock })
+	default:
+		w.server.updateRecord(r.id, 0, func(r *record) { r.touched = true })
+	}
+}
+
+// collectGarbage marks a record whose owners are gone. What is handed out to Cluster API's claims is the pool's as well, and stays.
+func (w *world) collectGarbage() {
+	for _, r := range w.server.records {
+		if r.own && r.owned && !r.terminating && w.server.claims[r.name].uid != r.uid {
+			w.server.deleteRecord(r.id, 0)
+			return
+		}
+	}
+}

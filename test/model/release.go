@@ -1,0 +1,106 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import "slices"
+
+// release gives up what a claim holds that is being deleted:
+//
+//	proveDead -> releaseAnswer -> releaseRecords -> forgetClaim
+//	own claims: what is retained is noted -> proveDead -> proveRecords -> partRecords -> partTaken -> forgetClaim
+//	a pool: proveEmpty before that
+func (t *task) release() {
+	t.next = (*task).proveDead
+	if t.claim.own {
+		t.spare = t.spared()
+	}
+	if t.claim.block {
+		t.proof = len(t.manager.server.log)
+		t.next = (*task).proveEmpty
+	}
+}
+
+// proveEmpty waits until it is certain that nothing is handed out of the pool.
+func (t *task) proveEmpty() {
+	x := &t.manager.index
+	switch {
+	case x.seen < t.proof:
+	case len(x.all(func(e entry) bool { return e.carved })) > 0:
+		t.stop()
+	default:
+		t.next = (*task).proveDead
+	}
+}
+
+// proveDead reads whether the claim is being deleted indeed, and not because it moves.
+func (t *task) proveDead() {
+	c := t.manager.readClaim(t.name)
+	if c.uid != t.claim.uid || !c.terminating || c.moving && t.manager.rules.MovingIsKept {
+		t.stop()
+		return
+	}
+	t.next = (*task).releaseAnswer
+	if t.claim.own {
+		t.proof = len(t.manager.server.log)
+		t.next = (*task).proveRecords
+	}
+}
+
+func (t *task) releaseAnswer() {
+	t.answer = t.manager.readAnswer(t.name)
+	t.next = (*task).releaseRecords
+	switch {
+	case t.answer.id == 0:
+	case t.answer.uid == 0 && t.manager.rules.OwnerIsProved:
+		t.next = (*task).proveOwnerless
+	case t.answer.uid == t.claim.uid, t.answer.uid == 0:
+		t.manager.server.deleteAnswer(t.name, t.answer)
+	}
+}
+
+// proveOwnerless reads whether an answer that has lost its owner can be the claim's: a later claim of the name may have come with it.
+func (t *task) proveOwnerless() {
+	if t.manager.server.claims[t.name].uid != t.claim.uid {
+		t.stop()
+		return
+	}
+	t.manager.server.deleteAnswer(t.name, t.answer)
+	t.next = (*task).releaseRecords
+}
+
+func (t *task) releaseRecords() {
+	t.part((*task).forgetClaim, t.manager.index.recordsOf(t.name, t.claim.uid)...)
+}
+
+// proveRecords waits, where the claim seems to have no record, until that is certain.
+func (t *task) proveRecords() {
+	x := &t.manager.index
+	if t.manager.rules.RetainProves && len(x.recordsOf(t.name, t.claim.uid)) == 0 && x.seen < t.proof {
+		return
+	}
+	t.next = (*task).partRecords
+}
+
+func (t *task) partRecords() {
+	for _, r := range t.manager.index.recordsOf(t.name, t.claim.uid) {
+		how := letsGo
+		if t.claim.retains && r.cidr == t.claim.status {
+			how = retains
+		}
+		t.giveUp(how, r)
+	}
+	t.next, t.after = (*task).dropping, (*task).partTaken
+}
+
+// partTaken gives up what the claim has got out of retention, or came back for: it may not have been bound before.
+func (t *task) partTaken() {
+	taken := slices.DeleteFunc(t.spare, func(r record) bool { return r.cidr != t.claim.status || r.hold && !t.claim.arrived })
+	t.part((*task).forgetClaim, taken...)
+}
+
+// forgetClaim takes Weir's finalizer off the claim.
+func (t *task) forgetClaim() {
+	t.manager.server.forgetClaim(t.name, t.claim.uid)
+	t.stop()
+}

@@ -1,0 +1,192 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// settle lets everybody work in a random order, without any disturbance but time, until nothing is left to do.
+func (w *world) settle() error {
+	w.endOutside()
+	var err error
+	for range 40 {
+		if err = w.unsettled(); err == nil {
+			return w.check()
+		}
+		w.round()
+		if broken := w.check(); broken != nil {
+			return broken
+		}
+		w.server.tick()
+	}
+	return err
+}
+
+// endOutside ends what has begun outside: requests and moves.
+func (w *world) endOutside() {
+	for len(w.server.requests) > 0 {
+		w.server.finish(0, w.oneIn(3))
+	}
+	for name := range names {
+		for w.moves[name] != stays {
+			w.move(name)
+		}
+	}
+}
+
+// round gives every manager a turn, in random order.
+func (w *world) round() {
+	for _, m := range w.random.Perm(len(w.managers)) {
+		w.catchUp(m)
+		for _, actor := range w.random.Perm(watches) {
+			w.turn(m, actor)
+		}
+		for i := range w.managers[m].index.entries {
+			w.lookAt(m, i)
+		}
+	}
+}
+
+// lookAt has one record repaired, or kept by its pool. Those behind it may have gone meanwhile.
+func (w *world) lookAt(m, i int) {
+	p := w.managers[m]
+	if i < len(p.index.entries) {
+		p.mender.begin(i)
+		w.turn(m, mends)
+	}
+	if i < len(p.index.entries) {
+		p.keeper.begin(i)
+		w.turn(m, keeps)
+	}
+	w.catchUp(m)
+}
+
+// turn lets one actor go on until it has nothing to do, with a watch that keeps up.
+func (w *world) turn(m, actor int) {
+	for range 24 {
+		w.steps++
+		w.act(m, actor)
+		w.catchUp(m)
+		if w.managers[m].isIdle(actor) {
+			return
+		}
+	}
+}
+
+func (w *world) catchUp(m int) {
+	p := w.managers[m]
+	for p.deliver() {
+		w.steps++
+	}
+	p.claims, p.answers = w.server.claims, w.server.answers
+}
+
+// unsettled says what is not at rest.
+func (w *world) unsettled() (err error) {
+	for name, c := range w.server.claims {
+		switch {
+		case c.uid == 0:
+		case !w.isSettled(name, c):
+			return fmt.Errorf("%w: name %d: %v; records %v", ErrStuck, name, c, w.server.records)
+		case c.told != noSpace && !w.isRecorded(name, c.told):
+			return fmt.Errorf("%w: name %d: %v; records %v", ErrUnrecorded, name, c, w.server.records)
+		}
+	}
+	for _, m := range w.managers {
+		m.waiters(func(o *waiter) {
+			if o.waits() {
+				err = fmt.Errorf("%w: nobody judges %v", ErrStuck, o.record)
+			}
+		})
+	}
+	for _, r := range w.server.records {
+		switch {
+		case !w.belongs(r):
+			return fmt.Errorf("%w: %v", ErrLeak, r)
+		case r.retained && w.server.claims[r.name].uid == 0 && !w.isGivenBack(r):
+			return fmt.Errorf("%w: nobody gets what is retained: %v", ErrStuck, r)
+		}
+	}
+	return err
+}
+
+// isGivenBack says whether the next claim of the name would get what is retained, or what else is retained for it. Of what somebody else
+// arrived with nobody can tell.
+func (w *world) isGivenBack(r record) bool {
+	_, ok := w.managers[0].porter.propose(claim{own: true, big: r.cidr == wholeSpace}, noSpace)
+	return ok || w.theme.arrivals
+}
+
+// isSettled says whether the claim is answered, or has been told rightly why it is not.
+func (w *world) isSettled(name int, c claim) bool {
+	a := w.server.answers[name]
+	switch {
+	case c.block && c.terminating: // it waits for what is handed out of it
+		return slices.ContainsFunc(w.server.records, func(r record) bool { return r.carved })
+	case c.terminating, c.moving:
+		return false
+	case w.waitsForPool(c):
+		return true
+	case w.isContested(c):
+		return true
+	case c.duplicate:
+		return !w.isOpenTo(name, c, w.carries(name, c))
+	case c.own:
+		return c.ready
+	case a.id != 0:
+		return a.uid == c.uid && a.cidr == c.status
+	}
+	return c.exhausted && !slices.ContainsFunc(c.candidates(), func(s space) bool { return w.isOpenTo(name, c, s) })
+}
+
+// waitsForPool says whether nothing is done for the claim, nor under its name, before the carved pool is there.
+func (w *world) waitsForPool(c claim) bool { return c.carved && w.block() == noSpace }
+
+// isContested says whether a record of the claim is overlapped by one that nobody judges: it came along from another cluster, or is all
+// that a claim has which came with its answer, or holds for one whose age is lost. The claim's may be older, and be told to nobody as long as that is there.
+func (w *world) isContested(c claim) bool {
+	return slices.ContainsFunc(w.server.records, func(r record) bool {
+		isKept := r.ageless || r.own && r.adopts || w.server.claims[r.name].duplicate
+		return isKept && r.uid != c.uid && slices.ContainsFunc(w.server.records, func(own record) bool {
+			return own.uid == c.uid && own.cidr.overlaps(r.cidr)
+		})
+	})
+}
+
+// carries is what the claim came with.
+func (w *world) carries(name int, c claim) space {
+	if c.own {
+		return c.status
+	}
+	return w.server.answers[name].cidr
+}
+
+// isOpenTo says whether the claim could have the addresses: no record of another claim overlaps them.
+func (w *world) isOpenTo(name int, c claim, s space) bool {
+	return !slices.ContainsFunc(w.server.records, func(r record) bool {
+		exempt := r.uid == c.uid || c.arrived && r.name == name || c.carved && r.block
+		return !exempt && r.cidr.overlaps(s)
+	})
+}
+
+func (w *world) isRecorded(name int, cidr space) bool {
+	return slices.ContainsFunc(w.server.records, func(r record) bool { return r.name == name && r.cidr.contains(cidr) })
+}
+
+// belongs says whether a record is there for a reason.
+func (w *world) belongs(r record) bool {
+	c := w.server.claims[r.name]
+	switch {
+	case c.uid == r.uid, c.duplicate, w.isContested(c), w.waitsForPool(c):
+		return true
+	case r.hold:
+		return !r.terminating && r.released == 0
+	case r.block:
+		return slices.ContainsFunc(w.server.records, func(r record) bool { return r.carved })
+	default:
+		return r.retained && c.uid == 0 && !r.terminating
+	}
+}

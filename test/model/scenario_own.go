@@ -1,0 +1,152 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+// admit has an own claim stored, with a manager as its webhooks, if that gives it what it wishes.
+func (w *world) admit(m int, c claim, wish space) {
+	p := w.managers[m]
+	c.uid, c.own = w.server.newID(), true
+	var ok bool
+	if c.status, ok = p.porter.propose(c, wish); !ok {
+		return
+	}
+	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
+	p.porter.receive(c)
+	w.turn(m, admits)
+	w.server.finish(0, false)
+}
+
+// live has an own claim stored and bound by M1, and release has it deleted and given up.
+func (w *world) live(c claim) {
+	w.catchUp(0)
+	w.admit(0, c, noSpace)
+	w.turn(0, ownName)
+	w.turn(0, ownName)
+}
+
+func (w *world) release() {
+	w.server.deleteClaim(ownName)
+	w.catchUp(0)
+	w.turn(0, ownName)
+}
+
+// admittedTwice: the webhooks of two managers are asked about one object. M1's record wins, and the object is stored. M2 dies before it
+// drops its own. To come by chance: anybody binds.
+func admittedTwice(w *world) {
+	c := claim{uid: w.server.newID(), own: true, status: 0b01}
+	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
+	for m := range 2 {
+		w.managers[m].porter.receive(c)
+		w.run(m, admits, 3) // refuse, reserve, create
+	}
+	w.turn(0, admits)
+	w.server.finish(0, false)
+	for _, m := range w.managers {
+		m.start(len(w.server.log))
+	}
+}
+
+// retainedAndCollected: what an own claim had is retained, and the garbage collector looks for what its owner has left. To come by
+// chance: others ask for addresses.
+func retainedAndCollected(w *world) {
+	w.live(claim{retains: true})
+	w.release()
+	w.collectGarbage()
+}
+
+// unseenAndReleased: an own claim is stored and deleted at once. M2 knows of the claim, and hangs with its watch, so that it knows of
+// no record. To come by chance: M2 releases the claim, and others ask for its address.
+func unseenAndReleased(w *world) {
+	w.admit(0, claim{retains: true}, noSpace)
+	w.server.deleteClaim(ownName)
+	w.refresh(1)
+	w.hang(1, watches)
+}
+
+// boundTooLong: something is retained for an own claim, and M2, which has just read that this one is stored, hangs. M1 gives up what was
+// retained, for the claim and for the next one after it, whose own is retained at last. To come by chance: M2 goes on.
+func boundTooLong(w *world) {
+	w.live(claim{retains: true})
+	w.release()
+	w.catchUp(1)
+	w.admit(0, claim{retains: true}, noSpace)
+	w.run(1, watches, len(w.server.log))
+	w.refresh(1)
+	w.run(1, ownName, 2) // begin, bind
+	w.run(1, watches, len(w.server.log))
+	w.run(1, ownName, 3) // heed, settle, prove
+	w.hang(1, ownName)
+	w.catchUp(0)
+	w.turn(0, ownName)
+	w.turn(0, ownName)
+	w.release()
+	w.live(claim{retains: true})
+	w.release()
+	w.run(1, watches, len(w.server.log))
+}
+
+// leftWithoutHold: an answered claim moves to another cluster, and M2, which lets its record go, hangs. To come by chance: others ask
+// for addresses.
+func leftWithoutHold(w *world) {
+	w.server.createClaim(0, claim{uid: w.server.newID()})
+	w.catchUp(0)
+	w.turn(0, 0)
+	for range 4 {
+		w.move(0)
+	}
+	w.catchUp(1)
+	w.run(1, keeps, 2) // begin, and what comes first
+	w.hang(1, keeps)
+}
+
+// goneAndAskedFor: an own claim moves to another cluster, and somebody creates one of its name here that asks for the same. To come
+// by chance: nothing.
+func goneAndAskedFor(w *world) {
+	w.live(claim{})
+	told := w.server.claims[ownName].told
+	for range 4 {
+		w.move(ownName)
+	}
+	w.catchUp(1)
+	w.admit(1, claim{big: told == wholeSpace}, told)
+}
+
+// askedForAndGone: the webhooks are asked about an own claim that wants what another of its name has, which moves to another cluster
+// before the API server has stored the new one. To come by chance: nothing.
+func askedForAndGone(w *world) {
+	w.live(claim{})
+	told := w.server.claims[ownName].told
+	c := claim{uid: w.server.newID(), own: true, big: told == wholeSpace, status: told}
+	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
+	w.managers[0].porter.receive(c)
+	w.turn(0, admits)
+	for range 4 {
+		w.move(ownName)
+	}
+	if len(w.server.requests) > 0 {
+		w.server.finish(0, false)
+	}
+}
+
+// uprooted: a pool is being deleted, and M2, which has proved that nothing is handed out of it, hangs. M1 answers a claim of that pool,
+// and hangs before the commit. M2, which is about to take the claim's record over, gives up the pool's block. To come by chance: it
+// takes over, somebody else gets the address, and M1 commits.
+func uprooted(w *world) {
+	w.live(claim{block: true, big: true})
+	w.catchUp(1)
+	w.server.createClaim(0, claim{uid: w.server.newID(), carved: true})
+	w.refresh(0)
+	w.refresh(1)
+	w.run(1, 0, 1) // begin
+	w.server.deleteClaim(ownName)
+	w.refresh(1)
+	w.run(1, ownName, 2) // begin, prove that it is empty
+	w.run(0, 0, 3)       // begin, reserve, create
+	w.run(0, watches, 1)
+	w.run(0, 0, 1) // heed
+	w.hang(0, 0)
+	w.run(1, watches, 1)
+	w.run(1, 0, 1) // reserve
+	w.turn(1, ownName)
+}

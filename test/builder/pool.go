@@ -132,6 +132,12 @@ func (b *PoolBuilder[P]) WithVisibility(visibility ipamv1.PoolVisibility) *PoolB
 	return b
 }
 
+// WithNamespaces narrows a shared pool to namespaces with this label.
+func (b *PoolBuilder[P]) WithNamespaces(key, value string) *PoolBuilder[P] {
+	b.spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	return b
+}
+
 // WithLabel adds a label.
 func (b *PoolBuilder[P]) WithLabel(key, value string) *PoolBuilder[P] {
 	metav1.SetMetaDataLabel(&b.meta, key, value)

@@ -10,6 +10,7 @@ package scene
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -54,6 +55,22 @@ func (s *Scene) Another(ctx context.Context, labels map[string]string) string {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "scene-", Labels: labels}}
 	Expect(s.Client.Create(ctx, namespace)).To(Succeed())
 	return namespace.Name
+}
+
+// Tenants makes namespaces of two projects, of none and of the platform, and returns their names. "own" is of the project that is
+// named like the scene's namespace; one of "own" and "other" each is labelled tier: gold.
+func (s *Scene) Tenants(ctx context.Context) map[string]string {
+	GinkgoHelper()
+	own, other := map[string]string{ipamv1.ProjectLabel: s.Namespace}, map[string]string{ipamv1.ProjectLabel: s.Namespace + "-other"}
+	gold := func(labels map[string]string) map[string]string {
+		labels = maps.Clone(labels)
+		labels["tier"] = "gold"
+		return labels
+	}
+	return map[string]string{
+		"own": s.Another(ctx, own), "own, gold": s.Another(ctx, gold(own)), "other": s.Another(ctx, other), "other, gold": s.Another(ctx, gold(other)),
+		"none": s.Another(ctx, nil), "platform": s.Another(ctx, map[string]string{ipamv1.ProjectLabel: "platform"}),
+	}
 }
 
 // Root begins a root pool in the scene's namespace and address space.

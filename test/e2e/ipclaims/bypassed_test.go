@@ -8,6 +8,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -88,6 +90,38 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		s.Delete(ctx, waits)
 		s.Ready(ctx, next)
 		Expect(next.Spec.CIDR).To(Equal("10.0.9.0/32"))
+	}, SpecTimeout(time.Minute))
+
+	It("a claim for a pool that is not visible, or of a length that only its project gets, is answered when that changes", func(ctx SpecContext) {
+		tenants := s.Tenants(ctx)
+		pool := s.GlobalRoot("global", "10.0.10.0/24").WithLabel(ipamv1.ProjectLabel, s.Namespace).WithVisibility(ipamv1.ConsumerVisibility).Build()
+		s.Create(ctx, pool)
+		claim := func(who string) *builder.IPClaimBuilder {
+			return builder.IPClaim(tenants[who], "claim").From(ipamv1.GlobalIPPoolKind, pool.Name)
+		}
+		own, other, longer := claim("own").WithBits(28).Build(), claim("other").Build(), claim("other, gold").WithBits(28).Build()
+		s.Create(ctx, own, other, longer)
+		s.Ready(ctx, own)
+		for _, c := range []*ipamv1.IPClaim{other, longer} {
+			s.NotReady(ctx, c, ipamv1.ClaimReadyAllocationFailedReason, absent(pool.Name, c.Namespace))
+			Expect(s.Records(ctx, c)).To(BeEmpty())
+		}
+		change := func(spec func(*ipamv1.IPPoolSpec)) {
+			GinkgoHelper()
+			Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+				Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+				spec(&pool.Spec)
+				return k.Update(ctx, pool)
+			})).To(Succeed())
+		}
+		change(func(spec *ipamv1.IPPoolSpec) { spec.Visibility = ipamv1.SharedVisibility })
+		s.Ready(ctx, other)
+		s.NotReady(ctx, longer, ipamv1.ClaimReadyAllocationFailedReason, "another project", "gives a /32 only")
+		Expect(s.Records(ctx, longer)).To(BeEmpty())
+		change(func(spec *ipamv1.IPPoolSpec) {
+			spec.Allocation = &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](28)}
+		})
+		s.Ready(ctx, longer)
 	}, SpecTimeout(time.Minute))
 })
 

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -204,6 +205,27 @@ var _ = Describe("Records", func() {
 		changed.Finalizers = nil
 		forbidden(u.Update(ctx, changed), "manage")
 		release(ctx, r)
+	}, SpecTimeout(time.Minute))
+
+	It("that move without their pool keep their finalizer, whoever takes it off, until they are held", func(ctx SpecContext) {
+		moves := record(home, "moves")
+		moves.Spec.PoolRef = ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: "stays"}
+		annotate(moves, clusterctlv1.DeleteForMoveAnnotation, "")
+		Expect(k.Create(ctx, moves)).To(Succeed())
+		withPool := record(home, "moves-with-its-pool")
+		annotate(withPool, clusterctlv1.DeleteForMoveAnnotation, "")
+		Expect(k.Create(ctx, withPool)).To(Succeed())
+
+		weir := as(ctx, "system:serviceaccount:weir-system:weir-system-manager")
+		freed := moves.DeepCopy()
+		freed.Finalizers = nil
+		for _, u := range []client.Client{k, weir} {
+			Expect(u.Update(ctx, freed.DeepCopy())).To(MatchError(ContainSubstring("must stay taken here")))
+		}
+		freed.Annotations[ipamv1.HeldAnnotation] = "true"
+		Expect(k.Update(ctx, freed)).To(Succeed())
+		release(ctx, moves)
+		release(ctx, withPool)
 	}, SpecTimeout(time.Minute))
 
 	It("are marked with their namespace, which goes when Weir lets go", func(ctx SpecContext) {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,7 +43,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named("ipclaim").
-		For(&ipamv1.IPClaim{}, builder.WithPredicates(
+		Watches(&ipamv1.IPClaim{}, gathered(&gathering{clock: clock.RealClock{}}), builder.WithPredicates(
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers())).
 		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
 		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).

@@ -1,0 +1,67 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipclaim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// gatherTime is how long claims that were answered while they were created may wait to be bound. Their status is to follow within
+// a second.
+const gatherTime = 400 * time.Millisecond
+
+// gathering has the claims of a client that makes one after the other bound together: the writes that bind a claim, two for one,
+// would slow down the next create. Who comes alone does not wait.
+type gathering struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	ends time.Time
+}
+
+// wait returns how long a claim is to wait: the first one not at all, those that come soon after it until the time is over.
+func (g *gathering) wait() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.clock.Now()
+	if left := g.ends.Sub(now); left > 0 {
+		return left
+	}
+	g.ends = now.Add(gatherTime)
+	return 0
+}
+
+// gathered enqueues claims; those that only have to be bound when it is time for that. Economy only: until then a claim's record
+// waits for its owner, as it does from before the claim is stored.
+func gathered(g *gathering) handler.EventHandler {
+	all := &handler.EnqueueRequestForObject{}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if !isAnswered(e.Object) {
+				all.Create(ctx, e, q)
+				return
+			}
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}, g.wait())
+		},
+		UpdateFunc: all.Update,
+		DeleteFunc: all.Delete,
+	}
+}
+
+// isAnswered says whether the claim got its prefix in its create call, and was not looked at since.
+func isAnswered(obj client.Object) bool {
+	claim, ok := obj.(*ipamv1.IPClaim)
+	return ok && claim.Spec.CIDR != "" && len(claim.Status.Conditions) == 0 && claim.DeletionTimestamp.IsZero()
+}

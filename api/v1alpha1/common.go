@@ -43,6 +43,8 @@ const (
 	ArrivedAnnotation = "ipam.weir.dev/arrived"
 	// HomeAnnotation on a GlobalIPPool is the UID of the kube-system namespace of the cluster that it was created in.
 	HomeAnnotation = "ipam.weir.dev/home"
+	// LeaveBehindAnnotation on an IPPool lets clusterctl move it although something of it stays: Weir does not block the move.
+	LeaveBehindAnnotation = "ipam.weir.dev/leave-behind"
 	// HeldAnnotation on an IPAllocation that moves to another cluster names the IPAllocation that holds its prefix here instead.
 	HeldAnnotation = "ipam.weir.dev/held"
 	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.

@@ -9,6 +9,20 @@ const (
 	ReadyCondition = "Ready"
 	// PausedCondition is true while the pool is paused, by its Cluster or by the annotation cluster.x-k8s.io/paused.
 	PausedCondition = "Paused"
+	// MovableCondition is false while clusterctl move would leave something behind of what is handed out of a pool. It does not
+	// count towards Ready, and is shown only where Cluster API is installed. What moves is told by what Weir can see: an owner of a
+	// kind of Cluster API's groups, or an IPPool or IPClaim, counts as moving, any other as staying.
+	MovableCondition = "Movable"
+)
+
+// Reasons of a pool's Movable condition.
+const (
+	// PoolMovableAllMovesReason: all claims and child pools move together with the pool, if their namespace is moved; those of a
+	// GlobalIPPool do with their own namespaces.
+	PoolMovableAllMovesReason = "AllMoves"
+	// PoolMovableLeftBehindReason: some would stay; the message names some of them and says why. On an IPPool, clusterctl waits until
+	// that is mended, or the pool has the annotation ipam.weir.dev/leave-behind.
+	PoolMovableLeftBehindReason = "LeftBehind"
 )
 
 // Reasons of a pool's Ready condition.

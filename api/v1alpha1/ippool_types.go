@@ -521,7 +521,7 @@ type ReleasedTemplate struct {
 
 // IPPoolStatus is the observed state of an IPPool or GlobalIPPool. It can be lost and is rebuilt.
 type IPPoolStatus struct {
-	// conditions: Ready and Paused.
+	// conditions: Ready and Paused; where Cluster API is installed also Movable: whether clusterctl move leaves nothing behind.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

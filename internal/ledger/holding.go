@@ -194,6 +194,8 @@ type Capacity struct {
 	Total, Allocated, Available, Excluded, Cooling, Delegated ipspace.Count
 	// Claims and Children are the numbers of records that hold a prefix of this pool.
 	Claims, Children int32
+	// Held is how many of them are holds, of what moved to another cluster.
+	Held int32
 	// Serving: every block of the pool is confirmed.
 	Serving bool
 	// LargestFree is the length of the largest free block, in bits; -1 when there is none.

@@ -44,6 +44,8 @@ type poolEntry struct {
 	unavailable ipspace.Count
 	claims      int32
 	children    int32
+	// held is how many of its records are holds.
+	held int32
 	// suspected is when this process last saw another manager record something, by index.now.
 	suspected int64
 	// crowded is when this process last saw that several ask the pool at once, by index.now, and chosen what it took last in
@@ -185,6 +187,9 @@ func (x *index) count(r *record) {
 	x.on.poolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Add(size), *number+1
+	if r.holds() {
+		e.held++
+	}
 	if r.released() {
 		e.released[r.handle] = struct{}{}
 	}
@@ -204,6 +209,9 @@ func (x *index) uncount(r *record) {
 	x.on.poolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Sub(size), *number-1
+	if r.holds() {
+		e.held--
+	}
 	delete(e.released, r.handle)
 	delete(e.leaving, r.handle)
 	if e.pool != nil {
@@ -449,6 +457,7 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable).Sub(x.keptFree(e)),
 		Claims:      e.claims,
 		Children:    e.children,
+		Held:        e.held,
 		Serving:     len(e.serving) > 0,
 		LargestFree: -1,
 	}

@@ -92,6 +92,9 @@ func (r *record) owner() ipamv1.PoolReference {
 // released says whether the claim has let go of the prefix, which cools down or is retained.
 func (r *record) released() bool { return r.releasedAt != 0 }
 
+// holds says whether the record keeps what has moved to another cluster.
+func (r *record) holds() bool { return r.purpose == ipamv1.MovedPurpose && !r.released() }
+
 func (r *record) holding() Holding {
 	h := Holding{CIDR: r.cidr, Purpose: r.purpose, Pool: r.pool.ref, Claim: r.claim, Record: r.key, version: r.identity, space: r.space.name, seen: r.seen}
 	if r.released() {

@@ -38,33 +38,35 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, name string) error {
 		For(p, builder.WithPredicates(
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter),
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
-				finalized(), predicates.PausedChanged(), predicates.Resync()))).
+				finalized(), reowned(), predicates.PausedChanged(), predicates.Resync()))).
 		WatchesRawSource(source.Func(r.followLedger)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
 		Build(r)
 	return err
 }
 
-// WatchClusters has pools looked at when their Cluster is paused, unpaused or appears. It is for when Cluster API's kinds
-// are served, which may be later than Weir starts.
+// WatchClusters has pools looked at when their Cluster is paused, unpaused or appears, and has them say what a move would leave
+// behind. It is for when Cluster API's kinds are served, which may be later than Weir starts.
 func (r *Reconciler) WatchClusters(mgr ctrl.Manager) error {
 	log := mgr.GetLogger().WithName("pool")
+	if err := r.controller.Watch(r.followRemains(mgr)); err != nil || r.Kind != ipamv1.IPPoolKind {
+		return err
+	}
 	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &clusterv1.Cluster{},
 		handler.EnqueueRequestsFromMapFunc(r.poolsOfCluster), predicates.ClusterPause(mgr.GetScheme(), log)))
 }
 
-// poolsOfCluster names the pools of a Cluster. They are few: a list of the namespace's does.
+// poolsOfCluster names the pools of a Cluster's namespace: those that pause with it, and those where something waits for the end of
+// the pause (block). They are few: a list of the namespace's does.
 func (r *Reconciler) poolsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	pools := &ipamv1.IPPoolList{}
 	if err := r.Client.List(ctx, pools, client.InNamespace(cluster.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing IPPools")
 		return nil
 	}
-	var requests []reconcile.Request
+	requests := make([]reconcile.Request, 0, len(pools.Items))
 	for i := range pools.Items {
-		if pools.Items[i].Spec.ClusterName == cluster.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
-		}
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
 	}
 	return requests
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
 )
 
 const (
@@ -58,6 +59,8 @@ type Reconciler struct {
 	Concurrency int
 
 	controller controller.Controller
+	// remains is what a move would leave behind.
+	remains preflight.Remains
 }
 
 // scope is one pool being worked on, with the facts that its status is computed from.

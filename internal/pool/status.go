@@ -36,6 +36,9 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
+	if err := r.setMovable(ctx, s, capacity); err != nil {
+		return err
+	}
 	if err := r.write(ctx, s); err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -44,17 +47,18 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	return nil
 }
 
-// write stores what has changed: the labels, and the whole status in one write, so that nobody sees a pool that is ready and
-// has no capacity. Cluster API's patch helper would write the conditions by themselves.
+// write stores what has changed: labels and annotations, and the whole status in one write, so that nobody sees a pool that is
+// ready and has no capacity. Cluster API's patch helper would write the conditions by themselves.
 func (r *Reconciler) write(ctx context.Context, s *scope) error {
-	if !maps.Equal(s.before.GetLabels(), s.pool.GetLabels()) {
-		labelled, _ := s.before.DeepCopyObject().(Object)
-		labelled.SetLabels(s.pool.GetLabels())
-		if err := r.Client.Patch(ctx, labelled, lockedMerge(s.before)); err != nil {
-			return fmt.Errorf("patching labels of %s: %w", r.Kind, err)
+	if !maps.Equal(s.before.GetLabels(), s.pool.GetLabels()) || !maps.Equal(s.before.GetAnnotations(), s.pool.GetAnnotations()) {
+		marked, _ := s.before.DeepCopyObject().(Object)
+		marked.SetLabels(s.pool.GetLabels())
+		marked.SetAnnotations(s.pool.GetAnnotations())
+		if err := r.Client.Patch(ctx, marked, lockedMerge(s.before)); err != nil {
+			return fmt.Errorf("patching labels and annotations of %s: %w", r.Kind, err)
 		}
-		s.before.SetResourceVersion(labelled.GetResourceVersion())
-		s.pool.SetResourceVersion(labelled.GetResourceVersion())
+		s.before.SetResourceVersion(marked.GetResourceVersion())
+		s.pool.SetResourceVersion(marked.GetResourceVersion())
 	}
 	if equality.Semantic.DeepEqual(s.before.PoolStatus(), s.pool.PoolStatus()) {
 		return nil

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -98,13 +99,23 @@ func forbidden(err error, verb string) {
 
 var _ = Describe("The shipped manifests", Ordered, func() {
 	It("let the manager be healthy without Cluster API, and answer claims once its kinds appear", func(ctx SpecContext) {
-		Expect(k.Create(ctx, pool("early", "10.0.0.0/24"))).To(Succeed())
+		early := pool("early", "10.0.0.0/24")
+		Expect(k.Create(ctx, early)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
+			g.Expect(conditions.IsTrue(early, ipamv1.ReadyCondition)).To(BeTrue())
+		}, "60s", "100ms").Should(Succeed())
+		Expect(conditions.Has(early, ipamv1.MovableCondition)).To(BeFalse()) // there is nothing to move with
 		Expect(framework.InstallCAPICRDs(ctx, site.Config())).To(Succeed())
 		claim := builder.IPAddressClaim(tenant, "first", ipamv1.IPPoolKind, "early").Build()
 		Expect(k.Create(ctx, claim)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(claim.Status.AddressRef.Name).To(Equal("first"))
+		}, "60s", "100ms").Should(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
+			g.Expect(conditions.IsFalse(early, ipamv1.MovableCondition)).To(BeTrue())
 		}, "60s", "100ms").Should(Succeed())
 	}, SpecTimeout(2*time.Minute))
 

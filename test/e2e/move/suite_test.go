@@ -52,6 +52,7 @@ var _ = Describe("clusterctl move", func() {
 	It("claims of all pool kinds move there and back with their addresses, and both sides go on", thereAndBack, SpecTimeout(8*time.Minute))
 	It("a target that has the global pool already, and the release of what is held", bothHave, SpecTimeout(6*time.Minute))
 	It("a pool is at home where somebody with the right says", home, SpecTimeout(3*time.Minute))
+	It("what a pool's condition names is what stays, and clusterctl waits until that is mended or allowed", preflight, SpecTimeout(8*time.Minute))
 	It("a move while Weir is down on the source stops and frees nothing", stopped, SpecTimeout(6*time.Minute))
 })
 

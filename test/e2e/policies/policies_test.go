@@ -92,6 +92,7 @@ var _ = Describe("Guarded annotations", func() {
 			Expect(k.Create(ctx, object)).To(Succeed())
 			for _, key := range []string{
 				"clusterctl.cluster.x-k8s.io/delete-for-move", ipamv1.ForceReleaseAnnotation, ipamv1.HomeAnnotation,
+				ipamv1.LeaveBehindAnnotation,
 			} {
 				for _, value := range []string{"", "(unset)", "x"} {
 					annotate(object, key, value)

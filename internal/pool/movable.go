@@ -1,0 +1,189 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
+)
+
+// blockedByWeir is the value of the annotation with which Weir stops clusterctl, to be told from somebody else's.
+const blockedByWeir = "ipam.weir.dev/LeftBehind"
+
+// queue is the controller's.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// followRemains keeps what a move would leave behind up to date by the claims and pools that the cache shows. Pools are looked at
+// some time after it changed, as after a change of the ledger, and all of them once everything has been seen: until then nothing is
+// said, so that a restart changes no condition.
+func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
+		var all []source.SyncingSource
+		for _, kind := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}} {
+			followed := source.Kind(mgr.GetCache(), kind, handler.EventHandler(r.remainsHandler()))
+			if err := followed.Start(ctx, q); err != nil {
+				return fmt.Errorf("following %T: %w", kind, err)
+			}
+			all = append(all, followed)
+		}
+		go func() {
+			for _, followed := range all {
+				if err := followed.WaitForSync(ctx); err != nil || ctx.Err() != nil {
+					return
+				}
+			}
+			r.remains.Complete()
+			living, err := r.Living(ctx)
+			if err != nil {
+				ctrl.LoggerFrom(ctx).Error(err, "Listing pools")
+			}
+			for key := range living {
+				q.AddAfter(reconcile.Request{NamespacedName: key}, statusInterval)
+			}
+		}()
+		return nil
+	})
+}
+
+func (r *Reconciler) remainsHandler() handler.Funcs {
+	replace := func(was, is preflight.Remain, q queue) {
+		for _, pool := range r.remains.Replace(r.ofKind(was), r.ofKind(is)) {
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pool.Namespace, Name: pool.Name}}, statusInterval)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			replace(preflight.Remain{}, preflight.Left(e.Object), q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			replace(preflight.Left(e.ObjectOld), preflight.Left(e.ObjectNew), q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			replace(preflight.Left(e.Object), preflight.Remain{}, q)
+		},
+	}
+}
+
+// ofKind passes over what stays of a pool of the other kind.
+func (r *Reconciler) ofKind(remain preflight.Remain) preflight.Remain {
+	if remain.Pool.Kind != r.Kind {
+		return preflight.Remain{}
+	}
+	return remain
+}
+
+// reowned passes the update that changed a pool's owners.
+func reowned() predicate.Predicate {
+	return predicates.Update(func(e event.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())
+	})
+}
+
+// setMovable says what a move would leave behind of what is handed out of the pool. It is left as it is where that is not known:
+// Cluster API is not installed, nor everything seen yet, or this manager sees one namespace, and the pool is for all.
+func (r *Reconciler) setMovable(ctx context.Context, s *scope, c ledger.Capacity) error {
+	if isForAll := s.pool.GetNamespace() == ""; !r.remains.IsComplete() || isForAll && r.Namespace != "" || !s.pool.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	condition := metav1.Condition{
+		Type: ipamv1.MovableCondition, Status: metav1.ConditionTrue, Reason: ipamv1.PoolMovableAllMovesReason,
+		ObservedGeneration: s.pool.GetGeneration(),
+	}
+	total, message := r.leftBehind(ctx, s.pool, c)
+	if total > 0 {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ipamv1.PoolMovableLeftBehindReason, message
+	}
+	conditions.Set(s.pool, condition)
+	return r.block(ctx, s, total > 0)
+}
+
+// leftBehind counts what would stay and names some of it, as far as it is of the pool's own project.
+func (r *Reconciler) leftBehind(ctx context.Context, p Object, c ledger.Capacity) (total int, message string) {
+	total, some := r.remains.Of(p.PoolReference(), shownHoldings)
+	var named []string
+	if why := preflight.Owner(p); why != "" {
+		total++
+		named = append(named, ownerStays(p, why))
+	}
+	if held := int(c.Held); held > 0 && p.GetNamespace() != "" {
+		total += held
+		named = append(named, fmt.Sprintf("%d holds of what moved before", held))
+	}
+	for _, remain := range some {
+		if len(named) == shownHoldings {
+			break
+		}
+		who := ipamv1.ClaimReference{Kind: remain.Object.Kind, Namespace: remain.Object.Namespace, Name: remain.Object.Name}
+		if r.Registry.Rules.MayName(ctx, p.GetNamespace(), who) {
+			named = append(named, fmt.Sprintf("%s (%s)", remain.Object, remain.Why))
+		}
+	}
+	message = fmt.Sprintf("clusterctl move would leave %d behind", total)
+	if len(named) == 0 {
+		return total, message
+	}
+	return total, message + ": " + strings.Join(named, ", ")
+}
+
+// ownerStays says that the pool itself stays. Who owns a GlobalIPPool is not told to all who see it.
+func ownerStays(p Object, why string) string {
+	if p.GetNamespace() == "" {
+		return "the pool itself (an owner of it is not moved)"
+	}
+	return fmt.Sprintf("%s %s/%s (%s)", ipamv1.IPPoolKind, p.GetNamespace(), p.GetName(), why)
+}
+
+// block has clusterctl wait, and give up, before it takes an IPPool from something that stays: on the other side, the pool would hand
+// out again what that has. A GlobalIPPool stays on both sides, and would stop the moves of all namespaces. clusterctl looks at what
+// there is, then pauses the Clusters, then waits: what changes from then on comes too late for that move. So nothing changes here
+// while a Cluster of the namespace is paused, which is read live; and none can be for a move to begin.
+func (r *Reconciler) block(ctx context.Context, s *scope, leaves bool) error {
+	annotations := s.pool.GetAnnotations()
+	by, isBlocked := annotations[clusterctlv1.BlockMoveAnnotation]
+	_, isWanted := annotations[ipamv1.LeaveBehindAnnotation]
+	blocks := leaves && !isWanted
+	if r.Kind != ipamv1.IPPoolKind || blocks == isBlocked || isBlocked && by != blockedByWeir {
+		return nil
+	}
+	clusters := &clusterv1.ClusterList{}
+	if err := r.Live.List(ctx, clusters, client.InNamespace(s.pool.GetNamespace())); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("listing Clusters: %w", err)
+	}
+	if slices.ContainsFunc(clusters.Items, func(c clusterv1.Cluster) bool { return predicates.IsPaused(&c, &c) }) {
+		return nil
+	}
+	changed := maps.Clone(annotations)
+	if changed == nil {
+		changed = map[string]string{}
+	}
+	if delete(changed, clusterctlv1.BlockMoveAnnotation); blocks {
+		changed[clusterctlv1.BlockMoveAnnotation] = blockedByWeir
+	}
+	s.pool.SetAnnotations(changed)
+	return nil
+}

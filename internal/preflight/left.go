@@ -1,0 +1,154 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+)
+
+// Object names a claim or a pool.
+type Object struct{ Kind, Namespace, Name string }
+
+// String returns kind, namespace and name.
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// compare orders objects by namespace, kind and name.
+func (o Object) compare(p Object) int {
+	return cmp.Or(strings.Compare(o.Namespace, p.Namespace), strings.Compare(o.Kind, p.Kind), strings.Compare(o.Name, p.Name))
+}
+
+// Remain is an object that would stay where it is while its pool, or itself without its address, moves. The zero value stands
+// for nothing.
+type Remain struct {
+	// Pool is what the object asks or was carved from.
+	Pool   ipamv1.PoolReference
+	Object Object
+	// Why does not name the object.
+	Why string
+}
+
+// Left returns what a move would leave behind: an IPAddressClaim, an IPClaim, or a pool that is carved from another one. Of any
+// that moves, or that has nothing to do with a pool of Weir's, it returns the zero value.
+func Left(obj client.Object) Remain {
+	r := Remain{}
+	switch o := obj.(type) {
+	case *ipamv1beta2.IPAddressClaim:
+		r.Object.Kind, r.Pool = "IPAddressClaim", askedBy(o)
+		r.Why = cmp.Or(Owner(o), unowned(o, r.Pool))
+	case *ipamv1.IPClaim:
+		r.Object.Kind, r.Pool = ipamv1.IPClaimKind, claimedBy(o)
+		r.Why = Owner(o)
+	case *ipamv1.IPPool:
+		r.Object.Kind, r.Pool = ipamv1.IPPoolKind, parentOf(o)
+		r.Why = cmp.Or(Owner(o), elsewhere(o, r.Pool))
+	}
+	if r.Why == "" || r.Pool.Name == "" {
+		return Remain{}
+	}
+	r.Object.Namespace, r.Object.Name = obj.GetNamespace(), obj.GetName()
+	return r
+}
+
+// Owner says which owner keeps an object where it is; "" if none does.
+func Owner(obj client.Object) string {
+	for _, owner := range obj.GetOwnerReferences() {
+		if !moves(owner) {
+			return fmt.Sprintf("its owner %s %s is not moved", owner.Kind, owner.Name)
+		}
+	}
+	return ""
+}
+
+// moves says whether clusterctl moves the owner, as far as its kind tells.
+func moves(owner metav1.OwnerReference) bool {
+	group := groupOf(owner)
+	if group == ipamv1.GroupVersion.Group {
+		return owner.Kind == ipamv1.IPPoolKind || owner.Kind == ipamv1.IPClaimKind || owner.Kind == ipamv1.GlobalIPPoolKind
+	}
+	return group == clusterv1.GroupVersion.Group || strings.HasSuffix(group, "."+clusterv1.GroupVersion.Group)
+}
+
+// takesAlong says whether clusterctl moves what the owner owns. A GlobalIPPool it only copies, by itself.
+func takesAlong(owner metav1.OwnerReference) bool {
+	return moves(owner) && (owner.Kind != ipamv1.GlobalIPPoolKind || groupOf(owner) != ipamv1.GroupVersion.Group)
+}
+
+func groupOf(owner metav1.OwnerReference) string {
+	return schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group
+}
+
+// unowned says why a claim of Cluster API stays that no owner keeps. Where it is only labelled to move, its IPAddress and its
+// record need another owner that takes them along: an IPPool does, a GlobalIPPool does not.
+func unowned(claim client.Object, pool ipamv1.PoolReference) string {
+	for _, owner := range claim.GetOwnerReferences() {
+		if takesAlong(owner) {
+			return ""
+		}
+	}
+	_, alone := claim.GetLabels()[clusterctlv1.ClusterctlMoveLabel]
+	_, whole := claim.GetLabels()[clusterctlv1.ClusterctlMoveHierarchyLabel]
+	switch {
+	case whole, alone && pool.Kind == ipamv1.IPPoolKind:
+		return ""
+	case alone:
+		return "it moves without its address: it needs the label " + clusterctlv1.ClusterctlMoveHierarchyLabel
+	default:
+		return "it has no owner that moves"
+	}
+}
+
+// elsewhere says that a carved pool stays because its parent is another namespace's. A GlobalIPPool stays, too.
+func elsewhere(child *ipamv1.IPPool, parent ipamv1.PoolReference) string {
+	if parent.Kind == ipamv1.IPPoolKind && parent.Namespace != child.Namespace {
+		return "it is of another namespace"
+	}
+	return ""
+}
+
+// askedBy returns the pool that a claim of Cluster API asks, if it is one of Weir's.
+func askedBy(claim *ipamv1beta2.IPAddressClaim) ipamv1.PoolReference {
+	if claim.Spec.PoolRef.APIGroup != ipamv1.GroupVersion.Group {
+		return ipamv1.PoolReference{}
+	}
+	return poolNamed(claim.Spec.PoolRef.Kind, claim.Namespace, claim.Spec.PoolRef.Name)
+}
+
+func claimedBy(claim *ipamv1.IPClaim) ipamv1.PoolReference {
+	if claim.Spec.PoolRef == nil {
+		return ipamv1.PoolReference{}
+	}
+	return poolNamed(claim.Spec.PoolRef.Kind, claim.Namespace, claim.Spec.PoolRef.Name)
+}
+
+func poolNamed(kind, namespace, name string) ipamv1.PoolReference {
+	if kind == ipamv1.GlobalIPPoolKind {
+		namespace = ""
+	}
+	return ipamv1.PoolReference{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// parentOf returns the pool that a block was carved from. One that has no block yet has nothing of it.
+func parentOf(child *ipamv1.IPPool) ipamv1.PoolReference {
+	if child.Spec.CIDR == "" {
+		return ipamv1.PoolReference{}
+	}
+	return poolspec.Parent(&child.Spec, child.PoolReference())
+}

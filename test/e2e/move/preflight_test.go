@@ -93,7 +93,9 @@ func preflight(ctx SpecContext) {
 	By("clearing up") // what was split is in use on one side and free on the other
 	for _, list := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}} {
 		for _, namespace := range []string{t.name, foreign} {
-			Expect(left.Client().DeleteAllOf(ctx, list, client.InNamespace(namespace))).To(Succeed())
+			Eventually(func() error { // what moved out of "stuck" is given up by repair, once a minute
+				return left.Client().DeleteAllOf(ctx, list, client.InNamespace(namespace))
+			}, "3m", "1s").Should(Succeed())
 		}
 	}
 	expectEmpty(ctx, left, t.name)

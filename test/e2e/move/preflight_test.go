@@ -32,7 +32,7 @@ const foreign = "preflight-foreign"
 // preflight: what the condition Movable names is exactly what stays, and clusterctl does not begin before it is mended or allowed.
 func preflight(ctx SpecContext) {
 	t := town{name: "preflight", global: "preflight"}
-	Expect(left.Client().Create(ctx, global(t.global, "10.13.0.0/20"))).To(Succeed())
+	Expect(left.Client().Create(ctx, global(t.global, "10.31.0.0/20"))).To(Succeed())
 	t.found(ctx, left)
 	Expect(left.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreign}})).To(Succeed())
 	for _, name := range []string{t.name, foreign} {
@@ -109,7 +109,7 @@ func (t town) scatter(ctx context.Context, s *side) {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "keeper"}}
 	Expect(s.Client().Create(ctx, config)).To(Succeed())
 	keeper := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: config.Name, UID: config.UID}
-	v4 := builder.IPPool(t.name, "v4").WithCIDR("10.3.0.0/20").Build()
+	v4 := builder.IPPool(t.name, "v4").WithCIDR("10.30.0.0/20").Build()
 	v4.Spec.Allocation = &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](24), MaxPrefixLength: ptr.To[int32](32)}
 	parent := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Name: "v4"}
 	stuck, elsewhere := child(t.name, "stuck", parent), child(foreign, "foreign", parent)

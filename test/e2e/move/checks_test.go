@@ -101,10 +101,11 @@ func records(ctx context.Context, s *side, namespace string) []ipamv1.IPAllocati
 	return list.Items
 }
 
-// expectEmpty expects that nothing of Weir's is left in a namespace.
+// expectEmpty expects that nothing of Weir's is left in a namespace. What is left of a carved pool that went before its parent is for
+// repair, which looks once a minute.
 func expectEmpty(ctx context.Context, s *side, namespace string) {
 	GinkgoHelper()
-	Eventually(func() []string { return remaining(ctx, s, namespace) }, "60s", "500ms").Should(BeEmpty())
+	Eventually(func() []string { return remaining(ctx, s, namespace) }, "3m", "500ms").Should(BeEmpty())
 }
 
 func remaining(ctx context.Context, s *side, namespace string) []string {

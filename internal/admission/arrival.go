@@ -29,6 +29,14 @@ func arrives(ctx context.Context, rights Rights, req admission.Request, obj clie
 // hasArrived says whether the object was found to have been answered already when it was admitted.
 func hasArrived(obj client.Object) bool { return obj.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" }
 
+// keptArrival puts back the mark that an update leaves out, as clusterctl does when it goes on with a move that was cut short.
+func keptArrival(updated, old client.Object) []jsonpatch.Operation {
+	if !hasArrived(old) || hasArrived(updated) {
+		return nil
+	}
+	return arrivalPatch(updated, true)
+}
+
 // arrivalPatch marks an object as arrived, and takes the mark off any other.
 func arrivalPatch(obj client.Object, arrived bool) []jsonpatch.Operation {
 	key := "/metadata/annotations/" + escape(ipamv1.ArrivedAnnotation)

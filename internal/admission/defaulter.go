@@ -44,7 +44,8 @@ type poolDefaulter struct {
 func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admission.Response {
 	spec, old := specIn(req.Object.Raw), specIn(req.OldObject.Raw)
 	if spec == nil || old != nil && equality.Semantic.DeepEqual(spec, old) {
-		return admission.Patched("", append(keptMarks(req), d.homePatch(req, nil)...)...)
+		marks := keptMarks(req)
+		return admission.Patched("", append(marks, d.homePatch(req, marks)...)...)
 	}
 	patch, err := d.carver.propose(ctx, req, spec)
 	if err != nil {
@@ -78,14 +79,15 @@ func (d poolDefaulter) homePatch(req admission.Request, patch []jsonpatch.Operat
 	return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(ipamv1.HomeAnnotation), home)}
 }
 
-// keptMarks puts back what an update of a carved pool leaves out although Weir has set it at creation: its label and finalizer.
+// keptMarks puts back what an update of a carved pool leaves out although Weir has set it at creation: its label, its finalizer, and
+// that it arrived.
 func keptMarks(req admission.Request) []jsonpatch.Operation {
 	updated, known := pool.New(req.Kind.Kind)
 	old, _ := pool.New(req.Kind.Kind)
 	if req.Operation != admissionv1.Update || !known || json.Unmarshal(req.Object.Raw, updated) != nil || json.Unmarshal(req.OldObject.Raw, old) != nil {
 		return nil
 	}
-	patch := keptFinalizer(updated, old, ipamv1.PoolFinalizer)
+	patch := append(keptFinalizer(updated, old, ipamv1.PoolFinalizer), keptArrival(updated, old)...)
 	if old.GetLabels()[ipamv1.AllocatedLabel] != "" && updated.GetLabels()[ipamv1.AllocatedLabel] == "" {
 		patch = append(patch, labelPatch(updated.GetLabels(), ipamv1.AllocatedLabel, "true"))
 	}

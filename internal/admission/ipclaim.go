@@ -139,7 +139,7 @@ func restored(claim, old *ipamv1.IPClaim) []jsonpatch.Operation {
 	if old == nil {
 		return nil
 	}
-	patch := keptFinalizer(claim, old, ipamv1.ClaimFinalizer)
+	patch := append(keptFinalizer(claim, old, ipamv1.ClaimFinalizer), keptArrival(claim, old)...)
 	if claim.Spec.CIDR == "" && old.Spec.CIDR != "" {
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/cidr", old.Spec.CIDR))
 	}

@@ -12,6 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
 func rawYAML(t *testing.T, text string) []byte {
@@ -109,6 +111,38 @@ func TestPoolDefaults(t *testing.T) {
 			}
 			got := patched(t, req.Object.Raw, response)
 			if diff := cmp.Diff(decoded(t, object(t, team, test.want).Raw), decoded(t, got)); diff != "" {
+				t.Errorf("object (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestThatSomethingArrivedIsNotForgotten: clusterctl replaces the annotations when it goes on with a move that was cut short.
+func TestThatSomethingArrivedIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	const home, arrived = `ipam.weir.dev/home: here`, `ipam.weir.dev/arrived: "true"`
+	for name, test := range map[string]struct{ kind, old, new, want string }{
+		"a pool":              {"IPPool", arrived, ``, arrived},
+		"with others":         {"IPPool", arrived, `a: b`, arrived + `, a: b`},
+		"a pool with a home":  {"GlobalIPPool", arrived + `, ` + home, ``, arrived + `, ` + home},
+		"one that was made":   {"IPPool", `a: b`, `a: c`, `a: c`},
+		"a claim":             {"IPClaim", arrived, ``, arrived},
+		"a claim with others": {"IPClaim", arrived, `a: b`, arrived + `, a: b`},
+		"a claim that asked":  {"IPClaim", ``, `a: b`, `a: b`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			annotated := func(annotations string) runtime.RawExtension {
+				return runtime.RawExtension{Raw: rawYAML(t, `{metadata: {name: x, annotations: {`+annotations+`}}, spec: {cidr: 192.0.2.0/24, poolRef: {kind: IPPool, name: p}}}`)}
+			}
+			req := request(admissionv1.Update, annotated(test.new), annotated(test.old), "jo")
+			req.Kind.Kind, req.Name = test.kind, "x"
+			handle := poolDefaulter{home: "here"}.Handle
+			if test.kind == ipamv1.IPClaimKind {
+				handle = claims{}.propose
+			}
+			got := decoded(t, patched(t, req.Object.Raw, handle(t.Context(), req)))
+			if diff := cmp.Diff(decoded(t, annotated(test.want).Raw), got); diff != "" {
 				t.Errorf("object (-want +got):\n%s", diff)
 			}
 		})

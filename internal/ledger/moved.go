@@ -122,6 +122,30 @@ func (l *Ledger) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, ci
 	return held
 }
 
+// Returned returns what is held in a pool although it is back: retained, as it left, for the next claim of the name. That record keeps
+// the prefix now, so that Drop may drop the hold. It is not the one that left: that was marked before there was a hold.
+func (l *Ledger) Returned(pool ipamv1.PoolReference) []Holding {
+	l.index.mu.Lock()
+	defer l.index.mu.Unlock()
+	e, ok := l.index.pools[pool]
+	if !ok {
+		return nil
+	}
+	var found []Holding
+	for released := range e.released {
+		back := l.index.records.get(released)
+		if !back.retained || back.terminating || back.left {
+			continue
+		}
+		for _, r := range l.index.records.of(keyOf(back.claim)) {
+			if r.purpose == ipamv1.MovedPurpose && r.pool == e && r.cidr == back.cidr && !r.released() && !r.terminating && !r.left {
+				found = append(found, r.holding())
+			}
+		}
+	}
+	return found
+}
+
 // leftBehind returns what has gone, or is just going, to another cluster with the prefix that a claim has won here, if anything has:
 // the choice may not have seen it yet. Judging lets it pass, as it lets pass what any namesake has left; by now the index shows all
 // that is older than the claim's record.

@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"testing"
@@ -117,6 +118,43 @@ func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
 			mark := &record{cidr: c.Want, space: b.x.spaceOf("default"), pool: b.x.poolOf(c.Pool), claim: c.Ref, purpose: c.Purpose}
 			if _, left := b.x.leftBehind(c, mark); left != test.left {
 				t.Errorf("left behind: %t, want %t", left, test.left)
+			}
+		})
+	}
+}
+
+// TestAHoldIsNotNeededOnceWhatWasRetainedIsBack looks at what was retained for claim a, which left together with that and was held.
+func TestAHoldIsNotNeededOnceWhatWasRetainedIsBack(t *testing.T) {
+	t.Parallel()
+	kept := func(a *ipamv1.IPAllocation) {
+		released(a)
+		a.Spec.ClaimRef.Name, a.Spec.Holder.State = "a", ipamv1.RetainedState
+	}
+	hold := func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name, a.Spec.Purpose = "a", ipamv1.MovedPurpose }
+	for sentence, test := range map[string]struct {
+		back, hold []edit
+		cidr       string
+		returned   bool
+	}{
+		"it is back":                          {back: []edit{kept}, hold: []edit{hold}, returned: true},
+		"it is just leaving":                  {back: []edit{kept, terminating}, hold: []edit{hold}},
+		"its claim is back with it":           {back: []edit{func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "a" }}, hold: []edit{hold}},
+		"what has left cools down":            {back: []edit{kept, func(a *ipamv1.IPAllocation) { a.Spec.Holder.State = "" }}, hold: []edit{hold}},
+		"another prefix is back":              {back: []edit{kept}, hold: []edit{hold}, cidr: "10.0.0.5/32"},
+		"another claim's is back":             {back: []edit{kept, func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "b" }}, hold: []edit{hold}},
+		"it is back in another pool":          {back: []edit{kept, fromPool("other")}, hold: []edit{hold}},
+		"the hold has been deleted":           {back: []edit{kept}, hold: []edit{hold, terminating}},
+		"the hold is one of what cooled down": {back: []edit{kept}, hold: []edit{hold, released}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b := newBook()
+			b.serving(shapeConfig{entries: "10.0.0.0/28", reserved: four.reserved})
+			b.put(recordNamed("hold", "10.0.0.4/32", test.hold...))
+			b.put(recordNamed("back", cmp.Or(test.cidr, "10.0.0.4/32"), test.back...))
+			found := (&Ledger{index: b.x}).Returned(claimFor("a").Pool)
+			if (len(found) == 1) != test.returned || len(found) == 1 && found[0].Record.Name != "hold" {
+				t.Errorf("returned: %v", found)
 			}
 		})
 	}

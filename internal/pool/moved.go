@@ -15,12 +15,15 @@ import (
 )
 
 // leave sees to the pool's records that are marked for deletion: what clusterctl has moved out of a pool that stays here is held,
-// and a hold that somebody has deleted is released.
+// and a hold that somebody has deleted is released. So is one that is not needed any more.
 func (r *Reconciler) leave(ctx context.Context, pool ipamv1.PoolReference) error {
-	leaving := r.Ledger.Leaving(pool)
-	errs := make([]error, 0, len(leaving))
+	leaving, returned := r.Ledger.Leaving(pool), r.Ledger.Returned(pool)
+	errs := make([]error, 0, len(leaving)+len(returned))
 	for _, h := range leaving {
 		errs = append(errs, r.leaveOne(ctx, h))
+	}
+	for _, h := range returned {
+		errs = append(errs, r.Ledger.Drop(ctx, h))
 	}
 	return errors.Join(errs...)
 }
@@ -33,6 +36,8 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 	switch {
 	case record.DeletionTimestamp.IsZero() || !slices.Contains(record.Finalizers, ipamv1.AllocationFinalizer):
 		return nil
+	case isMoving(record) && record.Spec.PoolRef.Namespace == record.Namespace:
+		return nil // its pool moves, too: a move that is cut short has left it like this
 	case isMoving(record) && record.Spec.Purpose != ipamv1.MovedPurpose:
 		return r.Ledger.Hold(ctx, h, r.Registry.Namespace)
 	case record.Spec.Purpose != ipamv1.MovedPurpose || !record.Spec.ReleasedAt.IsZero():

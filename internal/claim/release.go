@@ -45,6 +45,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 			"The claim is deleted because it moves to another cluster; its address is not released")
 		return errWaiting
 	}
+	if err := r.recordReturn(ctx, s); err != nil {
+		return err
+	}
 	if err := r.removeAnswerOf(ctx, live); err != nil {
 		return err
 	}
@@ -52,6 +55,32 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+}
+
+// recordReturn records what a claim came back with that is deleted before that was done, so that what has been held for it since it
+// moved away is dropped, and its address is released like any other's. If it cannot be recorded, the hold stays.
+func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
+	isHeld := func(h ledger.Holding) bool { return h.Purpose == ipamv1.MovedPurpose && h.Claim.UID != s.ref.UID }
+	if !slices.ContainsFunc(r.Ledger.Recorded(s.ref), isHeld) {
+		return nil
+	}
+	answer := &ipamv1beta2.IPAddress{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
+	if err != nil || claimUID(answer) != s.claim.UID {
+		return client.IgnoreNotFound(err)
+	}
+	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil && !s.offer.Paused {
+		err = r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+	}
+	var refusal *RefusalError
+	switch {
+	case errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrNotReady):
+		return nil
+	case err != nil:
+		return err
+	}
+	_, err = r.tidy(ctx, s)
+	return err
 }
 
 // isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.

@@ -44,6 +44,7 @@ type Gate struct {
 	writes  int
 	closeAt int
 	loss    Loss
+	counts  func(*http.Request) bool
 }
 
 // NewGate opens a gate for the identity of cfg that closes at the n-th write to kinds of IP address management, be it a
@@ -78,6 +79,7 @@ func (cp *ControlPlane) NewGate(cfg *rest.Config, n int, loss Loss) (*Gate, erro
 		closed:  make(chan struct{}),
 		closeAt: n,
 		loss:    loss,
+		counts:  isWrite,
 	}
 	g.server = &http.Server{
 		Handler: g, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
@@ -85,6 +87,12 @@ func (cp *ControlPlane) NewGate(cfg *rest.Config, n int, loss Loss) (*Gate, erro
 	}
 	go func() { _ = g.server.ServeTLS(listener, "", "") }()
 	return g, nil
+}
+
+// Counting has the gate count these requests, and no others. It is for before the first one.
+func (g *Gate) Counting(counts func(*http.Request) bool) *Gate {
+	g.counts = counts
+	return g
 }
 
 // Config is the manager's: it needs no credentials.
@@ -123,7 +131,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *Gate) count(r *http.Request) (loss Loss, last bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if isWrite(r) {
+	if g.counts(r) {
 		g.writes++
 		last = g.writes == g.closeAt
 	}

@@ -21,6 +21,12 @@ import (
 func settle(ctx context.Context, s *side, t town, second int, cidr string) map[string]string {
 	GinkgoHelper()
 	Expect(s.Client().Create(ctx, global(t.global, cidr))).To(Succeed())
+	return settleOn(ctx, s, t, second)
+}
+
+// settleOn does so on a global pool that is there.
+func settleOn(ctx context.Context, s *side, t town, second int) map[string]string {
+	GinkgoHelper()
 	t.found(ctx, s)
 	for _, pool := range t.pools(second) {
 		Eventually(func() error { return s.Client().Create(ctx, pool) }, "20s", "200ms").Should(Succeed())

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -22,42 +23,104 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
-// check checks each side, and the union of both: whatever one side has told a claim, nobody on the other may have.
+// check checks each side, and the union of both.
 func check(ctx context.Context) {
 	GinkgoHelper()
-	for side, other := range map[*side]*side{left: right, right: left} {
+	for _, side := range []*side{left, right} {
 		Expect(side.manager.Restart(ctx)).To(Succeed()) // it repairs at once what it would have a minute later
 		Eventually(func() error {
 			report, err := framework.Check(ctx, side.Config())
 			Expect(err).NotTo(HaveOccurred())
 			return report.AtRest()
 		}, "60s", "500ms").Should(Succeed())
-		union, err := framework.CheckWith(ctx, side.Config(), func() []framework.Held { return told(ctx, other) })
-		Expect(err).NotTo(HaveOccurred())
-		Expect(union.Overlaps).To(BeEmpty())
-		GinkgoWriter.Println(union)
 	}
+	Expect(union(ctx)).To(BeEmpty())
 }
 
-// told returns what the claims of a side were told. All pools of the suite are of the default address space.
-func told(ctx context.Context, s *side) []framework.Held {
-	answers, own := &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{}
-	Expect(s.Client().List(ctx, answers)).To(Succeed())
-	Expect(s.Client().List(ctx, own)).To(Succeed())
+// lookOn looks at the union of both sides over and over until the spec ends.
+func lookOn() {
+	stop, done := make(chan struct{}), make(chan struct{})
+	looks := 0
+	go func() {
+		defer close(done)
+		defer GinkgoRecover()
+		for {
+			Expect(union(context.Background())).To(BeEmpty())
+			looks++
+			select {
+			case <-stop:
+				return
+			case <-time.After(3 * time.Second):
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		close(stop)
+		<-done
+		framework.Account(fmt.Sprintf("looked at both sides together %d times: %s", looks, CurrentSpecReport().LeafNodeText))
+	})
+}
+
+// union names what must not be, of both sides taken together: whatever one side has told a claim, nobody else on the other may have,
+// and no claim may have two things. What is on both sides, as everything is at times while it moves, is one claim: by its kind,
+// namespace and name.
+func union(ctx context.Context) []string {
+	GinkgoHelper()
+	report, err := framework.CheckWith(ctx, left.Config(), func() []framework.Held { return strangers(ctx, left, right) })
+	Expect(err).NotTo(HaveOccurred())
+	found := append(report.Overlaps, report.Several...)
+	report, err = framework.Check(ctx, right.Config())
+	Expect(err).NotTo(HaveOccurred())
+	found = append(append(found, report.Overlaps...), report.Several...)
+	there := told(ctx, right)
+	for name, here := range told(ctx, left) {
+		if other, both := there[name]; both && other.CIDR != here.CIDR {
+			found = append(found, fmt.Sprintf("%s has %s on one side and %s on the other", name, here.CIDR, other.CIDR))
+		}
+	}
+	return found
+}
+
+// strangers returns what claims of the other side were told that this side does not know, or not as those that have it.
+func strangers(ctx context.Context, s, other *side) []framework.Held {
+	GinkgoHelper()
+	here := told(ctx, s)
 	var held []framework.Held
-	add := func(uid types.UID, prefix netip.Prefix) {
-		held = append(held, framework.Held{Space: ipamv1.DefaultAddressSpace, CIDR: prefix, UID: uid})
-	}
-	for i := range answers.Items {
-		address := netip.MustParseAddr(answers.Items[i].Spec.Address)
-		add(answers.Items[i].UID, netip.PrefixFrom(address, address.BitLen()))
-	}
-	for i := range own.Items {
-		if own.Items[i].Spec.CIDR != "" {
-			add(own.Items[i].UID, netip.MustParsePrefix(own.Items[i].Spec.CIDR))
+	for name, there := range told(ctx, other) {
+		if here[name].CIDR != there.CIDR {
+			held = append(held, there)
 		}
 	}
 	return held
+}
+
+// told returns what the claims of a side were told, by kind, namespace and name. All pools of the suite are of the default address
+// space.
+func told(ctx context.Context, s *side) map[string]framework.Held {
+	GinkgoHelper()
+	answers, own := &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{}
+	Expect(s.Client().List(ctx, answers)).To(Succeed())
+	Expect(s.Client().List(ctx, own)).To(Succeed())
+	found := map[string]framework.Held{}
+	add := func(kind string, obj client.Object, poolKind, poolName string, prefix netip.Prefix) {
+		held := framework.Held{Space: ipamv1.DefaultAddressSpace, CIDR: prefix, UID: obj.GetUID()}
+		if poolKind == ipamv1.IPPoolKind {
+			held.Pool = types.NamespacedName{Namespace: obj.GetNamespace(), Name: poolName}
+		}
+		found[kind+" "+obj.GetNamespace()+"/"+obj.GetName()] = held
+	}
+	for i := range answers.Items {
+		answer := &answers.Items[i]
+		address := netip.MustParseAddr(answer.Spec.Address)
+		add("IPAddressClaim", answer, answer.Spec.PoolRef.Kind, answer.Spec.PoolRef.Name, netip.PrefixFrom(address, address.BitLen()))
+	}
+	for i := range own.Items {
+		claim := &own.Items[i]
+		if claim.Spec.CIDR != "" {
+			add(ipamv1.IPClaimKind, claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name, netip.MustParsePrefix(claim.Spec.CIDR))
+		}
+	}
+	return found
 }
 
 // changed names what is not as it was.

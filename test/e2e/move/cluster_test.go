@@ -26,10 +26,16 @@ type town struct {
 	global string
 }
 
-// found makes the namespace and a Cluster that clusterctl takes for provisioned.
+// found makes the namespace and a Cluster.
 func (t town) found(ctx context.Context, s *side) {
 	GinkgoHelper()
 	Expect(s.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}})).To(Succeed())
+	t.incorporate(ctx, s)
+}
+
+// incorporate makes the Cluster, so that clusterctl takes it for provisioned.
+func (t town) incorporate(ctx context.Context, s *side) {
+	GinkgoHelper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: t.name}}
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "none"}
 	Expect(s.Client().Create(ctx, cluster)).To(Succeed())

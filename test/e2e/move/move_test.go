@@ -5,6 +5,8 @@ package move
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -104,7 +106,7 @@ func thereAndBack(ctx SpecContext) {
 	expectArrived(ctx, left, t, had)
 	expectEmpty(ctx, right, t.name)
 	awaitAnswers(ctx, left, stays.name, 10+addressClaims+claims+10)
-	Eventually(func() int { return holds(ctx, left) }, "20s", "200ms").Should(BeZero())
+	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "20s", "200ms").Should(BeEmpty())
 	check(ctx)
 }
 
@@ -117,31 +119,27 @@ func awaitAnswers(ctx context.Context, s *side, namespace string, number int) {
 // unheld names what came out of the global pool, or a block of it, and is not held on the side that it moved from.
 func unheld(ctx context.Context, s *side, global string, had map[string]string) []string {
 	GinkgoHelper()
-	held := map[string]bool{}
-	for _, record := range records(ctx, s, framework.ManagerNamespace) {
-		if record.Spec.Purpose == ipamv1.MovedPurpose {
-			held[record.Spec.ClaimRef.Kind+" "+record.Spec.ClaimRef.Name] = true
-		}
-	}
+	held := heldFrom(ctx, s, global)
 	var missing []string
 	for name, prefix := range had {
-		if (strings.Contains(name, "-"+global+"-") || name == "IPPool leaf") && !held[name] {
+		isHeld := slices.ContainsFunc(held, func(h string) bool { return strings.HasPrefix(h, name+" ") })
+		if (strings.Contains(name, "-"+global+"-") || name == "IPPool leaf") && !isHeld {
 			missing = append(missing, name+" "+prefix)
 		}
 	}
 	return missing
 }
 
-// holds counts what is held on a side for claims that moved away.
-func holds(ctx context.Context, s *side) int {
+// heldFrom names what is held on a side, out of a global pool, for what moved away.
+func heldFrom(ctx context.Context, s *side, global string) []string {
 	GinkgoHelper()
-	number := 0
+	var held []string
 	for _, record := range records(ctx, s, framework.ManagerNamespace) {
-		if record.Spec.Purpose == ipamv1.MovedPurpose {
-			number++
+		if record.Spec.Purpose == ipamv1.MovedPurpose && record.Spec.PoolRef.Name == global {
+			held = append(held, fmt.Sprintf("%s %s %s", record.Spec.ClaimRef.Kind, record.Spec.ClaimRef.Name, record.Spec.CIDR))
 		}
 	}
-	return number
+	return held
 }
 
 func expectReason(ctx context.Context, s *side, claim *ipamv1beta2.IPAddressClaim, reason string) {

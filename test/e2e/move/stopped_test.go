@@ -5,7 +5,6 @@ package move
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -35,19 +34,20 @@ func stopped(ctx SpecContext) {
 	Expect(left.manager.Restart(ctx)).To(Succeed())
 	stays.ask(ctx, left, "new", stays.refs()[0], 5, 5)
 	awaitAnswers(ctx, left, stays.name, 10)
-	taken := map[string]string{}
-	for name, prefix := range had {
-		taken[strings.TrimSuffix(prefix, "/32")] = name
-	}
-	for _, prefix := range book(ctx, left, stays.name) {
-		Expect(taken).NotTo(HaveKey(strings.TrimSuffix(prefix, "/32")))
-	}
+	Expect(union(ctx)).To(BeEmpty())
+	finish(ctx, left, t)
+	Expect(unheld(ctx, left, t.global, had)).To(BeEmpty())
+	check(ctx)
 }
 
-func unpause(ctx context.Context, s *side, t town) {
+func unpause(ctx context.Context, s *side, t town) { setPaused(ctx, s, t, nil) }
+
+func pause(ctx context.Context, s *side, t town) { setPaused(ctx, s, t, ptr.To(true)) }
+
+func setPaused(ctx context.Context, s *side, t town, paused *bool) {
 	GinkgoHelper()
 	cluster := t.cluster(ctx, s)
-	cluster.Spec.Paused = ptr.To(false)
+	cluster.Spec.Paused = paused
 	Expect(s.Client().Update(ctx, cluster)).To(Succeed())
 }
 

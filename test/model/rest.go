@@ -146,10 +146,11 @@ func (w *world) isSettled(name int, c claim) bool {
 func (w *world) waitsForPool(c claim) bool { return c.carved && w.block() == noSpace }
 
 // isContested says whether a record of the claim is overlapped by one that nobody judges: it came along from another cluster, or is all
-// that a claim has which came with its answer, or holds for one whose age is lost. The claim's may be older, and be told to nobody as long as that is there.
+// that a claim has which came with its answer, or holds for one whose age is lost, or is a namesake's of one that waits for its pool. The claim's may be older, and be told to nobody as long as that is there.
 func (w *world) isContested(c claim) bool {
 	return slices.ContainsFunc(w.server.records, func(r record) bool {
-		isKept := r.ageless || r.own && r.adopts || w.server.claims[r.name].duplicate
+		namesake := w.server.claims[r.name]
+		isKept := r.ageless || r.own && r.adopts || namesake.duplicate || w.waitsForPool(namesake)
 		return isKept && r.uid != c.uid && slices.ContainsFunc(w.server.records, func(own record) bool {
 			return own.uid == c.uid && own.cidr.overlaps(r.cidr)
 		})

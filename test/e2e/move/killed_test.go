@@ -125,7 +125,6 @@ func killedCreating(ctx SpecContext) {
 	expectEmpty(ctx, left, t.name)
 	Expect(unheld(ctx, left, t.global, had)).To(BeEmpty())
 	change(ctx, right, pausedClaim, func() { pausedClaim.Annotations = nil })
-	Expect(right.manager.Restart(ctx)).To(Succeed()) // it repairs at once what it would have a minute later
 	expectArrived(ctx, right, t, had)
 
 	By("deleting again")

@@ -86,7 +86,9 @@ type calls struct {
 type callMode struct {
 	Clients int          `json:"clients"`
 	Bare    []*callRound `json:"bare"`
-	Weir    []*callRound `json:"weir"`
+	// Known are the same writes as Weir's, by somebody who knows the answers.
+	Known []*callRound `json:"known"`
+	Weir  []*callRound `json:"weir"`
 }
 
 // measureCalls measures IPClaims, which are answered in the call that creates them. Bare creates and Weir's alternate.
@@ -140,7 +142,11 @@ func (e *environment) bareRounds(ctx context.Context, c *calls, n int) error {
 		if err != nil {
 			return err
 		}
-		m.Bare = append(m.Bare, bare)
+		known, err := e.known(ctx, fmt.Sprintf("known-%d-%d", m.Clients, n), m.Clients)
+		if err != nil {
+			return err
+		}
+		m.Bare, m.Known = append(m.Bare, bare), append(m.Known, known)
 	}
 	paused, err := e.bare(ctx, fmt.Sprintf("bare-paused-%d", n), denials, 1, deniedPause)
 	if err != nil {
@@ -336,9 +342,8 @@ type made struct {
 	last      time.Time
 }
 
-// create makes one call and notes how long it took, and what it printed.
-func (m *made) create(ctx context.Context, c client.Client, claim *ipamv1.IPClaim) error {
-	begin := time.Now()
+// create makes one call and notes how long it took since then, and what it printed.
+func (m *made) create(ctx context.Context, c client.Client, claim *ipamv1.IPClaim, begin time.Time) error {
 	if err := c.Create(ctx, claim); err != nil {
 		return fmt.Errorf("creating IPClaim %s: %w", claim.Name, err)
 	}
@@ -376,12 +381,20 @@ func (e *environment) createCalls(ctx context.Context, name, pool string, n, cli
 		time.Sleep(pause)
 		claim := ipClaim(fmt.Sprintf("%s-%05d", name, i), pool, "")
 		claim.Labels = map[string]string{roundLabel: name}
-		return m.create(ctx, e.client, claim)
+		return m.create(ctx, e.client, claim, time.Now())
 	})
 }
 
-// bare measures creates of what Weir's creates store, with nobody to be asked, and removes what it made.
+// bare measures creates of what Weir's creates store, with nobody to be asked.
 func (e *environment) bare(ctx context.Context, name string, n, clients int, pause time.Duration) (*callRound, error) {
+	return e.withoutWeir(ctx, name, n, clients, func(m *made, i int) error {
+		time.Sleep(pause)
+		return m.create(ctx, e.client, e.bareClaim(name, i), time.Now())
+	})
+}
+
+// withoutWeir measures what is done for each of n claims while Weir is not asked, and removes the claims.
+func (e *environment) withoutWeir(ctx context.Context, name string, n, clients int, do func(m *made, i int) error) (*callRound, error) {
 	err := eventually(ctx, "the webhooks to be forgotten", func(ctx context.Context) (bool, error) {
 		err := e.client.Create(ctx, e.bareClaim(name, 0), client.DryRunAll)
 		return err == nil, err
@@ -397,14 +410,11 @@ func (e *environment) bare(ctx context.Context, name string, n, clients int, pau
 	go func() { _, _ = io.Copy(io.Discard, statuses) }() // ends with the stream
 	m := &made{printed: map[netip.Prefix]bool{}}
 	used, begin := e.cpuTimes(), time.Now()
-	err = parallel(n, clients, func(i int) error {
-		time.Sleep(pause)
-		return m.create(ctx, e.client, e.bareClaim(name, i))
-	})
-	if err != nil {
+	if err = parallel(n, clients, func(i int) error { return do(m, i) }); err != nil {
 		return nil, err
 	}
 	round := m.result(begin)
+	round.Finished = float64(n) / time.Since(begin).Seconds()
 	round.CPU = e.cpuTimes().perClaim(used, n)
 	return round, e.removeBare(ctx, name, n)
 }

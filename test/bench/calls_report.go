@@ -31,7 +31,10 @@ func (m *callMode) writes() float64 {
 
 // share is the rate at which claims are finished, of what the API server could do with nothing else to do than these writes.
 func (m *callMode) share() float64 {
-	finished := medianOf(m.Weir, func(r *callRound) float64 { return r.Finished })
+	return m.shareOf(medianOf(m.Weir, func(r *callRound) float64 { return r.Finished }))
+}
+
+func (m *callMode) shareOf(finished float64) float64 {
 	bare := medianOf(m.Bare, func(r *callRound) float64 { return r.Created })
 	return finished * (1 + m.writes()) / bare
 }
@@ -71,6 +74,8 @@ func (r *report) writeCalls(text *strings.Builder) {
 		writeFigures(text, mediansOf(m.Weir, func(r *callRound) map[string]float64 { return r.Reads }), "%9.3f  %s\n")
 		text.WriteString("  CPU ms for a claim, bare:")
 		writeFigures(text, mediansOf(m.Bare, func(r *callRound) map[string]float64 { return r.CPU }), "  %.2f %s")
+		text.WriteString("\n  CPU ms for a claim, the same writes by somebody who knows:")
+		writeFigures(text, mediansOf(m.Known, func(r *callRound) map[string]float64 { return r.CPU }), "  %.2f %s")
 		text.WriteString("\n  CPU ms for a claim, Weir:")
 		writeFigures(text, mediansOf(m.Weir, func(r *callRound) map[string]float64 { return r.CPU }), "  %.2f %s")
 		text.WriteString("\n")
@@ -83,6 +88,11 @@ func (c *calls) writeOthers(text *strings.Builder) {
 		deniedPause, p50(c.Paused), p50(c.Calm), p50(c.Calm)/p50(c.Paused), p50(c.Denied))
 	fmt.Fprintf(text, "One client: p50 %.1f ms in a root pool, %.1f ms at depth %d; there with %d records %.1f ms (bare then %.1f ms)\n",
 		p50(one.Weir), p50(c.Deep), len(depths), extraRecords, p50(c.Laden), p50(c.LadenBare))
+	for _, m := range c.Modes {
+		finished := medianOf(m.Known, func(r *callRound) float64 { return r.Finished })
+		fmt.Fprintf(text, "Somebody who knows the answers makes the same four writes without being asked, %d at once: p50 %.1f ms (%.2f of bare), finished/s %.0f (share %.0f %%)\n",
+			m.Clients, p50(m.Known), p50(m.Known)/p50(m.Bare), finished, percentage*m.shareOf(finished))
+	}
 	fmt.Fprintf(text, "A list of %d claims: p50 %.0f ms\n", c.ListCount, percentile(c.List, 50))
 }
 

@@ -68,7 +68,7 @@ func union(ctx context.Context) []string {
 	GinkgoHelper()
 	report, err := framework.CheckWith(ctx, left.Config(), func() []framework.Held { return strangers(ctx, left, right) })
 	Expect(err).NotTo(HaveOccurred())
-	found := append(report.Overlaps, report.Several...)
+	found := slices.Concat(report.Overlaps, report.Several)
 	report, err = framework.Check(ctx, right.Config())
 	Expect(err).NotTo(HaveOccurred())
 	found = append(append(found, report.Overlaps...), report.Several...)

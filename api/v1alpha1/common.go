@@ -38,8 +38,10 @@ const (
 	AllocatedLabel = "ipam.weir.dev/allocated"
 	// ProjectLabel on a namespace or GlobalIPPool names the project that it belongs to.
 	ProjectLabel = "ipam.weir.dev/project"
-	// ArrivedAnnotation is set at admission on an IPClaim or carved pool that is created with what it has had already, by
-	// somebody who may manage IPAllocations: moved by clusterctl, or restored from a backup. Its prefix is recorded afterwards.
+	// ArrivedAnnotation is set at admission on what has been here, or elsewhere, before: it was moved by clusterctl, or is restored
+	// from a backup. On an IPClaim or carved pool that is created with what it has had already, by somebody who may manage
+	// IPAllocations: its prefix is recorded afterwards. On an IPAddressClaim and an IPAddress that are created with Weir's finalizer:
+	// the claim waits for its IPAddress or record, and the IPAddress for its claim. On an IPAllocation that Weir has not made.
 	ArrivedAnnotation = "ipam.weir.dev/arrived"
 	// HomeAnnotation on a GlobalIPPool is the UID of the kube-system namespace of the cluster that it was created in.
 	HomeAnnotation = "ipam.weir.dev/home"
@@ -50,6 +52,9 @@ const (
 	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.
 	ForceReleaseAnnotation = "ipam.weir.dev/force-release"
 )
+
+// FieldManager is under which name Weir makes records and IPAddresses: by that its webhooks leave them alone.
+const FieldManager = "weir"
 
 // Bounds that are not in the schema because they are used in code as well.
 const (

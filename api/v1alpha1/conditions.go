@@ -60,6 +60,9 @@ const (
 	ClaimReadyPoolExhaustedReason = "PoolExhausted"
 	// ClaimReadyAllocatedReason: the claim is answered.
 	ClaimReadyAllocatedReason = "Allocated"
+	// ClaimReadyArrivingReason: the claim was created with Weir's finalizer, as a restore does, and waits for its IPAddress or its
+	// record to arrive, too.
+	ClaimReadyArrivingReason = "Arriving"
 	// ClaimReadyDuplicateReason: the claim, or its IPAddress, carries what somebody else holds; neither side is renumbered.
 	ClaimReadyDuplicateReason = "Duplicate"
 )

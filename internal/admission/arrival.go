@@ -10,6 +10,7 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -20,14 +21,18 @@ import (
 // finalizer, as clusterctl move and a restore do, by somebody who may manage IPAllocations. Such objects come in any order, before
 // their pools and records too. So nothing is asked of the ledger now; the controller records what they have.
 func arrives(ctx context.Context, rights Rights, req admission.Request, obj client.Object, cidr, finalizer string) bool {
-	return req.Operation == admissionv1.Create && cidr != "" && slices.Contains(obj.GetFinalizers(), finalizer) &&
-		rights.May(ctx, req.UserInfo, authorizationv1.ResourceAttributes{
-			Verb: "manage", Group: ipamv1.GroupVersion.Group, Resource: "ipallocations", Namespace: req.Namespace,
-		})
+	return req.Operation == admissionv1.Create && cidr != "" && slices.Contains(obj.GetFinalizers(), finalizer) && mayRestore(ctx, rights, req)
+}
+
+// mayRestore says whether the user may manage IPAllocations where the object is to be.
+func mayRestore(ctx context.Context, rights Rights, req admission.Request) bool {
+	return rights.May(ctx, req.UserInfo, authorizationv1.ResourceAttributes{
+		Verb: "manage", Group: ipamv1.GroupVersion.Group, Resource: "ipallocations", Namespace: req.Namespace,
+	})
 }
 
 // hasArrived says whether the object was found to have been answered already when it was admitted.
-func hasArrived(obj client.Object) bool { return obj.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" }
+func hasArrived(obj metav1.Object) bool { return obj.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" }
 
 // keptArrival puts back the mark that an update leaves out, as clusterctl does when it goes on with a move that was cut short.
 func keptArrival(updated, old client.Object) []jsonpatch.Operation {
@@ -38,9 +43,11 @@ func keptArrival(updated, old client.Object) []jsonpatch.Operation {
 }
 
 // arrivalPatch marks an object as arrived, and takes the mark off any other.
-func arrivalPatch(obj client.Object, arrived bool) []jsonpatch.Operation {
+func arrivalPatch(obj metav1.Object, arrived bool) []jsonpatch.Operation {
 	key := "/metadata/annotations/" + escape(ipamv1.ArrivedAnnotation)
 	switch {
+	case arrived && hasArrived(obj):
+		return nil
 	case arrived && len(obj.GetAnnotations()) == 0:
 		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{ipamv1.ArrivedAnnotation: "true"})}
 	case arrived:

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -18,9 +19,8 @@ import (
 // addressClaim is what this webhook needs to know of an IPAddressClaim. The
 // fields are the same in all versions that Cluster API serves.
 type addressClaim struct {
-	Metadata struct {
-		Finalizers []string `json:"finalizers"`
-	} `json:"metadata"`
+	metav1.ObjectMeta `json:"metadata"`
+
 	Spec struct {
 		PoolRef struct {
 			APIGroup string `json:"apiGroup"`
@@ -33,13 +33,19 @@ type addressClaim struct {
 
 // finalizeAddressClaim puts Weir's finalizer on a claim for one of Weir's
 // pools when it is created. It never stands in the way: not deployed, slow or
-// unable to read the claim, it leaves the finalizer to the controller.
+// unable to read the claim, it leaves the finalizer to the controller. One that
+// has the finalizer already has been a claim before, see arrivals; no other may
+// say that it has.
 func finalizeAddressClaim(_ context.Context, req admission.Request) admission.Response {
 	var claim addressClaim
 	if json.Unmarshal(req.Object.Raw, &claim) != nil || !claim.isOurs() {
 		return admission.Allowed("")
 	}
-	return admission.Patched("", finalizerPatch(claim.Metadata.Finalizers, ipamv1.ClaimFinalizer)...)
+	var patch []jsonpatch.Operation
+	if !slices.Contains(claim.Finalizers, ipamv1.ClaimFinalizer) {
+		patch = arrivalPatch(&claim, false)
+	}
+	return admission.Patched("", append(patch, finalizerPatch(claim.Finalizers, ipamv1.ClaimFinalizer)...)...)
 }
 
 func (c *addressClaim) isOurs() bool {

@@ -202,6 +202,10 @@ func TestAddressClaimGetsFinalizer(t *testing.T) {
 			claim: `{metadata: {finalizers: [ipam.weir.dev/claim]}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: p}}}`,
 			want:  `{metadata: {finalizers: [ipam.weir.dev/claim]}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: p}}}`,
 		},
+		"a claim that says so and has no finalizer": {
+			claim: `{metadata: {annotations: {a: b, ipam.weir.dev/arrived: "true"}}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: p}}}`,
+			want:  `{metadata: {finalizers: [ipam.weir.dev/claim], annotations: {a: b}}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: p}}}`,
+		},
 		"a claim for another provider's pool of the same kind": {
 			claim: `{metadata: {}, spec: {poolRef: {apiGroup: ipam.metal3.io, kind: IPPool, name: p}}}`,
 			want:  `{metadata: {}, spec: {poolRef: {apiGroup: ipam.metal3.io, kind: IPPool, name: p}}}`,

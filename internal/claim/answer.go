@@ -42,6 +42,8 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 		return nil
 	case err != nil:
 		return err
+	case offer.Paused && found:
+		return errors.Join(errWaiting, r.secure(ctx, answer, s.claim))
 	case offer.Paused:
 		return errWaiting
 	}
@@ -49,11 +51,24 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if found {
 		return r.recognize(ctx, s, answer)
 	}
-	if offer.Closed != nil {
-		return offer.Closed
+	if hasArrived(s.claim) {
+		if afresh, err := r.receive(ctx, s); !afresh || err != nil {
+			return err
+		}
+	}
+	return r.allocateAfresh(ctx, s)
+}
+
+// allocateAfresh gives the claim an address that it has not had before.
+func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
+	if s.offer.Closed != nil {
+		return s.offer.Closed
 	}
 	want, err := wanted(s)
 	if err != nil {
+		return err
+	}
+	if err = r.chart(ctx, s); err != nil {
 		return err
 	}
 	allocation, err := r.reserve(ctx, s, want, ipamv1.ClaimPurpose)
@@ -119,6 +134,19 @@ func refuse(reason, format string, args ...any) error {
 }
 
 func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose) (ledger.Allocation, error) {
+	return r.Ledger.Reserve(ctx, r.request(s, want, purpose))
+}
+
+// record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its IPAddress was
+// marked at its creation.
+func (r *Reconciler) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
+	if !isMarked && !r.Ledger.Holds(s.ref, want.Addr()) {
+		return r.reserve(ctx, s, want, ipamv1.AdoptedPurpose)
+	}
+	return r.Ledger.Bind(ctx, r.request(s, want, ipamv1.AdoptedPurpose))
+}
+
+func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose) ledger.Claim {
 	c := ledger.Claim{
 		Ref:      s.ref,
 		Pool:     s.offer.Pool,
@@ -131,7 +159,7 @@ func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, p
 	if want.IsValid() {
 		c.Want, c.Bits = want, want.Bits()
 	}
-	return r.Ledger.Reserve(ctx, c)
+	return c
 }
 
 // ownerOf returns the claim as controlling owner. It blocks the deletion of the IPAddress's owner in the foreground, and
@@ -157,7 +185,7 @@ func labelsOf(claim *ipamv1beta2.IPAddressClaim) map[string]string {
 // commit creates the IPAddress. Its name is the claim's, so that only one manager's choice can be the answer.
 func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
 	answer := newAnswer(s, a.CIDR)
-	err := r.Client.Create(ctx, answer)
+	err := r.Client.Create(ctx, answer, client.FieldOwner(ipamv1.FieldManager))
 	switch {
 	case err == nil:
 		s.answer = answer
@@ -224,6 +252,7 @@ func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
 //
 //	carries the claim's UID, recorded            it is the answer
 //	carries the claim's UID, no record           adopted: recorded at exactly its address
+//	came back with the claim, by another UID     it was moved or restored with it: adopted
 //	carries no claim's UID and is being deleted  what is left of a namesake's: removed, then the claim is answered anew
 //	carries no claim's UID but our finalizer     its owner was lost (moved, restored, a namesake's that died): adopted
 //	carries neither (made by hand)               an asked address: recorded if the pool gives it, then made the answer
@@ -232,6 +261,8 @@ func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
 func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
 	uid := claimUID(answer)
 	switch {
+	case uid != s.claim.UID && isRestored(s, answer):
+		return r.restore(ctx, s, answer)
 	case uid == "" && !answer.DeletionTimestamp.IsZero():
 		return r.discard(ctx, s, answer)
 	case uid == s.claim.UID, uid == "" && hasFinalizer(answer, ipamv1.AddressFinalizer):
@@ -248,15 +279,40 @@ func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta
 func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose) error {
 	address, err := ipspace.ParseAddr(answer.Spec.Address)
 	if err != nil {
-		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
+		return r.unreadable(answer, err)
 	}
 	if !r.isRecorded(s, answer, address) {
-		if _, err := r.reserve(ctx, s, carried(s, answer, address, purpose), purpose); err != nil {
+		if err := r.recordAnswer(ctx, s, carried(s, answer, address, purpose), purpose, answer); err != nil {
 			return r.adoptError(ctx, s, answer, purpose, err)
 		}
 	}
 	s.answer = answer
-	return r.ensureOwned(ctx, s, answer)
+	if err := r.ensureOwned(ctx, s, answer); err != nil {
+		return err
+	}
+	if hasArrived(s.claim) {
+		r.Arrivals.forget(s.claim.UID)
+	}
+	if err := r.Ledger.Disputed(s.ref, address); err != nil {
+		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) unreadable(answer *ipamv1beta2.IPAddress, err error) error {
+	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
+}
+
+// recordAnswer records what an IPAddress stands for. What is only asked for is reserved.
+func (r *Reconciler) recordAnswer(
+	ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose, answer *ipamv1beta2.IPAddress,
+) (err error) {
+	if purpose == ipamv1.AdoptedPurpose {
+		_, err = r.record(ctx, s, want, hasArrived(s.claim) || hasArrived(answer))
+	} else {
+		_, err = r.reserve(ctx, s, want, purpose)
+	}
+	return err
 }
 
 // isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
@@ -292,7 +348,8 @@ func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1be
 	if !hasFinalizer(patched, ipamv1.AddressFinalizer) {
 		patched.Finalizers = append(patched.Finalizers, ipamv1.AddressFinalizer)
 	}
-	if ownedAlike(patched, answer) {
+	delete(patched.Annotations, ipamv1.ArrivedAnnotation) // it has its claim
+	if ownedAlike(patched, answer) && !hasArrived(answer) {
 		return nil
 	}
 	if claimUID(answer) == "" {
@@ -304,6 +361,7 @@ func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1be
 	if err != nil {
 		return fmt.Errorf("patching IPAddress: %w", err)
 	}
+	r.Arrivals.forget(answer.UID)
 	return nil
 }
 

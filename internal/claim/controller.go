@@ -7,6 +7,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -27,6 +28,9 @@ import (
 
 // waitingIndex finds the claims that have no address yet, by kind and name of their pool, and by its kind alone.
 const waitingIndex = "weir.waiting"
+
+// poolIndex finds the IPAddresses of a pool, by its kind and name.
+const poolIndex = "weir.pool"
 
 // clusterIndex finds the claims of a Cluster.
 const clusterIndex = "weir.cluster"
@@ -63,6 +67,9 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, waitingIndex, waiting); err != nil {
 		return err
 	}
+	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddress{}, poolIndex, r.poolOf); err != nil {
+		return err
+	}
 	return indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, clusterIndex, func(obj client.Object) []string {
 		if claim, ok := obj.(*ipamv1beta2.IPAddressClaim); ok && clusterOf(claim) != "" {
 			return []string{clusterOf(claim)}
@@ -71,10 +78,19 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 	})
 }
 
+// poolOf is the pool of an IPAddress, if it is one of Weir's.
+func (r *Reconciler) poolOf(obj client.Object) []string {
+	answer, ok := obj.(*ipamv1beta2.IPAddress)
+	if !ok || !r.Source.Serves(answer.Spec.PoolRef) {
+		return nil
+	}
+	return []string{answer.Spec.PoolRef.Kind + "/" + answer.Spec.PoolRef.Name}
+}
+
 // followLedger wakes the claims that wait for a pool as soon as it may have room. It holds the controller back until the
 // ledger knows every record: a claim that seems unanswered before that may have its record.
 func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	freed := r.Ledger.Freed(ctx)
+	freed, concerned := r.Ledger.Freed(ctx), r.Ledger.Concerned(ctx)
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}
@@ -86,6 +102,10 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 			case pool := <-freed:
 				for _, request := range r.waiting(ctx, pool) {
 					queue.Add(request)
+				}
+			case claim := <-concerned:
+				if claim.Kind == addressClaimKind && predicates.IsServed(claim.Namespace, r.Namespace) {
+					queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
 				}
 			}
 		}
@@ -155,10 +175,10 @@ func lostAddressRef(e event.UpdateEvent) bool {
 	return ok && ok2 && before.Status.AddressRef != after.Status.AddressRef && after.Status.AddressRef.Name == ""
 }
 
-// leaving passes IPAddresses that are being deleted or have lost an owner.
+// leaving passes IPAddresses that are being deleted or have lost an owner, and those that arrive.
 func leaving() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
+		CreateFunc: func(e event.CreateEvent) bool { return hasArrived(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectNew.GetDeletionTimestamp() != nil || !ownedAlike(e.ObjectOld, e.ObjectNew)
 		},

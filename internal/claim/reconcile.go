@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +44,16 @@ type Reconciler struct {
 	// Namespace is the only one that is served; empty means all are.
 	Namespace   string
 	Concurrency int
+	// Arrivals is what has arrived and is not complete.
+	Arrivals *Arrivals
+
+	charting sync.Mutex
+	// charted are the pools, by UID, of which every IPAddress has been seen to be recorded.
+	charted map[ipamv1.PoolReference]types.UID
 }
+
+// addressClaimKind is how the ledger's records name the kind.
+const addressClaimKind = "IPAddressClaim"
 
 // scope is one claim being worked on.
 type scope struct {
@@ -62,7 +72,7 @@ func newScope(claim *ipamv1beta2.IPAddressClaim) *scope {
 func reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
 	return ipamv1.ClaimReference{
 		APIGroup:  ipamv1beta2.GroupVersion.Group,
-		Kind:      "IPAddressClaim",
+		Kind:      addressClaimKind,
 		Namespace: key.Namespace,
 		Name:      key.Name,
 		UID:       string(uid),
@@ -83,8 +93,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s := newScope(claim)
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.Namespace, claim.Spec.PoolRef.Name)))
 
-	if idle, err := r.isIdle(ctx, claim); idle || err != nil {
+	if idle, err := r.isIdle(ctx, claim); err != nil {
 		return ctrl.Result{}, err
+	} else if idle {
+		return r.settle(r.rest(ctx, claim))
 	}
 	if !claim.DeletionTimestamp.IsZero() {
 		return r.settle(r.release(ctx, s))
@@ -169,6 +181,8 @@ func clusterOf(claim *ipamv1beta2.IPAddressClaim) string {
 func (r *Reconciler) settle(err error) (ctrl.Result, error) {
 	var refusal *RefusalError
 	switch {
+	case errors.Is(err, errArriving):
+		return ctrl.Result{RequeueAfter: jitter(retryArriving)}, nil
 	case errors.Is(err, ledger.ErrTaken):
 		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
 	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady),

@@ -54,6 +54,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.Ledger.Release(ctx, s.ref); err != nil {
 		return err
 	}
+	r.Arrivals.forget(live.UID)
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }
 
@@ -105,19 +106,24 @@ func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *ipamv1beta2.IPAd
 		return fmt.Errorf("getting IPAddress: %w", err)
 	case claimUID(answer) == claim.UID:
 		return r.removeAnswer(ctx, answer)
-	case r.isOwnerless(answer):
+	case r.isOwnerless(answer), r.arrivedFor(claim, answer):
 		return r.removeOwnerless(ctx, claim, answer)
 	}
 	return nil
 }
 
-// removeOwnerless removes an answer that has lost its owner with a claim that a live read shows after it: a later claim of the name may
-// have come with it.
+// removeOwnerless removes an answer that names no claim, or an earlier one, with a claim that a live read shows after it: a later claim
+// of the name may have come with it.
 func (r *Reconciler) removeOwnerless(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, answer *ipamv1beta2.IPAddress) error {
 	if err := r.proveStored(ctx, claim); err != nil {
 		return err
 	}
 	return r.removeAnswer(ctx, answer)
+}
+
+// arrivedFor says whether an IPAddress is one of Weir's answers that arrived for the claim and carries its former UID still.
+func (r *Reconciler) arrivedFor(claim *ipamv1beta2.IPAddressClaim, answer *ipamv1beta2.IPAddress) bool {
+	return (hasArrived(claim) || hasArrived(answer)) && hasFinalizer(answer, ipamv1.AddressFinalizer) && r.Source.Serves(answer.Spec.PoolRef)
 }
 
 // isOwnerless says whether an IPAddress is one of Weir's answers that the garbage collector has taken the claim off the owners
@@ -169,7 +175,11 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
+	if answer != nil && r.isArriving(answer) {
+		return r.secure(ctx, answer, nil)
+	}
 	if answer != nil {
+		r.Arrivals.forget(answer.UID)
 		if idle, err := r.isKept(ctx, answer); idle || err != nil {
 			return err
 		}
@@ -178,6 +188,9 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		}
 	}
 	for _, h := range recorded {
+		if r.Ledger.IsArriving(h) {
+			continue
+		}
 		if _, err := r.dropOrphan(ctx, h, r.Ledger.LetGo); err != nil {
 			return err
 		}
@@ -282,6 +295,9 @@ func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAd
 func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
 	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) {
 		return err
+	}
+	if err := r.Client.Get(ctx, key, &ipamv1beta2.IPAddressClaim{}); err == nil {
+		r.Ledger.Concern(reference(key, "")) // it tidies up itself
 	}
 	return nil
 }

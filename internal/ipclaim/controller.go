@@ -82,7 +82,7 @@ func waitsFor(obj client.Object) []string {
 // followLedger wakes the claims that wait for a pool as soon as it may have room. It holds the controller back until the ledger
 // knows every record: a claim that seems unrecorded before that may have its record.
 func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	freed := r.Ledger.Freed(ctx)
+	freed, concerned := r.Ledger.Freed(ctx), r.Ledger.Concerned(ctx)
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}
@@ -94,6 +94,10 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 			case pool := <-freed:
 				for _, request := range r.waiting(ctx, pool) {
 					queue.Add(request)
+				}
+			case claim := <-concerned:
+				if claim.Kind == ipamv1.IPClaimKind && predicates.IsServed(claim.Namespace, r.Namespace) {
+					queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
 				}
 			}
 		}

@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s := &scope{claim: claim}
 	if r.isSettled(claim) {
-		return settle(r.dropRetained(ctx, s))
+		return settle(errors.Join(r.dropRetained(ctx, s), r.settleNamesakes(ctx, s)))
 	}
 	return settle(r.report(ctx, s, r.answer(ctx, s)))
 }
@@ -106,7 +106,7 @@ func (r *Reconciler) isSettled(claim *ipamv1.IPClaim) bool {
 	ready := meta.FindStatusCondition(claim.Status.Conditions, ipamv1.ReadyCondition)
 	return err == nil && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == claim.Generation &&
 		claim.Status.AllocatedCIDR == claim.Spec.CIDR &&
-		r.Ledger.IsBound(ledger.Claim{Ref: reference(claim), Want: want})
+		r.Ledger.IsBound(ledger.Claim{Ref: reference(claim), Want: want}) && r.Ledger.Disputed(reference(claim), want.Addr()) == nil
 }
 
 // answer brings the claim's record to belong to it. A claim that came without a prefix past the webhooks gets one.
@@ -126,6 +126,9 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 		return r.fill(ctx, s, request)
 	}
 	if s.allocation, err = r.Ledger.Bind(ctx, request); err != nil {
+		return err
+	}
+	if err = r.Ledger.Disputed(request.Ref, s.allocation.CIDR.Addr()); err != nil {
 		return err
 	}
 	return errors.Join(r.dropRetained(ctx, s), r.settleNamesakes(ctx, s))

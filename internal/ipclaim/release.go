@@ -110,7 +110,8 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	}
 	var errs []error
 	for _, h := range recorded {
-		if h.Claim.UID == string(live.UID) || r.needs(live, h) {
+		isEarly := live.UID == "" && r.Ledger.IsArriving(h) // its claim may be restored, too
+		if h.Claim.UID == string(live.UID) || isEarly || r.needs(live, h) {
 			continue
 		}
 		errs = append(errs, r.giveUp(ctx, h))

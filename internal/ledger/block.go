@@ -43,7 +43,8 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 
 // OtherBlocks returns the records of the pool's own blocks that keep does not name, those of other pools that had its name, and
 // the second and third of a block that several managers recorded at once. Drop drops them, once a live read after this call has
-// proved that they are nobody's. What may belong to a pool that is just being admitted is not among them.
+// proved that they are nobody's. What may belong to a pool that is just being admitted is not among them, nor, where there is no
+// pool of the name (uid is empty), what arrived before its pool.
 func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []netip.Prefix) []Holding {
 	var others []Holding
 	blocks := l.index.blocksOf(pool)
@@ -51,7 +52,9 @@ func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 		if own := r.claim.UID == string(uid); own && slices.Contains(keep, r.cidr) && !isSecond(r, blocks) || !own && l.index.isPending(&r.record) {
 			continue
 		}
-		others = append(others, r.holding())
+		if h := r.holding(); uid != "" || !l.IsArriving(h) {
+			others = append(others, h)
+		}
 	}
 	return others
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
@@ -28,6 +29,8 @@ type heard struct {
 	freed, changed []ipamv1.PoolReference
 	broken         []error
 }
+
+func (h *heard) claimConcerned(ipamv1.ClaimReference) {}
 
 func (h *heard) poolFreed(ref ipamv1.PoolReference) {
 	h.mu.Lock()
@@ -179,6 +182,11 @@ func released(a *ipamv1.IPAllocation) { a.Spec.ReleasedAt = metav1.Unix(1, 0) }
 func terminating(a *ipamv1.IPAllocation) {
 	now := metav1.Unix(1, 0)
 	a.DeletionTimestamp = &now
+}
+
+// moving: clusterctl has moved it.
+func moving(a *ipamv1.IPAllocation) {
+	a.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
 }
 
 // touched: somebody who is not Weir has written, too.

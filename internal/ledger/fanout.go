@@ -7,24 +7,22 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// fanout tells every subscriber of pools that something happened to, without ever blocking the watch.
-type fanout struct {
+// fanout tells every subscriber of pools, or of claims, that something happened to, without ever blocking the watch.
+type fanout[T comparable] struct {
 	mu          sync.Mutex
-	subscribers []*subscriber
+	subscribers []*subscriber[T]
 }
 
-type subscriber struct {
-	pending map[ipamv1.PoolReference]bool
+type subscriber[T comparable] struct {
+	pending map[T]bool
 	wake    chan struct{}
 }
 
-func newFanout() *fanout { return &fanout{} }
+func newFanout[T comparable]() *fanout[T] { return &fanout[T]{} }
 
-func (f *fanout) add(ref ipamv1.PoolReference) {
+func (f *fanout[T]) add(ref T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.subscribers {
@@ -36,18 +34,18 @@ func (f *fanout) add(ref ipamv1.PoolReference) {
 	}
 }
 
-func (f *fanout) subscribe(ctx context.Context) <-chan ipamv1.PoolReference {
-	s := &subscriber{pending: map[ipamv1.PoolReference]bool{}, wake: make(chan struct{}, 1)}
+func (f *fanout[T]) subscribe(ctx context.Context) <-chan T {
+	s := &subscriber[T]{pending: map[T]bool{}, wake: make(chan struct{}, 1)}
 	f.mu.Lock()
 	f.subscribers = append(f.subscribers, s)
 	f.mu.Unlock()
-	out := make(chan ipamv1.PoolReference)
+	out := make(chan T)
 	go f.deliver(ctx, s, out)
 	return out
 }
 
 // deliver hands a subscriber what has come together, as fast as it reads, until ctx ends.
-func (f *fanout) deliver(ctx context.Context, s *subscriber, out chan<- ipamv1.PoolReference) {
+func (f *fanout[T]) deliver(ctx context.Context, s *subscriber[T], out chan<- T) {
 	defer f.unsubscribe(s)
 	for {
 		select {
@@ -65,16 +63,16 @@ func (f *fanout) deliver(ctx context.Context, s *subscriber, out chan<- ipamv1.P
 	}
 }
 
-func (f *fanout) unsubscribe(s *subscriber) {
+func (f *fanout[T]) unsubscribe(s *subscriber[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.subscribers = slices.DeleteFunc(f.subscribers, func(t *subscriber) bool { return s == t })
+	f.subscribers = slices.DeleteFunc(f.subscribers, func(t *subscriber[T]) bool { return s == t })
 }
 
-func (f *fanout) take(s *subscriber) []ipamv1.PoolReference {
+func (f *fanout[T]) take(s *subscriber[T]) []T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	refs := make([]ipamv1.PoolReference, 0, len(s.pending))
+	refs := make([]T, 0, len(s.pending))
 	for ref := range s.pending {
 		refs = append(refs, ref)
 	}

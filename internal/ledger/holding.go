@@ -166,6 +166,8 @@ type Holding struct {
 	version identity
 	// space is the address space.
 	space string
+	// arrived: somebody else than Weir has made the record.
+	arrived bool
 	// seen is when this process first saw the record.
 	seen int64
 }

@@ -56,6 +56,8 @@ type listener interface {
 	poolFreed(ipamv1.PoolReference)
 	// poolChanged: the pool's sums have changed.
 	poolChanged(ipamv1.PoolReference)
+	// claimConcerned: a record has arrived under the claim's name.
+	claimConcerned(ipamv1.ClaimReference)
 	// indexBroke: nothing is judged any more, and the process must end.
 	indexBroke(error)
 }
@@ -99,10 +101,14 @@ func (x *index) isRecent(seen int64) bool {
 }
 
 // isPending says whether a record may belong to an object of Weir's own kinds that is not stored yet, but may still be: the API
-// server has asked a webhook about it less than the grace ago, never rounded down. It is the only clock that safety leans on.
+// server has asked a webhook about it less than the grace ago, never rounded down. It is the only clock that safety leans on. Of an
+// object that arrives there was no such call.
 func (x *index) isPending(r *record) bool {
-	return isOwnKind(r) && !r.owned && !r.confirmed && !r.released() && x.now()-r.seen <= x.grace
+	return isOwnKind(r) && !r.owned && !r.confirmed && !r.released() && !r.arrived && x.isNew(r.seen)
 }
+
+// isNew says whether something was seen less than the grace ago.
+func (x *index) isNew(seen int64) bool { return x.now()-seen <= x.grace }
 
 // Add implements cache.ReflectorStore.
 func (x *index) Add(obj any) error { return x.apply(obj, x.upsert) }
@@ -234,6 +240,7 @@ func (x *index) refresh(old, r *record) {
 	}
 	old.version, old.foreign, old.owned = r.version, r.foreign, r.owned
 	old.terminating, old.confirmed, old.releasedAt, old.retained = r.terminating, r.confirmed, r.releasedAt, r.retained
+	old.arrived, old.moving = r.arrived, r.moving
 	x.records.update(old)
 	x.count(old)
 	if confirmed {
@@ -253,8 +260,11 @@ func (x *index) insert(r *record) {
 	if r.confirmed {
 		x.reblock(r)
 	}
-	if r.isBlock() {
+	switch {
+	case r.isBlock():
 		x.on.poolChanged(r.owner())
+	case r.arrived:
+		x.on.claimConcerned(r.claim)
 	}
 }
 

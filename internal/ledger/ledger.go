@@ -52,36 +52,39 @@ type Options struct {
 // Ledger answers claims with prefixes, one record each. All methods are safe for use by any number of goroutines, as long
 // as one claim is worked on by one of them at a time.
 type Ledger struct {
-	client   client.WithWatch
-	rest     rest.Interface
-	instance string
-	clock    clock.PassiveClock
-	index    *index
-	failed   chan error
-	freed    *fanout
-	changed  *fanout
-	rounds   rounds
+	client    client.WithWatch
+	rest      rest.Interface
+	instance  string
+	clock     clock.PassiveClock
+	index     *index
+	failed    chan error
+	freed     *fanout[ipamv1.PoolReference]
+	changed   *fanout[ipamv1.PoolReference]
+	concerned *fanout[ipamv1.ClaimReference]
+	rounds    rounds
 }
 
 // New returns a ledger that answers once Start has synced its index.
 func New(o Options) *Ledger {
 	l := &Ledger{
-		client:   o.Client,
-		rest:     o.REST,
-		instance: o.Instance,
-		clock:    o.Clock,
-		failed:   make(chan error, 1),
-		freed:    newFanout(),
-		changed:  newFanout(),
+		client:    o.Client,
+		rest:      o.REST,
+		instance:  o.Instance,
+		clock:     o.Clock,
+		failed:    make(chan error, 1),
+		freed:     newFanout[ipamv1.PoolReference](),
+		changed:   newFanout[ipamv1.PoolReference](),
+		concerned: newFanout[ipamv1.ClaimReference](),
 	}
 	l.index = newIndex(o.Instance, o.Clock, l)
 	l.index.grace = int64(cmp.Or(o.Grace, DefaultGrace) / time.Second)
 	return l
 }
 
-func (l *Ledger) poolFreed(ref ipamv1.PoolReference)   { l.freed.add(ref) }
-func (l *Ledger) poolChanged(ref ipamv1.PoolReference) { l.changed.add(ref) }
-func (l *Ledger) indexBroke(err error)                 { l.failed <- err }
+func (l *Ledger) poolFreed(ref ipamv1.PoolReference)       { l.freed.add(ref) }
+func (l *Ledger) poolChanged(ref ipamv1.PoolReference)     { l.changed.add(ref) }
+func (l *Ledger) claimConcerned(ref ipamv1.ClaimReference) { l.concerned.add(ref) }
+func (l *Ledger) indexBroke(err error)                     { l.failed <- err }
 
 // SetPool registers a pool, or what it has become. It does nothing when the very same is registered already; otherwise its cost
 // grows with what is handed out of the pool.
@@ -193,17 +196,9 @@ func (l *Ledger) chooseCurrent(ctx context.Context, c Claim, key types.Namespace
 
 // create stores a record and has it judged. A record that has not won is dropped again.
 func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *waiter) (Allocation, error) {
-	before := l.index.revision()
-	if err := l.client.Create(ctx, record); err != nil {
-		return Allocation{}, l.createError(err)
-	}
-	id := identityOf(record)
-	if err := l.index.notBefore(before, id.version); err != nil {
-		return Allocation{}, err
-	}
-	v, err := l.index.await(ctx, w, id)
+	id, v, err := l.store(ctx, record, w)
 	if err != nil {
-		return Allocation{}, errors.Join(err, l.retract(ctx, w.mark, id))
+		return Allocation{}, err
 	}
 	switch v.outcome {
 	case won:
@@ -218,6 +213,23 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 		}
 		return Allocation{}, &lostError{by: v.by}
 	}
+}
+
+// store stores a record and returns how it was judged.
+func (l *Ledger) store(ctx context.Context, record *ipamv1.IPAllocation, w *waiter) (identity, verdict, error) {
+	before := l.index.revision()
+	if err := l.client.Create(ctx, record, fieldOwner); err != nil {
+		return identity{}, verdict{}, l.createError(err)
+	}
+	id := identityOf(record)
+	if err := l.index.notBefore(before, id.version); err != nil {
+		return id, verdict{}, err
+	}
+	v, err := l.index.await(ctx, w, id)
+	if err != nil {
+		err = errors.Join(err, l.retract(ctx, w.mark, id))
+	}
+	return id, v, err
 }
 
 // retract drops a record whose judgement nobody waited for, if its object is only just being admitted: that is refused now, and

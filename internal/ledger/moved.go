@@ -92,7 +92,7 @@ const maxHoldStem = 100
 // ensureHold stores a hold. One that is there already must say the same, and stand.
 func (l *Ledger) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) error {
 	want := hold.Spec
-	err := l.client.Create(ctx, hold)
+	err := l.client.Create(ctx, hold, fieldOwner)
 	switch {
 	case err == nil:
 		return nil
@@ -166,12 +166,12 @@ func (l *Ledger) IsHeldOn(h Holding) bool { return l.isHeldOn(h) }
 // hasGone says whether the record's claim has moved to another cluster, or may just be moving there: nobody gets the prefix but
 // who comes back with it.
 func (r *record) hasGone() bool {
-	return r.purpose == ipamv1.MovedPurpose || r.terminating && isOwnKind(r)
+	return r.purpose == ipamv1.MovedPurpose || r.moving && isOwnKind(r)
 }
 
 // returnsTo says whether the claim, or the carved pool, arrived with what it asks for. One of Weir's own kinds that is held under its
 // present UID is not back: it is just leaving, and nothing pauses it.
 func (c Claim) returnsTo(r *record) bool {
 	leaves := r.purpose == ipamv1.MovedPurpose && isOwnKind(r) && r.claim.UID == c.Ref.UID
-	return (c.Purpose == ipamv1.AdoptedPurpose || c.Arrived) && !leaves
+	return c.hasArrived() && !leaves
 }

@@ -104,7 +104,8 @@ func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
 		left  bool
 	}{
 		"a namesake that stays":         {edits: []edit{own}},
-		"a namesake that is leaving":    {edits: []edit{own, terminating}, left: true},
+		"a namesake that is deleted":    {edits: []edit{own, terminating}},
+		"a namesake that is leaving":    {edits: []edit{own, terminating, moving}, left: true},
 		"a hold, which judging refuses": {edits: []edit{own, func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.MovedPurpose }}},
 	} {
 		t.Run(sentence, func(t *testing.T) {

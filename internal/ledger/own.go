@@ -57,6 +57,14 @@ func (l *Ledger) WaitServing(ctx context.Context, pool ipamv1.PoolReference) err
 	}
 }
 
+// Serves says whether the pool hands out prefixes.
+func (l *Ledger) Serves(pool ipamv1.PoolReference) bool {
+	l.index.mu.Lock()
+	defer l.index.mu.Unlock()
+	e, ok := l.index.pools[pool]
+	return ok && len(e.serving) > 0
+}
+
 // serves returns a channel that is closed once the pool serves.
 func (x *index) serves(ref ipamv1.PoolReference) <-chan struct{} {
 	x.mu.Lock()
@@ -75,14 +83,17 @@ func (x *index) serves(ref ipamv1.PoolReference) <-chan struct{} {
 
 // Bind makes the record of an object that is stored and says c.Want belong to that object, and returns it. It is made if there
 // is none. Whoever reserved it, it is judged once more, unless this process has seen it win: the object may have come past the
-// webhooks. It errs with ErrTaken if somebody else holds the prefix; then both records stay. A second record of the object goes.
+// webhooks, or arrived. It errs with ErrTaken if somebody else holds the prefix; then both records stay. One that arrived gets a
+// record in that case, too: nobody else is to have the prefix when the other has let go of it. A second record of the object goes.
 func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
 	r, ok := l.index.recordOf(c, "")
-	switch {
-	case !ok:
-		return l.Reserve(ctx, c)
-	case r.won && r.owned:
+	if !ok {
+		return l.makeFor(ctx, c)
+	}
+	if isOwned := r.owned || len(c.Owners) == 0; isOwned && r.won {
 		return r.allocation(), nil
+	} else if by, isTaken := l.index.holderOver(r); isOwned && isTaken && !r.repeats(by) { // that it has not won needs no write to be seen
+		return Allocation{}, l.dispute(r.cidr, by)
 	}
 	w := l.index.expect(r.key)
 	defer l.index.dismiss(w)
@@ -104,13 +115,18 @@ func (l *Ledger) bound(ctx context.Context, r snapshot, id identity, v verdict) 
 		return Allocation{CIDR: r.cidr, record: id}, nil
 	case v.outcome == superseded:
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
-	case v.outcome == lost && v.by.Claim == r.claim && v.by.Purpose == r.purpose && v.by.CIDR == r.cidr:
+	case v.outcome == lost && r.repeats(v.by):
 		return Allocation{}, errors.Join(fmt.Errorf("record %s is a second one: %w", id.key, ErrBusy), l.drop(ctx, id))
 	case v.outcome == blocked && l.index.isRecent(v.by.seen): // it may be a loser that is about to go
 		return Allocation{}, &blockedError{record: id.uid, cidr: r.cidr, by: v.by}
 	default:
-		return Allocation{}, &TakenError{CIDR: r.cidr, By: v.by}
+		return Allocation{}, l.dispute(r.cidr, v.by)
 	}
+}
+
+// repeats says whether the other record is for the same object and prefix.
+func (r *record) repeats(other Holding) bool {
+	return other.Claim == r.claim && other.Purpose == r.purpose && other.CIDR == r.cidr
 }
 
 // ownPatch takes a record over and gives it owners and labels.

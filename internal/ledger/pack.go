@@ -58,7 +58,14 @@ const (
 	oddVersion
 	otherCreation
 	release
+	furtherFlags
 	retention // nothing follows for it
+)
+
+// Further flags, which few records have.
+const (
+	isArrived byte = 1 << iota
+	isMoving
 )
 
 // maxText is how long a record's text may be. The API server lets none become so long.
@@ -149,6 +156,17 @@ func flagsOf(r *record) rowFlags {
 	return flags
 }
 
+func furtherFlagsOf(r *record) byte {
+	var flags byte
+	if r.arrived {
+		flags |= isArrived
+	}
+	if r.moving {
+		flags |= isMoving
+	}
+	return flags
+}
+
 // packTexts packs what is text in a record, and returns what does not fit into the row.
 func (t *table) packTexts(w *row, r *record) []byte {
 	text := []byte{0}
@@ -174,6 +192,9 @@ func (t *table) packTexts(w *row, r *record) []byte {
 	if r.releasedAt != 0 {
 		add(release, strconv.FormatInt(r.releasedAt, 10))
 	}
+	if flags := furtherFlagsOf(r); flags != 0 {
+		add(furtherFlags, string([]byte{flags}))
+	}
 	if r.retained {
 		text[0] |= retention
 	}
@@ -186,14 +207,14 @@ func (t *table) packTexts(w *row, r *record) []byte {
 
 // odds are what the text of a record says.
 type odds struct {
-	what                                              byte
-	name, uid, claimUID, version, created, releasedAt string
-	claim                                             []byte
+	what                                                     byte
+	name, uid, claimUID, version, created, releasedAt, flags string
+	claim                                                    []byte
 }
 
 // fields are in the order of the bits that say whether they are there.
-func (o *odds) fields() [6]*string {
-	return [...]*string{&o.name, &o.uid, &o.claimUID, &o.version, &o.created, &o.releasedAt}
+func (o *odds) fields() [7]*string {
+	return [...]*string{&o.name, &o.uid, &o.claimUID, &o.version, &o.created, &o.releasedAt, &o.flags}
 }
 
 func (o *odds) has(what byte) bool { return o.what&what != 0 }
@@ -236,6 +257,9 @@ func (t *table) get(h handle) *record {
 	}
 	if o.has(release) {
 		r.releasedAt, _ = strconv.ParseInt(o.releasedAt, 10, 64)
+	}
+	if o.has(furtherFlags) {
+		r.arrived, r.moving = o.flags[0]&isArrived != 0, o.flags[0]&isMoving != 0
 	}
 	r.key = types.NamespacedName{Namespace: s.namespace, Name: o.name}
 	if !o.has(oddName) {

@@ -284,8 +284,8 @@ func (x *index) choose(c Claim, key types.NamespacedName) (*waiter, error) {
 
 // find picks a prefix for the claim.
 func (x *index) find(c Claim) (*poolEntry, netip.Prefix, error) {
-	e, ok := x.pools[c.Pool]
-	if !ok || len(e.serving) == 0 {
+	e, ok := x.open(c)
+	if !ok {
 		return nil, netip.Prefix{}, ErrNotReady
 	}
 	cidr, err := x.pickKept(x.spaceOf(e.pool.Space), e, c)
@@ -293,6 +293,13 @@ func (x *index) find(c Claim) (*poolEntry, netip.Prefix, error) {
 		err = x.exhausted(e, c)
 	}
 	return e, cidr, err
+}
+
+// open returns the claim's pool, if it may be asked: it serves, or it is known and the claim has had already what it asks for. What
+// arrives is recorded before its pool serves, so that nobody else gets it then.
+func (x *index) open(c Claim) (*poolEntry, bool) {
+	e, ok := x.pools[c.Pool]
+	return e, ok && e.pool != nil && (len(e.serving) > 0 || c.hasArrived() && c.Want.IsValid())
 }
 
 func (x *index) mark(s *space, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *waiter {
@@ -391,10 +398,11 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 // may have come before it.
 func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 	asked := &record{cidr: c.Want, pool: e, claim: c.Ref, purpose: c.Purpose}
+	isBack := c.Arrived || x.hadBlock(asked)
 	for _, h := range s.taken.Overlapping(c.Want) {
 		r := x.records.get(h)
 		switch {
-		case x.isAbove(r, e.ref, c.Want), r.role == stored && c.Arrived && x.isAbove(asked, r.pool.ref, r.cidr):
+		case x.isAbove(r, e.ref, c.Want), r.role == stored && isBack && x.isAbove(asked, r.pool.ref, r.cidr):
 		case r.role == stored && isPredecessor(r, asked) && (!r.hasGone() || c.returnsTo(r)):
 		case r.role == tentative, r.role == promised:
 			return ErrBusy
@@ -403,6 +411,14 @@ func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 		}
 	}
 	return nil
+}
+
+// hadBlock says whether a carved pool of the name had the very same block before: what was handed out of it is in it still. It may have
+// been restored past the webhooks, or be made again while claims keep its block.
+func (x *index) hadBlock(asked *record) bool {
+	return asked.purpose == ipamv1.ChildPoolPurpose && slices.ContainsFunc(x.records.of(keyOf(asked.claim)), func(r *record) bool {
+		return !r.hasGone() && isPredecessor(r, asked)
+	})
 }
 
 // errUnproved: nothing is free as far as the index knows, which may be older than the request.

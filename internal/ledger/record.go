@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -44,6 +45,10 @@ type record struct {
 	retained bool
 	// owned: the record has owner references, so that what it is held for is, or was, a stored object.
 	owned bool
+	// arrived: somebody else than Weir has made the record: it was moved here, or restored.
+	arrived bool
+	// moving: clusterctl deletes the record because it has moved it to another cluster.
+	moving bool
 	// left: this process has dropped the record, and the watch has not shown that yet.
 	left bool
 	// won is set once this process has judged the record and found it undisputed. It stays true while the record exists.
@@ -100,7 +105,7 @@ func (r *record) holding() Holding {
 	if r.released() {
 		h.ReleasedAt, h.Retained = time.Unix(r.releasedAt, 0), r.retained
 	}
-	h.Terminating = r.terminating
+	h.Terminating, h.arrived = r.terminating, r.arrived
 	return h
 }
 
@@ -134,11 +139,18 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 		retained:    a.Spec.Holder.State == ipamv1.RetainedState,
 		owned:       len(a.OwnerReferences) > 0,
 		releasedAt:  seconds(a.Spec.ReleasedAt),
+		arrived:     a.Annotations[ipamv1.ArrivedAnnotation] != "",
+		moving:      !a.DeletionTimestamp.IsZero() && has(a.Annotations, clusterctlv1.DeleteForMoveAnnotation),
 	}
 	if r.textLength() > maxText {
 		return nil, fmt.Errorf("reading IPAllocation %s/%s: its names are too long", a.Namespace, a.Name)
 	}
 	return r, nil
+}
+
+func has(annotations map[string]string, key string) bool {
+	_, ok := annotations[key]
+	return ok
 }
 
 // creationOf returns the revision that the record was created at, or "" when that cannot be told for certain. Every write

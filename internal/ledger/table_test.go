@@ -67,6 +67,8 @@ func TestWhatIsPackedComesOut(t *testing.T) {
 		"a revision that is no number":  {edit: func(r *record) { r.version, r.created = "+1", "+1" }, isOdd: true},
 		"no revision":                   {edit: func(r *record) { r.version, r.created = "", "" }},
 		"changed since its creation":    {edit: func(r *record) { r.created = "99" }, isOdd: true},
+		"it has arrived":                {edit: func(r *record) { r.arrived = true }, isOdd: true},
+		"it moves, released":            {edit: func(r *record) { r.moving, r.releasedAt, r.retained = true, 7, true }, isOdd: true},
 		"of unknown age":                {edit: func(r *record) { r.created = "" }, isOdd: true},
 		"a UID in capitals":             {edit: func(r *record) { r.uid = types.UID(strings.ToUpper(otherUUID)) }, isOdd: true},
 		"a UID that is none":            {edit: func(r *record) { r.uid = "uid of a" }, isOdd: true},
@@ -130,6 +132,7 @@ func TestEveryFieldIsPacked(t *testing.T) {
 	r := plain()
 	r.role, r.space, r.pool = stored, &space{name: "s"}, &poolEntry{}
 	r.foreign, r.releasedAt, r.retained, r.terminating, r.confirmed, r.left, r.won = true, 7, true, true, true, true, true
+	r.arrived, r.moving = true, true
 	for _, v := range []reflect.Value{reflect.ValueOf(r), reflect.ValueOf(r.identity), reflect.ValueOf(r.claim)} {
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "handle" && name != "role" {

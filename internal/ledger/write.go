@@ -26,6 +26,9 @@ import (
 // its index is current.
 const touchedAnnotation = "ipam.weir.dev/touched"
 
+// fieldOwner is on every write, so that one of somebody else's can be told.
+const fieldOwner = client.FieldOwner(ipamv1.FieldManager)
+
 // maxNameStem leaves room in a record's name for the hash and the random part: a name has 253 characters at most.
 const maxNameStem = 220
 
@@ -148,7 +151,7 @@ func (l *Ledger) patch(ctx context.Context, id identity, p any) (identity, error
 		return identity{}, fmt.Errorf("encoding a patch: %w", err)
 	}
 	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.key.Namespace, Name: id.key.Name}}
-	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body))
+	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		return identity{}, fmt.Errorf("record %s has changed: %w", id.key, ErrBusy)
@@ -175,7 +178,7 @@ func (l *Ledger) drop(ctx context.Context, id identity) error {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
 	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.key.Namespace, Name: id.key.Name}}
-	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body))
+	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
 	if err != nil {
 		return l.dropError(id, err)
 	}

@@ -5,8 +5,11 @@ package pool
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -22,15 +25,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // statusInterval is the least time between two writes of a pool's capacity.
 const statusInterval = 3 * time.Second
 
+// parentIndex finds the carved pools that have no block yet, by their parent.
+const parentIndex = "weir.parent"
+
 // SetupWithManager registers the controller for one kind of pool.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, name string) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, name string) error {
 	p, _ := New(r.Kind)
+	if err := mgr.GetFieldIndexer().IndexField(ctx, p, parentIndex, waitsFor); err != nil {
+		return fmt.Errorf("indexing %ss: %w", r.Kind, err)
+	}
 	log := mgr.GetLogger().WithName(name)
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
@@ -74,7 +84,7 @@ func (r *Reconciler) poolsOfCluster(ctx context.Context, cluster client.Object) 
 // followLedger has a pool's capacity written some time after it changed: changes until then cost one write together. It
 // holds the controller back until the ledger knows every record: a pool that seems unused before that may be in use.
 func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	changed := r.Ledger.Changed(ctx)
+	changed, freed := r.Ledger.Changed(ctx), r.Ledger.Freed(ctx)
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}
@@ -95,11 +105,43 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 				return
 			case ref := <-changed:
 				later(ref)
+			case ref := <-freed:
+				for _, request := range r.waiting(ctx, ref) {
+					queue.Add(request)
+				}
 			}
 		}
 	}()
 	return nil
 }
+
+// waiting names the carved pools that have no block of this parent yet: it may serve, or have room, now.
+func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) []reconcile.Request {
+	list := listOf(r.Kind)
+	if err := r.Client.List(ctx, list, client.MatchingFields{parentIndex: keyOf(parent)}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing pools that wait for their parent")
+		return nil
+	}
+	var requests []reconcile.Request
+	_ = meta.EachListItem(list, func(obj runtime.Object) error {
+		if p, ok := obj.(Object); ok && predicates.IsServed(p.GetNamespace(), r.Namespace) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		}
+		return nil
+	})
+	return requests
+}
+
+// waitsFor names the parent of a pool that has no block yet.
+func waitsFor(obj client.Object) []string {
+	p, ok := obj.(Object)
+	if !ok || p.PoolSpec().ParentRef == nil || p.PoolStatus().AllocatedCIDR != "" {
+		return nil
+	}
+	return []string{keyOf(poolspec.Parent(p.PoolSpec(), p.PoolReference()))}
+}
+
+func keyOf(ref ipamv1.PoolReference) string { return ref.Kind + "/" + ref.Namespace + "/" + ref.Name }
 
 // finalized passes the update that added the pool's finalizer, or took somebody else's off.
 func finalized() predicate.Predicate {

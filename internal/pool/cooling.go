@@ -24,6 +24,10 @@ const (
 	thawBatch = 64
 	// retryKept is when records are looked at again that have cooled down, but must stay.
 	retryKept = 10 * time.Second
+	// retryArriving is when the records of a pool that is not here are looked at again, which may arrive after them.
+	retryArriving = time.Minute
+	// ofNoPool is the cooldown of a pool that is gone. What has just arrived waits for its pool, which may not be here yet.
+	ofNoPool = -1
 )
 
 // thaw gives up what has cooled down in the pool, and returns when to come back for the rest; 0 if there is none. The time
@@ -35,7 +39,7 @@ func (r *Reconciler) thaw(ctx context.Context, pool ipamv1.PoolReference, cooldo
 	var next time.Duration
 	now := r.Clock.Now()
 	for _, h := range r.Ledger.Cooling(pool) {
-		if h.Retained && !h.Terminating {
+		if h.Retained && !h.Terminating || cooldown == ofNoPool && r.Ledger.IsArriving(h) {
 			continue
 		}
 		left := r.left(h, cooldown, now)

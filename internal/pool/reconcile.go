@@ -132,8 +132,11 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	if exists, err := r.exists(ctx, ref); exists || err != nil {
 		return ctrl.Result{}, err
 	}
-	if wake, err := r.thaw(ctx, ref, 0); wake != 0 || err != nil {
+	if wake, err := r.thaw(ctx, ref, ofNoPool); wake != 0 || err != nil {
 		return ctrl.Result{RequeueAfter: wake}, err
+	}
+	if cooling := r.Ledger.Cooling(ref); slices.ContainsFunc(cooling, r.Ledger.IsArriving) {
+		return ctrl.Result{RequeueAfter: retryArriving}, nil
 	}
 	if holdings, err := r.holdings(ctx, ref); len(holdings) > 0 || err != nil {
 		return r.result(err)

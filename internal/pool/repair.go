@@ -18,10 +18,7 @@ import (
 
 // Living returns the UIDs of the pools that the cache shows, for repair.
 func (r *Reconciler) Living(ctx context.Context) (map[types.NamespacedName]types.UID, error) {
-	var list client.ObjectList = &ipamv1.GlobalIPPoolList{}
-	if r.Kind == ipamv1.IPPoolKind {
-		list = &ipamv1.IPPoolList{}
-	}
+	list := listOf(r.Kind)
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing %ss: %w", r.Kind, err)
 	}
@@ -33,6 +30,13 @@ func (r *Reconciler) Living(ctx context.Context) (map[types.NamespacedName]types
 		return nil
 	})
 	return living, err
+}
+
+func listOf(kind string) client.ObjectList {
+	if kind == ipamv1.IPPoolKind {
+		return &ipamv1.IPPoolList{}
+	}
+	return &ipamv1.GlobalIPPoolList{}
 }
 
 // Settle gives up blocks that are recorded under a pool's name and that no pool of that name has, as repair asks for it: of a

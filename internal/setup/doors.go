@@ -49,7 +49,7 @@ func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
 			Clock: clock.RealClock{}, Kind: kind, WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
 		}
-		if err = r.SetupWithManager(mgr, name); err != nil {
+		if err = r.SetupWithManager(ctx, mgr, name); err != nil {
 			return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
 		}
 		controllers = append(controllers, r)
@@ -124,6 +124,7 @@ func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Regist
 				Source:   &incluster.Source{Client: mgr.GetClient(), Registry: registry},
 				Rules:    registry.Rules,
 				Recorder: mgr.GetEventRecorder("weir"), WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
+				Arrivals: claim.NewArrivals(clock.RealClock{}, o.RepairGrace),
 			}
 			if err := r.SetupWithManager(ctx, mgr); err != nil {
 				return err

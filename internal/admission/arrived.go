@@ -1,0 +1,64 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"slices"
+
+	"gomodules.xyz/jsonpatch/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipallocations,verbs=create,versions=v1alpha1,name=arrival.ipallocation.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create,versions=v1beta2,name=arrival.ipaddress.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=create,versions=v1beta2,name=arrival.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
+
+// finalizers are what is on objects that have been Weir's before.
+var finalizers = map[string]string{"IPAddress": ipamv1.AddressFinalizer, addressClaimKind: ipamv1.ClaimFinalizer}
+
+const addressClaimKind = "IPAddressClaim"
+
+// arrival is what this webhook needs to know of an IPAddress or IPAllocation.
+type arrival struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Holder struct {
+			CreatedRevision string `json:"createdRevision"`
+		} `json:"holder"`
+	} `json:"spec"`
+}
+
+// arrivals marks what arrives.
+type arrivals struct{ rights Rights }
+
+// mark marks a record, or an IPAddress or IPAddressClaim with Weir's finalizer, that somebody else than Weir creates: it has
+// been moved here or is restored, and what it belongs to may come later. At which revision a record was made elsewhere says nothing
+// here. The API server asks about nothing else, by the configuration's matchConditions; of claims it asks before the webhook that
+// gives new ones their finalizer, for the configuration lists this one first. Only who may manage IPAllocations restores anything: what
+// has arrived keeps its address even where somebody else has it.
+func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Response {
+	var options metav1.CreateOptions
+	var obj arrival
+	isOurs := json.Unmarshal(req.Options.Raw, &options) == nil && options.FieldManager == ipamv1.FieldManager
+	if isOurs || json.Unmarshal(req.Object.Raw, &obj) != nil {
+		return admission.Allowed("")
+	}
+	if finalizer, ok := finalizers[req.Kind.Kind]; ok && !slices.Contains(obj.Finalizers, finalizer) {
+		return admission.Allowed("") // new, or made by hand
+	}
+	if req.Kind.Kind != "IPAllocation" && !mayRestore(ctx, h.rights, req) {
+		return admission.Allowed("")
+	}
+	patch := arrivalPatch(&obj, true)
+	if obj.Spec.Holder.CreatedRevision != "" {
+		patch = append(patch, jsonpatch.NewOperation("remove", "/spec/holder/createdRevision", nil))
+	}
+	return admission.Patched("", patch...)
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// restorer says whether the user may restore.
+type restorer bool
+
+// May implements Rights.
+func (r restorer) May(_ context.Context, _ authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) bool {
+	return bool(r) && what.Verb == "manage" && what.Resource == "ipallocations"
+}
+
+// TestWhatSomebodyElseMakesHasArrived looks at creations of what is Weir's to make.
+func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
+	t.Parallel()
+	for sentence, test := range map[string]struct {
+		rights                      Rights
+		kind, manager, object, want string
+	}{
+		"a record that is restored, whose revision says nothing": {
+			rights: restorer(false), kind: "IPAllocation", manager: "velero-server", object: `{metadata: {}, spec: {holder: {instance: m, createdRevision: "7"}}}`,
+			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {holder: {instance: m}}}`,
+		},
+		"a record of Weir's": {
+			kind: "IPAllocation", manager: ipamv1.FieldManager, object: `{metadata: {}, spec: {}}`, want: `{metadata: {}, spec: {}}`,
+		},
+		"an IPAddress that has been an answer": {
+			rights: restorer(true), kind: "IPAddress", manager: "clusterctl", object: `{metadata: {annotations: {a: b}, finalizers: [ipam.weir.dev/address]}}`,
+			want: `{metadata: {annotations: {a: b, ipam.weir.dev/arrived: "true"}, finalizers: [ipam.weir.dev/address]}}`,
+		},
+		"an IPAddress made by hand": {kind: "IPAddress", manager: "kubectl", object: `{metadata: {}}`, want: `{metadata: {}}`},
+		"an answer of Weir's": {
+			kind: "IPAddress", manager: ipamv1.FieldManager, object: `{metadata: {finalizers: [ipam.weir.dev/address]}}`,
+			want: `{metadata: {finalizers: [ipam.weir.dev/address]}}`,
+		},
+		"a claim that has been one": {
+			rights: restorer(true), kind: "IPAddressClaim", object: `{metadata: {finalizers: [a/b, ipam.weir.dev/claim]}}`,
+			want: `{metadata: {finalizers: [a/b, ipam.weir.dev/claim], annotations: {ipam.weir.dev/arrived: "true"}}}`,
+		},
+		"a claim that somebody who may not restore says has been one": {
+			rights: restorer(false), kind: "IPAddressClaim", object: `{metadata: {finalizers: [ipam.weir.dev/claim]}}`,
+			want: `{metadata: {finalizers: [ipam.weir.dev/claim]}}`,
+		},
+		"a new claim":                   {kind: "IPAddressClaim", object: `{metadata: {finalizers: [a/b]}}`, want: `{metadata: {finalizers: [a/b]}}`},
+		"an object that cannot be read": {kind: "IPAddress", object: `{metadata: {finalizers: 5}}`, want: `{metadata: {finalizers: 5}}`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			object := rawYAML(t, test.object)
+			req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
+			req.Kind.Kind, req.Options = test.kind, raw(t, metav1.CreateOptions{FieldManager: test.manager})
+			response := arrivals{test.rights}.mark(t.Context(), req)
+			if !response.Allowed {
+				t.Errorf("refused: %v", response.Result)
+			}
+			if diff := cmp.Diff(decoded(t, rawYAML(t, test.want)), decoded(t, patched(t, object, response))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,320 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
+)
+
+// Claims, IPAddresses and records that are moved or restored arrive in any order. Of a claim's, these may be here:
+//
+//	claim       -            -        waits for one of the others, for the grace, and is answered afresh then
+//	claim       -          record     gets what the record of its former UID holds
+//	claim    IPAddress        *       gets what the IPAddress says
+//	  -      IPAddress        -       its address is recorded, and both stay for the grace
+//	  -          *         record     stays for the grace
+
+// errArriving: what belongs to a claim has not arrived yet.
+var errArriving = errors.New("the claim's address has not arrived yet")
+
+const (
+	// retryArriving is when an arrived claim is looked at again: a record that arrives wakes nobody.
+	retryArriving = 2 * time.Second
+	// hush is for how long an arrived claim says nothing: its IPAddress is often only a moment behind.
+	hush = 2 * time.Second
+)
+
+// Arrivals is what this process knows of what has arrived and is not complete.
+type Arrivals struct {
+	clock clock.PassiveClock
+	grace time.Duration
+
+	mu sync.Mutex
+	// since is when each was seen first, by UID.
+	since map[types.UID]time.Time
+	// paused are claims whose Cluster has been seen paused: who moves or restores them unpauses it when all is there.
+	paused map[types.UID]bool
+}
+
+// NewArrivals returns an empty list. Grace is how long what has arrived is waited for.
+func NewArrivals(c clock.PassiveClock, grace time.Duration) *Arrivals {
+	return &Arrivals{clock: c, grace: grace, since: map[types.UID]time.Time{}, paused: map[types.UID]bool{}}
+}
+
+// age is for how long this process has known of the object. It does not jump with the wall clock, and begins anew with each start.
+func (a *Arrivals) age(uid types.UID) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.clock.Now()
+	if _, known := a.since[uid]; !known {
+		a.since[uid] = now
+	}
+	return now.Sub(a.since[uid])
+}
+
+func (a *Arrivals) notePaused(uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paused[uid] = true
+}
+
+func (a *Arrivals) wasPaused(uid types.UID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.paused[uid]
+}
+
+// forget is for what is complete, or gone.
+func (a *Arrivals) forget(uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.since, uid)
+	delete(a.paused, uid)
+}
+
+// hasArrived says whether an object was marked at its creation: it has been here, or elsewhere, before.
+func hasArrived(obj metav1.Object) bool { return obj.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" }
+
+// isArriving says whether an IPAddress may still get the claim that it arrived with.
+func (r *Reconciler) isArriving(answer *ipamv1beta2.IPAddress) bool {
+	return hasArrived(answer) && r.Arrivals.age(answer.UID) < r.Arrivals.grace
+}
+
+// isRestored says whether an IPAddress under the claim's name was the claim's when it had another UID, or none is known: one of the
+// two was marked at its creation, or its pool was another one, too. What a namesake left that died here is not.
+func isRestored(s *scope, answer *ipamv1beta2.IPAddress) bool {
+	if !hasFinalizer(answer, ipamv1.AddressFinalizer) {
+		return false
+	}
+	isOfOtherPool := slices.ContainsFunc(answer.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Kind == s.offer.Owner.Kind && o.Name == s.offer.Owner.Name && o.UID != s.offer.Owner.UID
+	})
+	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool
+}
+
+// restore makes an IPAddress that came back the answer of the claim that came back. One that is being deleted cannot be kept: the
+// garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read tells
+// which claim of the name lives.
+func (r *Reconciler) restore(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	live := &ipamv1beta2.IPAddressClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if live.UID != s.claim.UID {
+		return errWaiting
+	}
+	if answer.DeletionTimestamp.IsZero() {
+		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+	}
+	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	if err != nil {
+		return r.unreadable(answer, err)
+	}
+	allocation, err := r.record(ctx, s, carried(s, answer, address, ipamv1.AdoptedPurpose), hasArrived(s.claim) || hasArrived(answer))
+	if err != nil {
+		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
+	}
+	if err := r.removeAnswer(ctx, answer); err != nil {
+		return err
+	}
+	return r.commit(ctx, s, allocation)
+}
+
+// receive deals with an arrived claim that has no IPAddress: it says whether the claim is to be answered afresh.
+func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err error) {
+	if h, ok := r.former(s); ok {
+		return false, r.answerAs(ctx, s, h)
+	}
+	err = r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), &ipamv1beta2.IPAddress{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting IPAddress: %w", err)
+	}
+	age := r.Arrivals.age(s.claim.UID)
+	switch {
+	case err == nil, age < hush && !r.Arrivals.wasPaused(s.claim.UID):
+		return false, errArriving // the cache will show it
+	case r.Arrivals.wasPaused(s.claim.UID):
+		return true, nil
+	case age < r.Arrivals.grace:
+		return false, errors.Join(errArriving, refuse(ipamv1.ClaimReadyArrivingReason,
+			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
+				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
+	}
+	return true, r.unmark(ctx, s)
+}
+
+// former returns the record that says what an arrived claim has had: its own, or the only one of its former UID. What is held since it
+// moved away is not enough: it comes back with its IPAddress.
+func (r *Reconciler) former(s *scope) (ledger.Holding, bool) {
+	var found []ledger.Holding
+	for _, h := range r.Ledger.Recorded(s.ref) {
+		switch {
+		case h.Pool != s.offer.Pool || h.Purpose == ipamv1.MovedPurpose:
+		case h.Claim.UID == s.ref.UID:
+			return h, true
+		default:
+			found = append(found, h)
+		}
+	}
+	if len(found) != 1 {
+		return ledger.Holding{}, false
+	}
+	return found[0], true
+}
+
+// answerAs answers a claim with what its record, or that of its former UID, holds.
+func (r *Reconciler) answerAs(ctx context.Context, s *scope, h ledger.Holding) error {
+	allocation, err := r.record(ctx, s, h.CIDR, true)
+	if err != nil {
+		return r.receiveError(ctx, s, h, err)
+	}
+	return r.commit(ctx, s, allocation)
+}
+
+func (r *Reconciler) receiveError(ctx context.Context, s *scope, h ledger.Holding, err error) error {
+	if errors.Is(err, ledger.ErrTaken) {
+		told := r.told(ctx, s, err)
+		return errors.Join(refuse(ipamv1.ClaimReadyDuplicateReason, "IPAllocation %s: %s", h.Record.Name, told), ledger.ErrTaken)
+	}
+	return fmt.Errorf("recording what IPAllocation %s holds: %w", h.Record.Name, err)
+}
+
+// unmark makes an arrived claim a claim like any other: it has waited long enough. That is stored, so that a restart does not begin
+// to wait again.
+func (r *Reconciler) unmark(ctx context.Context, s *scope) error {
+	unmarked := s.claim.DeepCopy()
+	delete(unmarked.Annotations, ipamv1.ArrivedAnnotation)
+	if err := r.Client.Patch(ctx, unmarked, client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("taking annotation %s off: %w", ipamv1.ArrivedAnnotation, err)
+	}
+	r.Arrivals.forget(s.claim.UID)
+	s.claim = unmarked
+	return nil
+}
+
+// rest is all that is done for a claim that must not be touched: its IPAddress may have arrived without a record, so that its address
+// could be handed out. Recording it touches neither of the two.
+func (r *Reconciler) rest(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
+	if !claim.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if hasArrived(claim) && claim.Status.AddressRef.Name == "" {
+		cluster, err := r.cluster(ctx, claim.Namespace, clusterOf(claim))
+		if err != nil {
+			return err
+		}
+		if cluster != nil && predicates.IsPaused(cluster, cluster) {
+			r.Arrivals.notePaused(claim.UID)
+		}
+	}
+	answer := &ipamv1beta2.IPAddress{}
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(claim), answer); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return r.secure(ctx, answer, claim)
+}
+
+// secure records the address of one of Weir's IPAddresses where nothing under its claim's name does: for the claim, or for nobody yet
+// if there is none. Whoever holds the address is told that it has come a second time.
+func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, claim *ipamv1beta2.IPAddressClaim) error {
+	if claim == nil {
+		claim = standIn(answer)
+	}
+	if isWeirs := claimUID(answer) == claim.UID || hasFinalizer(answer, ipamv1.AddressFinalizer); !isWeirs || !r.Source.Serves(answer.Spec.PoolRef) {
+		return nil
+	}
+	s := newScope(claim)
+	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	if err != nil || slices.ContainsFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return h.CIDR.Addr() == address }) {
+		return nil //nolint:nilerr // the claim is told
+	}
+	var refusal *RefusalError
+	if s.offer, err = r.Source.Offer(ctx, claim); errors.As(err, &refusal) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c := r.request(s, carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose)
+	if claim.ResourceVersion == "" {
+		c.Owners = nil
+	}
+	if hasArrived(answer) || hasArrived(claim) {
+		_, err = r.Ledger.Bind(ctx, c)
+	} else {
+		_, err = r.Ledger.Reserve(ctx, c)
+	}
+	if errors.Is(err, ledger.ErrTaken) || errors.Is(err, ledger.ErrRefused) {
+		return nil
+	}
+	return err
+}
+
+// standIn is a claim that has not arrived yet: what its IPAddress arrived with is recorded under its name, and a UID that nobody has.
+func standIn(answer *ipamv1beta2.IPAddress) *ipamv1beta2.IPAddressClaim {
+	return &ipamv1beta2.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: answer.Namespace, Name: answer.Name, UID: answer.UID, Labels: answer.Labels},
+		Spec:       ipamv1beta2.IPAddressClaimSpec{PoolRef: answer.Spec.PoolRef},
+	}
+}
+
+// chart sees to it that every IPAddress of a pool is recorded, once in the life of this process, before it hands out the first address
+// of the pool afresh: they may have been restored while nobody looked. It reads the cache alone.
+func (r *Reconciler) chart(ctx context.Context, s *scope) error {
+	r.charting.Lock()
+	defer r.charting.Unlock()
+	pool := s.offer.Pool
+	switch {
+	case r.charted[pool] == s.offer.Owner.UID:
+		return nil
+	case !r.Ledger.Serves(pool):
+		return ledger.ErrNotReady
+	}
+	answers := &ipamv1beta2.IPAddressList{}
+	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{poolIndex: pool.Kind + "/" + pool.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	for i := range answers.Items {
+		if err := r.secureFound(ctx, &answers.Items[i]); err != nil {
+			return err
+		}
+	}
+	if r.charted == nil {
+		r.charted = map[ipamv1.PoolReference]types.UID{}
+	}
+	r.charted[pool] = s.offer.Owner.UID
+	return nil
+}
+
+// secureFound secures an IPAddress for its claim, if there is one. What is being deleted and has not just arrived is being released.
+func (r *Reconciler) secureFound(ctx context.Context, answer *ipamv1beta2.IPAddress) error {
+	if !answer.DeletionTimestamp.IsZero() && !hasArrived(answer) {
+		return nil
+	}
+	claim := &ipamv1beta2.IPAddressClaim{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(answer), claim)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("getting IPAddressClaim: %w", err)
+	case err != nil:
+		return r.secure(ctx, answer, nil)
+	}
+	return r.secure(ctx, answer, claim)
+}

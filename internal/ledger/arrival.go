@@ -1,0 +1,128 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// What arrives with a prefix, moved or restored, may find that somebody else holds it. Neither is renumbered: both have a record, so
+// that the prefix stays taken whichever of them goes first, and both are told. Such a pair is a dispute.
+
+// IsArriving says whether a record has come here, from elsewhere or a backup, less than the grace ago, as far as this process knows:
+// what it is held for may still be on its way.
+func (l *Ledger) IsArriving(h Holding) bool { return h.arrived && l.index.isNew(h.seen) }
+
+// Concerned returns a channel on which claims are named that should be looked at: a record has arrived under the claim's name, it
+// holds what another one has arrived with, or Concern names it. Each caller has a channel of its own, on which nothing comes any more
+// once ctx has ended.
+func (l *Ledger) Concerned(ctx context.Context) <-chan ipamv1.ClaimReference {
+	return l.concerned.subscribe(ctx)
+}
+
+// Concern names a claim on Concerned.
+func (l *Ledger) Concern(claim ipamv1.ClaimReference) { l.concerned.add(claim) }
+
+// Disputed returns an ErrTaken that says who else has, or arrived with, what the claim's record of this prefix holds; nil if nobody.
+func (l *Ledger) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
+	l.index.mu.Lock()
+	defer l.index.mu.Unlock()
+	for _, r := range l.index.records.of(keyOf(claim)) {
+		if r.claim.UID != claim.UID || r.cidr.Addr() != first || r.left || r.released() || r.purpose == ipamv1.MovedPurpose {
+			continue
+		}
+		if by, ok := l.index.rivalTo(r); ok {
+			return &TakenError{CIDR: r.cidr, By: by}
+		}
+	}
+	return nil
+}
+
+// dispute tells the claim that holds the prefix, and returns what the other is told.
+func (l *Ledger) dispute(cidr netip.Prefix, by Holding) error {
+	l.Concern(by.Claim)
+	return &TakenError{CIDR: cidr, By: by}
+}
+
+// holderOver returns a record that keeps this one from winning and is not just about to go.
+func (x *index) holderOver(s snapshot) (Holding, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.records.at(s.key)
+	if r == nil || r.uid != s.uid || r.won {
+		return Holding{}, false
+	}
+	v := x.judge(r)
+	return v.by, v.outcome != won && !x.isRecent(v.by.seen)
+}
+
+// rivalTo returns a record that overlaps r where one of the two arrived with its prefix: the claims of both stay as they are. Any
+// other that overlaps is about to lose.
+func (x *index) rivalTo(r *record) (Holding, bool) {
+	for _, other := range x.overlapping(r.space, r.cidr) {
+		switch {
+		case other.handle == r.handle || other.left || other.released() || x.encloses(other, r) || x.encloses(r, other):
+		case other.claim == r.claim || isPredecessor(other, r) || isPredecessor(r, other):
+		case r.purpose == ipamv1.AdoptedPurpose && !x.isRecent(other.seen), other.purpose == ipamv1.AdoptedPurpose:
+			return other.holding(), true
+		}
+	}
+	return Holding{}, false
+}
+
+// hasArrived says whether the claim, or the carved pool, arrived with what it asks for.
+func (c Claim) hasArrived() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+
+// makeFor records what a stored object says that has no record.
+func (l *Ledger) makeFor(ctx context.Context, c Claim) (Allocation, error) {
+	a, err := l.Reserve(ctx, c)
+	var taken *TakenError
+	if !c.hasArrived() || !errors.As(err, &taken) {
+		return a, err
+	}
+	if by := taken.By; by.Purpose == ipamv1.MovedPurpose && by.Claim.UID == c.Ref.UID {
+		return a, err // it is just leaving
+	}
+	return l.insist(ctx, c)
+}
+
+// insist records what arrived although somebody else holds it. The record may even win: the other may have gone meanwhile.
+func (l *Ledger) insist(ctx context.Context, c Claim) (Allocation, error) {
+	key := types.NamespacedName{Namespace: cmp.Or(c.Namespace, c.Ref.Namespace), Name: nextRecordName(c.Ref.Name, c.Ref.UID)}
+	w, err := l.index.chooseTaken(c, key)
+	if err != nil {
+		return Allocation{}, err
+	}
+	defer l.index.dismiss(w)
+	id, v, err := l.store(ctx, newRecord(l.instance, c, key, w.mark), w)
+	switch {
+	case err != nil:
+		return Allocation{}, err
+	case v.outcome == won:
+		return Allocation{CIDR: c.Want, record: id}, nil
+	case v.outcome == superseded:
+		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
+	default:
+		return Allocation{}, l.dispute(c.Want, v.by)
+	}
+}
+
+// chooseTaken marks exactly what arrived, whoever holds it.
+func (x *index) chooseTaken(c Claim, key types.NamespacedName) (*waiter, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.open(c)
+	if !ok {
+		return nil, ErrNotReady
+	}
+	return x.mark(x.spaceOf(e.pool.Space), e, c.Want, c, key), nil
+}

@@ -189,6 +189,19 @@ func (cp *ControlPlane) Compact(ctx context.Context) error {
 	return err
 }
 
+// Erase removes everything under prefixes of etcd's keys, such as "/registry/ipam.weir.dev/", past the API server: no finalizer holds
+// it. Who watches sees it go.
+func (cp *ControlPlane) Erase(ctx context.Context, prefixes ...string) error {
+	for _, prefix := range prefixes {
+		end := []byte(prefix)
+		end[len(end)-1]++
+		if _, err := etcdCall(ctx, cp.EtcdURL()+"/v3/kv/deleterange", map[string]any{"key": []byte(prefix), "range_end": end}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // etcdReply is what is used of etcd's replies. Its JSON has numbers as text.
 type etcdReply struct {
 	Header struct {

@@ -1,0 +1,98 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+)
+
+// expectArrivals brings claims and IPAddresses of pool v4 that lack the rest.
+func expectArrivals(ctx context.Context) {
+	GinkgoHelper()
+	By("a claim whose address does not come")
+	alone := came("alone").Build()
+	persist(ctx, alone)
+	expectReason(ctx, alone, ipamv1.ClaimReadyArrivingReason)
+	Expect(k.Get(ctx, client.ObjectKeyFromObject(alone), &ipamv1beta2.IPAddress{})).NotTo(Succeed())
+	Expect(k.Patch(ctx, alone, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`)))).To(Succeed())
+	expectReason(ctx, alone, ipamv1.ClaimReadyAllocatedReason)
+
+	By("an IPAddress without record, before its claim")
+	early := cameWith("early", "192.0.2.201")
+	persist(ctx, early)
+	expectRecorded(ctx, "192.0.2.201/32")
+	thief := builder.IPAddressClaim(blue, "thief", ipamv1.IPPoolKind, "v4").WithAnnotation(ipamv1.AddressAnnotation, "192.0.2.201").Build()
+	persist(ctx, thief)
+	expectReason(ctx, thief, ipamv1.ClaimReadyAllocationFailedReason)
+	its := came("early").Build()
+	persist(ctx, its)
+	expectReason(ctx, its, ipamv1.ClaimReadyAllocatedReason)
+	Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
+	Expect(early.Spec.Address).To(Equal("192.0.2.201"))
+	Expect(early.Annotations).NotTo(HaveKey(ipamv1.ArrivedAnnotation))
+
+	By("a claim and its IPAddress without record, while the Cluster is paused")
+	pause(ctx, true)
+	resting := came("resting").WithLabel(clusterv1.ClusterNameLabel, blue).Build()
+	persist(ctx, resting)
+	persist(ctx, cameWith("resting", "192.0.2.202"))
+	expectRecorded(ctx, "192.0.2.202/32")
+	expectReason(ctx, resting, "")
+	pause(ctx, false)
+	expectReason(ctx, resting, ipamv1.ClaimReadyAllocatedReason)
+	atRest(ctx)
+}
+
+// came is a claim that has been one before.
+func came(name string) *builder.ClaimBuilder {
+	return builder.IPAddressClaim(blue, name, ipamv1.IPPoolKind, "v4").WithFinalizers(ipamv1.ClaimFinalizer)
+}
+
+// cameWith is an IPAddress that has been an answer before.
+func cameWith(name, address string) *ipamv1beta2.IPAddress {
+	answer := &ipamv1beta2.IPAddress{Spec: ipamv1beta2.IPAddressSpec{
+		ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: name}, PoolRef: came(name).Build().Spec.PoolRef,
+		Address: address, Prefix: ptr.To[int32](24), Gateway: "192.0.2.1",
+	}}
+	answer.Namespace, answer.Name, answer.Finalizers = blue, name, []string{ipamv1.AddressFinalizer}
+	return answer
+}
+
+func expectReason(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, reason string) {
+	GinkgoHelper()
+	Eventually(func() string {
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		return readiness(claim)
+	}, patience, "200ms").Should(Equal(reason))
+}
+
+func expectRecorded(ctx context.Context, cidr string) {
+	GinkgoHelper()
+	Eventually(func() int {
+		records := &ipamv1.IPAllocationList{}
+		Expect(k.List(ctx, records, client.MatchingFields{"spec.cidr": cidr})).To(Succeed())
+		return len(records.Items)
+	}, patience, "200ms").Should(Equal(1))
+}
+
+func pause(ctx context.Context, isPaused bool) {
+	GinkgoHelper()
+	Eventually(func() error {
+		cluster := &clusterv1.Cluster{}
+		Expect(k.Get(ctx, client.ObjectKey{Namespace: blue, Name: blue}, cluster)).To(Succeed())
+		cluster.Spec.Paused = ptr.To(isPaused)
+		return k.Update(ctx, cluster)
+	}, patience, "200ms").Should(Succeed())
+}

@@ -1,0 +1,232 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+)
+
+// Namespaces of the town; each has a Cluster of its name.
+const (
+	red  = "red"
+	blue = "blue"
+)
+
+// patience is how long what must happen may take: only what never happens fails.
+const patience = "3m"
+
+// pools are of all kinds and depths, parents first.
+func pools() []client.Object {
+	kept := builder.IPPool(blue, "v4").WithCIDR("192.0.2.0/24").WithNetwork(24, "192.0.2.1").WithExcluded("192.0.2.2-192.0.2.9").Build()
+	kept.Spec.PreAllocations = []ipamv1.PreAllocation{
+		{ClaimName: "v4-3", Address: "192.0.2.77"}, {ClaimName: "not-made", Address: "192.0.2.78"}, {ClaimName: "v4-own-2", Kind: "IPClaim", Address: "192.0.2.79"},
+	}
+	return []client.Object{
+		builder.GlobalIPPool("fleet").WithCIDR("10.0.0.0/12").WithLengths(12, 32, 32).Build(),
+		builder.GlobalIPPool("east").WithParent(ipamv1.GlobalIPPoolKind, "", "fleet").WithBits(16).WithLengths(16, 32, 32).Build(),
+		builder.IPPool(red, "cluster").WithParent(ipamv1.GlobalIPPoolKind, "", "east").WithBits(20).WithLengths(20, 32, 32).Build(),
+		builder.IPPool(red, "nodes").WithParent(ipamv1.IPPoolKind, "", "cluster").WithBits(24).WithCluster(red).Build(),
+		builder.IPPool(blue, "leaf").WithParent(ipamv1.GlobalIPPoolKind, "", "fleet").WithBits(26).Build(),
+		builder.IPPool(red, "six").WithCIDR("fd00:1::/64").Build(),
+		builder.IPPool(red, "blocks").WithCIDR("172.16.0.0/20").WithLengths(20, 32, 28).Build(),
+		builder.IPPool(blue, "cool").WithCIDR("198.51.100.0/26").WithCooldown(3600).Build(),
+		kept,
+	}
+}
+
+// asked says which pools are asked by how many claims of each kind.
+var asked = []struct {
+	namespace, kind, pool string
+	addresses, own        int
+}{
+	{red, ipamv1.GlobalIPPoolKind, "fleet", 10, 5},
+	{blue, ipamv1.GlobalIPPoolKind, "east", 20, 10},
+	{red, ipamv1.IPPoolKind, "cluster", 10, 10},
+	{red, ipamv1.IPPoolKind, "nodes", 40, 10},
+	{blue, ipamv1.IPPoolKind, "leaf", 10, 10},
+	{red, ipamv1.IPPoolKind, "six", 15, 10},
+	{red, ipamv1.IPPoolKind, "blocks", 5, 5},
+	{blue, ipamv1.IPPoolKind, "cool", 10, 5},
+	{blue, ipamv1.IPPoolKind, "v4", 10, 5},
+}
+
+// settle makes the town, and gives back some of what it has handed out: some addresses cool down, and some prefixes are retained.
+func settle(ctx context.Context) {
+	GinkgoHelper()
+	for _, name := range []string{red, blue} {
+		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"town": "yes"}}})).To(Succeed())
+		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
+		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "none"}
+		Expect(k.Create(ctx, cluster)).To(Succeed())
+	}
+	for _, p := range pools() {
+		persist(ctx, p)
+	}
+	var leaving []client.Object
+	for _, a := range asked {
+		for i := range a.addresses {
+			claim := builder.IPAddressClaim(a.namespace, fmt.Sprintf("%s-%d", a.pool, i), a.kind, a.pool)
+			if i%2 == 0 {
+				claim.WithLabel(clusterv1.ClusterNameLabel, a.namespace)
+			}
+			persist(ctx, claim.WithAnnotation("user", "kept").Build())
+		}
+		for i := range a.own {
+			claim := builder.IPClaim(a.namespace, fmt.Sprintf("%s-own-%d", a.pool, i)).From(a.kind, a.pool)
+			if i%3 == 0 {
+				claim.Retained()
+			}
+			made := claim.Build()
+			persist(ctx, made)
+			if i%4 == 0 {
+				leaving = append(leaving, made)
+			}
+		}
+	}
+	for i := range 4 {
+		claim := builder.IPAddressClaim(blue, fmt.Sprintf("cool-%d", i), ipamv1.IPPoolKind, "cool").Build()
+		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(claim), &ipamv1beta2.IPAddress{}) }, patience, "100ms").Should(Succeed())
+		leaving = append(leaving, claim)
+	}
+	Eventually(func() []string { return notReady(state(ctx)) }, patience, "500ms").Should(BeEmpty())
+	for _, obj := range leaving {
+		Expect(k.Delete(ctx, obj)).To(Succeed())
+		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "100ms").Should(Satisfy(apierrors.IsNotFound))
+	}
+	atRest(ctx)
+	var before []string
+	Eventually(func() []string { // the pools' sums are written a moment later
+		was := before
+		before = state(ctx)
+		return difference(was, before)
+	}, patience, "5s").Should(BeEmpty())
+}
+
+// persist creates an object, and tries again what is refused because something is not ready yet.
+func persist(ctx context.Context, obj client.Object) {
+	GinkgoHelper()
+	Eventually(func() error { return k.Create(ctx, obj) }, patience, "200ms").Should(Succeed())
+}
+
+// itemsOf returns the objects of a list.
+func itemsOf(list client.ObjectList) []client.Object {
+	GinkgoHelper()
+	var objects []client.Object
+	Expect(meta.EachListItem(list, func(obj runtime.Object) error {
+		objects = append(objects, obj.(client.Object)) //nolint:forcetypeassert // all are
+		return nil
+	})).To(Succeed())
+	return objects
+}
+
+// state says what there is: who has what, what is recorded, and the sums of the pools; a line for each, in order. Only UIDs, names of
+// records and times are left out, and whether what is recorded was handed out or arrived.
+func state(ctx context.Context) []string {
+	GinkgoHelper()
+	records, answers, living := &ipamv1.IPAllocationList{}, &ipamv1beta2.IPAddressList{}, map[types.UID]bool{}
+	var lines []string
+	for _, list := range []client.ObjectList{&ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}, &ipamv1.GlobalIPPoolList{}} {
+		Expect(k.List(ctx, list)).To(Succeed())
+		for _, obj := range itemsOf(list) {
+			living[obj.GetUID()] = true
+			lines = append(lines, line(obj))
+		}
+	}
+	Expect(k.List(ctx, records)).To(Succeed())
+	Expect(k.List(ctx, answers)).To(Succeed())
+	for _, r := range records.Items {
+		purpose := strings.Replace(string(r.Spec.Purpose), string(ipamv1.AdoptedPurpose), string(ipamv1.ClaimPurpose), 1)
+		lines = append(lines, fmt.Sprintf("record %s %s/%s %s of %s %s/%s: %s released=%t %s claim lives=%t owners=%s deleting=%t",
+			r.Spec.ClaimRef.Kind, r.Spec.ClaimRef.Namespace, r.Spec.ClaimRef.Name, r.Spec.CIDR, r.Spec.PoolRef.Kind, r.Spec.PoolRef.Namespace,
+			r.Spec.PoolRef.Name, purpose, !r.Spec.ReleasedAt.IsZero(), strings.Replace(string(r.Spec.Holder.State), "Reserved", "", 1),
+			living[types.UID(r.Spec.ClaimRef.UID)], ownersOf(&r, living), !r.DeletionTimestamp.IsZero() && r.Spec.ReleasedAt.IsZero()))
+	}
+	for _, a := range answers.Items {
+		lines = append(lines, fmt.Sprintf("IPAddress %s/%s %s/%d gateway=%q owners=%s deleting=%t finalizers=%v",
+			a.Namespace, a.Name, a.Spec.Address, *a.Spec.Prefix, a.Spec.Gateway, ownersOf(&a, living), !a.DeletionTimestamp.IsZero(), a.Finalizers))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// ownersOf names the owners of an object; those that do not live are dead.
+func ownersOf(obj client.Object, living map[types.UID]bool) string {
+	owners := make([]string, 0, 2)
+	for _, o := range obj.GetOwnerReferences() {
+		name := o.Kind
+		if !living[o.UID] {
+			name += " (dead)"
+		}
+		owners = append(owners, name)
+	}
+	slices.Sort(owners)
+	return strings.Join(owners, ",")
+}
+
+func line(obj client.Object) string {
+	kind, what := "IPAddressClaim", ""
+	switch o := obj.(type) {
+	case *ipamv1beta2.IPAddressClaim:
+		what = "answered by " + o.Status.AddressRef.Name + " for " + o.Annotations["user"]
+	case *ipamv1.IPClaim:
+		kind, what = ipamv1.IPClaimKind, fmt.Sprintf("%s (%s) %s", o.Spec.CIDR, o.Status.AllocatedCIDR, o.Spec.ReclaimPolicy)
+	case pool.Object:
+		kind, what = o.PoolReference().Kind, fmt.Sprintf("%s (%s) %+v", o.PoolSpec().CIDR, o.PoolStatus().AllocatedCIDR, o.PoolStatus().Capacity)
+	}
+	return fmt.Sprintf("%s %s/%s: %s finalizers=%v Ready=%s", kind, obj.GetNamespace(), obj.GetName(), what, obj.GetFinalizers(), readiness(obj))
+}
+
+// readiness is the reason of an object's Ready condition.
+func readiness(obj client.Object) string {
+	return conditions.GetReason(obj.(conditions.Getter), ipamv1.ReadyCondition) //nolint:forcetypeassert // all are
+}
+
+// notReady are the lines of what is not, or not yet, as it should be.
+func notReady(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
+		return !strings.Contains(l, "Ready=") || strings.HasSuffix(l, "Ready=Allocated") || strings.HasSuffix(l, "Ready=Available")
+	})
+}
+
+// difference is what is in one of two states only.
+func difference(was, is []string) []string {
+	count := map[string]int{}
+	for _, l := range was {
+		count[l]++
+	}
+	for _, l := range is {
+		count[l]--
+	}
+	var found []string
+	for l, n := range count {
+		switch {
+		case n > 0:
+			found = append(found, l+" <- was")
+		case n < 0:
+			found = append(found, l+" <- is")
+		}
+	}
+	slices.Sort(found)
+	return found
+}

@@ -13,10 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -101,10 +103,16 @@ func Apply(ctx context.Context, cfg *rest.Config, objects ...*unstructured.Unstr
 	return nil
 }
 
+// apply applies one object. An API server that is too slow for it, on a machine that has too much to do, is asked again.
 func apply(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
 	object = object.DeepCopy()
 	object.SetManagedFields(nil)
-	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+	isSlow := func(err error) bool {
+		return ctx.Err() == nil && (apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err))
+	}
+	err := retry.OnError(retry.DefaultBackoff, isSlow, func() error {
+		return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+	})
 	if err != nil {
 		return fmt.Errorf("applying %s %s: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
 	}

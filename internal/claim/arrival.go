@@ -260,8 +260,11 @@ func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, 
 	} else {
 		_, err = r.Ledger.Reserve(ctx, c)
 	}
-	if errors.Is(err, ledger.ErrTaken) || errors.Is(err, ledger.ErrRefused) {
+	switch {
+	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrRefused):
 		return nil
+	case errors.Is(err, ledger.ErrNotReady): // its pool has not arrived yet
+		return errors.Join(errArriving, err)
 	}
 	return err
 }

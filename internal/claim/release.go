@@ -30,6 +30,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if hasForeignFinalizer(s.claim) || !hasFinalizer(s.claim, ipamv1.ClaimFinalizer) {
 		return errWaiting
 	}
+	recorded := r.Ledger.Recorded(s.ref)
 	live := &ipamv1beta2.IPAddressClaim{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
 		return client.IgnoreNotFound(err)
@@ -54,7 +55,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.Ledger.Release(ctx, s.ref); err != nil {
 		return err
 	}
-	r.Arrivals.forget(live.UID)
+	if err := r.releaseFormer(ctx, live, recorded); err != nil {
+		return err
+	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }
 
@@ -82,6 +85,21 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	}
 	_, err = r.tidy(ctx, s)
 	return err
+}
+
+// releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read
+// before the claim.
+func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, recorded []ledger.Holding) error {
+	r.Arrivals.forget(claim.UID)
+	for _, h := range recorded {
+		if h.Claim.UID == string(claim.UID) || !r.Ledger.IsArriving(h) {
+			continue
+		}
+		if _, err := r.dropOrphan(ctx, h, r.Ledger.LetGo); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
@@ -293,7 +311,7 @@ func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAd
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.
 func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
-	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) {
+	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) && !errors.Is(err, errArriving) {
 		return err
 	}
 	if err := r.Client.Get(ctx, key, &ipamv1beta2.IPAddressClaim{}); err == nil {

@@ -26,6 +26,7 @@ import (
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
+	recorded := r.Ledger.Orphans(reference(claim))
 	retained := r.Ledger.Retained(reference(claim)) // before the claim is read: what is retained later is not for it
 	live := &ipamv1.IPClaim{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
@@ -51,6 +52,13 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	}
 	if err := r.forgetRetained(ctx, left, live); err != nil {
 		return err
+	}
+	for _, h := range recorded { // what it had under its former UID nobody waits for any more
+		if h.Claim.UID != string(live.UID) && r.Ledger.IsArriving(h) {
+			if err := r.giveUp(ctx, h); err != nil {
+				return err
+			}
+		}
 	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }

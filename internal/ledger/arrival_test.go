@@ -68,6 +68,10 @@ func TestWhatArrivesMayBeAskedOfAPoolThatDoesNotServe(t *testing.T) {
 		t.Errorf("a new claim: %v", err)
 	}
 	c.Purpose = ipamv1.AdoptedPurpose
+	if _, err := b.x.choose(c, at("new")); !errors.Is(err, ErrNotReady) {
+		t.Errorf("an arrived claim before the pool's block: %v", err)
+	}
+	b.put(root("p", "10.0.0.0/28"))
 	if _, err := b.x.choose(c, at("new")); err != nil {
 		t.Errorf("an arrived claim: %v", err)
 	}

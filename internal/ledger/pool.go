@@ -296,10 +296,14 @@ func (x *index) find(c Claim) (*poolEntry, netip.Prefix, error) {
 }
 
 // open returns the claim's pool, if it may be asked: it serves, or it is known and the claim has had already what it asks for. What
-// arrives is recorded before its pool serves, so that nobody else gets it then.
+// arrives is recorded before its pool serves, so that nobody else gets it then; but not before it can be told whose blocks are around
+// it. Blocks are what that is told by.
 func (x *index) open(c Claim) (*poolEntry, bool) {
 	e, ok := x.pools[c.Pool]
-	return e, ok && e.pool != nil && (len(e.serving) > 0 || c.hasArrived() && c.Want.IsValid())
+	if !ok || e.pool == nil || len(e.serving) > 0 {
+		return e, ok && e.pool != nil
+	}
+	return e, c.hasArrived() && c.Want.IsValid() && (isBlock(c.Purpose) || x.isRooted(c.Pool, c.Want))
 }
 
 func (x *index) mark(s *space, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *waiter {

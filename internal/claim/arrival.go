@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -142,20 +143,23 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err er
 	if h, ok := r.former(s); ok {
 		return false, r.answerAs(ctx, s, h)
 	}
-	err = r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), &ipamv1beta2.IPAddress{})
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("getting IPAddress: %w", err)
-	}
-	age := r.Arrivals.age(s.claim.UID)
+	age, wasPaused := r.Arrivals.age(s.claim.UID), r.Arrivals.wasPaused(s.claim.UID)
 	switch {
-	case err == nil, age < hush && !r.Arrivals.wasPaused(s.claim.UID):
-		return false, errArriving // the cache will show it
-	case r.Arrivals.wasPaused(s.claim.UID):
-		return true, nil
-	case age < r.Arrivals.grace:
+	case !wasPaused && age < hush:
+		return false, errArriving
+	case !wasPaused && age < r.Arrivals.grace:
 		return false, errors.Join(errArriving, refuse(ipamv1.ClaimReadyArrivingReason,
 			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
 				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
+	}
+	err = r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), &ipamv1beta2.IPAddress{})
+	switch {
+	case err == nil:
+		return false, errArriving // the cache will show it
+	case !apierrors.IsNotFound(err):
+		return false, fmt.Errorf("getting IPAddress: %w", err)
+	case wasPaused:
+		return true, nil
 	}
 	return true, r.unmark(ctx, s)
 }

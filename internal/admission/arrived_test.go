@@ -4,7 +4,9 @@
 package admission
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,5 +74,19 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestArrivalsAreMarkedBeforeTheFinalizerIsGiven: the API server asks the webhooks in the order of the configuration.
+func TestArrivalsAreMarkedBeforeTheFinalizerIsGiven(t *testing.T) {
+	t.Parallel()
+	manifests, err := os.ReadFile("../../config/webhook/manifests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks := bytes.Index(manifests, []byte("name: arrival.ipaddressclaim.ipam.weir.dev"))
+	gives := bytes.Index(manifests, []byte("name: default.ipaddressclaim.ipam.weir.dev"))
+	if marks < 0 || gives < marks {
+		t.Errorf("marked at byte %d, given at byte %d: every new claim would count as arrived", marks, gives)
 	}
 }

@@ -53,14 +53,24 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if err := r.forgetRetained(ctx, left, live); err != nil {
 		return err
 	}
-	for _, h := range recorded { // what it had under its former UID nobody waits for any more
-		if h.Claim.UID != string(live.UID) && r.Ledger.IsArriving(h) {
-			if err := r.giveUp(ctx, h); err != nil {
-				return err
-			}
-		}
+	if err := r.releaseFormer(ctx, live, recorded); err != nil {
+		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+}
+
+// releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read
+// before the claim.
+func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1.IPClaim, recorded []ledger.Holding) error {
+	for _, h := range recorded {
+		if h.Claim.UID == string(claim.UID) || !r.Ledger.IsArriving(h) {
+			continue
+		}
+		if err := r.giveUp(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // taken are those of the retained prefixes that the claim has got: one that is deleted at once may not have been bound before.

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -117,7 +118,9 @@ func (t town) scatter(ctx context.Context, s *side) {
 	for _, pool := range []client.Object{v4, child(t.name, "child", parent), stuck, elsewhere} {
 		Eventually(func() error { return s.Client().Create(ctx, pool) }, "20s", "200ms").Should(Succeed())
 	}
-	label := func(key string) map[string]string { return map[string]string{key: ""} }
+	label := func(key string) map[string]string { // and what has no owner that moves is paused by the name of its Cluster
+		return map[string]string{key: "", clusterv1.ClusterNameLabel: t.name}
+	}
 	for name, c := range map[string]struct {
 		kind, pool string
 		labels     map[string]string

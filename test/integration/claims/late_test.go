@@ -158,6 +158,6 @@ var _ = Describe("A manager that is late", func() {
 		manager, clock := lateManager(ctx, seen, 0)
 		reconciled(ctx, manager, clock, stored)
 		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
-		gone(ctx, lost)
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(lost), lost)).To(Succeed(), "it keeps the address when the other lets go of it")
 	})
 })

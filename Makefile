@@ -211,7 +211,7 @@ test-integration: control-plane ## Run the tests against a real API server
 
 .PHONY: test-e2e
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane
-	$(call gotest,e2e,-p 1 -count 1 -timeout 30m ./test/e2e/...)
+	$(call gotest,e2e,-p 2 -count 1 -timeout 30m ./test/e2e/...)
 
 .PHONY: test-verbose
 test-verbose: control-plane ## Run unit and integration tests with full output

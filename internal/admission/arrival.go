@@ -20,12 +20,15 @@ import (
 // arrives says whether a new object has been answered already, elsewhere or before: it is created with its prefix and with Weir's
 // finalizer, as clusterctl move and a restore do, by somebody who may manage IPAllocations. Such objects come in any order, before
 // their pools and records too. So nothing is asked of the ledger now; the controller records what they have.
-func arrives(ctx context.Context, rights Rights, req admission.Request, obj client.Object, cidr, finalizer string) bool {
-	return req.Operation == admissionv1.Create && cidr != "" && slices.Contains(obj.GetFinalizers(), finalizer) && mayRestore(ctx, rights, req)
+func arrives(ctx context.Context, rights Rights, req admission.Request, obj client.Object, cidr, finalizer string) (bool, error) {
+	if req.Operation != admissionv1.Create || cidr == "" || !slices.Contains(obj.GetFinalizers(), finalizer) {
+		return false, nil
+	}
+	return mayRestore(ctx, rights, req)
 }
 
 // mayRestore says whether the user may manage IPAllocations where the object is to be.
-func mayRestore(ctx context.Context, rights Rights, req admission.Request) bool {
+func mayRestore(ctx context.Context, rights Rights, req admission.Request) (bool, error) {
 	return rights.May(ctx, req.UserInfo, authorizationv1.ResourceAttributes{
 		Verb: "manage", Group: ipamv1.GroupVersion.Group, Resource: "ipallocations", Namespace: req.Namespace,
 	})

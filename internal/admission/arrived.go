@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"net/http"
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -47,18 +48,28 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 	var options metav1.CreateOptions
 	var obj arrival
 	isOurs := json.Unmarshal(req.Options.Raw, &options) == nil && options.FieldManager == ipamv1.FieldManager
-	if isOurs || json.Unmarshal(req.Object.Raw, &obj) != nil {
+	if json.Unmarshal(req.Object.Raw, &obj) != nil || isOurs && !hasArrived(&obj) {
 		return admission.Allowed("")
 	}
-	if finalizer, ok := finalizers[req.Kind.Kind]; ok && !slices.Contains(obj.Finalizers, finalizer) {
-		return admission.Allowed("") // new, or made by hand
+	arrived, err := h.hasArrived(ctx, req, obj)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
 	}
-	if req.Kind.Kind != "IPAllocation" && !mayRestore(ctx, h.rights, req) {
-		return admission.Allowed("")
-	}
-	patch := arrivalPatch(&obj, true)
+	patch := arrivalPatch(&obj, arrived)
 	if obj.Spec.Holder.CreatedRevision != "" {
 		patch = append(patch, jsonpatch.NewOperation("remove", "/spec/holder/createdRevision", nil))
 	}
 	return admission.Patched("", patch...)
+}
+
+// hasArrived says whether the object has been Weir's before. No other may say that it has.
+func (h arrivals) hasArrived(ctx context.Context, req admission.Request, obj arrival) (bool, error) {
+	finalizer, isAnswer := finalizers[req.Kind.Kind]
+	switch {
+	case !isAnswer: // a record: only who may restore them makes any
+		return true, nil
+	case !slices.Contains(obj.Finalizers, finalizer): // new, or made by hand
+		return false, nil
+	}
+	return mayRestore(ctx, h.rights, req)
 }

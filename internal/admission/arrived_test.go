@@ -6,6 +6,8 @@ package admission
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http"
 	"os"
 	"testing"
 
@@ -23,8 +25,26 @@ import (
 type restorer bool
 
 // May implements Rights.
-func (r restorer) May(_ context.Context, _ authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) bool {
-	return bool(r) && what.Verb == "manage" && what.Resource == "ipallocations"
+func (r restorer) May(_ context.Context, _ authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
+	return bool(r) && what.Verb == "manage" && what.Resource == "ipallocations", nil
+}
+
+// unknowing cannot say what anybody may do.
+type unknowing struct{}
+
+// May implements Rights.
+func (unknowing) May(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error) {
+	return false, errors.New("too many requests")
+}
+
+func TestWhatMayHaveArrivedIsNotTakenForNew(t *testing.T) {
+	t.Parallel()
+	object := rawYAML(t, `{metadata: {finalizers: [ipam.weir.dev/claim]}}`)
+	req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
+	req.Kind.Kind, req.Options = "IPAddressClaim", raw(t, metav1.CreateOptions{})
+	if response := (arrivals{unknowing{}}).mark(t.Context(), req); response.Allowed || response.Result.Code != http.StatusInternalServerError {
+		t.Errorf("%+v, want an internal error", response)
+	}
 }
 
 // TestWhatSomebodyElseMakesHasArrived looks at creations of what is Weir's to make.
@@ -57,6 +77,16 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 		"a claim that somebody who may not restore says has been one": {
 			rights: restorer(false), kind: "IPAddressClaim", object: `{metadata: {finalizers: [ipam.weir.dev/claim]}}`,
 			want: `{metadata: {finalizers: [ipam.weir.dev/claim]}}`,
+		},
+		"a claim whose maker says himself that it has been one": {
+			rights: restorer(false), kind: "IPAddressClaim",
+			object: `{metadata: {finalizers: [ipam.weir.dev/claim], annotations: {ipam.weir.dev/arrived: "true"}}}`,
+			want:   `{metadata: {finalizers: [ipam.weir.dev/claim], annotations: {}}}`,
+		},
+		"an IPAddress whose maker says himself that it has been an answer, and that he is Weir": {
+			rights: restorer(false), kind: "IPAddress", manager: ipamv1.FieldManager,
+			object: `{metadata: {finalizers: [ipam.weir.dev/address], annotations: {ipam.weir.dev/arrived: "true"}}}`,
+			want:   `{metadata: {finalizers: [ipam.weir.dev/address], annotations: {}}}`,
 		},
 		"a new claim":                   {kind: "IPAddressClaim", object: `{metadata: {finalizers: [a/b]}}`, want: `{metadata: {finalizers: [a/b]}}`},
 		"an object that cannot be read": {kind: "IPAddress", object: `{metadata: {finalizers: 5}}`, want: `{metadata: {finalizers: 5}}`},

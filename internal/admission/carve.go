@@ -39,7 +39,10 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	if arrives(ctx, c.rights, req, p, spec.CIDR, ipamv1.PoolFinalizer) {
+	switch arrived, err := arrives(ctx, c.rights, req, p, spec.CIDR, ipamv1.PoolFinalizer); {
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	case arrived:
 		return arrivalPatch(p, true), nil
 	}
 	request, parent, err := c.registry.Carving(ctx, p)

@@ -70,8 +70,8 @@ type allowed func(authorizationv1.ResourceAttributes) bool
 var _ Rights = allowed(nil)
 
 // May is for user jo only.
-func (a allowed) May(_ context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) bool {
-	return user.Username == "jo" && what.Verb == "get" && a(what)
+func (a allowed) May(_ context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
+	return user.Username == "jo" && what.Verb == "get" && a(what), nil
 }
 
 var everything = allowed(func(authorizationv1.ResourceAttributes) bool { return true })

@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/netip"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -44,7 +45,11 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	claim.Namespace = req.Namespace
-	if arrives(ctx, h.rights, req, claim, claim.Spec.CIDR, ipamv1.ClaimFinalizer) && claim.Spec.PoolRef != nil {
+	arrived, err := arrives(ctx, h.rights, req, claim, claim.Spec.CIDR, ipamv1.ClaimFinalizer)
+	switch {
+	case err != nil:
+		return admission.Errored(http.StatusInternalServerError, err)
+	case arrived && claim.Spec.PoolRef != nil:
 		return admission.Patched("", arrivalPatch(claim, true)...)
 	}
 	request, cidr, err := h.firstWithRoom(ctx, claim, ptr.Deref(req.DryRun, false))

@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -22,15 +23,15 @@ const asked = 5
 
 // Rights says what a user may do.
 type Rights interface {
-	// May says whether the user may do what the attributes say. What cannot be found out, he may not.
-	May(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) bool
+	// May says whether the user may do what the attributes say. It errs if that cannot be found out.
+	May(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error)
 }
 
 // reviews asks the API server.
 type reviews struct{ client client.Client }
 
 // May implements Rights.
-func (r reviews) May(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) bool {
+func (r reviews) May(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {
 		extra[key] = authorizationv1.ExtraValue(values)
@@ -39,10 +40,9 @@ func (r reviews) May(ctx context.Context, user authenticationv1.UserInfo, what a
 		ResourceAttributes: &what, User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
 	}}
 	if err := r.client.Create(ctx, review); err != nil {
-		log.FromContext(ctx).Error(err, "Reviewing what a user may get")
-		return false
+		return false, fmt.Errorf("reviewing what the user may do: %w", err)
 	}
-	return review.Status.Allowed
+	return review.Status.Allowed, nil
 }
 
 // scope is a kind of objects in a namespace: rights are looked at for all of them together.
@@ -70,9 +70,12 @@ func (a *audience) mayGet(ctx context.Context, s scope) bool {
 	if ok || a.rights == nil || len(a.known) == asked {
 		return may
 	}
-	may = a.rights.May(ctx, a.user, authorizationv1.ResourceAttributes{
+	may, err := a.rights.May(ctx, a.user, authorizationv1.ResourceAttributes{
 		Verb: "get", Group: s.group, Resource: strings.ToLower(s.kind) + "s", Namespace: s.namespace,
 	})
+	if err != nil { // then he may not
+		log.FromContext(ctx).Error(err, "Finding out what may be named")
+	}
 	a.known[s] = may
 	return may
 }

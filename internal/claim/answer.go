@@ -36,16 +36,18 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	}
 	found := err == nil
 	offer, err := r.Source.Offer(ctx, s.claim)
-	switch {
-	case err != nil && found && r.isAnswered(s, answer):
+	if isRefused := err != nil || offer.Hidden != nil; isRefused && found && r.isAnswered(s, answer) {
 		s.answer = answer
 		return nil
-	case err != nil:
+	}
+	if err != nil {
 		return err
-	case offer.Paused && found:
-		return errors.Join(errWaiting, r.secure(ctx, answer, s.claim))
-	case offer.Paused:
-		return errWaiting
+	}
+	switch why := offer.withheld(); {
+	case why != nil && found:
+		return errors.Join(why, r.secure(ctx, answer, s.claim))
+	case why != nil:
+		return why
 	}
 	s.offer = offer
 	if found {

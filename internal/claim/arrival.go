@@ -36,8 +36,12 @@ import (
 var errArriving = errors.New("the claim's address has not arrived yet")
 
 const (
-	// retryArriving is when an arrived claim is looked at again: a record that arrives wakes nobody.
+	// retryArriving is when an arrived claim is looked at again that has only just come.
 	retryArriving = 2 * time.Second
+	// retryWaiting is when one is looked at again that has said that it waits. What arrives wakes it.
+	retryWaiting = time.Minute
+	// namedFailures is how many IPAddresses that cannot be recorded an error names.
+	namedFailures = 5
 	// hush is for how long an arrived claim says nothing: its IPAddress is often only a moment behind.
 	hush = 2 * time.Second
 )
@@ -255,15 +259,23 @@ func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, 
 	} else if err != nil {
 		return err
 	}
+	hasArrived := hasArrived(answer) || hasArrived(claim)
+	if s.offer.Hidden != nil && !hasArrived {
+		return nil // anybody may make an IPAddress that looks like one of Weir's
+	}
 	c := r.request(s, carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose)
 	if claim.ResourceVersion == "" {
 		c.Owners = nil
 	}
-	if hasArrived(answer) || hasArrived(claim) {
-		_, err = r.Ledger.Bind(ctx, c)
-	} else {
-		_, err = r.Ledger.Reserve(ctx, c)
+	record := r.Ledger.Reserve
+	if hasArrived {
+		record = r.Ledger.Bind
 	}
+	return secured(record(ctx, c))
+}
+
+// secured says what is left to be done about an address that was to be recorded.
+func secured(_ ledger.Allocation, err error) error {
 	switch {
 	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrRefused):
 		return nil
@@ -281,16 +293,54 @@ func standIn(answer *ipamv1beta2.IPAddress) *ipamv1beta2.IPAddressClaim {
 	}
 }
 
-// chart sees to it that every IPAddress of a pool is recorded, once in the life of this process, before it hands out the first address
-// of the pool afresh: they may have been restored while nobody looked. It reads the cache alone.
-func (r *Reconciler) chart(ctx context.Context, s *scope) error {
-	r.charting.Lock()
-	defer r.charting.Unlock()
-	pool := s.offer.Pool
+// charts says of which pools every IPAddress is recorded, once in the life of this process.
+type charts struct {
+	mu sync.Mutex
+	// done is by the UID of the pool.
+	done map[ipamv1.PoolReference]types.UID
+	busy map[ipamv1.PoolReference]bool
+}
+
+// begin says whether there is nothing left to do. If another goroutine is at it, it errs with ErrBusy.
+func (c *charts) begin(pool ipamv1.PoolReference, uid types.UID) (done bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case r.charted[pool] == s.offer.Owner.UID:
-		return nil
-	case !r.Ledger.Serves(pool):
+	case c.done[pool] == uid:
+		return true, nil
+	case c.busy[pool]:
+		return false, fmt.Errorf("recording the IPAddresses of %s %s: %w", pool.Kind, pool.Name, ledger.ErrBusy)
+	case c.busy == nil:
+		c.done, c.busy = map[ipamv1.PoolReference]types.UID{}, map[ipamv1.PoolReference]bool{}
+	}
+	c.busy[pool] = true
+	return false, nil
+}
+
+func (c *charts) end(pool ipamv1.PoolReference, uid types.UID, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.busy, pool)
+	if err == nil {
+		c.done[pool] = uid
+	}
+}
+
+// chart sees to it that every IPAddress of a pool is recorded before this process hands out the first address of the pool afresh: they
+// may have been restored while nobody looked. It reads the cache alone. One that cannot be recorded holds the pool back, and no other.
+func (r *Reconciler) chart(ctx context.Context, s *scope) error {
+	pool, uid := s.offer.Pool, s.offer.Owner.UID
+	done, err := r.charts.begin(pool, uid)
+	if done || err != nil {
+		return err
+	}
+	err = r.secureAll(ctx, pool)
+	r.charts.end(pool, uid, err)
+	return err
+}
+
+func (r *Reconciler) secureAll(ctx context.Context, pool ipamv1.PoolReference) error {
+	if !r.Ledger.Serves(pool) {
 		return ledger.ErrNotReady
 	}
 	answers := &ipamv1beta2.IPAddressList{}
@@ -298,16 +348,13 @@ func (r *Reconciler) chart(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("listing IPAddresses: %w", err)
 	}
+	var errs []error
 	for i := range answers.Items {
 		if err := r.secureFound(ctx, &answers.Items[i]); err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("IPAddress %s/%s is not recorded: %w", answers.Items[i].Namespace, answers.Items[i].Name, err))
 		}
 	}
-	if r.charted == nil {
-		r.charted = map[ipamv1.PoolReference]types.UID{}
-	}
-	r.charted[pool] = s.offer.Owner.UID
-	return nil
+	return errors.Join(errs[:min(len(errs), namedFailures)]...)
 }
 
 // secureFound secures an IPAddress for its claim, if there is one. What is being deleted and has not just arrived is being released.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,9 +46,7 @@ type Reconciler struct {
 	// Arrivals is what has arrived and is not complete.
 	Arrivals *Arrivals
 
-	charting sync.Mutex
-	// charted are the pools, by UID, of which every IPAddress has been seen to be recorded.
-	charted map[ipamv1.PoolReference]types.UID
+	charts charts
 }
 
 // addressClaimKind is how the ledger's records name the kind.
@@ -181,6 +178,8 @@ func clusterOf(claim *ipamv1beta2.IPAddressClaim) string {
 func (r *Reconciler) settle(err error) (ctrl.Result, error) {
 	var refusal *RefusalError
 	switch {
+	case errors.Is(err, errArriving) && errors.As(err, &refusal):
+		return ctrl.Result{RequeueAfter: jitter(min(retryWaiting, max(retryArriving, r.Arrivals.grace)))}, nil
 	case errors.Is(err, errArriving):
 		return ctrl.Result{RequeueAfter: jitter(retryArriving)}, nil
 	case errors.Is(err, ledger.ErrTaken):

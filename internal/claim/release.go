@@ -70,10 +70,10 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	}
 	answer := &ipamv1beta2.IPAddress{}
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
-	if err != nil || claimUID(answer) != s.claim.UID {
+	if err != nil || claimUID(answer) != s.claim.UID && !r.arrivedFor(s.claim, answer) {
 		return client.IgnoreNotFound(err)
 	}
-	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil && !s.offer.Paused {
+	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil && !s.offer.Paused && s.offer.Hidden == nil {
 		err = r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 	}
 	var refusal *RefusalError

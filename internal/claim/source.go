@@ -18,8 +18,8 @@ import (
 type Source interface {
 	// Serves says whether claims with this reference are this provider's to answer or to refuse.
 	Serves(ref ipamv1beta2.IPPoolReference) bool
-	// Offer returns what the pool of a claim offers, registered with the ledger. A claim that names no pool, or one that it may not
-	// have or of which nothing is known, gets a RefusalError.
+	// Offer returns what the pool of a claim offers, registered with the ledger. A claim that names no pool, or one of which nothing is
+	// known, gets a RefusalError.
 	Offer(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (*Offer, error)
 }
 
@@ -30,6 +30,9 @@ type Offer struct {
 	Owner metav1.OwnerReference
 	// Paused: the pool or its Cluster is paused, so nothing is to be done.
 	Paused bool
+	// Hidden says why the claim may have nothing of the pool; nil if it may. What it has it keeps, and what it arrived with nobody
+	// else gets.
+	Hidden error
 	// Closed says why the pool hands out nothing new; nil if it does. A claim that has its address keeps it, and one that arrives
 	// with one is recorded all the same.
 	Closed error
@@ -37,6 +40,14 @@ type Offer struct {
 	Bits int
 	// Network returns what comes with an address.
 	Network func(netip.Addr) pooltree.Network
+}
+
+// withheld says why the claim cannot be looked after; nil if it can.
+func (o *Offer) withheld() error {
+	if o.Hidden == nil && o.Paused {
+		return errWaiting
+	}
+	return o.Hidden
 }
 
 // block returns what a claim gets that begins with this address; false if nothing of the pool's length does.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,9 +48,11 @@ func (l *Ledger) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
 	return nil
 }
 
-// dispute tells the claim that holds the prefix, and returns what the other is told.
-func (l *Ledger) dispute(cidr netip.Prefix, by Holding) error {
-	l.Concern(by.Claim)
+// dispute tells the claim that holds the prefix, and returns what the other one is told.
+func (l *Ledger) dispute(claim ipamv1.ClaimReference, cidr netip.Prefix, by Holding) error {
+	if by.Claim != claim {
+		l.Concern(by.Claim)
+	}
 	return &TakenError{CIDR: cidr, By: by}
 }
 
@@ -112,7 +115,7 @@ func (l *Ledger) insist(ctx context.Context, c Claim) (Allocation, error) {
 	case v.outcome == superseded:
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
 	default:
-		return Allocation{}, l.dispute(c.Want, v.by)
+		return Allocation{}, l.dispute(c.Ref, c.Want, v.by)
 	}
 }
 
@@ -121,8 +124,18 @@ func (x *index) chooseTaken(c Claim, key types.NamespacedName) (*waiter, error) 
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e, ok := x.open(c)
-	if !ok {
+	switch {
+	case !ok:
 		return nil, ErrNotReady
+	case x.isMade(c):
+		return nil, fmt.Errorf("the record of %s is on its way: %w", c.Want, ErrBusy)
 	}
 	return x.mark(x.spaceOf(e.pool.Space), e, c.Want, c, key), nil
+}
+
+// isMade says whether there is a record, or a mark of another goroutine, for just what the claim wants: one is enough.
+func (x *index) isMade(c Claim) bool {
+	return slices.ContainsFunc(x.records.of(keyOf(c.Ref)), func(r *record) bool {
+		return r.claim.UID == c.Ref.UID && r.cidr == c.Want && !r.left && !r.released()
+	})
 }

@@ -78,11 +78,11 @@ func isPredecessor(other, r *record) bool {
 	return isOwnKind(r)
 }
 
-// isRepeat says whether the other is a younger record of the same object, for the same prefix: a manager has made it that had not seen
-// this one. It loses to this one, and is no reason for this one to wait.
+// isRepeat says whether the other is a younger record of the same object, or of the same claim that arrived with its answer, for the same
+// prefix: somebody has made it that had not seen this one. It loses to this one, and is no reason for this one to wait.
 func isRepeat(other, r *record) bool {
 	isAlike := other.claim == r.claim && other.purpose == r.purpose && other.cidr == r.cidr && other.pool == r.pool
-	return isOwnKind(r) && isAlike && !r.released() && r.older(other)
+	return (isOwnKind(r) || r.purpose == ipamv1.AdoptedPurpose) && isAlike && !r.released() && r.older(other)
 }
 
 // isOwnKind says whether the record is for an IPClaim or for a carved pool.

@@ -93,7 +93,7 @@ func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
 	if isOwned := r.owned || len(c.Owners) == 0; isOwned && r.won {
 		return r.allocation(), nil
 	} else if by, isTaken := l.index.holderOver(r); isOwned && isTaken && !r.repeats(by) { // that it has not won needs no write to be seen
-		return Allocation{}, l.dispute(r.cidr, by)
+		return Allocation{}, &TakenError{CIDR: r.cidr, By: by} // whose claim was told when this record came
 	}
 	w := l.index.expect(r.key)
 	defer l.index.dismiss(w)
@@ -120,7 +120,7 @@ func (l *Ledger) bound(ctx context.Context, r snapshot, id identity, v verdict) 
 	case v.outcome == blocked && l.index.isRecent(v.by.seen): // it may be a loser that is about to go
 		return Allocation{}, &blockedError{record: id.uid, cidr: r.cidr, by: v.by}
 	default:
-		return Allocation{}, l.dispute(r.cidr, v.by)
+		return Allocation{}, l.dispute(r.claim, r.cidr, v.by)
 	}
 }
 

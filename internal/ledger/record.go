@@ -82,10 +82,10 @@ func (r *record) isBlockOf(pool ipamv1.PoolReference) bool {
 func (r *record) isOwnBlock() bool { return r.role == stored && r.purpose == ipamv1.RootPurpose }
 
 // answers says whether the record can be the answer to a claim. One that somebody has marked for deletion is so only where it is
-// known to have been: it won here, or it belongs to an object that is its own answer and is stored. A hold never is: what it is held
-// for is elsewhere, although a claim of that UID may be here still while it moves.
+// known to have been: it won here, or it belongs to an object that is its own answer, or came with it, and is stored. A hold never is:
+// what it is held for is elsewhere, although a claim of that UID may be here still while it moves.
 func (r *record) answers(c Claim) bool {
-	stands := r.purpose != ipamv1.MovedPurpose && (!r.terminating || r.won || isOwnKind(r) && r.owned)
+	stands := r.purpose != ipamv1.MovedPurpose && (!r.terminating || r.won || r.owned && (isOwnKind(r) || r.purpose == ipamv1.AdoptedPurpose))
 	return r.claim.UID == c.Ref.UID && !r.released() && !r.left && stands && (!c.Want.IsValid() || r.cidr == c.Want)
 }
 

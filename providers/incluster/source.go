@@ -51,7 +51,7 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	switch {
 	case err != nil:
 		return nil, err
-	case !visible:
+	case !visible && closed != nil && closed.Invalid:
 		return nil, invisible(reason)
 	case closed != nil && closed.Invalid:
 		return nil, notReady("spec.poolRef.name: %s", closed.Message)
@@ -66,6 +66,9 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 		Paused:  paused,
 		Bits:    registered.Shape.ClaimBits(),
 		Network: registered.Shape.NetworkOf,
+	}
+	if !visible {
+		offer.Hidden = invisible(reason)
 	}
 	if closed != nil {
 		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)

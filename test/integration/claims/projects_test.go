@@ -130,6 +130,28 @@ var _ = Describe("A GlobalIPPool", func() {
 		answered(ctx, late)
 	})
 
+	It("hands out to nobody what arrives in a namespace that may not use it yet", func(ctx SpecContext) {
+		create(ctx, bluePool(pool, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/29", Visibility: ipamv1.ConsumerVisibility}))
+		later, blues := newNamespace(ctx), namespaceOf(ctx, "blue")
+		for name, annotations := range map[string]map[string]string{"arrived": {ipamv1.ArrivedAnnotation: "true"}, "forged": nil} {
+			answer := &ipamv1beta2.IPAddress{
+				ObjectMeta: metav1.ObjectMeta{Namespace: later, Name: name, Finalizers: []string{ipamv1.AddressFinalizer}, Annotations: annotations},
+				Spec: ipamv1beta2.IPAddressSpec{
+					ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: name}, PoolRef: newClaim(later, name, "GlobalIPPool", pool).Spec.PoolRef,
+					Address: map[string]string{"arrived": "10.1.0.1", "forged": "10.1.0.2"}[name], Prefix: ptr.To(int32(29)),
+				},
+			}
+			create(ctx, answer)
+		}
+		arrived := create(ctx, newClaim(later, "arrived", "GlobalIPPool", pool))
+		Expect(ready(ctx, arrived, metav1.ConditionFalse, "AllocationFailed")).To(Equal(hidden(pool, later)))
+		Eventually(func() int { return len(records(ctx, later)) }, "20s", "100ms").Should(Equal(1))
+		Expect(answered(ctx, create(ctx, newClaim(blues, "first", "GlobalIPPool", pool))).Spec.Address).To(Equal("10.1.0.2"))
+
+		label(ctx, later, ipamv1.ProjectLabel, "blue")
+		Expect(answered(ctx, arrived).Spec.Address).To(Equal("10.1.0.1"))
+	})
+
 	It("answers claims that wait as soon as it becomes visible, however that comes, and they keep what they have", func(ctx SpecContext) {
 		namespace := namespaceOf(ctx, green)
 		p := create(ctx, bluePool(pool, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", Visibility: ipamv1.ConsumerVisibility}))

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -125,6 +126,21 @@ var _ = Describe("Guarded annotations", func() {
 		elsewhere := pool("default", "created", carved)
 		annotate(elsewhere, ipamv1.HomeAnnotation, "x")
 		forbidden(u.Create(ctx, elsewhere), "manage")
+	}, SpecTimeout(time.Minute))
+})
+
+var _ = Describe("The mark of what has arrived", func() {
+	It("is set on a claim by manage only, and taken off by whoever may change it", func(ctx SpecContext) {
+		claims := rbacv1.PolicyRule{APIGroups: []string{ipamv1beta2.GroupVersion.Group}, Resources: []string{"ipaddressclaims"}, Verbs: plain}
+		grant(ctx, "claimer", "", claims)
+		u := as(ctx, "claimer")
+		c := builder.IPAddressClaim(home, "marked", ipamv1.IPPoolKind, "p").Build()
+		Eventually(func() error { return u.Create(ctx, c) }, "10s").Should(Succeed())
+		annotate(c, ipamv1.ArrivedAnnotation, "")
+		forbidden(u.Update(ctx, c), "manage")
+		Expect(k.Update(ctx, c)).To(Succeed())
+		c.SetAnnotations(nil)
+		Expect(u.Update(ctx, c)).To(Succeed())
 	}, SpecTimeout(time.Minute))
 })
 

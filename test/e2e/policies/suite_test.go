@@ -45,7 +45,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	site, err = framework.StartSite(ctx, framework.SiteOptions{
 		Options:    framework.Options{ControllerManager: true},
-		Install:    []framework.Step{framework.InstallRelease},
+		Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
 		Namespaces: []string{home},
 		Scheme:     setup.Scheme,
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,7 +75,10 @@ func (x *index) hasLost(id identity) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	r := x.records.at(id.key)
-	if r == nil || r.uid != id.uid || r.version != id.version || r.won || r.released() || r.purpose != ipamv1.ClaimPurpose || isOwnKind(r) {
+	switch {
+	case r == nil || r.uid != id.uid || r.version != id.version || r.won || r.released():
+		return false
+	case r.purpose != ipamv1.ClaimPurpose || r.arrived || isOwnKind(r):
 		return false
 	}
 	return x.judge(r).outcome == lost
@@ -122,16 +126,26 @@ func (l *Ledger) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, ci
 	return held
 }
 
-// Returned returns what is held in a pool although it is back: retained, as it left, for the next claim of the name. That record keeps
-// the prefix now, so that Drop may drop the hold. It is not the one that left: that was marked before there was a hold.
-func (l *Ledger) Returned(pool ipamv1.PoolReference) []Holding {
+// Return is what a hold is for, back again: retained, for the next claim of the name. It is not the record that left: that was marked
+// before there was a hold.
+type Return struct{ Back, Hold Holding }
+
+// EndsHold says whether the hold, made at that time, is not needed any more: the record that is back keeps the prefix, and Drop may drop
+// the hold. That holds for what left, and for what another claim of the name let go of later, elsewhere. What was let go of before is a
+// copy of an earlier time, which says nothing of the claim that moved away. Both times are known to the second.
+func (r Return) EndsHold(made time.Time) bool {
+	return r.Back.Claim.UID == r.Hold.Claim.UID || r.Back.ReleasedAt.Sub(made) >= 2*time.Second
+}
+
+// Returned returns what may be back of what is held in a pool.
+func (l *Ledger) Returned(pool ipamv1.PoolReference) []Return {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
 	e, ok := l.index.pools[pool]
 	if !ok {
 		return nil
 	}
-	var found []Holding
+	var found []Return
 	for released := range e.released {
 		back := l.index.records.get(released)
 		if !back.retained || back.terminating || back.left {
@@ -139,7 +153,7 @@ func (l *Ledger) Returned(pool ipamv1.PoolReference) []Holding {
 		}
 		for _, r := range l.index.records.of(keyOf(back.claim)) {
 			if r.purpose == ipamv1.MovedPurpose && r.pool == e && r.cidr == back.cidr && !r.released() && !r.terminating && !r.left {
-				found = append(found, r.holding())
+				found = append(found, Return{Back: back.holding(), Hold: r.holding()})
 			}
 		}
 	}

@@ -7,7 +7,11 @@ import (
 	"cmp"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -129,15 +133,26 @@ func TestAHoldIsNotNeededOnceWhatWasRetainedIsBack(t *testing.T) {
 	t.Parallel()
 	kept := func(a *ipamv1.IPAllocation) {
 		released(a)
-		a.Spec.ClaimRef.Name, a.Spec.Holder.State = "a", ipamv1.RetainedState
+		a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID, a.Spec.Holder.State = "a", "uid-a", ipamv1.RetainedState
 	}
-	hold := func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name, a.Spec.Purpose = "a", ipamv1.MovedPurpose }
+	hold := func(a *ipamv1.IPAllocation) {
+		a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID, a.Spec.Purpose = "a", "uid-a", ipamv1.MovedPurpose
+	}
+	made := time.Unix(100, 0)
+	let := func(at time.Duration) edit {
+		return func(a *ipamv1.IPAllocation) {
+			a.Spec.ClaimRef.UID, a.Spec.ReleasedAt = "other", metav1.NewTime(made.Add(at))
+		}
+	}
 	for sentence, test := range map[string]struct {
 		back, hold []edit
 		cidr       string
 		returned   bool
 	}{
 		"it is back":                          {back: []edit{kept}, hold: []edit{hold}, returned: true},
+		"a later claim has let go of it":      {back: []edit{kept, let(2 * time.Second)}, hold: []edit{hold}, returned: true},
+		"a claim let go of it before":         {back: []edit{kept, let(-time.Hour)}, hold: []edit{hold}},
+		"a claim let go of it just then":      {back: []edit{kept, let(time.Second)}, hold: []edit{hold}},
 		"it is just leaving":                  {back: []edit{kept, terminating}, hold: []edit{hold}},
 		"its claim is back with it":           {back: []edit{func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "a" }}, hold: []edit{hold}},
 		"what has left cools down":            {back: []edit{kept, func(a *ipamv1.IPAllocation) { a.Spec.Holder.State = "" }}, hold: []edit{hold}},
@@ -153,8 +168,8 @@ func TestAHoldIsNotNeededOnceWhatWasRetainedIsBack(t *testing.T) {
 			b.serving(shapeConfig{entries: "10.0.0.0/28", reserved: four.reserved})
 			b.put(recordNamed("hold", "10.0.0.4/32", test.hold...))
 			b.put(recordNamed("back", cmp.Or(test.cidr, "10.0.0.4/32"), test.back...))
-			found := (&Ledger{index: b.x}).Returned(claimFor("a").Pool)
-			if (len(found) == 1) != test.returned || len(found) == 1 && found[0].Record.Name != "hold" {
+			found := slices.DeleteFunc((&Ledger{index: b.x}).Returned(claimFor("a").Pool), func(r Return) bool { return !r.EndsHold(made) })
+			if (len(found) == 1) != test.returned || len(found) == 1 && found[0].Hold.Record.Name != "hold" {
 				t.Errorf("returned: %v", found)
 			}
 		})
@@ -176,8 +191,9 @@ func TestWhatIsHeldForNobody(t *testing.T) {
 		"an older one":                     {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, lost: true},
 		"one of unknown age":               {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32", touched)}},
 		"an older one, but it has arrived": {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.AdoptedPurpose }}},
-		"an older one, but its object is the answer": {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{ofKind}},
-		"an older one, but it has been released":     {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{released}},
+		"an older one, but it is restored, not yet adopted": {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{arrivedRecord}},
+		"an older one, but its object is the answer":        {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{ofKind}},
+		"an older one, but it has been released":            {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{released}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

@@ -22,10 +22,22 @@ func (r *Reconciler) leave(ctx context.Context, pool ipamv1.PoolReference) error
 	for _, h := range leaving {
 		errs = append(errs, r.leaveOne(ctx, h))
 	}
-	for _, h := range returned {
-		errs = append(errs, r.Ledger.Drop(ctx, h))
+	for _, back := range returned {
+		errs = append(errs, r.dropReturned(ctx, back))
 	}
 	return errors.Join(errs...)
+}
+
+// dropReturned drops a hold of what is back. When the hold was made is read live: the ledger does not keep that.
+func (r *Reconciler) dropReturned(ctx context.Context, back ledger.Return) error {
+	hold := &ipamv1.IPAllocation{}
+	if err := r.Live.Get(ctx, back.Hold.Record, hold); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !back.EndsHold(hold.CreationTimestamp.Time) {
+		return nil
+	}
+	return r.Ledger.Drop(ctx, back.Hold)
 }
 
 func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {

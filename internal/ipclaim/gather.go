@@ -60,8 +60,10 @@ func gathered(g *gathering) handler.EventHandler {
 	}
 }
 
-// isAnswered says whether the claim got its prefix in its create call, and was not looked at since.
+// isAnswered says whether the claim got its prefix in its create call, and was not looked at since. One that arrived with it has no
+// record yet.
 func isAnswered(obj client.Object) bool {
 	claim, ok := obj.(*ipamv1.IPClaim)
-	return ok && claim.Spec.CIDR != "" && len(claim.Status.Conditions) == 0 && claim.DeletionTimestamp.IsZero()
+	return ok && claim.Spec.CIDR != "" && claim.Annotations[ipamv1.ArrivedAnnotation] == "" && len(claim.Status.Conditions) == 0 &&
+		claim.DeletionTimestamp.IsZero()
 }

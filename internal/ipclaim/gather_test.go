@@ -47,6 +47,7 @@ func TestOnlyClaimsThatHaveTheirAnswerWait(t *testing.T) {
 		"answered in the call":    {claim(func(*ipamv1.IPClaim) {}), true},
 		"past the webhooks":       {claim(func(c *ipamv1.IPClaim) { c.Spec.CIDR = "" }), false},
 		"looked at before":        {claim(func(c *ipamv1.IPClaim) { c.Status.Conditions = []metav1.Condition{{}} }), false},
+		"arrived with its prefix": {claim(func(c *ipamv1.IPClaim) { c.Annotations = map[string]string{ipamv1.ArrivedAnnotation: "now"} }), false},
 		"being deleted":           {claim(func(c *ipamv1.IPClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Now()} }), false},
 		"an object of other kind": {&ipamv1.IPPool{}, false},
 	} {

@@ -36,15 +36,13 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
-	if err := r.setMovable(ctx, s, capacity); err != nil {
-		return err
-	}
+	unsure := r.setMovable(ctx, s, capacity) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
-		return client.IgnoreNotFound(err)
+		return errors.Join(unsure, client.IgnoreNotFound(err))
 	}
 	r.announce(s.pool, before, ready)
 	observe(s.pool.PoolReference(), capacity)
-	return nil
+	return unsure
 }
 
 // write stores what has changed: labels and annotations, and the whole status in one write, so that nobody sees a pool that is

@@ -39,8 +39,8 @@ const blockedByWeir = "ipam.weir.dev/LeftBehind"
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // followRemains keeps what a move would leave behind up to date by the claims and pools that the cache shows. Pools are looked at
-// some time after it changed, as after a change of the ledger, and all of them once everything has been seen: until then nothing is
-// said, so that a restart changes no condition.
+// some time after it changed, as after a change of the ledger; at once if nothing would have stayed before, for then clusterctl must
+// be stopped; and all of them once everything has been seen: until then nothing is said, so that a restart changes no condition.
 func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		var all []source.SyncingSource
@@ -72,8 +72,15 @@ func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
 
 func (r *Reconciler) remainsHandler() handler.Funcs {
 	replace := func(was, is preflight.Remain, q queue) {
-		for _, pool := range r.remains.Replace(r.ofKind(was), r.ofKind(is)) {
-			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pool.Namespace, Name: pool.Name}}, statusInterval)
+		for _, change := range r.remains.Replace(r.ofKind(was), r.ofKind(is)) {
+			request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: change.Pool.Namespace, Name: change.Pool.Name}}
+			switch {
+			case !predicates.IsServed(change.Pool.Namespace, r.Namespace):
+			case change.First:
+				q.Add(request)
+			default:
+				q.AddAfter(request, statusInterval)
+			}
 		}
 	}
 	return handler.Funcs{
@@ -105,9 +112,11 @@ func reowned() predicate.Predicate {
 }
 
 // setMovable says what a move would leave behind of what is handed out of the pool. It is left as it is where that is not known:
-// Cluster API is not installed, nor everything seen yet, or this manager sees one namespace, and the pool is for all.
+// Cluster API is not installed, nor everything seen yet, or this manager sees one namespace, and the pool is for all; and where
+// the pool is just leaving. A pool that is being deleted would go with a move like any other.
 func (r *Reconciler) setMovable(ctx context.Context, s *scope, c ledger.Capacity) error {
-	if isForAll := s.pool.GetNamespace() == ""; !r.remains.IsComplete() || isForAll && r.Namespace != "" || !s.pool.GetDeletionTimestamp().IsZero() {
+	isForAll, leaves := s.pool.GetNamespace() == "", isMoving(s.pool) && !s.pool.GetDeletionTimestamp().IsZero()
+	if !r.remains.IsComplete() || isForAll && r.Namespace != "" || leaves {
 		return nil
 	}
 	condition := metav1.Condition{
@@ -130,6 +139,10 @@ func (r *Reconciler) leftBehind(ctx context.Context, p Object, c ledger.Capacity
 		total++
 		named = append(named, ownerStays(p, why))
 	}
+	if elsewhere := r.childrenElsewhere(p, c); elsewhere > 0 {
+		total += elsewhere
+		named = append(named, fmt.Sprintf("%d pools of other namespaces", elsewhere))
+	}
 	if held := int(c.Held); held > 0 && p.GetNamespace() != "" {
 		total += held
 		named = append(named, fmt.Sprintf("%d holds of what moved before", held))
@@ -148,6 +161,19 @@ func (r *Reconciler) leftBehind(ctx context.Context, p Object, c ledger.Capacity
 		return total, message
 	}
 	return total, message + ": " + strings.Join(named, ", ")
+}
+
+// childrenElsewhere counts the pools of other namespaces that are carved from an IPPool, where the cache does not show them.
+func (r *Reconciler) childrenElsewhere(p Object, c ledger.Capacity) (n int) {
+	if r.Namespace == "" || c.Children == 0 {
+		return 0
+	}
+	for _, h := range r.Ledger.Holdings(p.PoolReference()) {
+		if h.Purpose == ipamv1.ChildPoolPurpose && h.Claim.Namespace != p.GetNamespace() {
+			n++
+		}
+	}
+	return n
 }
 
 // ownerStays says that the pool itself stays. Who owns a GlobalIPPool is not told to all who see it.

@@ -18,27 +18,36 @@ type Remains struct {
 	complete bool
 }
 
+// Change is a pool for which a change of an object makes a difference.
+type Change struct {
+	Pool ipamv1.PoolReference
+	// First: before, nothing of the pool would have stayed.
+	First bool
+}
+
 // Replace takes what an object was out and what it is in; either may be the zero value. It returns the pools for which that
 // makes a difference.
-func (r *Remains) Replace(was, is Remain) []ipamv1.PoolReference {
+func (r *Remains) Replace(was, is Remain) []Change {
 	if was == is {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var changed []ipamv1.PoolReference
+	var changed []Change
 	if was.Why != "" {
 		delete(r.pools[was.Pool], was.Object)
 		if len(r.pools[was.Pool]) == 0 {
 			delete(r.pools, was.Pool)
 		}
-		changed = append(changed, was.Pool)
+		if was.Pool != is.Pool {
+			changed = append(changed, Change{Pool: was.Pool})
+		}
 	}
 	if is.Why != "" {
 		r.add(is)
-		changed = append(changed, is.Pool)
+		changed = append(changed, Change{Pool: is.Pool, First: was.Pool != is.Pool && len(r.pools[is.Pool]) == 1})
 	}
-	return slices.Compact(changed)
+	return changed
 }
 
 func (r *Remains) add(is Remain) {

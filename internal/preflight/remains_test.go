@@ -56,18 +56,20 @@ func TestRemainsOfAGlobalPoolAreOnlyCounted(t *testing.T) {
 func TestReplaceNamesThePoolsThatChange(t *testing.T) {
 	t.Parallel()
 	r, other := &Remains{}, ipamv1.PoolReference{Kind: "IPPool", Namespace: "b", Name: "other"}
-	one, two := remainOf(pool, "b", "x"), remainOf(other, "b", "x")
+	one, two, three := remainOf(pool, "b", "x"), remainOf(other, "b", "x"), remainOf(other, "b", "y")
 	why := one
 	why.Why = "otherwise"
 	for i, c := range []struct {
 		was, is Remain
-		want    []ipamv1.PoolReference
+		want    []Change
 	}{
-		{Remain{}, one, []ipamv1.PoolReference{pool}},
+		{Remain{}, one, []Change{{pool, true}}},
 		{one, one, nil},
-		{one, why, []ipamv1.PoolReference{pool}},
-		{why, two, []ipamv1.PoolReference{pool, other}},
-		{two, Remain{}, []ipamv1.PoolReference{other}},
+		{one, why, []Change{{pool, false}}},
+		{why, two, []Change{{pool, false}, {other, true}}},
+		{Remain{}, three, []Change{{other, false}}},
+		{two, Remain{}, []Change{{other, false}}},
+		{three, Remain{}, []Change{{other, false}}},
 		{Remain{}, Remain{}, nil},
 	} {
 		if diff := cmp.Diff(c.want, r.Replace(c.was, c.is)); diff != "" {

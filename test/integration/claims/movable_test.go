@@ -219,6 +219,19 @@ var _ = Describe("clusterctl's block-move", func() {
 		expectBlock(ctx, pool, blocked)
 	}, SpecTimeout(3*time.Minute))
 
+	It("goes from an IPPool that is being deleted, too, once all would move", func(ctx SpecContext) {
+		moves := create(ctx, owned(newClaim(ns, "moves", "IPPool", "p"), cluster(ctx, ns)))
+		lonely := create(ctx, newClaim(ns, "lonely", "IPPool", "p"))
+		answered(ctx, moves)
+		expectBlock(ctx, pool, blocked)
+		Expect(k.Delete(ctx, pool)).To(Succeed())
+		poolReady(ctx, pool, metav1.ConditionFalse, "Deleting")
+		Expect(pool.Annotations).To(HaveKeyWithValue(clusterctlv1.BlockMoveAnnotation, blocked)) // a move would take it as well
+		Expect(k.Delete(ctx, lonely)).To(Succeed())
+		expectBlock(ctx, pool, "")
+		expectMovable(ctx, pool, metav1.ConditionTrue, "")
+	}, SpecTimeout(2*time.Minute))
+
 	It("is left alone where it is somebody else's", func(ctx SpecContext) {
 		change(ctx, pool, func() { pool.Annotations = map[string]string{clusterctlv1.BlockMoveAnnotation: "theirs"} })
 		claim := create(ctx, newClaim(ns, "lonely", "IPPool", "p"))

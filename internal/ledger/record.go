@@ -139,13 +139,20 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 		retained:    a.Spec.Holder.State == ipamv1.RetainedState,
 		owned:       len(a.OwnerReferences) > 0,
 		releasedAt:  seconds(a.Spec.ReleasedAt),
-		arrived:     a.Annotations[ipamv1.ArrivedAnnotation] != "",
+		arrived:     hasArrived(a),
 		moving:      !a.DeletionTimestamp.IsZero() && has(a.Annotations, clusterctlv1.DeleteForMoveAnnotation),
 	}
 	if r.textLength() > maxText {
 		return nil, fmt.Errorf("reading IPAllocation %s/%s: its names are too long", a.Namespace, a.Name)
 	}
 	return r, nil
+}
+
+// hasArrived says whether somebody else than Weir has made the record: Weir's webhook has marked it, or the record was created with the
+// revision of its creation, which nobody can know. Only holds of Weir's are, which have that of the record that they stand for.
+func hasArrived(a *ipamv1.IPAllocation) bool {
+	knowsAge := a.Generation == 1 && a.Spec.Holder.CreatedRevision != "" && a.Spec.Purpose != ipamv1.MovedPurpose
+	return knowsAge || a.Annotations[ipamv1.ArrivedAnnotation] != ""
 }
 
 func has(annotations map[string]string, key string) bool {

@@ -19,7 +19,7 @@ type orderNumber int
 
 // hasOwners says whether owner references come along, though their UIDs are of objects that are gone: then the garbage collector
 // deletes what has no other owners.
-func (o orderNumber) hasOwners() bool { return o%2 == 0 }
+func (o orderNumber) hasOwners() bool { return o%2 == 1 }
 
 // isStopped says whether Weir is down, webhooks included, until all is restored.
 func (o orderNumber) isStopped() bool { return o%3 == 2 }

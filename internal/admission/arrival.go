@@ -37,6 +37,12 @@ func mayRestore(ctx context.Context, rights Rights, req admission.Request) (bool
 // hasArrived says whether the object was found to have been answered already when it was admitted.
 func hasArrived(obj metav1.Object) bool { return obj.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" }
 
+// isSaid says whether the mark is there, whatever its value.
+func isSaid(obj metav1.Object) bool {
+	_, ok := obj.GetAnnotations()[ipamv1.ArrivedAnnotation]
+	return ok
+}
+
 // keptArrival puts back the mark that an update leaves out, as clusterctl does when it goes on with a move that was cut short.
 func keptArrival(updated, old client.Object) []jsonpatch.Operation {
 	if !hasArrived(old) || hasArrived(updated) {
@@ -55,7 +61,7 @@ func arrivalPatch(obj metav1.Object, arrived bool) []jsonpatch.Operation {
 		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{ipamv1.ArrivedAnnotation: "true"})}
 	case arrived:
 		return []jsonpatch.Operation{jsonpatch.NewOperation("add", key, "true")}
-	case hasArrived(obj):
+	case isSaid(obj):
 		return []jsonpatch.Operation{jsonpatch.NewOperation("remove", key, nil)}
 	}
 	return nil

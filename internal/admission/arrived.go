@@ -48,7 +48,7 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 	var options metav1.CreateOptions
 	var obj arrival
 	isOurs := json.Unmarshal(req.Options.Raw, &options) == nil && options.FieldManager == ipamv1.FieldManager
-	if json.Unmarshal(req.Object.Raw, &obj) != nil || isOurs && !hasArrived(&obj) {
+	if json.Unmarshal(req.Object.Raw, &obj) != nil || isOurs && !isSaid(&obj) {
 		return admission.Allowed("")
 	}
 	arrived, err := h.hasArrived(ctx, req, obj)

@@ -83,6 +83,10 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 			object: `{metadata: {finalizers: [ipam.weir.dev/claim], annotations: {ipam.weir.dev/arrived: "true"}}}`,
 			want:   `{metadata: {finalizers: [ipam.weir.dev/claim], annotations: {}}}`,
 		},
+		"a claim whose maker says so without a value": {
+			rights: restorer(false), kind: "IPAddressClaim", object: `{metadata: {annotations: {ipam.weir.dev/arrived: ""}}}`,
+			want: `{metadata: {annotations: {}}}`,
+		},
 		"an IPAddress whose maker says himself that it has been an answer, and that he is Weir": {
 			rights: restorer(false), kind: "IPAddress", manager: ipamv1.FieldManager,
 			object: `{metadata: {finalizers: [ipam.weir.dev/address], annotations: {ipam.weir.dev/arrived: "true"}}}`,

@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,11 +44,11 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	switch why := offer.withheld(); {
-	case why != nil && found:
-		return errors.Join(why, r.secure(ctx, answer, s.claim))
-	case why != nil:
-		return why
+	if why := offer.withheld(); why != nil {
+		if found {
+			err = r.secure(ctx, answer, s.claim) // first of all
+		}
+		return cmp.Or(err, why)
 	}
 	s.offer = offer
 	if found {

@@ -334,8 +334,9 @@ func (r *Reconciler) chart(ctx context.Context, s *scope) error {
 	if done || err != nil {
 		return err
 	}
+	err = errors.New("it did not come to an end")
+	defer func() { r.charts.end(pool, uid, err) }()
 	err = r.secureAll(ctx, pool)
-	r.charts.end(pool, uid, err)
 	return err
 }
 

@@ -95,6 +95,9 @@ func (l *Ledger) makeFor(ctx context.Context, c Claim) (Allocation, error) {
 	if by := taken.By; by.Purpose == ipamv1.MovedPurpose && by.Claim.UID == c.Ref.UID {
 		return a, err // it is just leaving
 	}
+	if taken.By.Claim != c.Ref {
+		defer l.Concern(taken.By.Claim) // whatever becomes of the record
+	}
 	return l.insist(ctx, c)
 }
 

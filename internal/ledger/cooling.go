@@ -31,7 +31,7 @@ func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
 // isHeldOn says whether a namesake of the claim holds the very same prefix, or it is retained for the next: then nothing is let go of.
 func (l *Ledger) isHeldOn(h Holding) bool {
 	return slices.ContainsFunc(l.index.recordsFor(h.Claim), func(r snapshot) bool {
-		return r.claim.UID != h.Claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool && (!r.released() || r.retained) && !r.left
+		return r.claim.UID != h.Claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool && (!r.released() || r.retained && !r.terminating) && !r.left
 	})
 }
 

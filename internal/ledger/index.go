@@ -240,7 +240,7 @@ func (x *index) refresh(old, r *record) {
 	}
 	old.version, old.foreign, old.owned = r.version, r.foreign, r.owned
 	old.terminating, old.confirmed, old.releasedAt, old.retained = r.terminating, r.confirmed, r.releasedAt, r.retained
-	old.arrived, old.moving = r.arrived, r.moving
+	old.arrived, old.moving = old.arrived || r.arrived, r.moving
 	x.records.update(old)
 	x.count(old)
 	if confirmed {

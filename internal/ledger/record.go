@@ -85,7 +85,8 @@ func (r *record) isOwnBlock() bool { return r.role == stored && r.purpose == ipa
 // known to have been: it won here, or it belongs to an object that is its own answer, or came with it, and is stored. A hold never is:
 // what it is held for is elsewhere, although a claim of that UID may be here still while it moves.
 func (r *record) answers(c Claim) bool {
-	stands := r.purpose != ipamv1.MovedPurpose && (!r.terminating || r.won || r.owned && (isOwnKind(r) || r.purpose == ipamv1.AdoptedPurpose))
+	isIts := isOwnKind(r) || r.purpose == ipamv1.AdoptedPurpose || c.Purpose == ipamv1.AdoptedPurpose && c.Want.IsValid()
+	stands := r.purpose != ipamv1.MovedPurpose && (!r.terminating || r.won || r.owned && isIts)
 	return r.claim.UID == c.Ref.UID && !r.released() && !r.left && stands && (!c.Want.IsValid() || r.cidr == c.Want)
 }
 
@@ -151,8 +152,12 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 // hasArrived says whether somebody else than Weir has made the record: Weir's webhook has marked it, or the record was created with the
 // revision of its creation, which nobody can know. Only holds of Weir's are, which have that of the record that they stand for.
 func hasArrived(a *ipamv1.IPAllocation) bool {
-	knowsAge := a.Generation == 1 && a.Spec.Holder.CreatedRevision != "" && a.Spec.Purpose != ipamv1.MovedPurpose
-	return knowsAge || a.Annotations[ipamv1.ArrivedAnnotation] != ""
+	return knowsAge(a) || a.Annotations[ipamv1.ArrivedAnnotation] != ""
+}
+
+// knowsAge says whether the record came with the revision of its creation, which is one of another cluster or of the past.
+func knowsAge(a *ipamv1.IPAllocation) bool {
+	return a.Generation == 1 && a.Spec.Holder.CreatedRevision != "" && a.Spec.Purpose != ipamv1.MovedPurpose
 }
 
 func has(annotations map[string]string, key string) bool {
@@ -165,7 +170,7 @@ func has(annotations map[string]string, key string) bool {
 // else has, and then the record's own revision is a later one. Taking something away leaves no field manager: that somebody
 // took the finalizer, or the garbage collector one of a claim's two owners, shows in what is missing.
 func creationOf(a *ipamv1.IPAllocation) string {
-	if a.Spec.Holder.CreatedRevision != "" {
+	if a.Spec.Holder.CreatedRevision != "" && !knowsAge(a) {
 		return a.Spec.Holder.CreatedRevision
 	}
 	touched := a.Annotations[touchedAnnotation] != "" || len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() ||

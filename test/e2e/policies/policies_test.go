@@ -136,7 +136,9 @@ var _ = Describe("The mark of what has arrived", func() {
 		u := as(ctx, "claimer")
 		c := builder.IPAddressClaim(home, "marked", ipamv1.IPPoolKind, "p").Build()
 		Eventually(func() error { return u.Create(ctx, c) }, "10s").Should(Succeed())
-		annotate(c, ipamv1.ArrivedAnnotation, "")
+		annotate(c, ipamv1.ArrivedAnnotation, "") // which says nothing
+		Expect(u.Update(ctx, c)).To(Succeed())
+		annotate(c, ipamv1.ArrivedAnnotation, "true")
 		forbidden(u.Update(ctx, c), "manage")
 		Expect(k.Update(ctx, c)).To(Succeed())
 		c.SetAnnotations(nil)

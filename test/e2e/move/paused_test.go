@@ -39,7 +39,7 @@ func change(ctx context.Context, s *side, obj client.Object, edit func()) {
 }
 
 // hours stand for the time that something is paused: managers start again, and others join them that repair each second what may be
-// repaired. What state returns must not change.
+// repaired. Nothing of what state returns may go; an IPAddress that has no record may get one.
 func hours(ctx context.Context, state func() []string) {
 	GinkgoHelper()
 	before := state()
@@ -49,10 +49,10 @@ func hours(ctx context.Context, state func() []string) {
 		Expect(err).NotTo(HaveOccurred())
 		defer func() { Expect(impatient.Kill()).To(Succeed()) }()
 	}
-	Consistently(state, "4s", "200ms").Should(Equal(before))
+	Consistently(state, "4s", "200ms").Should(ContainElements(before))
 }
 
-// leftAlone expects that nothing of the paused Clusters' IPAddressClaims is released, recorded anew or repaired away, on neither side.
+// leftAlone expects that nothing of the paused Clusters' IPAddressClaims is released, renumbered or repaired away, on neither side.
 func leftAlone(ctx context.Context, towns ...town) {
 	GinkgoHelper()
 	hours(ctx, func() []string {

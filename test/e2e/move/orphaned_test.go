@@ -59,6 +59,7 @@ func orphaned(ctx SpecContext) {
 
 	By("moving back, and deleting one before its Cluster is there")
 	move(ctx, right, left, t.name)
+	expectEmpty(ctx, right, t.name) // what is left over of a pool that has gone goes soon after it
 	leftAlone(ctx, t)
 	gone := &ipamv1beta2.IPAddressClaim{ObjectMeta: t.named("alone-orphaned-0")}
 	Expect(left.Client().Delete(ctx, gone)).To(Succeed())

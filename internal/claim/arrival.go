@@ -245,7 +245,8 @@ func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, 
 	if claim == nil {
 		claim = standIn(answer)
 	}
-	if isWeirs := claimUID(answer) == claim.UID || hasFinalizer(answer, ipamv1.AddressFinalizer); !isWeirs || !r.Source.Serves(answer.Spec.PoolRef) {
+	isWeirs := claimUID(answer) == claim.UID || hasFinalizer(answer, ipamv1.AddressFinalizer)
+	if !isWeirs || isLeaving(answer) || !r.Source.Serves(answer.Spec.PoolRef) {
 		return nil
 	}
 	s := newScope(claim)
@@ -283,6 +284,12 @@ func secured(_ ledger.Allocation, err error) error {
 		return errors.Join(errArriving, err)
 	}
 	return err
+}
+
+// isLeaving says whether clusterctl move is just deleting the IPAddress, which lives on elsewhere: its record has left before it, or is
+// held. A new one would be left over.
+func isLeaving(answer *ipamv1beta2.IPAddress) bool {
+	return isMoving(answer) && !answer.DeletionTimestamp.IsZero()
 }
 
 // standIn is a claim that has not arrived yet: what its IPAddress arrived with is recorded under its name, and a UID that nobody has.

@@ -45,8 +45,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Named("ipclaim").
 		Watches(&ipamv1.IPClaim{}, gathered(&gathering{clock: clock.RealClock{}}), builder.WithPredicates(
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers())).
-		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
-		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(poolChanged())).
+		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(predicates.PoolChanged())).
+		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingForPool), builder.WithPredicates(predicates.PoolChanged())).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.waitingInNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesRawSource(source.Func(r.followLedger)).
@@ -170,9 +170,4 @@ func changedByOthers() predicate.Predicate {
 				ok && ok2 && before.Status.AllocatedCIDR != "" && after.Status.AllocatedCIDR == ""
 		}),
 	)
-}
-
-// poolChanged passes changes of a pool that its claims wait for: not its capacity.
-func poolChanged() predicate.Predicate {
-	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 }

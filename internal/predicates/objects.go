@@ -4,8 +4,11 @@
 package predicates
 
 import (
+	"maps"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -49,4 +52,19 @@ func PausedChanged() predicate.Predicate {
 		return ok && ok2 && (conditions.Has(before, clusterv1.PausedCondition) != conditions.Has(after, clusterv1.PausedCondition) ||
 			conditions.IsTrue(before, clusterv1.PausedCondition) != conditions.IsTrue(after, clusterv1.PausedCondition))
 	})
+}
+
+// PoolChanged passes changes of a pool that its claims may wait for: not its capacity, nor that clusterctl move is to leave it alone,
+// which Weir writes when the pool has handed out its first address, in the middle of answering others.
+func PoolChanged() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, Update(func(e event.UpdateEvent) bool {
+		return !maps.Equal(unblocked(e.ObjectOld), unblocked(e.ObjectNew))
+	}))
+}
+
+// unblocked are an object's annotations but for clusterctl's block-move.
+func unblocked(obj metav1.Object) map[string]string {
+	annotations := maps.Clone(obj.GetAnnotations())
+	delete(annotations, clusterctlv1.BlockMoveAnnotation)
+	return annotations
 }

@@ -106,6 +106,7 @@ func (e *environment) weir(ctx context.Context, name string, creators int) (*wei
 		return nil, err
 	}
 	defer answers.Close()
+	time.Sleep(settleTime) // what Weir does about claims that are gone is not this round's
 	before, err := framework.APIRequests(ctx, e.config)
 	if err != nil {
 		return nil, err

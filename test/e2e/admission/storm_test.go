@@ -144,12 +144,20 @@ func (s *storm) fail(finding string) {
 // expectRest waits until nothing overlaps, lacks a record, leaks or is silent.
 func (s *storm) expectRest(ctx context.Context) {
 	GinkgoHelper()
+	expectAtRest(ctx, s.expectSafe)
+}
+
+// expectAtRest waits until the checker finds nothing left to do. On the way, its reports can be looked at.
+func expectAtRest(ctx context.Context, look ...func(*framework.Report)) {
+	GinkgoHelper()
 	Eventually(func() error {
 		report, err := framework.CheckAdmitted(ctx, config)
 		if err != nil {
 			return err
 		}
-		s.expectSafe(report)
+		for _, f := range look {
+			f(report)
+		}
 		return report.AtRest()
 	}, "5m", "1s").Should(Succeed())
 }
@@ -158,7 +166,7 @@ func (s *storm) expectRest(ctx context.Context) {
 func deleteAll(ctx context.Context) {
 	GinkgoHelper()
 	for _, kind := range []client.Object{&ipamv1.IPClaim{}, &ipamv1beta2.IPAddressClaim{}} {
-		Eventually(func() error { return k.DeleteAllOf(ctx, kind, client.InNamespace(namespace)) }, "1m", "1s").Should(Succeed())
+		Eventually(func() error { return k.DeleteAllOf(ctx, kind, client.InNamespace(namespace)) }, "5m", "1s").Should(Succeed())
 	}
 	Eventually(func(g Gomega) {
 		claims, addressClaims := &ipamv1.IPClaimList{}, &ipamv1beta2.IPAddressClaimList{}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -50,6 +51,22 @@ func bluePool(name string, spec ipamv1.IPPoolSpec) *ipamv1.GlobalIPPool {
 // hidden is what a claim is told of a GlobalIPPool that there is not, or that is not visible to it.
 func hidden(pool, namespace string) string {
 	return fmt.Sprintf("spec.poolRef.name: there is no GlobalIPPool %q, or it is not visible to namespace %s", pool, namespace)
+}
+
+// refused waits until claims of a namespace are refused by a GlobalIPPool that was visible to it: a moment ago it still was.
+func refused(ctx context.Context, namespace, pool string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		probe := newClaim(namespace, "", "GlobalIPPool", pool)
+		probe.GenerateName = "probe-"
+		g.Expect(k.Create(ctx, probe)).To(Succeed())
+		defer func() { g.Expect(k.Delete(ctx, probe)).To(Succeed()) }()
+		g.Eventually(func() (bool, error) {
+			err := k.Get(ctx, client.ObjectKeyFromObject(probe), probe)
+			return conditions.Has(probe, "Ready"), err
+		}, "10s", "50ms").Should(BeTrue())
+		g.Expect(conditions.GetReason(probe, "Ready")).To(Equal("AllocationFailed"))
+	}, "20s", "50ms").Should(Succeed())
 }
 
 // readable is everything of Weir's and Cluster API's that can be read in a namespace, with the events about it.
@@ -156,6 +173,7 @@ var _ = Describe("A GlobalIPPool", func() {
 		namespace := namespaceOf(ctx, green)
 		p := create(ctx, bluePool(pool, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", Visibility: ipamv1.ConsumerVisibility}))
 		waiting := func(name string) *ipamv1beta2.IPAddressClaim {
+			refused(ctx, namespace, pool) // that it is not visible any more is seen a moment later
 			claim := create(ctx, newClaim(namespace, name, "GlobalIPPool", pool))
 			ready(ctx, claim, metav1.ConditionFalse, "AllocationFailed")
 			return claim

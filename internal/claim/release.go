@@ -320,19 +320,6 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	return nil
 }
 
-// Living returns the UIDs of the claims that the cache shows, for repair.
-func (r *Reconciler) Living(ctx context.Context) (map[types.NamespacedName]types.UID, error) {
-	claims := &ipamv1beta2.IPAddressClaimList{}
-	if err := r.Client.List(ctx, claims, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing IPAddressClaims: %w", err)
-	}
-	living := make(map[types.NamespacedName]types.UID, len(claims.Items))
-	for i := range claims.Items {
-		living[client.ObjectKeyFromObject(&claims.Items[i])] = claims.Items[i].UID
-	}
-	return living, nil
-}
-
 // Answers returns the names of the IPAddresses that the cache shows, for repair.
 func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error) {
 	answers := &ipamv1beta2.IPAddressList{}

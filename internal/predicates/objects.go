@@ -62,6 +62,13 @@ func PoolChanged() predicate.Predicate {
 	}))
 }
 
+// Labelled passes namespaces that appear, or whose labels change: their project, or what a selector looks at.
+func Labelled() predicate.Predicate {
+	return predicate.And(predicate.LabelChangedPredicate{}, predicate.Funcs{
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	})
+}
+
 // unblocked are an object's annotations but for clusterctl's block-move.
 func unblocked(obj metav1.Object) map[string]string {
 	annotations := maps.Clone(obj.GetAnnotations())

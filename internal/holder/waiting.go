@@ -1,0 +1,165 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package holder has what the controllers share of all that gets a part of a pool, or waits for one: claims of every kind, and carved
+// pools.
+package holder
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
+)
+
+// WaitingIndex finds the claims of a kind that have nothing yet, by their Keys.
+const WaitingIndex = "weir.waiting"
+
+// Keys of WaitingIndex beside those of single pools.
+const (
+	// anyPool is of those that have not chosen a pool.
+	anyPool = "any"
+	// maybeHidden is of those that their namespace may hide the pool from.
+	maybeHidden = "maybe-hidden"
+)
+
+// Keys are where WaitingIndex finds a claim that waits for this pool; without a kind, for one that its selector chooses.
+func Keys(kind, name string) []string {
+	switch kind {
+	case "":
+		return []string{anyPool, maybeHidden}
+	case ipamv1.GlobalIPPoolKind:
+		return []string{keyOf(kind, name), maybeHidden}
+	default:
+		return []string{keyOf(kind, name)}
+	}
+}
+
+func keyOf(kind, name string) string { return kind + "/" + name }
+
+// Claims are those of one kind.
+type Claims struct {
+	// Client reads from the cache.
+	Client client.Reader
+	Ledger *ledger.Ledger
+	// Kind is how the ledger's records name the kind.
+	Kind string
+	// List is an empty list of the kind.
+	List client.ObjectList
+	// Namespace is the only one that is served; empty means all are.
+	Namespace string
+}
+
+// Wake has the controller look at the claims that wait when their pool changes, when it may have room, and when it may have become visible
+// to them; and at those that the ledger names. It holds the controller back until the ledger knows every record: a claim that seems
+// unanswered before that may have its record.
+func (c Claims) Wake(controller *ctrl.Builder) *ctrl.Builder {
+	changed := builder.WithPredicates(predicate.Or(predicates.PoolChanged(), predicates.PausedChanged()))
+	return controller.
+		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(c.waitingForPool), changed).
+		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(c.waitingForPool), changed).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.waitingInNamespace), builder.WithPredicates(predicates.Labelled())).
+		WatchesRawSource(source.Func(c.followLedger))
+}
+
+func (c Claims) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	freed, concerned := c.Ledger.Freed(ctx), c.Ledger.Concerned(ctx)
+	if err := c.Ledger.WaitForSync(ctx); err != nil {
+		return err
+	}
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case pool := <-freed:
+				for _, request := range c.waiting(ctx, pool) {
+					queue.Add(request)
+				}
+			case claim := <-concerned:
+				if claim.Kind == c.Kind && predicates.IsServed(claim.Namespace, c.Namespace) {
+					queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
+				}
+			}
+		}
+	}()
+	return nil
+}
+
+func (c Claims) waitingForPool(ctx context.Context, obj client.Object) []reconcile.Request {
+	pool, ok := obj.(interface{ PoolReference() ipamv1.PoolReference })
+	if !ok {
+		return nil
+	}
+	return c.waiting(ctx, pool.PoolReference())
+}
+
+func (c Claims) waiting(ctx context.Context, pool ipamv1.PoolReference) []reconcile.Request {
+	if !predicates.IsServed(pool.Namespace, c.Namespace) {
+		return nil
+	}
+	namespace := client.InNamespace(pool.Namespace)
+	return append(c.Requests(ctx, namespace, client.MatchingFields{WaitingIndex: keyOf(pool.Kind, pool.Name)}),
+		c.Requests(ctx, namespace, client.MatchingFields{WaitingIndex: anyPool})...)
+}
+
+func (c Claims) waitingInNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	if !predicates.IsServed(namespace.GetName(), c.Namespace) {
+		return nil
+	}
+	return c.Requests(ctx, client.InNamespace(namespace.GetName()), client.MatchingFields{WaitingIndex: maybeHidden})
+}
+
+// Requests names the claims that a list returns.
+func (c Claims) Requests(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	var requests []reconcile.Request
+	err := c.each(ctx, func(claim metav1.Object) {
+		requests = append(requests, reconcile.Request{NamespacedName: keyOfObject(claim)})
+	}, options...)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Finding claims to look at again", "kind", c.Kind)
+	}
+	return requests
+}
+
+// Living returns the UIDs of the claims that the cache shows, for repair.
+func (c Claims) Living(ctx context.Context) (map[types.NamespacedName]types.UID, error) {
+	living := map[types.NamespacedName]types.UID{}
+	err := c.each(ctx, func(claim metav1.Object) { living[keyOfObject(claim)] = claim.GetUID() })
+	return living, err
+}
+
+// each does something with the claims that a list returns, which must not be changed.
+func (c Claims) each(ctx context.Context, do func(metav1.Object), options ...client.ListOption) error {
+	list, _ := c.List.DeepCopyObject().(client.ObjectList)
+	if err := c.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return fmt.Errorf("listing %ss: %w", c.Kind, err)
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		claim, err := meta.Accessor(item)
+		if err == nil {
+			do(claim)
+		}
+		return err
+	})
+}
+
+func keyOfObject(obj metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}

@@ -13,7 +13,14 @@ const (
 	// count towards Ready, and is shown only where Cluster API is installed. What moves is told by what Weir can see: an owner of a
 	// kind of Cluster API's groups, or an IPPool or IPClaim, counts as moving, any other as staying.
 	MovableCondition = "Movable"
+	// WithinPoolCondition is false on a claim, or a carved pool, that keeps what its pool would not hand out to it today: it arrived
+	// with that from another cluster or a backup, or the pool has been changed since. It is absent otherwise, and does not count
+	// towards Ready.
+	WithinPoolCondition = "WithinPool"
 )
+
+// OverriddenReason of the WithinPool condition: exclusions, bounds or what is kept for others are overridden; the message says which.
+const OverriddenReason = "Overridden"
 
 // Reasons of a pool's Movable condition.
 const (

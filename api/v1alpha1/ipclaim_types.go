@@ -92,7 +92,7 @@ type AllocationReference struct {
 
 // IPClaimStatus is what is known of the claim's prefix.
 type IPClaimStatus struct {
-	// conditions: Ready.
+	// conditions: Ready; WithinPool is there, and False, while the pool would not hand out the prefix.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -41,6 +42,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 	if s.answer != nil {
 		after.Status.AddressRef = ipamv1beta2.IPAddressReference{Name: s.answer.Name}
 	}
+	holder.SetWithinPool(after, r.overridden(ctx, s))
 	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
 		return outcome
 	}
@@ -49,6 +51,14 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 	}
 	r.announce(s.claim, before, ready)
 	return outcome
+}
+
+// overridden says why the pool would not hand out to the claim what that has; nothing if it would.
+func (r *Reconciler) overridden(ctx context.Context, s *scope) string {
+	if err := r.Ledger.Overridden(s.ref); err != nil {
+		return r.told(ctx, s, err)
+	}
+	return ""
 }
 
 // readyCondition says how the claim stands; false if there is nothing to tell, because the outcome is still open.

@@ -106,7 +106,8 @@ func (r *Reconciler) isSettled(claim *ipamv1.IPClaim) bool {
 	ready := meta.FindStatusCondition(claim.Status.Conditions, ipamv1.ReadyCondition)
 	return err == nil && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == claim.Generation &&
 		claim.Status.AllocatedCIDR == claim.Spec.CIDR &&
-		r.Ledger.IsBound(ledger.Claim{Ref: reference(claim), Want: want}) && r.Ledger.Disputed(reference(claim), want.Addr()) == nil
+		r.Ledger.IsBound(ledger.Claim{Ref: reference(claim), Want: want}) && r.Ledger.Disputed(reference(claim), want.Addr()) == nil &&
+		(r.overridden(claim) == "") == (meta.FindStatusCondition(claim.Status.Conditions, ipamv1.WithinPoolCondition) == nil)
 }
 
 // answer brings the claim's record to belong to it. A claim that came without a prefix past the webhooks gets one.

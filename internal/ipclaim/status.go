@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -76,6 +77,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 		after.Status.AllocationRef = &ipamv1.AllocationReference{Name: s.allocation.Name()}
 		after.Status.Network = s.network()
 	}
+	holder.SetWithinPool(after, r.overridden(after))
 	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
 		return outcome
 	}
@@ -84,6 +86,15 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 	}
 	r.announce(s.claim, before, ready)
 	return outcome
+}
+
+// overridden says why the pool would not hand out to the claim what that has; nothing if it would.
+func (r *Reconciler) overridden(claim *ipamv1.IPClaim) string {
+	var refused *ledger.RefusedError
+	if errors.As(r.Ledger.Overridden(reference(claim)), &refused) {
+		return "spec.cidr: " + refused.Reason
+	}
+	return ""
 }
 
 // patchStatus writes the status of the very claim that was read: the patch names its version, because the API server does not

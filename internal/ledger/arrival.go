@@ -48,6 +48,26 @@ func (l *Ledger) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
 	return nil
 }
 
+// Overridden returns a RefusedError that says why the pool would not hand out to the claim, or carved pool, what its record holds; nil if
+// it would. What arrived with a prefix keeps it all the same, and so does what had it before the pool was changed.
+func (l *Ledger) Overridden(claim ipamv1.ClaimReference) error {
+	l.index.mu.Lock()
+	defer l.index.mu.Unlock()
+	for _, r := range l.index.records.of(keyOf(claim)) {
+		if r.claim.UID != claim.UID || r.left || r.released() || r.purpose == ipamv1.RootPurpose || r.purpose == ipamv1.MovedPurpose || r.pool.pool == nil {
+			continue
+		}
+		c := Claim{Ref: r.claim, Pool: r.pool.ref, Want: r.cidr, Purpose: r.purpose}
+		if c.Purpose == ipamv1.AdoptedPurpose {
+			c.Purpose = ipamv1.ClaimPurpose
+		}
+		if err := refuses(r.pool.pool.Shape, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // dispute tells the claim that holds the prefix, and returns what the other one is told.
 func (l *Ledger) dispute(claim ipamv1.ClaimReference, cidr netip.Prefix, by Holding) error {
 	if by.Claim != claim {

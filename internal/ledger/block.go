@@ -80,7 +80,7 @@ func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Clai
 // CarveClaim is how a pool asks its parent for a block of that length.
 func CarveClaim(p Pool, bits int) Claim {
 	return Claim{
-		Ref:       claimOf(p.Ref, string(p.UID)),
+		Ref:       ClaimOf(p.Ref, string(p.UID)),
 		Pool:      p.Parent,
 		Bits:      bits,
 		Purpose:   ipamv1.ChildPoolPurpose,

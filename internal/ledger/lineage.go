@@ -50,7 +50,7 @@ func (x *index) aboveAll(e *poolEntry) func(handle) bool {
 
 // carvedFrom returns the pool that the pool's block around p was carved from, if it was carved and not brought in as a root.
 func (x *index) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ipamv1.PoolReference, ok bool) {
-	for _, r := range x.records.of(keyOf(claimOf(pool, ""))) {
+	for _, r := range x.records.of(keyOf(ClaimOf(pool, ""))) {
 		if r.purpose == ipamv1.ChildPoolPurpose && !r.released() && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
 			return r.pool.ref, true
 		}
@@ -61,7 +61,7 @@ func (x *index) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ip
 // isRooted says whether the blocks around p lead from the pool up to a root's.
 func (x *index) isRooted(pool ipamv1.PoolReference, p netip.Prefix) bool {
 	for range deepest {
-		for _, r := range x.records.of(keyOf(claimOf(pool, ""))) {
+		for _, r := range x.records.of(keyOf(ClaimOf(pool, ""))) {
 			if r.purpose == ipamv1.RootPurpose && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
 				return true
 			}
@@ -75,8 +75,8 @@ func (x *index) isRooted(pool ipamv1.PoolReference, p netip.Prefix) bool {
 	return false
 }
 
-// claimOf is how the records of a pool's own blocks name the pool.
-func claimOf(pool ipamv1.PoolReference, uid string) ipamv1.ClaimReference {
+// ClaimOf is how the records of a pool's own blocks name the pool.
+func ClaimOf(pool ipamv1.PoolReference, uid string) ipamv1.ClaimReference {
 	return ipamv1.ClaimReference{
 		APIGroup: ipamv1.GroupVersion.Group, Kind: pool.Kind, Namespace: pool.Namespace, Name: pool.Name, UID: uid,
 	}

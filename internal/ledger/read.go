@@ -71,7 +71,7 @@ func (x *index) recordsFor(claim ipamv1.ClaimReference) []snapshot {
 
 // blocksOf returns the records of the blocks that a pool of this name has, whatever its UID.
 func (x *index) blocksOf(pool ipamv1.PoolReference) []snapshot {
-	return slices.DeleteFunc(x.recordsFor(claimOf(pool, "")), func(r snapshot) bool { return !r.isBlock() || r.released() })
+	return slices.DeleteFunc(x.recordsFor(ClaimOf(pool, "")), func(r snapshot) bool { return !r.isBlock() || r.released() })
 }
 
 func (x *index) holdings(ref ipamv1.PoolReference) []Holding {

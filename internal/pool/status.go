@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -36,6 +37,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
+	holder.SetWithinPool(s.pool, r.overridden(s.pool))
 	unsure := r.setMovable(ctx, s, capacity) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
 		return errors.Join(unsure, client.IgnoreNotFound(err))
@@ -120,6 +122,15 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capa
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason
 	}
 	return condition
+}
+
+// overridden says why the parent would not carve the block that the pool has; nothing if it would.
+func (r *Reconciler) overridden(p Object) string {
+	var refused *ledger.RefusedError
+	if errors.As(r.Ledger.Overridden(ledger.ClaimOf(p.PoolReference(), string(p.GetUID()))), &refused) {
+		return "spec.cidr: " + refused.Reason
+	}
+	return ""
 }
 
 // isParents says whether it is the parent that keeps a pool from its block.

@@ -5,6 +5,7 @@ package claims
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -95,6 +97,36 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 			ns + "/api": "2001:db8::2/64", other + "/api": "2001:db8::1/64",
 			ns + "/node": "2001:db8::4/64", other + "/node": "2001:db8::5/64",
 		}))
+	})
+
+	It("is said of a claim that keeps what its pool would not hand out to it, as long as that is so", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/24", AddressSpace: ns, ExcludedAddresses: []ipamv1.AddressEntry{"10.1.0.8-10.1.0.9"},
+			PreAllocations: []ipamv1.PreAllocation{keep("somebody", "10.1.0.7")},
+		}))
+		overridden := func(claim *ipamv1beta2.IPAddressClaim) string {
+			answered(ctx, claim)
+			return conditions.GetMessage(claim, ipamv1.WithinPoolCondition)
+		}
+		claims := map[string]*ipamv1beta2.IPAddressClaim{}
+		for name, address := range map[string]string{"kept": "10.1.0.7", "excluded": "10.1.0.8", "within": "10.1.0.30"} {
+			create(ctx, byHand(name, address, 24, ipamv1.AddressFinalizer))
+			claims[name] = create(ctx, newClaim(ns, name, "IPPool", "p"))
+		}
+		Expect(overridden(claims["kept"])).To(Equal(
+			"10.1.0.7/32: is kept for another claim: 10.1.0.7 is kept for IPAddressClaim " + ns + "/somebody; it is kept all the same"))
+		Expect(overridden(claims["excluded"])).To(Equal("10.1.0.8/32: is excluded or contains an excluded address; it is kept all the same"))
+		Expect(overridden(claims["within"])).To(BeEmpty())
+
+		change(ctx, pool, func() { pool.Spec.ExcludedAddresses = []ipamv1.AddressEntry{"10.1.0.30"} })
+		looked := 0
+		for name, want := range map[string]string{"excluded": "", "within": "10.1.0.30/32: is excluded or contains an excluded address; it is kept all the same"} {
+			Eventually(func() string { // a pool that changes does not wake those who have their address
+				looked++
+				change(ctx, claims[name], func() { metav1.SetMetaDataAnnotation(&claims[name].ObjectMeta, "looked", strconv.Itoa(looked)) })
+				return overridden(claims[name])
+			}, "10s", "200ms").Should(Equal(want))
+		}
 	})
 
 	It("is refused to others who ask for it, not to one that arrives with it, and to its own is refused what it asks for instead", func(ctx SpecContext) {

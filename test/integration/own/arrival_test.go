@@ -5,15 +5,19 @@ package own
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -67,5 +71,39 @@ var _ = Describe("A claim that arrives with a record of its former UID", func() 
 		patch(ctx, claim, `{"metadata":{"labels":null}}`)
 		gone(ctx, record) // the claim has a record of its own now, and this one has gone
 		Expect(records(ctx, ns)).To(Equal([]string{"c 10.0.0.9/32"}))
+	})
+})
+
+var _ = Describe("What arrives with a prefix that its pool excludes", func() {
+	It("keeps it and says so, until the pool does not exclude it any more", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		root := newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns, ExcludedAddresses: []ipamv1.AddressEntry{"10.0.0.9", "10.0.0.65"}})
+		serving(ctx, root)
+		claim, child := newClaim(ns, "c", "root"), newPool(ns, "child", carved(26))
+		claim.Finalizers, claim.Spec.CIDR = []string{ipamv1.ClaimFinalizer}, "10.0.0.9/32"
+		child.Finalizers, child.Spec.CIDR, child.Spec.AddressSpace = []string{ipamv1.PoolFinalizer}, "10.0.0.64/26", ns
+		create(ctx, claim)
+		create(ctx, child)
+		arrived := []holder.Holder{claim, child}
+		for _, obj := range arrived {
+			within := func() string {
+				Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+				if !conditions.IsTrue(obj, ipamv1.ReadyCondition) {
+					return "not ready: " + conditions.GetMessage(obj, ipamv1.ReadyCondition)
+				}
+				return conditions.GetMessage(obj, ipamv1.WithinPoolCondition)
+			}
+			Eventually(within, "10s", "50ms").Should(Equal("spec.cidr: is excluded or contains an excluded address; it is kept all the same"))
+			Consistently(within, "300ms", "50ms").ShouldNot(BeEmpty())
+		}
+
+		patch(ctx, root, `{"spec":{"excludedAddresses":null}}`)
+		for _, obj := range arrived {
+			Eventually(func() bool {
+				patch(ctx, obj, fmt.Sprintf(`{"metadata":{"annotations":{"looked":"%d"}}}`, time.Now().UnixNano()))
+				Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+				return conditions.Has(obj, ipamv1.WithinPoolCondition)
+			}, "10s", "200ms").Should(BeFalse())
+		}
 	})
 })

@@ -37,7 +37,7 @@ func admitPools(ctx context.Context, each int) {
 		done.Go(func() {
 			defer GinkgoRecover()
 			for i := range each {
-				p := pool(fmt.Sprintf("offered-%d-%d", c, i), "203.0.113.0/24")
+				p := pool(fmt.Sprintf("offered-%d-%d", c, i), "198.18.0.0/24")
 				Eventually(func() error { return k.Create(ctx, p.DeepCopy(), client.DryRunAll) }, "1m", "50ms").Should(Succeed())
 			}
 		})

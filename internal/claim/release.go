@@ -242,13 +242,16 @@ func (r *Reconciler) isKept(ctx context.Context, obj client.Object) (bool, error
 	return r.isClusterPaused(ctx, obj)
 }
 
-// tidy drops the records under a living claim's name that can never be told to anybody: void ones of the claim itself, and
+// tidy drops the records under a living claim's name that can never be told to anybody: repeated and void ones of the claim itself, and
 // those of namesakes that died without Weir, which may hold the very address that the claim waits for. The records are read
 // first, then claim and answer, live. It says whether anything was dropped.
 func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	recorded := r.Ledger.Recorded(s.ref)
 	if len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID) {
 		return false, nil
+	}
+	if repeated, err := r.Ledger.DropRepeats(ctx, s.ref); repeated {
+		return err == nil, err
 	}
 	claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), claim); err != nil {

@@ -135,8 +135,12 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	return errors.Join(r.dropRetained(ctx, s), r.settleNamesakes(ctx, s))
 }
 
-// settleNamesakes gives up what is recorded for others of the claim's name, if anything is: most claims cost no read.
+// settleNamesakes gives up second records of the claim, and what is recorded for others of its name, if there are any: most claims cost
+// no read.
 func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
+	if _, err := r.Ledger.DropRepeats(ctx, reference(s.claim)); err != nil {
+		return err
+	}
 	isOthers := func(h ledger.Holding) bool { return h.Claim.UID != string(s.claim.UID) }
 	if !slices.ContainsFunc(r.Ledger.Orphans(reference(s.claim)), isOthers) {
 		return nil

@@ -78,11 +78,14 @@ func isPredecessor(other, r *record) bool {
 	return isOwnKind(r)
 }
 
-// isRepeat says whether the other is a younger record of the same object, or of the same claim that arrived with its answer, for the same
-// prefix: somebody has made it that had not seen this one. It loses to this one, and is no reason for this one to wait.
-func isRepeat(other, r *record) bool {
-	isAlike := other.claim == r.claim && other.purpose == r.purpose && other.cidr == r.cidr && other.pool == r.pool
-	return (isOwnKind(r) || r.purpose == ipamv1.AdoptedPurpose) && isAlike && !r.released() && r.older(other)
+// isRepeat says whether the other is a second record of the same claim, or of the same carved pool, for the same prefix: two managers have
+// begun at it. The younger loses to the older; in no other case is one of them a reason for the other to wait, for both say the same.
+func isRepeat(other, r *record) bool { return saysSame(other, r) && !other.older(r) }
+
+// saysSame says whether the claim can be told the very same by either of two records.
+func saysSame(a, b *record) bool {
+	isTold := a.purpose != ipamv1.RootPurpose && a.purpose != ipamv1.MovedPurpose && b.purpose != ipamv1.RootPurpose && b.purpose != ipamv1.MovedPurpose
+	return isTold && a.claim == b.claim && a.cidr == b.cidr && a.pool == b.pool && !a.released() && !b.released()
 }
 
 // isOwnKind says whether the record is for an IPClaim or for a carved pool.

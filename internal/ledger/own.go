@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -126,7 +127,33 @@ func (l *Ledger) bound(ctx context.Context, r snapshot, id identity, v verdict) 
 
 // repeats says whether the other record is for the same object and prefix.
 func (r *record) repeats(other Holding) bool {
-	return other.Claim == r.claim && other.Purpose == r.purpose && other.CIDR == r.cidr
+	return other.Claim == r.claim && other.CIDR == r.cidr && other.Purpose != ipamv1.MovedPurpose
+}
+
+// DropRepeats drops the claim's records beside which an older one of its own holds the same: two managers have begun at the claim, and one
+// of them has died before it dropped its own. Such a record has lost, whoever looks at it. It says whether there were any. One that has
+// been seen only just now is left to who made it.
+func (l *Ledger) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
+	repeats := l.index.repeats(claim)
+	errs := make([]error, 0, len(repeats))
+	for _, id := range repeats {
+		errs = append(errs, l.drop(ctx, id))
+	}
+	return len(repeats) > 0, errors.Join(errs...)
+}
+
+func (x *index) repeats(claim ipamv1.ClaimReference) []identity {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var found []identity
+	records := x.records.of(keyOf(claim))
+	for _, r := range records {
+		isSecond := func(first *record) bool { return saysSame(r, first) && first.older(r) }
+		if r.claim.UID == claim.UID && !r.left && !x.isRecent(r.seen) && slices.ContainsFunc(records, isSecond) {
+			found = append(found, r.identity)
+		}
+	}
+	return found
 }
 
 // ownPatch takes a record over and gives it owners and labels.

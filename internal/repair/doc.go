@@ -7,7 +7,8 @@
 //	claim ---- record ---- answer    right
 //	claim ---- record      -         the answer was not stored: the claim controller takes the record over
 //	claim      -      ---- answer    missing record (restored, made by hand): the claim controller adopts the answer
-//	claim ==== record, record        duplicate: the one that the answer does not carry is void
+//	claim ==== record, record'       duplicate: the one that the answer does not carry is void
+//	claim ==== record, record        repeated, of the same address: the younger one has lost
 //	claim ---- record ---- answer'   mismatched: the answer has another address; the record is void
 //	-     ---- record                orphaned record: its claim died without Weir
 //	-          -      ---- answer    orphaned answer: its claim died without Weir

@@ -5,6 +5,7 @@ package repair
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -72,9 +73,14 @@ func (r *Repairer) Start(ctx context.Context) error {
 // NeedLeaderElection is true: one sweep a cluster is enough, and any number is safe.
 func (r *Repairer) NeedLeaderElection() bool { return true }
 
-// Sweep has every suspect settled once.
+// Sweep has every suspect settled once. A claim that lives and has a second record of what it has tidies up itself.
 func (r *Repairer) Sweep(ctx context.Context) error {
-	suspects, err := r.suspects(ctx)
+	holdings := r.Ledger.All()
+	for _, claim := range r.repeated(holdings) {
+		mismatches.WithLabelValues("second record").Inc()
+		r.Ledger.Concern(claim)
+	}
+	suspects, err := r.suspects(ctx, holdings)
 	if err != nil {
 		return err
 	}
@@ -88,8 +94,7 @@ func (r *Repairer) Sweep(ctx context.Context) error {
 }
 
 // suspects are the names under which there is a record or an answer, and, as far as the cache knows, no object of that UID.
-func (r *Repairer) suspects(ctx context.Context) (map[types.NamespacedName]string, error) {
-	holdings := r.Ledger.All()
+func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map[types.NamespacedName]string, error) {
 	answers, err := r.answers(ctx)
 	if err != nil {
 		return nil, err
@@ -114,6 +119,28 @@ func (r *Repairer) suspects(ctx context.Context) (map[types.NamespacedName]strin
 		}
 	}
 	return found, nil
+}
+
+// repeated are the claims of the kind of which the same prefix is recorded twice.
+func (r *Repairer) repeated(holdings []ledger.Holding) []ipamv1.ClaimReference {
+	type held struct {
+		uid  string
+		cidr netip.Prefix
+	}
+	var found []ipamv1.ClaimReference
+	recorded := make(map[held]bool, len(holdings))
+	for _, h := range holdings {
+		isServed := h.Claim.Kind == r.Kind.Name && predicates.IsServed(h.Claim.Namespace, r.Namespace)
+		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ipamv1.MovedPurpose {
+			continue
+		}
+		this := held{h.Claim.UID, h.CIDR}
+		if recorded[this] {
+			found = append(found, h.Claim)
+		}
+		recorded[this] = true
+	}
+	return found
 }
 
 func (r *Repairer) answers(ctx context.Context) ([]types.NamespacedName, error) {

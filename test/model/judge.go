@@ -39,16 +39,25 @@ func (x *index) judge(r entry) verdict {
 	return v
 }
 
-// isSecond says whether the other is a younger record of the same own claim, made by a manager that had not seen this one.
+// isSecond says whether the other is a second record of the same claim, made by a manager that had not seen this one, and not the older.
 func (x *index) isSecond(other, r entry) bool {
-	alike := r.own && !r.hold && r.released == 0 && other.uid == r.uid && other.cidr == r.cidr
-	return x.rules.SecondYields && alike && r.olderThan(other)
+	return x.rules.SecondYields && saysSame(other, r) && !other.olderThan(r)
+}
+
+// saysSame says whether the claim can be told the very same by either of the two.
+func saysSame(a, b entry) bool {
+	return !a.hold && !b.hold && a.released == 0 && b.released == 0 && a.uid == b.uid && a.cidr == b.cidr
 }
 
 // lostToItself says whether the record lost to an older one of its own claim.
 func (x *index) lostToItself(r record) bool {
 	i := x.find(r.id)
-	return i >= 0 && slices.ContainsFunc(x.entries, func(e entry) bool { return x.isSecond(x.entries[i], e) })
+	return i >= 0 && x.isRepeated(x.entries[i])
+}
+
+// isRepeated says whether an older record of the same claim says the same.
+func (x *index) isRepeated(r entry) bool {
+	return slices.ContainsFunc(x.entries, func(e entry) bool { return saysSame(e, r) && e.olderThan(r) })
 }
 
 // isTaken says whether the record keeps others from what it covers.

@@ -6,6 +6,7 @@ package model
 // mender is repair, and what tidies up under the name of a claim that lives; for one record or one name at a time. The record is
 // read first, from the index, then claim and answer, live:
 //
+//	an older record of its claim says the same     the younger is given up, unread
 //	no claim of the name                           what is left of an answer is removed, and the record given up
 //	the claim lives, the record can be told        right, or for the claim's own task to settle
 //	the claim lives, the record never can          stray: given up
@@ -42,6 +43,8 @@ func (m *mender) begin(i int) {
 	}
 	m.claim = m.manager.claims[m.name]
 	switch {
+	case m.found.uid != 0 && x.isRepeated(m.found): // it has lost, whoever looks at it
+		m.part(drops)
 	case m.name == ownName:
 		m.beginOwn()
 	case m.claim.lives():

@@ -147,7 +147,6 @@ var necessities = map[string]struct {
 	"RelistSettlesWaiters":    {finds: ErrStuck},
 	"WatchWithoutGaps":        {finds: ErrDouble},
 	"TakeoverGuards":          {finds: ErrDouble, first: dropCutShort},
-	"TakesUpEveryRecord":      {finds: ErrStuck},
 	"ReleaseByUID":            {finds: ErrDouble},
 	"GraceForUnstored":        {finds: ErrDouble},
 	"GraceOutlivesRequests":   {finds: ErrDouble},

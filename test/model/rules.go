@@ -27,8 +27,6 @@ type Rules struct {
 	WatchWithoutGaps bool
 	// TakeoverGuards: who takes a record over puts back the finalizer that a drop cut short has taken.
 	TakeoverGuards bool
-	// TakesUpEveryRecord: of several half-made records of a claim each is taken over some time, not always the same one.
-	TakesUpEveryRecord bool
 	// LeaveMarkedAlone: a record that somebody else has marked for deletion is not taken over.
 	LeaveMarkedAlone bool
 
@@ -80,7 +78,7 @@ type Rules struct {
 	GraceOutlivesRequests bool
 	// BindDropsNothing: the record of a stored claim is kept whatever it is judged when it is bound.
 	BindDropsNothing bool
-	// SecondYields: of two records of one own claim the younger keeps the older from nothing, and goes.
+	// SecondYields: of two records of one claim for the same the younger keeps the older from nothing, and goes.
 	SecondYields bool
 
 	// Retention.

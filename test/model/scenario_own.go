@@ -32,7 +32,7 @@ func (w *world) release() {
 }
 
 // admittedTwice: the webhooks of two managers are asked about one object. M1's record wins, and the object is stored. M2 dies before it
-// drops its own. To come by chance: anybody binds.
+// drops its own. Somebody writes to both records, so that nobody can tell which is older. To come by chance: anybody binds.
 func admittedTwice(w *world) {
 	c := claim{uid: w.server.newID(), own: true, status: 0b01}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
@@ -42,6 +42,9 @@ func admittedTwice(w *world) {
 	}
 	w.turn(0, admits)
 	w.server.finish(0, false)
+	for _, r := range w.server.records {
+		w.server.updateRecord(r.id, 0, func(r *record) { r.touched = true })
+	}
 	for _, m := range w.managers {
 		m.start(len(w.server.log))
 	}

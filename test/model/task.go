@@ -90,10 +90,7 @@ func (t *task) takeUp() bool {
 	if len(made) == 0 {
 		return false
 	}
-	pick := made[0]
-	if t.manager.rules.TakesUpEveryRecord {
-		pick = made[t.manager.random.IntN(len(made))]
-	}
+	pick := made[t.manager.random.IntN(len(made))]
 	t.next = (*task).takeOver
 	if i := slices.IndexFunc(made, func(e entry) bool { return e.won }); i >= 0 {
 		pick, t.next = made[i], t.wins

@@ -22,6 +22,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
 )
@@ -159,5 +160,37 @@ var _ = Describe("A manager that is late", func() {
 		reconciled(ctx, manager, clock, stored)
 		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(lost), lost)).To(Succeed(), "it keeps the address when the other lets go of it")
+	})
+})
+
+var _ = Describe("A claim with a second record of its address, which a manager left that died", func() {
+	It("keeps its address, says nothing else, and loses the record", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		first := records(ctx, ns)[0]
+		second := &ipamv1.IPAllocation{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: ns, Name: first.Name + "-second", OwnerReferences: first.OwnerReferences, Finalizers: first.Finalizers,
+			},
+			Spec: *first.Spec.DeepCopy(),
+		}
+		Expect(k.Create(ctx, second, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+		dropped := second.DeepCopy() // it died between the two writes of a drop
+		dropped.Finalizers, dropped.Spec.Holder.CreatedRevision = nil, second.ResourceVersion
+		Expect(k.Patch(ctx, dropped, client.MergeFrom(second), client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+
+		manager, clock := lateManager(ctx, claim.DeepCopy(), 0)
+		concerned := manager.Ledger.Concerned(ctx)
+		sweep := repair.Repairer{
+			Ledger: manager.Ledger, Namespace: ns, Kind: repair.Kind{Name: "IPAddressClaim", Living: manager.Living, Settle: manager.Settle},
+		}
+		Expect(sweep.Sweep(ctx)).To(Succeed())
+		Eventually(concerned, "5s").Should(Receive(HaveField("Name", claim.Name)), "who lives and has two is looked at again")
+		reconciled(ctx, manager, clock, claim)
+		gone(ctx, second)
+		answered(ctx, claim)
+		Expect(records(ctx, ns)).To(ConsistOf(HaveField("Name", first.Name)))
 	})
 })

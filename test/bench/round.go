@@ -76,6 +76,7 @@ func (e *environment) weirRounds(ctx context.Context, r *report, n int) error {
 	}
 	for _, m := range r.Modes {
 		name := fmt.Sprintf("weir-%d-%d", m.Creators, n)
+		time.Sleep(settleTime) // what Weir does about claims that are gone is not this round's
 		result, err := profiled(ctx, e, name, func() (*weirRound, error) { return e.weir(ctx, name, m.Creators) })
 		if err != nil {
 			return fmt.Errorf("round %s: %w", name, err)
@@ -106,7 +107,6 @@ func (e *environment) weir(ctx context.Context, name string, creators int) (*wei
 		return nil, err
 	}
 	defer answers.Close()
-	time.Sleep(settleTime) // what Weir does about claims that are gone is not this round's
 	before, err := framework.APIRequests(ctx, e.config)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func thereAndBack(ctx SpecContext) {
 	for _, pool := range t.pools(1) {
 		Eventually(func() error { return left.Client().Create(ctx, pool) }, "20s", "200ms").Should(Succeed())
 	}
-	const addressClaims, claims = 40, 20
+	addressClaims, claims := framework.Scale(8, 40), framework.Scale(4, 20)
 	for _, ref := range t.refs() {
 		t.ask(ctx, left, "old", ref, addressClaims, claims)
 	}

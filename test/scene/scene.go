@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -39,6 +40,22 @@ type Scene struct {
 	Client client.WithWatch
 	// Namespace is new, and the name of the address space of its root pools.
 	Namespace string
+}
+
+// Start runs a control plane with Weir's release and one manager with these flags, which serves admission, until the suite ends.
+func Start(ctx context.Context, args ...string) (*framework.Site, *framework.Manager) {
+	GinkgoHelper()
+	site, err := framework.StartSite(ctx, framework.SiteOptions{
+		Options: framework.Options{ControllerManager: true},
+		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
+		Scheme:  setup.Scheme,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(site.Stop)
+	manager, err := site.StartManager(ctx, framework.ManagerOptions{Args: args})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
+	return site, manager
 }
 
 // New makes a namespace.
@@ -224,7 +241,7 @@ func AtRest(ctx context.Context, site *framework.Site) {
 			return err
 		}
 		return report.AtRest()
-	}, patience, "200ms").Should(Succeed())
+	}, "3m", "200ms").Should(Succeed())
 }
 
 // Refused matches an error of the API with this code and all these words.

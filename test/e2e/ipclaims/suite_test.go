@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
@@ -33,18 +32,8 @@ func TestIPClaims(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
-		Options: framework.Options{ControllerManager: true},
-		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
-		Scheme:  setup.Scheme,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
+	site, manager = scene.Start(ctx, "--repair-grace=3s")
 	k = site.Client()
-	manager, err = site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--repair-grace=3s"}})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func(ctx SpecContext) {

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
 
 // orderNumber is one restore. It says what goes on meanwhile.
@@ -65,18 +65,6 @@ func (b *backup) expectRestored(ctx context.Context, order orderNumber) {
 
 	By("looking for what is not as it was")
 	Eventually(func() []string { return difference(b.state, state(ctx)) }, patience, "1s").Should(BeEmpty())
-	atRest(ctx)
+	scene.AtRest(ctx, site)
 	Expect(difference(b.state, state(ctx))).To(BeEmpty())
-}
-
-// atRest waits until the checker finds nothing wrong.
-func atRest(ctx context.Context) {
-	GinkgoHelper()
-	Eventually(func() error {
-		report, err := framework.Check(ctx, site.Config())
-		if err != nil {
-			return err
-		}
-		return report.AtRest()
-	}, patience, "500ms").Should(Succeed())
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/onsi/gomega/format"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
 
 // orders is how many random orders are restored.
@@ -38,18 +38,8 @@ func TestRestore(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
-		Options: framework.Options{ControllerManager: true},
-		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
-		Scheme:  setup.Scheme,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
+	site, manager = scene.Start(ctx)
 	k = site.Client()
-	manager, err = site.StartManager(ctx, framework.ManagerOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
 }, NodeTimeout(3*time.Minute))
 
 var _ = AfterEach(func() {

@@ -25,6 +25,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
 
 // Namespaces of the town; each has a Cluster of its name.
@@ -114,7 +115,7 @@ func settle(ctx context.Context) {
 		Expect(k.Delete(ctx, obj)).To(Succeed())
 		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "100ms").Should(Satisfy(apierrors.IsNotFound))
 	}
-	atRest(ctx)
+	scene.AtRest(ctx, site)
 	var before []string
 	Eventually(func() []string { // the pools' sums are written a moment later
 		was := before

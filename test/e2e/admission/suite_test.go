@@ -80,7 +80,7 @@ func follow(start func(context.Context) error) {
 	go func() { done <- start(ctx) }()
 	DeferCleanup(func() {
 		cancel()
-		Eventually(done, "10s").Should(Receive(Succeed()))
+		Eventually(done, "1m").Should(Receive(Succeed()))
 	})
 }
 

@@ -190,7 +190,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 			g.Expect(own.Status.AddressRef.Name).To(Equal("own"), "%v", own.Status.Conditions)
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 			g.Expect(foreign.Status.Conditions).To(ContainElement(HaveField("Reason", "AllocationFailed")))
-		}, "30s", "100ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		counts := "1 prefix is allocated from it"
 		Expect(clientAs(ctx, "pooladmin").Delete(ctx, red)).To(MatchError(HaveSuffix(counts)))
 		Expect(k.Delete(ctx, red)).To(MatchError(HaveSuffix(counts + ": 10.6.0.1 for IPAddressClaim labelled/own")))
@@ -215,7 +215,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 			Eventually(func(g Gomega) {
 				g.Expect(k.Get(ctx, client.ObjectKey{Namespace: "default", Name: name}, claim)).To(Succeed())
 				g.Expect(claim.Status.AddressRef.Name).To(Equal(name), "%v", claim.Status.Conditions)
-			}, "30s", "100ms").Should(Succeed())
+			}, "1m", "100ms").Should(Succeed())
 			Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), answer)).To(Succeed())
 			Expect(answer.Spec.Address).To(Equal(address))
 		}

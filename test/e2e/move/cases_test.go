@@ -29,7 +29,7 @@ func settleOn(ctx context.Context, s *side, t town, second int) map[string]strin
 	GinkgoHelper()
 	t.found(ctx, s)
 	for _, pool := range t.pools(second) {
-		Eventually(func() error { return s.Client().Create(ctx, pool) }, "20s", "200ms").Should(Succeed())
+		Eventually(func() error { return s.Client().Create(ctx, pool) }, "1m", "200ms").Should(Succeed())
 	}
 	for _, ref := range t.refs() {
 		t.ask(ctx, s, "old", ref, 2, 2)
@@ -61,7 +61,7 @@ func bothHave(ctx SpecContext) {
 		Expect(left.Client().Delete(ctx, &record)).To(Succeed())
 		Eventually(func() bool {
 			return apierrors.IsNotFound(left.Client().Get(ctx, client.ObjectKeyFromObject(&record), &record))
-		}, "30s", "200ms").Should(BeTrue())
+		}, "1m", "200ms").Should(BeTrue())
 	}
 }
 
@@ -100,5 +100,5 @@ func rehome(ctx context.Context, s *side, name, home string) {
 		Expect(s.Client().Get(ctx, client.ObjectKey{Name: name}, pool)).To(Succeed())
 		pool.Annotations[ipamv1.HomeAnnotation] = home
 		return s.Client().Update(ctx, pool)
-	}, "10s").Should(Succeed())
+	}, "1m").Should(Succeed())
 }

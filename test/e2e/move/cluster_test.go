@@ -107,7 +107,7 @@ func (t town) ask(ctx context.Context, s *side, prefix string, ref ipamv1.ClaimP
 		if i%2 == 0 {
 			claim.Labels, claim.OwnerReferences = map[string]string{clusterv1.ClusterNameLabel: t.name}, []metav1.OwnerReference{owner}
 		}
-		Eventually(func() error { return s.Client().Create(ctx, claim) }, "20s", "200ms").Should(Succeed())
+		Eventually(func() error { return s.Client().Create(ctx, claim) }, "1m", "200ms").Should(Succeed())
 	}
 }
 

@@ -67,7 +67,7 @@ func thereAndBack(ctx SpecContext) {
 	t.found(ctx, left)
 	stays.found(ctx, left)
 	for _, pool := range t.pools(1) {
-		Eventually(func() error { return left.Client().Create(ctx, pool) }, "20s", "200ms").Should(Succeed())
+		Eventually(func() error { return left.Client().Create(ctx, pool) }, "1m", "200ms").Should(Succeed())
 	}
 	addressClaims, claims := framework.Scale(8, 40), framework.Scale(4, 20)
 	for _, ref := range t.refs() {
@@ -107,7 +107,7 @@ func thereAndBack(ctx SpecContext) {
 	expectArrived(ctx, left, t, had)
 	expectEmpty(ctx, right, t.name)
 	awaitAnswers(ctx, left, stays.name, 10+addressClaims+claims+10)
-	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "20s", "200ms").Should(BeEmpty())
+	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "1m", "200ms").Should(BeEmpty())
 	check(ctx)
 }
 
@@ -148,7 +148,7 @@ func expectReason(ctx context.Context, s *side, claim *ipamv1beta2.IPAddressClai
 	Eventually(func() string {
 		Expect(s.Client().Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 		return conditions.GetReason(claim, ipamv1.ReadyCondition)
-	}, "20s", "200ms").Should(Equal(reason))
+	}, "1m", "200ms").Should(Equal(reason))
 }
 
 func expectForeign(ctx context.Context, s *side, name string) {
@@ -157,5 +157,5 @@ func expectForeign(ctx context.Context, s *side, name string) {
 	Eventually(func() string {
 		Expect(s.Client().Get(ctx, client.ObjectKey{Name: name}, pool)).To(Succeed())
 		return conditions.GetReason(pool, ipamv1.ReadyCondition)
-	}, "20s", "200ms").Should(Equal(ipamv1.PoolReadyForeignHomeReason))
+	}, "1m", "200ms").Should(Equal(ipamv1.PoolReadyForeignHomeReason))
 }

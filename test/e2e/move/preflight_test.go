@@ -52,19 +52,19 @@ func preflight(ctx SpecContext) {
 		pool := &ipamv1.GlobalIPPool{}
 		Expect(left.Client().Get(ctx, client.ObjectKey{Name: t.global}, pool)).To(Succeed())
 		return conditions.GetMessage(pool, ipamv1.MovableCondition)
-	}, "30s", "500ms").Should(Equal("clusterctl move would leave 2 behind")) // g-lonely, and the address of g-labelled
+	}, "1m", "500ms").Should(Equal("clusterctl move would leave 2 behind")) // g-lonely, and the address of g-labelled
 
 	By("stopping clusterctl")
 	Eventually(func() string { return blockedMove(ctx, t) }, "4m").Should(ContainSubstring("Move blocked by " + clusterctlv1.BlockMoveAnnotation))
 
 	By("letting it go on, where somebody wants that")
-	Eventually(func() []string { return blockingPools(ctx, left, t.name) }, "30s", "200ms").Should(ConsistOf("v4", "stuck"))
+	Eventually(func() []string { return blockingPools(ctx, left, t.name) }, "1m", "200ms").Should(ConsistOf("v4", "stuck"))
 	changeOn(ctx, left, builder.IPPool(t.name, "v4").Build(), func(pool client.Object) {
 		annotations := pool.GetAnnotations()
 		annotations[ipamv1.LeaveBehindAnnotation] = ""
 		pool.SetAnnotations(annotations)
 	})
-	Eventually(func() []string { return blockingPools(ctx, left, t.name) }, "30s", "200ms").Should(ConsistOf("stuck"))
+	Eventually(func() []string { return blockingPools(ctx, left, t.name) }, "1m", "200ms").Should(ConsistOf("stuck"))
 	done := make(chan struct{})
 	go func() {
 		defer GinkgoRecover()
@@ -86,10 +86,10 @@ func preflight(ctx SpecContext) {
 		"IPAddressClaim preflight/of-stuck", "IPPool preflight/v4", "IPPool preflight/child",
 		"IPAddressClaim preflight/g-moves", "IPAddressClaim preflight/g-labelled", "IPAddressClaim preflight/g-whole",
 	}
-	Eventually(func() []string { return present(ctx, left, t.name, foreign) }, "30s", "200ms").Should(ConsistOf(stays))
+	Eventually(func() []string { return present(ctx, left, t.name, foreign) }, "1m", "200ms").Should(ConsistOf(stays))
 	Expect(present(ctx, right, t.name, foreign)).To(ConsistOf(moved))
 	Expect(addresses(ctx, right, t.name)).To(ConsistOf("moves", "labelled", "whole", "g-moves", "g-whole"))
-	Eventually(func() []string { return blockingPools(ctx, right, t.name) }, "30s", "200ms").Should(BeEmpty())
+	Eventually(func() []string { return blockingPools(ctx, right, t.name) }, "1m", "200ms").Should(BeEmpty())
 
 	By("clearing up") // what was split is in use on one side and free on the other
 	for _, list := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}} {
@@ -116,7 +116,7 @@ func (t town) scatter(ctx context.Context, s *side) {
 	stuck, elsewhere := child(t.name, "stuck", parent), child(foreign, "foreign", parent)
 	stuck.OwnerReferences, elsewhere.Spec.ParentRef.Namespace = []metav1.OwnerReference{keeper}, t.name
 	for _, pool := range []client.Object{v4, child(t.name, "child", parent), stuck, elsewhere} {
-		Eventually(func() error { return s.Client().Create(ctx, pool) }, "20s", "200ms").Should(Succeed())
+		Eventually(func() error { return s.Client().Create(ctx, pool) }, "1m", "200ms").Should(Succeed())
 	}
 	label := func(key string) map[string]string { // and what has no owner that moves is paused by the name of its Cluster
 		return map[string]string{key: "", clusterv1.ClusterNameLabel: t.name}
@@ -144,7 +144,7 @@ func (t town) scatter(ctx context.Context, s *side) {
 	for name, owners := range map[string][]metav1.OwnerReference{"own": nil, "own-stays": {keeper}} {
 		claim := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: name, OwnerReferences: owners}}
 		claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "v4"}
-		Eventually(func() error { return s.Client().Create(ctx, claim) }, "20s", "200ms").Should(Succeed())
+		Eventually(func() error { return s.Client().Create(ctx, claim) }, "1m", "200ms").Should(Succeed())
 	}
 	awaitAnswers(ctx, s, t.name, 10+2+3)
 }
@@ -156,7 +156,7 @@ func changeOn(ctx context.Context, s *side, obj client.Object, how func(client.O
 		g.Expect(s.Client().Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 		how(obj)
 		g.Expect(s.Client().Update(ctx, obj)).To(Succeed())
-	}, "20s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 }
 
 var objectInMessage = regexp.MustCompile(`(IPAddressClaim|IPClaim|IPPool) [a-z0-9-]+/[a-z0-9-]+`)

@@ -35,7 +35,7 @@ var _ = It("Without its webhooks a manager answers and releases claims all the s
 		c := t.claim("with")
 		g.Expect(k.Create(ctx, c, client.DryRunAll)).To(Succeed())
 		g.Expect(c.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
-	}, "30s", "100ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	t.create(ctx, "with", claimsPerRun/3)
 
 	link.Down()
@@ -51,10 +51,10 @@ var _ = It("Without its webhooks a manager answers and releases claims all the s
 	hasty := t.claim("hasty")
 	Expect(k.Create(ctx, hasty)).To(Succeed())
 	Expect(k.Delete(ctx, hasty)).To(Succeed())
-	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(hasty), hasty)) }, "30s", "50ms").Should(BeTrue())
+	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(hasty), hasty)) }, "1m", "50ms").Should(BeTrue())
 	left := t.deleteHalf(ctx)
 	t.expectAnswers(ctx, left)
 
 	link.Up()
-	Eventually(func() error { return k.Create(ctx, t.pool("late", "192.0.2.0/24")) }, "30s", "100ms").Should(Succeed())
+	Eventually(func() error { return k.Create(ctx, t.pool("late", "192.0.2.0/24")) }, "1m", "100ms").Should(Succeed())
 }, SpecTimeout(10*time.Minute))

@@ -65,7 +65,7 @@ func awaitPolicies(ctx context.Context) {
 	annotated := claim("probe")
 	annotated.Annotations = map[string]string{ipamv1.HomeAnnotation: ""}
 	for _, object := range []client.Object{labelled, annotated, record(home, "probe"), pool(home, "probe", root)} {
-		Eventually(func() error { return u.Create(ctx, object, client.DryRunAll) }, "20s", "100ms").
+		Eventually(func() error { return u.Create(ctx, object, client.DryRunAll) }, "1m", "100ms").
 			Should(Satisfy(apierrors.IsForbidden), "%T", object)
 	}
 }

@@ -55,7 +55,7 @@ var _ = It("one that may not watch all IPAllocations refuses to start and says w
 	})).To(Succeed())
 	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "narrow", Config: narrow})
 	Expect(err).NotTo(HaveOccurred())
-	Eventually(m.Done(), "30s").Should(BeClosed())
+	Eventually(m.Done(), "1m").Should(BeClosed())
 	Expect(m.ExitCode()).NotTo(BeZero())
 	log, err := os.ReadFile(m.LogPath())
 	Expect(err).NotTo(HaveOccurred())
@@ -79,6 +79,6 @@ func answer(ctx context.Context, name string) *ipamv1beta2.IPAddress {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 		g.Expect(c.Status.AddressRef.Name).To(Equal(name))
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), address)).To(Succeed())
-	}, "30s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 	return address
 }

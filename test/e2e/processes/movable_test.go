@@ -27,7 +27,7 @@ var _ = It("what a move would leave behind is told without a write for each clai
 	Eventually(func() bool {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		return conditions.IsTrue(p, ipamv1.MovableCondition)
-	}, "30s", "100ms").Should(BeTrue())
+	}, "1m", "100ms").Should(BeTrue())
 
 	began, seen := time.Now(), follow(ctx, p)
 	const number = 100
@@ -57,13 +57,13 @@ var _ = It("what a move would leave behind is told without a write for each clai
 	Eventually(func() bool {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(later), later)).To(Succeed())
 		return conditions.Has(later, ipamv1.MovableCondition) // everything has been seen
-	}, "30s", "100ms").Should(BeTrue())
+	}, "1m", "100ms").Should(BeTrue())
 	p.Spec.Mode = ipamv1.DrainingMode
 	Expect(k.Update(ctx, p)).To(Succeed())
 	Eventually(func() string {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		return conditions.GetReason(p, ipamv1.ReadyCondition)
-	}, "30s", "100ms").Should(Equal(ipamv1.PoolReadyDrainingReason))
+	}, "1m", "100ms").Should(Equal(ipamv1.PoolReadyDrainingReason))
 	for _, version := range seen(p.ResourceVersion) {
 		has := conditions.Get(version, ipamv1.MovableCondition)
 		Expect(has.Message).To(Equal(was.Message))
@@ -84,7 +84,7 @@ func follow(ctx context.Context, p *ipamv1.IPPool) func(last string) []*ipamv1.I
 		var seen []*ipamv1.IPPool
 		for {
 			var e watch.Event
-			Eventually(w.ResultChan(), "30s").Should(Receive(&e))
+			Eventually(w.ResultChan(), "1m").Should(Receive(&e))
 			version, ok := e.Object.(*ipamv1.IPPool)
 			Expect(ok).To(BeTrue(), "%v", e)
 			if seen = append(seen, version); version.ResourceVersion == last {

@@ -40,7 +40,7 @@ func as(ctx context.Context, user string) client.Client {
 	Expect(err).NotTo(HaveOccurred())
 	c, err := site.ClientFor(config)
 	Expect(err).NotTo(HaveOccurred())
-	Eventually(func() error { return c.List(ctx, &ipamv1.IPPoolList{}, client.InNamespace("team")) }, "10s", "50ms").Should(Succeed())
+	Eventually(func() error { return c.List(ctx, &ipamv1.IPPoolList{}, client.InNamespace("team")) }, "1m", "50ms").Should(Succeed())
 	return c
 }
 
@@ -84,7 +84,7 @@ var _ = Describe("What a refusal names is what the user may get:", func() {
 	It("the claims of his namespace to who may get those", func(ctx SpecContext) {
 		u := as(ctx, "member")
 		grant(ctx, "member", "ipam.cluster.x-k8s.io", "ipaddressclaims", "get")
-		Eventually(func() error { return u.Delete(ctx, pool) }, "10s", "100ms").
+		Eventually(func() error { return u.Delete(ctx, pool) }, "1m", "100ms").
 			Should(MatchError(HaveSuffix("2 prefixes are allocated from it: 192.0.2.1 for IPAddressClaim team/seen, ...")))
 		pool.Spec.Addresses = []ipamv1.AddressEntry{"192.0.2.128/25"}
 		err := u.Update(ctx, pool)

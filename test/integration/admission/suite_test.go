@@ -96,7 +96,7 @@ func startWebhooks(ctx context.Context, folder string) {
 	run, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- manager.Start(run) }()
-	DeferCleanup(func() { stop(); Eventually(done, "30s").Should(Receive(Succeed())) })
+	DeferCleanup(func() { stop(); Eventually(done, "1m").Should(Receive(Succeed())) })
 	Expect(wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
 		return manager.GetWebhookServer().StartedChecker()(nil) == nil, nil
 	})).To(Succeed())

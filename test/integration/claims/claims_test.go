@@ -53,7 +53,7 @@ func change(ctx context.Context, obj client.Object, how func()) {
 		}
 		how()
 		return k.Update(ctx, obj)
-	}, "10s", "10ms").Should(Succeed())
+	}, "1m", "10ms").Should(Succeed())
 }
 
 // ready waits until the claim's Ready condition has this status and reason, and returns its message.
@@ -66,7 +66,7 @@ func ready(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, status metav1
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(string(c.Status)+"/"+c.Reason).To(Equal(string(status)+"/"+reason), c.Message)
 		message = c.Message
-	}, "20s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 	return message
 }
 
@@ -98,8 +98,8 @@ func gone(ctx context.Context, obj client.Object) {
 	GinkgoHelper()
 	Eventually(func() error {
 		return client.IgnoreNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj))
-	}, "20s", "50ms").Should(Succeed())
-	Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, "20s", "50ms").ShouldNot(Succeed())
+	}, "1m", "50ms").Should(Succeed())
+	Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, "1m", "50ms").ShouldNot(Succeed())
 }
 
 var _ = Describe("An IPAddressClaim", func() {
@@ -321,7 +321,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(k.Delete(ctx, claim, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
 		gone(ctx, claim)
 		gone(ctx, address)
-		Eventually(func() int { return len(records(ctx, ns)) }, "10s", "100ms").Should(BeZero())
+		Eventually(func() int { return len(records(ctx, ns)) }, "1m", "100ms").Should(BeZero())
 	})
 
 	It("keeps its address when somebody deletes the IPAddress or the record", func(ctx SpecContext) {
@@ -370,7 +370,7 @@ var _ = Describe("An IPAddressClaim", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(good), good)).To(Succeed())
 			g.Expect(good.OwnerReferences).To(HaveLen(2))
 			g.Expect(good.Finalizers).To(ConsistOf(ipamv1.AddressFinalizer))
-		}, "10s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		Expect(ready(ctx, create(ctx, newClaim(ns, "bad", "IPPool", "p")), metav1.ConditionFalse, "AllocationFailed")).
 			To(ContainSubstring("10.7.0.50"))
 	})
@@ -433,7 +433,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		claim.Spec.ClusterName = "c"
 		address := answered(ctx, create(ctx, claim))
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
-		Eventually(func() error { return k.Delete(ctx, claim) }, "5s").Should(Succeed())
+		Eventually(func() error { return k.Delete(ctx, claim) }, "1m").Should(Succeed())
 		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 		Expect(claim.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
@@ -461,7 +461,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		address := answered(ctx, claim)
 		change(ctx, claim, func() { claim.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""} })
 		Expect(k.Delete(ctx, claim)).To(Succeed())
-		Eventually(func() []string { return eventsAbout(ctx, claim) }, "10s", "50ms").Should(ContainElement("AddressKept"))
+		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "50ms").Should(ContainElement("AddressKept"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(address), address)).To(Succeed())
 		Expect(address.DeletionTimestamp).To(BeNil())
@@ -500,7 +500,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		Expect(client.IgnoreNotFound(k.Patch(ctx, claim, client.RawPatch(types.MergePatchType, body)))).To(Succeed())
 		gone(ctx, address)
-		Eventually(func() int { return len(records(ctx, ns)) }, "30s", "100ms").Should(BeZero())
+		Eventually(func() int { return len(records(ctx, ns)) }, "1m", "100ms").Should(BeZero())
 	})
 
 	DescribeTable("is answered although a record of a dead namesake holds", func(ctx SpecContext, spec ipamv1.IPPoolSpec, asked string) {
@@ -587,15 +587,15 @@ var _ = Describe("An IPAddressClaim", func() {
 		change(ctx, claim, func() { claim.Finalizers = nil })
 		Expect(client.IgnoreNotFound(k.Delete(ctx, claim))).To(Succeed())
 		again := newClaim(ns, "a", "IPPool", "p")
-		Eventually(func() error { return k.Create(ctx, again.DeepCopy()) }, "10s", "50ms").Should(Succeed())
+		Eventually(func() error { return k.Create(ctx, again.DeepCopy()) }, "1m", "50ms").Should(Succeed())
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
 		Eventually(func(g Gomega) {
 			address := &ipamv1beta2.IPAddress{}
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(again), address)).To(Succeed())
 			g.Expect(address.OwnerReferences).To(ContainElement(HaveField("UID", again.UID)))
 			g.Expect(address.DeletionTimestamp).To(BeNil())
-		}, "30s", "100ms").Should(Succeed())
-		Eventually(func() int { return len(records(ctx, ns)) }, "30s", "100ms").Should(Equal(1))
+		}, "1m", "100ms").Should(Succeed())
+		Eventually(func() int { return len(records(ctx, ns)) }, "1m", "100ms").Should(Equal(1))
 	})
 })
 

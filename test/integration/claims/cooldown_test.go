@@ -42,7 +42,7 @@ func cooling(ctx context.Context, ns string) *ipamv1.IPAllocation {
 		found = records(ctx, ns)
 		g.Expect(found).To(HaveLen(1))
 		g.Expect(found[0].Spec.ReleasedAt.IsZero()).To(BeFalse())
-	}, "20s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 	return &found[0]
 }
 
@@ -73,12 +73,12 @@ var _ = Describe("A released address", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.Capacity.Cooling + " " + pool.Status.Capacity.Available).To(Equal("1 0"))
-		}, "20s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		Expect(k.Delete(ctx, asking)).To(Succeed())
 
 		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
 		Expect(answered(ctx, second).Spec.Address).To(Equal("10.1.0.7"))
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "20s", "50ms").Should(HaveLen(1))
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").Should(HaveLen(1))
 	})
 
 	It("is handed out again once its cooldown is over, not before", func(ctx SpecContext) {
@@ -118,7 +118,7 @@ var _ = Describe("A released address", func() {
 		Expect(k.Delete(ctx, pool)).To(Succeed())
 		Expect(k.Patch(ctx, pool, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		gone(ctx, record)
-		Eventually(func() []string { return blocks(ctx, ns, "p") }, "20s", "50ms").Should(BeEmpty())
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(BeEmpty())
 	})
 
 	It("stays while its Cluster is paused", func(ctx SpecContext) {
@@ -145,14 +145,14 @@ var _ = Describe("A released address", func() {
 		for i := range many {
 			create(ctx, newClaim(ns, fmt.Sprintf("c-%d", i), "IPPool", "p"))
 		}
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "30s", "100ms").Should(HaveLen(many))
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "100ms").Should(HaveLen(many))
 		Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(ns))).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.Capacity.Cooling).To(Equal(strconv.Itoa(many)))
-		}, "30s", "100ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "30s", "100ms").Should(BeEmpty())
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "100ms").Should(BeEmpty())
 	})
 
 	It("that the pool keeps for the claim need not cool: nobody else gets it", func(ctx SpecContext) {
@@ -179,12 +179,12 @@ var _ = Describe("A released address", func() {
 			}
 			create(ctx, claim)
 		}
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "30s", "100ms").Should(HaveLen(stay + rest))
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "100ms").Should(HaveLen(stay + rest))
 		Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(ns))).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.Capacity.Cooling).To(Equal(strconv.Itoa(stay + rest)))
-		}, "30s", "100ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
 		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
 		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "60s", "100ms").Should(HaveLen(stay))
@@ -237,7 +237,7 @@ var _ = Describe("A released address", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
-		}, "20s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		gone(ctx, claim)
 		cooling(ctx, ns)

@@ -77,7 +77,7 @@ func reconciled(ctx context.Context, r *claim.Reconciler, clock *clocktesting.Fa
 		result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(claim)})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(result.RequeueAfter).To(Or(BeZero(), BeNumerically(">", 10*time.Second)), "not what is tried again soon")
-	}, "20s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 }
 
 var _ = Describe("A manager that is late", func() {
@@ -187,7 +187,7 @@ var _ = Describe("A claim with a second record of its address, which a manager l
 			Ledger: manager.Ledger, Namespace: ns, Kind: repair.Kind{Name: "IPAddressClaim", Living: manager.Living, Settle: manager.Settle},
 		}
 		Expect(sweep.Sweep(ctx)).To(Succeed())
-		Eventually(concerned, "5s").Should(Receive(HaveField("Name", claim.Name)), "who lives and has two is looked at again")
+		Eventually(concerned, "1m").Should(Receive(HaveField("Name", claim.Name)), "who lives and has two is looked at again")
 		reconciled(ctx, manager, clock, claim)
 		gone(ctx, second)
 		answered(ctx, claim)

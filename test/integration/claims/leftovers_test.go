@@ -48,7 +48,7 @@ var _ = Describe("An IPAddress that the garbage collector has taken the claim of
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(answer), answer)).To(Succeed())
 			g.Expect(answer.OwnerReferences).To(HaveLen(1), "the pool")
-		}, "20s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		other := create(ctx, newClaim(ns, "b", "IPPool", "p"))
 		ready(ctx, other, metav1.ConditionFalse, "PoolExhausted")
 
@@ -56,7 +56,7 @@ var _ = Describe("An IPAddress that the garbage collector has taken the claim of
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(answer), answer)).To(Succeed())
 			g.Expect(answer.DeletionTimestamp).NotTo(BeNil())
-		}, "20s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		Consistently(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "3s", "100ms").Should(HaveLen(1))
 		change(ctx, answer, func() { answer.Finalizers = without(answer.Finalizers, inUse) })
 		gone(ctx, claim)

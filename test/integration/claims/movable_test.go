@@ -68,7 +68,7 @@ func expectMovable(ctx context.Context, pool mover, status metav1.ConditionStatu
 		c := conditions.Get(pool, ipamv1.MovableCondition)
 		g.Expect(c).NotTo(BeNil())
 		g.Expect([]string{string(c.Status), c.Reason, c.Message}).To(Equal([]string{string(status), reason, message}))
-	}, "30s", "100ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 // expectBlock waits until the pool's annotation block-move has this value; "" stands for none.
@@ -77,7 +77,7 @@ func expectBlock(ctx context.Context, pool client.Object, value string) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(pool.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]).To(Equal(value))
-	}, "30s", "100ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 const blocked = "ipam.weir.dev/LeftBehind"

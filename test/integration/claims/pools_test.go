@@ -33,7 +33,7 @@ func poolReady(ctx context.Context, pool *ipamv1.IPPool, status metav1.Condition
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(string(c.Status)+"/"+c.Reason).To(Equal(string(status)+"/"+reason), c.Message)
 		message = c.Message
-	}, "20s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 	return message
 }
 
@@ -87,7 +87,7 @@ var _ = Describe("A pool", func() {
 			g.Expect(pool.Status.Claims).To(HaveValue(Equal(int32(1))))
 			g.Expect(pool.Status.UtilizationPercent).To(HaveValue(Equal(int32(37))))
 			g.Expect(pool.Status.LargestFreePrefixLength).To(HaveValue(Equal(int32(29))))
-		}, "20s", "100ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(pool.Status.ObservedGeneration).To(Equal(pool.Generation))
 		Expect(conditions.IsFalse(pool, ipamv1.PausedCondition)).To(BeTrue())
 	})
@@ -169,9 +169,9 @@ var _ = Describe("A pool", func() {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		change(ctx, pool, func() { pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.3"} })
 		Expect(answered(ctx, waiting).Spec.Address).To(Equal("10.1.0.2"))
-		Eventually(func() []string { return blocks(ctx, ns, "p") }, "10s", "50ms").Should(ConsistOf("10.1.0.0/30"))
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/30"))
 		change(ctx, pool, func() { pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.2"} })
-		Eventually(func() []string { return blocks(ctx, ns, "p") }, "10s", "50ms").Should(ConsistOf("10.1.0.0/31", "10.1.0.2/32"))
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/31", "10.1.0.2/32"))
 	})
 
 	It("is kept while something is allocated from it, and says what", func(ctx SpecContext) {
@@ -195,11 +195,11 @@ var _ = Describe("A pool", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
-		}, "10s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		Expect(conditions.Has(pool, ipamv1.ReadyCondition)).To(BeFalse())
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
-		Eventually(komega.Object(pool), "10s", "50ms").Should(HaveField("Labels", HaveKeyWithValue(clusterv1.ClusterNameLabel, "c")))
+		Eventually(komega.Object(pool), "1m", "50ms").Should(HaveField("Labels", HaveKeyWithValue(clusterv1.ClusterNameLabel, "c")))
 		answered(ctx, claim)
 	})
 
@@ -210,7 +210,7 @@ var _ = Describe("A pool", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
-		}, "10s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		Consistently(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
@@ -229,7 +229,7 @@ var _ = Describe("A pool", func() {
 		ready(ctx, waiting, metav1.ConditionFalse, "PoolExhausted")
 		Expect(k.Delete(ctx, plain)).To(Succeed())
 		answered(ctx, waiting)
-		Eventually(func() []string { return eventsAbout(ctx, waiting) }, "10s", "100ms").
+		Eventually(func() []string { return eventsAbout(ctx, waiting) }, "1m", "100ms").
 			Should(ConsistOf("AllocationRefused", "AddressAllocated"))
 		Expect(eventsAbout(ctx, plain)).To(BeEmpty())
 	})

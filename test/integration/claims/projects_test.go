@@ -64,9 +64,9 @@ func refused(ctx context.Context, namespace, pool string) {
 		g.Eventually(func() (bool, error) {
 			err := k.Get(ctx, client.ObjectKeyFromObject(probe), probe)
 			return conditions.Has(probe, "Ready"), err
-		}, "10s", "50ms").Should(BeTrue())
+		}, "1m", "50ms").Should(BeTrue())
 		g.Expect(conditions.GetReason(probe, "Ready")).To(Equal("AllocationFailed"))
-	}, "20s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 }
 
 // readable is everything of Weir's and Cluster API's that can be read in a namespace, with the events about it.
@@ -162,7 +162,7 @@ var _ = Describe("A GlobalIPPool", func() {
 		}
 		arrived := create(ctx, newClaim(later, "arrived", "GlobalIPPool", pool))
 		Expect(ready(ctx, arrived, metav1.ConditionFalse, "AllocationFailed")).To(Equal(hidden(pool, later)))
-		Eventually(func() int { return len(records(ctx, later)) }, "20s", "100ms").Should(Equal(1))
+		Eventually(func() int { return len(records(ctx, later)) }, "1m", "100ms").Should(Equal(1))
 		Expect(answered(ctx, create(ctx, newClaim(blues, "first", "GlobalIPPool", pool))).Spec.Address).To(Equal("10.1.0.2"))
 
 		label(ctx, later, ipamv1.ProjectLabel, "blue")
@@ -230,7 +230,7 @@ var _ = Describe("A GlobalIPPool", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 			g.Expect(p.Status.Conditions).To(ContainElement(And(
 				HaveField("Reason", "Deleting"), HaveField("Message", "1 allocations keep the pool"))))
-		}, "10s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		gone(ctx, p)
 	})
@@ -275,7 +275,7 @@ var _ = Describe("What one project reads", func() {
 	silent := func(ctx context.Context, about ...client.Object) {
 		GinkgoHelper()
 		for _, obj := range about {
-			Eventually(func() []string { return eventsAbout(ctx, obj) }, "10s", "100ms").ShouldNot(BeEmpty())
+			Eventually(func() []string { return eventsAbout(ctx, obj) }, "1m", "100ms").ShouldNot(BeEmpty())
 		}
 		Expect(readable(ctx, mine)).NotTo(ContainSubstring(secret))
 	}

@@ -69,7 +69,7 @@ func options(certs string, port int) setup.Options {
 func (m *running) end() {
 	GinkgoHelper()
 	m.stop()
-	Eventually(m.done, "30s").Should(Receive(Succeed()))
+	Eventually(m.done, "1m").Should(Receive(Succeed()))
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

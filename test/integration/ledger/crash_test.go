@@ -199,7 +199,7 @@ func (p path) dies(ctx context.Context, n int, how failure) (s *stage, reached b
 	done := make(chan error, 1)
 	go func() { done <- p.walk(walk, s, m) }()
 	hangs := func() bool { return how == hanging && m.begun() >= n }
-	Eventually(func() bool { return len(done) > 0 || hangs() }, "10s", "5ms").Should(BeTrue())
+	Eventually(func() bool { return len(done) > 0 || hangs() }, "1m", "5ms").Should(BeTrue())
 	if hangs() {
 		time.Sleep(10 * time.Millisecond) // the write goes through
 		Expect(done).NotTo(Receive())

@@ -90,7 +90,7 @@ func startManager(ctx context.Context, c clock.PassiveClock) *manager {
 	m.stop = func() {
 		m.die()
 		cancel()
-		Eventually(done, "10s").Should(Receive(Succeed()))
+		Eventually(done, "1m").Should(Receive(Succeed()))
 		done <- nil
 	}
 	DeferCleanup(m.stop)
@@ -140,10 +140,10 @@ func open(ctx context.Context, p book.Pool, all ...*manager) {
 		m.SetPool(p)
 	}
 	for _, block := range p.Shape.Blocks() {
-		Eventually(func() error { return all[0].ReserveBlock(ctx, p, block, nil) }, "10s", "20ms").Should(Succeed())
+		Eventually(func() error { return all[0].ReserveBlock(ctx, p, block, nil) }, "1m", "20ms").Should(Succeed())
 	}
 	for _, m := range all {
-		Eventually(func() int { c, _ := m.Capacity(p.Ref); return c.LargestFree }, "10s", "10ms").Should(BeNumerically(">=", 0))
+		Eventually(func() int { c, _ := m.Capacity(p.Ref); return c.LargestFree }, "1m", "10ms").Should(BeNumerically(">=", 0))
 	}
 }
 
@@ -160,7 +160,7 @@ func newClaim(p book.Pool, name string) book.Claim {
 func reserved(ctx context.Context, m *manager, c book.Claim) netip.Prefix {
 	GinkgoHelper()
 	var got book.Allocation
-	Eventually(func() (err error) { got, err = m.Reserve(ctx, c); return err }, "20s", "20ms").Should(Succeed())
+	Eventually(func() (err error) { got, err = m.Reserve(ctx, c); return err }, "1m", "20ms").Should(Succeed())
 	return got.CIDR
 }
 
@@ -170,13 +170,13 @@ func release(ctx context.Context, m *manager, c book.Claim) {
 	Eventually(func(g Gomega) {
 		g.Expect(m.Release(ctx, c.Ref)).To(Succeed())
 		g.Expect(m.Recorded(c.Ref)).To(BeEmpty())
-	}, "20s", "20ms").Should(Succeed())
+	}, "1m", "20ms").Should(Succeed())
 }
 
 // follow waits until the manager knows the one record of the claim.
 func follow(m *manager, c book.Claim) {
 	GinkgoHelper()
-	Eventually(func() []book.Holding { return m.Recorded(c.Ref) }, "10s", "5ms").Should(HaveLen(1))
+	Eventually(func() []book.Holding { return m.Recorded(c.Ref) }, "1m", "5ms").Should(HaveLen(1))
 }
 
 // stored lists the records of a namespace, and fails if two that must not overlap do. It trusts net/netip only.

@@ -54,7 +54,7 @@ var _ = Describe("Binding", func() {
 		_, err := binding.Bind(ctx, c)
 		Expect(err).To(MatchError(book.ErrBusy))
 		pass(clock)
-		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "10s", "20ms").Should(MatchError(book.ErrTaken))
+		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "1m", "20ms").Should(MatchError(book.ErrTaken))
 		Expect(admitting.Recorded(c.Ref)).To(HaveLen(1))
 	})
 })
@@ -69,9 +69,9 @@ var _ = Describe("Two records of one object", func() {
 		c.Ref.APIGroup, c.Ref.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
 		c.Want = reserved(ctx, admitting, c)
 		rival(ctx, c, ns, c.Want)
-		Eventually(func() []book.Holding { return binding.Recorded(c.Ref) }, "10s", "10ms").Should(HaveLen(2))
+		Eventually(func() []book.Holding { return binding.Recorded(c.Ref) }, "1m", "10ms").Should(HaveLen(2))
 		pass(clock)
-		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "10s", "20ms").Should(Succeed())
+		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "1m", "20ms").Should(Succeed())
 	})
 })
 
@@ -86,7 +86,7 @@ var _ = Describe("A hold", func() {
 		created := moved.ResourceVersion
 		follow(m, c)
 		Expect(k.Delete(ctx, moved)).To(Succeed())
-		Eventually(func() []book.Holding { return m.Leaving(pool.Ref) }, "10s", "10ms").Should(HaveLen(1))
+		Eventually(func() []book.Holding { return m.Leaving(pool.Ref) }, "1m", "10ms").Should(HaveLen(1))
 		Expect(m.Hold(ctx, m.Leaving(pool.Ref)[0], ns)).To(Succeed())
 		held := recordsFor(stored(ctx, ns), c.Ref.UID)
 		Expect(held).To(HaveLen(1))
@@ -138,7 +138,7 @@ var _ = Describe("Takeover", func() {
 					erase(ctx, first)
 					follow(heir, c)
 					pass(clock)
-					Eventually(func() (err error) { got, err = heir.Reserve(ctx, c); return err }, "10s", "5ms").Should(Succeed())
+					Eventually(func() (err error) { got, err = heir.Reserve(ctx, c); return err }, "1m", "5ms").Should(Succeed())
 				})
 			}
 		})
@@ -255,7 +255,7 @@ var _ = Describe("Takeover", func() {
 			found := recordsFor(stored(ctx, ns), c.Ref.UID)
 			g.Expect(found[0].Finalizers).To(ConsistOf(foreign))
 			g.Expect(found[0].DeletionTimestamp).NotTo(BeNil())
-		}, "10s", "20ms").Should(Succeed())
+		}, "1m", "20ms").Should(Succeed())
 		pass(clock)
 		_, err := town.Reserve(ctx, m.Ledger, newClaim(pool, "next"))
 		Expect(err).To(MatchError(book.ErrExhausted))
@@ -298,7 +298,7 @@ var _ = Describe("Exhausted", func() {
 		Expect(stale.Recorded(before.Ref)).To(HaveLen(1), "the manager must not have caught up yet")
 		stale.catchUp()
 		var got answer
-		Eventually(done, "10s").Should(Receive(&got))
+		Eventually(done, "1m").Should(Receive(&got))
 		Expect(got.err).NotTo(HaveOccurred())
 		Expect(got.CIDR).To(Equal(held))
 		Expect(counter("currency_proofs_total")).To(BeNumerically(">", proofs))
@@ -322,7 +322,7 @@ var _ = Describe("Exhausted", func() {
 			Expect(err).To(MatchError(book.ErrBusy))
 		}
 		m.catchUp()
-		Eventually(freed, "10s").Should(Receive(Equal(pool.Ref)))
+		Eventually(freed, "1m").Should(Receive(Equal(pool.Ref)))
 		proofs := counter("currency_proofs_total")
 		for range 3 {
 			_, err := m.Reserve(ctx, c)
@@ -408,7 +408,7 @@ var _ = It("Three managers that record a pool's blocks at once leave one record 
 				for _, other := range m.OtherBlocks(p.Ref, p.UID, blocks) {
 					g.Expect(m.Drop(ctx, other)).To(Succeed())
 				}
-			}, "20s", "20ms").Should(Succeed())
+			}, "1m", "20ms").Should(Succeed())
 		})
 	}
 	done.Wait()
@@ -423,6 +423,6 @@ var _ = It("Three managers that record a pool's blocks at once leave one record 
 		for _, a := range found {
 			g.Expect(a.Spec.Holder.State).To(Equal(ipamv1.ConfirmedState))
 		}
-	}, "20s", "20ms").Should(Succeed())
+	}, "1m", "20ms").Should(Succeed())
 	reserved(ctx, all[0], newClaim(p, "c"))
 }, SpecTimeout(time.Minute))

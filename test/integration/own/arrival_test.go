@@ -93,7 +93,7 @@ var _ = Describe("What arrives with a prefix that its pool excludes", func() {
 				}
 				return conditions.GetMessage(obj, ipamv1.WithinPoolCondition)
 			}
-			Eventually(within, "10s", "50ms").Should(Equal("spec.cidr: is excluded or contains an excluded address; it is kept all the same"))
+			Eventually(within, "1m", "50ms").Should(Equal("spec.cidr: is excluded or contains an excluded address; it is kept all the same"))
 			Consistently(within, "300ms", "50ms").ShouldNot(BeEmpty())
 		}
 
@@ -103,7 +103,7 @@ var _ = Describe("What arrives with a prefix that its pool excludes", func() {
 				patch(ctx, obj, fmt.Sprintf(`{"metadata":{"annotations":{"looked":"%d"}}}`, time.Now().UnixNano()))
 				Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 				return conditions.Has(obj, ipamv1.WithinPoolCondition)
-			}, "10s", "200ms").Should(BeFalse())
+			}, "1m", "200ms").Should(BeFalse())
 		}
 	})
 })

@@ -51,7 +51,7 @@ func serving(ctx context.Context, pool *ipamv1.IPPool) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue())
-	}, "20s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 }
 
 // patch changes an object by a merge patch.
@@ -76,7 +76,7 @@ func records(ctx context.Context, ns string) []string {
 
 func gone(ctx context.Context, obj client.Object) {
 	GinkgoHelper()
-	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)) }, "20s", "50ms").Should(BeTrue())
+	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)) }, "1m", "50ms").Should(BeTrue())
 }
 
 var _ = Describe("What is answered while it is created", func() {
@@ -134,11 +134,11 @@ var _ = Describe("What is answered while it is created", func() {
 			}},
 		}})
 		Expect(k.Delete(ctx, claim, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
-		Eventually(func() []string { return records(ctx, ns) }, "20s", "50ms").Should(BeEmpty())
+		Eventually(func() []string { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(claim.Finalizers).To(Equal([]string{metav1.FinalizerDeleteDependents}))
-		}, "10s", "50ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 		patch(ctx, dependent, `{"metadata":{"finalizers":null}}`)
 	})
 
@@ -150,7 +150,7 @@ var _ = Describe("What is answered while it is created", func() {
 		Expect(k.Delete(ctx, pool)).To(Succeed())
 		patch(ctx, pool, `{"metadata":{"annotations":null}}`)
 		gone(ctx, pool)
-		Eventually(func() []string { return records(ctx, ns) }, "5s", "100ms").Should(BeEmpty())
+		Eventually(func() []string { return records(ctx, ns) }, "1m", "100ms").Should(BeEmpty())
 	})
 
 	It("comes from the first pool with room, however many do not serve", func(ctx SpecContext) {

@@ -65,7 +65,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		pool := newPool("default", "probe", ipamv1.IPPoolSpec{CIDR: "192.0.2.0/24"})
 		_ = k.Create(ctx, pool, client.DryRunAll)
 		return string(pool.Spec.IPFamily)
-	}, "30s", "100ms").Should(Equal("IPv4"))
+	}, "1m", "100ms").Should(Equal("IPv4"))
 }, NodeTimeout(3*time.Minute))
 
 // startManager runs a manager in this process, and returns what ends it.
@@ -86,7 +86,7 @@ func startManager(certs string) (end func()) {
 	return func() {
 		GinkgoHelper()
 		stop()
-		Eventually(done, "30s").Should(Receive(Succeed()))
+		Eventually(done, "1m").Should(Receive(Succeed()))
 	}
 }
 

@@ -132,7 +132,7 @@ func (r *record) repeats(other Holding) bool {
 
 // DropRepeats drops the claim's records beside which an older one of its own holds the same: two managers have begun at the claim, and one
 // of them has died before it dropped its own. Such a record has lost, whoever looks at it. It says whether there were any. One that has
-// been seen only just now is left to who made it.
+// been seen only just now is left to who made it, and so is one whose older one may be about to go.
 func (l *Ledger) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
 	repeats := l.index.repeats(claim)
 	errs := make([]error, 0, len(repeats))
@@ -148,7 +148,9 @@ func (x *index) repeats(claim ipamv1.ClaimReference) []identity {
 	var found []identity
 	records := x.records.of(keyOf(claim))
 	for _, r := range records {
-		isSecond := func(first *record) bool { return saysSame(r, first) && first.older(r) }
+		isSecond := func(first *record) bool {
+			return saysSame(r, first) && first.older(r) && !first.left && !first.terminating
+		}
 		if r.claim.UID == claim.UID && !r.left && !x.isRecent(r.seen) && slices.ContainsFunc(records, isSecond) {
 			found = append(found, r.identity)
 		}

@@ -52,12 +52,12 @@ func saysSame(a, b entry) bool {
 // lostToItself says whether the record lost to an older one of its own claim.
 func (x *index) lostToItself(r record) bool {
 	i := x.find(r.id)
-	return i >= 0 && x.isRepeated(x.entries[i])
+	return i >= 0 && slices.ContainsFunc(x.entries, func(e entry) bool { return saysSame(e, x.entries[i]) && e.olderThan(x.entries[i]) })
 }
 
-// isRepeated says whether an older record of the same claim says the same.
+// isRepeated says whether an older record of the same claim says the same, and is not about to go.
 func (x *index) isRepeated(r entry) bool {
-	return slices.ContainsFunc(x.entries, func(e entry) bool { return saysSame(e, r) && e.olderThan(r) })
+	return slices.ContainsFunc(x.entries, func(e entry) bool { return saysSame(e, r) && e.olderThan(r) && !e.terminating })
 }
 
 // isTaken says whether the record keeps others from what it covers.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"syscall"
 	"time"
@@ -164,6 +165,25 @@ func logTail(path string) []byte {
 	log := logAt(path)
 	return log[max(0, len(log)-logTailBytes):]
 }
+
+const (
+	complaintsShown = 15
+	complaintBytes  = 400
+)
+
+// complaints returns the last lines of a log that are not klog's or etcd's
+// information, each cut.
+func complaints(log []byte) []byte {
+	var lines [][]byte
+	for line := range bytes.Lines(log) {
+		if !information.Match(line) {
+			lines = append(lines, bytes.TrimSuffix(line[:min(len(line), complaintBytes)], []byte("\n")))
+		}
+	}
+	return bytes.Join(lines[max(0, len(lines)-complaintsShown):], []byte("\n"))
+}
+
+var information = regexp.MustCompile(`^I\d{4} |"level":"info"`)
 
 func logAt(path string) []byte {
 	log, err := os.ReadFile(path)

@@ -135,11 +135,12 @@ func (s *Site) Clusterctl(versions ...string) (*Clusterctl, error) {
 	return ctl, nil
 }
 
-// ShowLogs writes the end of every process's log.
+// ShowLogs writes the last complaints of every process's log: few enough that
+// the failure that they go with is still seen.
 func (s *Site) ShowLogs(w io.Writer) {
 	logs, _ := filepath.Glob(s.path("*.log")) // The pattern is well formed.
 	for _, path := range logs {
-		fmt.Fprintf(w, "--- the end of %s\n%s\n", filepath.Base(path), logTail(path))
+		fmt.Fprintf(w, "--- the last complaints of %s\n%s\n", filepath.Base(path), complaints(logAt(path)))
 	}
 }
 

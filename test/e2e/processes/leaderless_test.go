@@ -116,10 +116,11 @@ func atRest(ctx context.Context) {
 	}, "3m", "2s").Should(Succeed())
 }
 
+// pool is in an address space of its own, so that no spec minds what another has left.
 func pool(name, cidr string) *ipamv1.IPPool {
 	return &ipamv1.IPPool{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       ipamv1.IPPoolSpec{CIDR: cidr},
+		Spec:       ipamv1.IPPoolSpec{CIDR: cidr, AddressSpace: name},
 	}
 }
 

@@ -49,11 +49,14 @@ const (
 	LeaveBehindAnnotation = "ipam.weir.dev/leave-behind"
 	// HeldAnnotation on an IPAllocation that moves to another cluster names the IPAllocation that holds its prefix here instead.
 	HeldAnnotation = "ipam.weir.dev/held"
+	// MovedAnnotation on an IPAddressClaim is set at admission when clusterctl is done with it here because it has moved it to another
+	// cluster, and the claim's GlobalIPPool stays: Weir lets it go once what it has here is on its way to be held. It is the claim's UID.
+	MovedAnnotation = "ipam.weir.dev/moved"
 	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.
 	ForceReleaseAnnotation = "ipam.weir.dev/force-release"
 )
 
-// FieldManager is under which name Weir makes records and IPAddresses: by that its webhooks leave them alone.
+// FieldManager is under which name Weir makes records and IPAddresses, and writes finalizers: by that its webhooks leave it alone.
 const FieldManager = "weir"
 
 // Bounds that are not in the schema because they are used in code as well.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"slices"
 
+	"gomodules.xyz/jsonpatch/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -28,9 +30,30 @@ func keepMoved(_ context.Context, req admission.Request) admission.Response {
 	return admission.Patched("", finalizerPatch(updated.Finalizers, ipamv1.AllocationFinalizer)...)
 }
 
+// +kubebuilder:webhook:path=/mutate-moved-ipaddressclaim,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=update,versions=v1beta2,name=moved.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
+
+// keepMovedClaim leaves Weir's finalizer on a claim of a GlobalIPPool that clusterctl deletes because it has moved it, and marks the
+// claim: its record may not have moved with it, and would be let go of if the claim just vanished. The claim's controller takes the
+// finalizer off. The API server asks about nothing but such updates, by the configuration's matchConditions.
+func keepMovedClaim(_ context.Context, req admission.Request) admission.Response {
+	var updated, old addressClaim
+	if json.Unmarshal(req.Object.Raw, &updated) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil ||
+		!updated.isOurs() || updated.Spec.PoolRef.Kind != ipamv1.GlobalIPPoolKind || !isMoving(&updated) ||
+		!slices.Contains(old.Finalizers, ipamv1.ClaimFinalizer) {
+		return admission.Allowed("")
+	}
+	mark := jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(ipamv1.MovedAnnotation), old.UID)
+	return admission.Patched("", append(finalizerPatch(updated.Finalizers, ipamv1.ClaimFinalizer), mark)...)
+}
+
+// isMoving says whether clusterctl deletes an object here because it has moved it to another cluster.
+func isMoving(obj metav1.Object) bool {
+	_, moving := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
+	return moving
+}
+
 // movesWithoutPool says whether the record moves to another cluster, its pool does not, and nothing holds its prefix instead.
 func movesWithoutPool(record *ipamv1.IPAllocation) bool {
-	_, moving := record.Annotations[clusterctlv1.DeleteForMoveAnnotation]
 	_, held := record.Annotations[ipamv1.HeldAnnotation]
-	return moving && !held && record.Spec.Purpose != ipamv1.RootPurpose && record.Spec.PoolRef.Namespace != record.Namespace
+	return isMoving(record) && !held && record.Spec.Purpose != ipamv1.RootPurpose && record.Spec.PoolRef.Namespace != record.Namespace
 }

@@ -4,8 +4,10 @@
 package admission
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,6 +47,31 @@ func TestARecordThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
 			}})
 			if !response.Allowed || (len(response.Patches) == 1) != test.kept {
 				t.Errorf("got %v %v, want the finalizer kept: %v", response.Allowed, response.Patches, test.kept)
+			}
+		})
+	}
+}
+
+// TestAClaimThatMovesWithoutItsPoolKeepsItsFinalizer looks at clusterctl's last write on the source.
+func TestAClaimThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
+	t.Parallel()
+	const global, namespaced = `{poolRef: {apiGroup: ipam.weir.dev, kind: GlobalIPPool}}`, `{poolRef: {apiGroup: ipam.weir.dev, kind: IPPool}}`
+	const moves, moved = `clusterctl.cluster.x-k8s.io/delete-for-move: ""`, `ipam.weir.dev/moved: u`
+	for sentence, test := range map[string]struct{ spec, annotations, had, want string }{
+		"of a GlobalIPPool":                 {global, moves, "a/b, ipam.weir.dev/claim", "{uid: u, finalizers: [ipam.weir.dev/claim], annotations: {" + moves + ", " + moved + "}}"},
+		"of an IPPool, which moves as well": {namespaced, moves, "ipam.weir.dev/claim", "{uid: u, annotations: {" + moves + "}}"},
+		"of another provider":               {`{poolRef: {apiGroup: b, kind: GlobalIPPool}}`, moves, "ipam.weir.dev/claim", "{uid: u, annotations: {" + moves + "}}"},
+		"that Weir has let go of":           {global, moves, "", "{uid: u, annotations: {" + moves + "}}"},
+		"that does not move":                {global, "a: b", "ipam.weir.dev/claim", "{uid: u, annotations: {a: b}}"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			old := rawYAML(t, fmt.Sprintf("{metadata: {uid: u, finalizers: [%s], annotations: {%s}}, spec: %s}", test.had, test.annotations, test.spec))
+			updated := rawYAML(t, fmt.Sprintf("{metadata: {uid: u, annotations: {%s}}, spec: %s}", test.annotations, test.spec))
+			response := keepMovedClaim(t.Context(), request(admissionv1.Update, runtime.RawExtension{Raw: updated}, runtime.RawExtension{Raw: old}, "jo"))
+			want := rawYAML(t, fmt.Sprintf("{metadata: %s, spec: %s}", test.want, test.spec))
+			if diff := cmp.Diff(decoded(t, want), decoded(t, patched(t, updated, response))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

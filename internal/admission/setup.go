@@ -36,6 +36,7 @@ const (
 	validateIPPoolPath       = "/validate-ipam-weir-dev-v1alpha1-ippool"
 	validateGlobalIPPoolPath = "/validate-ipam-weir-dev-v1alpha1-globalippool"
 	keepIPAllocationPath     = "/mutate-ipam-weir-dev-v1alpha1-ipallocation"
+	keepAddressClaimPath     = "/mutate-moved-ipaddressclaim"
 	markArrivalPath          = "/mutate-arrivals"
 	defaultIPClaimPath       = "/mutate-ipam-weir-dev-v1alpha1-ipclaim"
 	validateIPClaimPath      = "/validate-ipam-weir-dev-v1alpha1-ipclaim"
@@ -73,6 +74,7 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Rights) map[string]http.
 		defaultIPClaimPath:      &admission.Webhook{Handler: admission.HandlerFunc(own.propose)},
 		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(own.reserveClaim)},
 		keepIPAllocationPath:    &admission.Webhook{Handler: admission.HandlerFunc(keepMoved)},
+		keepAddressClaimPath:    &admission.Webhook{Handler: admission.HandlerFunc(keepMovedClaim)},
 		markArrivalPath:         &admission.Webhook{Handler: admission.HandlerFunc(arrivals{rights}.mark)},
 		defaultAddressClaimPath: &admission.Webhook{Handler: admission.HandlerFunc(finalizeAddressClaim)},
 	}

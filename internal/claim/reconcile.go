@@ -121,8 +121,11 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 }
 
 // isIdle says whether the claim must not be touched: its Cluster is paused, it is itself, or the Cluster is missing, in
-// which case only a deletion goes on (contract: "IPAddressClaim reconciliation").
+// which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it is done.
 func (r *Reconciler) isIdle(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (bool, error) {
+	if hasLeft(claim) {
+		return false, nil
+	}
 	if annotations.HasPaused(claim) {
 		return true, nil
 	}

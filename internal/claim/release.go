@@ -44,7 +44,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if isMoving(live) {
 		r.Recorder.Eventf(live, nil, corev1.EventTypeNormal, addressKeptEvent, keepAction,
 			"The claim is deleted because it moves to another cluster; its address is not released")
-		return errWaiting
+		return r.leave(ctx, s, live)
 	}
 	if err := r.recordReturn(ctx, s); err != nil {
 		return err
@@ -61,6 +61,54 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }
 
+// leave lets a claim go that clusterctl has moved to another cluster, from a pool that stays: what it has here is marked as moved, too,
+// if clusterctl has left it, as it does with what a claim has that is labelled to move alone. The pool's controller then holds it.
+//
+//	records marked -> IPAddress gone -> the claim's finalizer
+//
+// With an IPPool all that moves, and clusterctl itself takes the finalizers off.
+func (r *Reconciler) leave(ctx context.Context, s *scope, live *ipamv1beta2.IPAddressClaim) error {
+	if !hasLeft(live) {
+		return errWaiting
+	}
+	recorded, err := r.recordedLast(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, h := range recorded {
+		if h.Purpose == ipamv1.MovedPurpose {
+			continue
+		}
+		if err := r.Ledger.TakeAlong(ctx, h); err != nil {
+			return err
+		}
+	}
+	if err := r.removeAnswerOf(ctx, live); err != nil {
+		return err
+	}
+	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+}
+
+// recordedLast returns what is recorded for a claim that has left. That there is nothing is proved, and its IPAddress recorded then, if
+// it has one.
+func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
+	own := func() []ledger.Holding {
+		return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return h.Claim.UID != s.ref.UID || !h.ReleasedAt.IsZero() })
+	}
+	if known := own(); len(known) > 0 {
+		return known, nil
+	}
+	pool := ipamv1.PoolReference{Kind: s.claim.Spec.PoolRef.Kind, Name: s.claim.Spec.PoolRef.Name}
+	if err := r.Ledger.Prove(ctx, pool); err != nil && !errors.Is(err, ledger.ErrNotReady) {
+		return nil, err
+	}
+	if known := own(); len(known) > 0 {
+		return known, nil
+	}
+	err := r.recordLast(ctx, s)
+	return own(), err
+}
+
 // recordReturn records what a claim came back with that is deleted before that was done, so that what has been held for it since it
 // moved away is dropped, and its address is released like any other's. If it cannot be recorded, the hold stays.
 func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
@@ -68,14 +116,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	if !slices.ContainsFunc(r.Ledger.Recorded(s.ref), isHeld) {
 		return nil
 	}
-	answer := &ipamv1beta2.IPAddress{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
-	if err != nil || claimUID(answer) != s.claim.UID && !r.arrivedFor(s.claim, answer) {
-		return client.IgnoreNotFound(err)
-	}
-	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil && !s.offer.Paused && s.offer.Hidden == nil {
-		err = r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
-	}
+	err := r.recordLast(ctx, s)
 	var refusal *RefusalError
 	switch {
 	case errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrNotReady):
@@ -85,6 +126,22 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	}
 	_, err = r.tidy(ctx, s)
 	return err
+}
+
+// recordLast records the IPAddress of a claim that is being deleted, if a live read shows one that is its own.
+func (r *Reconciler) recordLast(ctx context.Context, s *scope) error {
+	answer := &ipamv1beta2.IPAddress{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
+	if err != nil || claimUID(answer) != s.claim.UID && !r.arrivedFor(s.claim, answer) {
+		return client.IgnoreNotFound(err)
+	}
+	if s.offer, err = r.Source.Offer(ctx, s.claim); err != nil {
+		return err
+	}
+	if s.offer.Paused || s.offer.Hidden != nil {
+		return ledger.ErrNotReady
+	}
+	return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 }
 
 // releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read
@@ -106,6 +163,11 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1beta2.IPAdd
 func isMoving(obj client.Object) bool {
 	_, ok := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
 	return ok
+}
+
+// hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
+func hasLeft(claim *ipamv1beta2.IPAddressClaim) bool {
+	return claim.Annotations[ipamv1.MovedAnnotation] == string(claim.UID) && isMoving(claim) && !claim.DeletionTimestamp.IsZero()
 }
 
 // removeAnswerOf removes the claim's IPAddress. The cache is believed when it shows that very one, never when it shows

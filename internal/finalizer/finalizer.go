@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
 // Ensure adds a finalizer, and says whether it did. An object that is being deleted can get none. It errs with a conflict if
@@ -48,7 +50,8 @@ func change(ctx context.Context, c client.Client, obj client.Object, name string
 	if !ok || !edit(obj, name) {
 		return false, nil
 	}
-	if err := c.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Patch(ctx, obj, patch, client.FieldOwner(ipamv1.FieldManager)); err != nil {
 		return false, fmt.Errorf("patching finalizer %s: %w", name, err)
 	}
 	return true, nil

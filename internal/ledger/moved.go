@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -41,6 +42,22 @@ func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
 		}
 	}
 	return found
+}
+
+// TakeAlong marks a record for deletion as clusterctl marks what it moves: its claim has moved to another cluster, which the caller has
+// read live, and the record has not. Like what clusterctl has marked, it keeps its prefix until Hold has put a hold in its place.
+func (l *Ledger) TakeAlong(ctx context.Context, h Holding) error {
+	var p holderPatch
+	p.Metadata = patchMetadata{
+		UID: h.version.uid, ResourceVersion: h.version.version, Annotations: map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""},
+	}
+	p.Spec.Holder = ipamv1.AllocationHolder{CreatedRevision: h.version.created}
+	marked, err := l.patch(ctx, h.version, p)
+	if err != nil {
+		return err
+	}
+	record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: marked.key.Namespace, Name: marked.key.Name}}
+	return l.dropError(marked, l.client.Delete(ctx, record, client.Preconditions{UID: &marked.uid, ResourceVersion: &marked.version}))
 }
 
 // Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record itself go. The caller has read

@@ -90,6 +90,9 @@ func preflight(ctx SpecContext) {
 	Expect(present(ctx, right, t.name, foreign)).To(ConsistOf(moved))
 	Expect(addresses(ctx, right, t.name)).To(ConsistOf("moves", "labelled", "whole", "g-moves", "g-whole"))
 	Eventually(func() []string { return blockingPools(ctx, right, t.name) }, "1m", "200ms").Should(BeEmpty())
+	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "1m", "200ms").Should(ConsistOf(
+		HavePrefix("IPAddressClaim g-moves "), HavePrefix("IPAddressClaim g-whole "), HavePrefix("IPAddressClaim g-labelled "),
+	), "what lives on elsewhere is held, the address included that did not go with its claim")
 
 	By("clearing up") // what was split is in use on one side and free on the other
 	for _, list := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}} {

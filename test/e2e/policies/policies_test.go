@@ -138,6 +138,8 @@ var _ = Describe("The mark of what has arrived", func() {
 		Eventually(func() error { return u.Create(ctx, c) }, "1m").Should(Succeed())
 		annotate(c, ipamv1.ArrivedAnnotation, "") // which says nothing
 		Expect(u.Update(ctx, c)).To(Succeed())
+		annotate(c, ipamv1.MovedAnnotation, string(c.UID))
+		forbidden(u.Update(ctx, c), "manage")
 		annotate(c, ipamv1.ArrivedAnnotation, "true")
 		forbidden(u.Update(ctx, c), "manage")
 		Expect(k.Update(ctx, c)).To(Succeed())

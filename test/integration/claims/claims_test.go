@@ -17,11 +17,13 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
 func newPool(ns, name string, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
@@ -469,6 +471,40 @@ var _ = Describe("An IPAddressClaim", func() {
 		body := []byte(`{"metadata":{"finalizers":null}}`)
 		Expect(k.Patch(ctx, claim, client.RawPatch(types.MergePatchType, body))).To(Succeed())
 	})
+
+	DescribeTable("that clusterctl has moved alone from a GlobalIPPool goes, and its address is held", func(ctx SpecContext, meanwhile func(context.Context)) {
+		create(ctx, &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}})
+		pause := create(ctx, newCluster(ns, false))
+		claim := newClaim(ns, "a", "GlobalIPPool", ns)
+		claim.Spec.ClusterName = pause.Name
+		create(ctx, claim)
+		address := answered(ctx, claim)
+		change(ctx, pause, func() { pause.Spec.Paused = ptr.To(true) }) // as clusterctl has it while it moves
+
+		By("being deleted by clusterctl, whose last write leaves it Weir's finalizer, and a mark")
+		change(ctx, claim, func() { claim.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} })
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		Consistently(func() error { return k.Get(ctx, client.ObjectKeyFromObject(claim), claim) }, "1s", "100ms").Should(Succeed())
+		meanwhile(ctx)
+		change(ctx, claim, func() { claim.Annotations[ipamv1.MovedAnnotation] = string(claim.UID) })
+		gone(ctx, claim)
+		gone(ctx, address)
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
+		Expect(records(ctx, framework.ManagerNamespace)).To(ContainElement(HaveField("Spec", And(
+			HaveField("Purpose", ipamv1.MovedPurpose), HaveField("PoolRef.Name", ns),
+			HaveField("CIDR", address.Spec.Address+"/32"), HaveField("ClaimRef.UID", string(claim.UID)),
+		))))
+		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "GlobalIPPool", ns))).Spec.Address).To(Equal("10.1.0.2"))
+	},
+		Entry("with its record where it was", func(context.Context) {}),
+		Entry("with its record lost", func(ctx context.Context) {
+			for _, record := range records(ctx, ns) {
+				change(ctx, &record, func() { record.Finalizers = nil })
+				Expect(client.IgnoreNotFound(k.Delete(ctx, &record))).To(Succeed())
+				gone(ctx, &record)
+			}
+		}),
+	)
 
 	It("with an IPAddress made by hand and a half-made record does not get what another claim holds", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))

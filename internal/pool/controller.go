@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,10 +50,23 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter),
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
 				finalized(), reowned(), predicates.PausedChanged(), predicates.Resync()))).
+		Watches(p, written()).
 		WatchesRawSource(source.Func(r.followLedger)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
 		Build(r)
 	return err
+}
+
+// written has a pool looked at again some time after the cache shows a new status. Until then a reconciliation compares with the one
+// before, and leaves unwritten what is as it was then: nothing else may happen that would show it.
+func written() handler.Funcs {
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		before, ok := e.ObjectOld.(Object)
+		after, ok2 := e.ObjectNew.(Object)
+		if ok && ok2 && !equality.Semantic.DeepEqual(before.PoolStatus(), after.PoolStatus()) {
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)}, statusInterval)
+		}
+	}}
 }
 
 // WatchClusters has pools looked at when their Cluster is paused, unpaused or appears, and has them say what a move would leave

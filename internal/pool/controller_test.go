@@ -1,0 +1,55 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// TestAStatusThatTheCacheShowsIsLookedAtAgain: two reconciliations can come so close together that the second compares with the status
+// before the first, and writes nothing because the sums are as they were then.
+func TestAStatusThatTheCacheShowsIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	was := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}
+	other := was.DeepCopy()
+	other.Labels = map[string]string{"a": "b"}
+	counted := was.DeepCopy()
+	counted.Status.Capacity.Allocated = "24"
+	for sentence, test := range map[string]struct {
+		is   Object
+		want int
+	}{
+		"another status":   {counted, 1}, // once, though there are two events
+		"the same status":  {other, 0},
+		"a reminder of it": {was, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+				defer q.ShutDown()
+				for range 2 {
+					written().Update(t.Context(), event.UpdateEvent{ObjectOld: was, ObjectNew: test.is}, q)
+				}
+				time.Sleep(statusInterval - time.Millisecond)
+				if q.Len() != 0 {
+					t.Errorf("looked at before its time: no more than one write each %s", statusInterval)
+				}
+				time.Sleep(time.Second)
+				if q.Len() != test.want {
+					t.Errorf("%d requests, want %d", q.Len(), test.want)
+				}
+			})
+		})
+	}
+}

@@ -39,7 +39,7 @@ func keepMovedClaim(_ context.Context, req admission.Request) admission.Response
 	var updated, old addressClaim
 	if json.Unmarshal(req.Object.Raw, &updated) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil ||
 		!updated.isOurs() || updated.Spec.PoolRef.Kind != ipamv1.GlobalIPPoolKind || !isMoving(&updated) ||
-		!slices.Contains(old.Finalizers, ipamv1.ClaimFinalizer) {
+		updated.DeletionTimestamp.IsZero() || !slices.Contains(old.Finalizers, ipamv1.ClaimFinalizer) {
 		return admission.Allowed("")
 	}
 	mark := jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(ipamv1.MovedAnnotation), old.UID)

@@ -4,10 +4,11 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,20 +58,27 @@ func TestAClaimThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
 	t.Parallel()
 	const global, namespaced = `{poolRef: {apiGroup: ipam.weir.dev, kind: GlobalIPPool}}`, `{poolRef: {apiGroup: ipam.weir.dev, kind: IPPool}}`
 	const moves, moved = `clusterctl.cluster.x-k8s.io/delete-for-move: ""`, `ipam.weir.dev/moved: u`
-	for sentence, test := range map[string]struct{ spec, annotations, had, want string }{
-		"of a GlobalIPPool":                 {global, moves, "a/b, ipam.weir.dev/claim", "{uid: u, finalizers: [ipam.weir.dev/claim], annotations: {" + moves + ", " + moved + "}}"},
-		"of an IPPool, which moves as well": {namespaced, moves, "ipam.weir.dev/claim", "{uid: u, annotations: {" + moves + "}}"},
-		"of another provider":               {`{poolRef: {apiGroup: b, kind: GlobalIPPool}}`, moves, "ipam.weir.dev/claim", "{uid: u, annotations: {" + moves + "}}"},
-		"that Weir has let go of":           {global, moves, "", "{uid: u, annotations: {" + moves + "}}"},
-		"that does not move":                {global, "a: b", "ipam.weir.dev/claim", "{uid: u, annotations: {a: b}}"},
+	const deleted = `uid: u, deletionTimestamp: "2026-11-22T00:00:00Z"`
+	for sentence, test := range map[string]struct{ spec, metadata, had, want string }{
+		"of a GlobalIPPool": {
+			global, deleted + ", annotations: {" + moves + "}", "a/b, ipam.weir.dev/claim",
+			deleted + ", finalizers: [ipam.weir.dev/claim], annotations: {" + moves + ", " + moved + "}",
+		},
+		"of an IPPool, which moves as well": {namespaced, deleted + ", annotations: {" + moves + "}", "ipam.weir.dev/claim", ""},
+		"of another provider":               {`{poolRef: {apiGroup: b, kind: GlobalIPPool}}`, deleted + ", annotations: {" + moves + "}", "ipam.weir.dev/claim", ""},
+		"that Weir has let go of":           {global, deleted + ", annotations: {" + moves + "}", "", ""},
+		"that does not move":                {global, deleted + ", annotations: {a: b}", "ipam.weir.dev/claim", ""},
+		"that lives":                        {global, "uid: u, annotations: {" + moves + "}", "ipam.weir.dev/claim", ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			old := rawYAML(t, fmt.Sprintf("{metadata: {uid: u, finalizers: [%s], annotations: {%s}}, spec: %s}", test.had, test.annotations, test.spec))
-			updated := rawYAML(t, fmt.Sprintf("{metadata: {uid: u, annotations: {%s}}, spec: %s}", test.annotations, test.spec))
+			claim := func(metadata string) []byte {
+				return rawYAML(t, fmt.Sprintf("{metadata: {%s}, spec: %s}", metadata, test.spec))
+			}
+			old, updated := claim(test.metadata+", finalizers: ["+test.had+"]"), claim(test.metadata)
 			response := keepMovedClaim(t.Context(), request(admissionv1.Update, runtime.RawExtension{Raw: updated}, runtime.RawExtension{Raw: old}, "jo"))
-			want := rawYAML(t, fmt.Sprintf("{metadata: %s, spec: %s}", test.want, test.spec))
-			if diff := cmp.Diff(decoded(t, want), decoded(t, patched(t, updated, response))); diff != "" {
+			want := claim(cmp.Or(test.want, test.metadata))
+			if diff := gocmp.Diff(decoded(t, want), decoded(t, patched(t, updated, response))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -89,24 +90,36 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *ipamv1beta2.IPAd
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }
 
-// recordedLast returns what is recorded for a claim that has left. That there is nothing is proved, and its IPAddress recorded then, if
-// it has one.
+// recordedLast returns what is recorded for a claim that has left, and proves that it is all. An IPAddress without a record gets one,
+// unless nothing here can hand its address out, or somebody else has it.
 func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
-	own := func() []ledger.Holding {
-		return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return h.Claim.UID != s.ref.UID || !h.ReleasedAt.IsZero() })
-	}
-	if known := own(); len(known) > 0 {
-		return known, nil
-	}
 	pool := ipamv1.PoolReference{Kind: s.claim.Spec.PoolRef.Kind, Name: s.claim.Spec.PoolRef.Name}
 	if err := r.Ledger.Prove(ctx, pool); err != nil && !errors.Is(err, ledger.ErrNotReady) {
 		return nil, err
 	}
-	if known := own(); len(known) > 0 {
-		return known, nil
+	own := func() []ledger.Holding {
+		return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return h.Claim.UID != s.ref.UID || !h.ReleasedAt.IsZero() })
 	}
-	err := r.recordLast(ctx, s)
-	return own(), err
+	answer, isIts, err := r.lastAnswer(ctx, s.claim)
+	if err != nil || !isIts {
+		return own(), err
+	}
+	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	isRecorded := slices.ContainsFunc(own(), func(h ledger.Holding) bool { return h.CIDR.Addr() == address })
+	if err != nil || isRecorded {
+		return own(), nil //nolint:nilerr // what is no address was never Weir's answer
+	}
+	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil {
+		err = r.recordAnswer(ctx, s, carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose, answer)
+	}
+	var refusal *RefusalError
+	switch {
+	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrTaken):
+		return own(), nil
+	case errors.Is(err, ledger.ErrNotReady):
+		return nil, fmt.Errorf("recording IPAddress %s, which has moved: %v", answer.Name, err) //nolint:errorlint // to be tried again, unlike others that are not ready
+	}
+	return nil, err
 }
 
 // recordReturn records what a claim came back with that is deleted before that was done, so that what has been held for it since it
@@ -116,7 +129,13 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	if !slices.ContainsFunc(r.Ledger.Recorded(s.ref), isHeld) {
 		return nil
 	}
-	err := r.recordLast(ctx, s)
+	answer, isIts, err := r.lastAnswer(ctx, s.claim)
+	if err != nil || !isIts {
+		return err
+	}
+	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil && !s.offer.Paused && s.offer.Hidden == nil {
+		err = r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+	}
 	var refusal *RefusalError
 	switch {
 	case errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrNotReady):
@@ -128,20 +147,13 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	return err
 }
 
-// recordLast records the IPAddress of a claim that is being deleted, if a live read shows one that is its own.
-func (r *Reconciler) recordLast(ctx context.Context, s *scope) error {
-	answer := &ipamv1beta2.IPAddress{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
-	if err != nil || claimUID(answer) != s.claim.UID && !r.arrivedFor(s.claim, answer) {
-		return client.IgnoreNotFound(err)
+// lastAnswer reads the IPAddress of a claim that is being deleted live, and says whether there is one that is its own.
+func (r *Reconciler) lastAnswer(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (answer *ipamv1beta2.IPAddress, isIts bool, err error) {
+	answer = &ipamv1beta2.IPAddress{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), answer); err != nil {
+		return nil, false, client.IgnoreNotFound(err)
 	}
-	if s.offer, err = r.Source.Offer(ctx, s.claim); err != nil {
-		return err
-	}
-	if s.offer.Paused || s.offer.Hidden != nil {
-		return ledger.ErrNotReady
-	}
-	return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+	return answer, claimUID(answer) == claim.UID || r.arrivedFor(claim, answer), nil
 }
 
 // releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read
@@ -167,7 +179,8 @@ func isMoving(obj client.Object) bool {
 
 // hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
 func hasLeft(claim *ipamv1beta2.IPAddressClaim) bool {
-	return claim.Annotations[ipamv1.MovedAnnotation] == string(claim.UID) && isMoving(claim) && !claim.DeletionTimestamp.IsZero()
+	isDone := claim.Annotations[ipamv1.MovedAnnotation] == string(claim.UID) && claim.Spec.PoolRef.Kind == ipamv1.GlobalIPPoolKind
+	return isDone && isMoving(claim) && !claim.DeletionTimestamp.IsZero()
 }
 
 // removeAnswerOf removes the claim's IPAddress. The cache is believed when it shows that very one, never when it shows

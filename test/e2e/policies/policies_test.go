@@ -140,6 +140,11 @@ var _ = Describe("The mark of what has arrived", func() {
 		Expect(u.Update(ctx, c)).To(Succeed())
 		annotate(c, ipamv1.MovedAnnotation, string(c.UID))
 		forbidden(u.Update(ctx, c), "manage")
+		said := builder.IPAddressClaim(home, "said", ipamv1.GlobalIPPoolKind, "p").Build()
+		annotate(said, ipamv1.MovedAnnotation, "something else")
+		Expect(u.Create(ctx, said)).To(Succeed())
+		annotate(said, ipamv1.MovedAnnotation, string(said.UID))
+		forbidden(u.Update(ctx, said), "manage")
 		annotate(c, ipamv1.ArrivedAnnotation, "true")
 		forbidden(u.Update(ctx, c), "manage")
 		Expect(k.Update(ctx, c)).To(Succeed())
@@ -151,6 +156,20 @@ var _ = Describe("The mark of what has arrived", func() {
 func annotate(object client.Object, key, value string) {
 	object.SetAnnotations(map[string]string{key: value})
 }
+
+var _ = Describe("Claims that move without their pool", func() {
+	It("keep Weir's finalizer until Weir takes it off", func(ctx SpecContext) {
+		c := builder.IPAddressClaim(home, "moves", ipamv1.GlobalIPPoolKind, "stays").Build()
+		c.Finalizers = []string{ipamv1.ClaimFinalizer}
+		annotate(c, clusterctlv1.DeleteForMoveAnnotation, "")
+		Expect(k.Create(ctx, c)).To(Succeed())
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+		c.Finalizers = nil
+		Expect(k.Update(ctx, c.DeepCopy())).To(MatchError(ContainSubstring("must stay taken here")))
+		Expect(k.Update(ctx, c, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+	}, SpecTimeout(time.Minute))
+})
 
 var _ = Describe("Projects", func() {
 	It("are entered and left by who has the verb assign for them", func(ctx SpecContext) {

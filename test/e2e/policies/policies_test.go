@@ -167,6 +167,9 @@ var _ = Describe("Claims that move without their pool", func() {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 		c.Finalizers = nil
 		Expect(k.Update(ctx, c.DeepCopy())).To(MatchError(ContainSubstring("must stay taken here")))
+		unmarked := c.DeepCopy() // the way out where nobody serves it
+		unmarked.Annotations = nil
+		Expect(k.Update(ctx, unmarked, client.DryRunAll)).To(Succeed())
 		Expect(k.Update(ctx, c, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 	}, SpecTimeout(time.Minute))
 })

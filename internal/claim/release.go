@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,24 +91,31 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *ipamv1beta2.IPAd
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }
 
-// recordedLast returns what is recorded for a claim that has left, and proves that it is all. An IPAddress without a record gets one,
-// unless nothing here can hand its address out, or somebody else has it.
+// recordedLast returns what is recorded for a claim that has left, and proves that it is all. A record of its IPAddress counts whatever
+// UID it names: it may have arrived with the claim and not have been replaced. An IPAddress without a record gets one, unless nothing
+// here can hand its address out, or somebody else has it.
 func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
 	pool := ipamv1.PoolReference{Kind: s.claim.Spec.PoolRef.Kind, Name: s.claim.Spec.PoolRef.Name}
 	if err := r.Ledger.Prove(ctx, pool); err != nil && !errors.Is(err, ledger.ErrNotReady) {
 		return nil, err
 	}
-	own := func() []ledger.Holding {
-		return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return h.Claim.UID != s.ref.UID || !h.ReleasedAt.IsZero() })
-	}
 	answer, isIts, err := r.lastAnswer(ctx, s.claim)
-	if err != nil || !isIts {
-		return own(), err
+	if err != nil {
+		return nil, err
 	}
-	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	var address netip.Addr
+	if isIts {
+		address, _ = ipspace.ParseAddr(answer.Spec.Address) // what is no address was never Weir's answer, and equals none
+	}
+	isOwn := func(h ledger.Holding) bool {
+		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ipamv1.MovedPurpose)
+	}
+	own := func() []ledger.Holding {
+		return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
+	}
 	isRecorded := slices.ContainsFunc(own(), func(h ledger.Holding) bool { return h.CIDR.Addr() == address })
-	if err != nil || isRecorded {
-		return own(), nil //nolint:nilerr // what is no address was never Weir's answer
+	if !address.IsValid() || isRecorded {
+		return own(), nil
 	}
 	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil {
 		err = r.recordAnswer(ctx, s, carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose, answer)

@@ -472,37 +472,47 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(k.Patch(ctx, claim, client.RawPatch(types.MergePatchType, body))).To(Succeed())
 	})
 
-	DescribeTable("that clusterctl has moved alone from a GlobalIPPool goes, and its address is held", func(ctx SpecContext, meanwhile func(context.Context)) {
-		create(ctx, &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}})
-		pause := create(ctx, newCluster(ns, false))
+	loseRecord := func(ctx context.Context) *ipamv1.IPAllocation {
+		record := &records(ctx, ns)[0]
+		change(ctx, record, func() { record.Finalizers = nil })
+		Expect(client.IgnoreNotFound(k.Delete(ctx, record))).To(Succeed())
+		gone(ctx, record)
+		return record
+	}
+
+	DescribeTable("that clusterctl has moved alone from a GlobalIPPool goes, and its address is held", func(ctx SpecContext, meanwhile func(context.Context, *ipamv1.GlobalIPPool)) {
+		pool := create(ctx, &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}})
+		cluster := create(ctx, newCluster(ns, false))
 		claim := newClaim(ns, "a", "GlobalIPPool", ns)
-		claim.Spec.ClusterName = pause.Name
+		claim.Spec.ClusterName = cluster.Name
 		create(ctx, claim)
 		address := answered(ctx, claim)
-		change(ctx, pause, func() { pause.Spec.Paused = ptr.To(true) }) // as clusterctl has it while it moves
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) }) // as clusterctl has it while it moves
 
 		By("being deleted by clusterctl, whose last write leaves it Weir's finalizer, and a mark")
 		change(ctx, claim, func() { claim.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} })
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		Consistently(func() error { return k.Get(ctx, client.ObjectKeyFromObject(claim), claim) }, "1s", "100ms").Should(Succeed())
-		meanwhile(ctx)
+		meanwhile(ctx, pool)
 		change(ctx, claim, func() { claim.Annotations[ipamv1.MovedAnnotation] = string(claim.UID) })
 		gone(ctx, claim)
 		gone(ctx, address)
+		change(ctx, pool, func() { pool.Spec.Allocation = nil })
 		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
 		Expect(records(ctx, framework.ManagerNamespace)).To(ContainElement(HaveField("Spec", And(
 			HaveField("Purpose", ipamv1.MovedPurpose), HaveField("PoolRef.Name", ns),
-			HaveField("CIDR", address.Spec.Address+"/32"), HaveField("ClaimRef.UID", string(claim.UID)),
+			HaveField("CIDR", address.Spec.Address+"/32"), HaveField("ClaimRef.Name", claim.Name),
 		))))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "GlobalIPPool", ns))).Spec.Address).To(Equal("10.1.0.2"))
 	},
-		Entry("with its record where it was", func(context.Context) {}),
-		Entry("with its record lost", func(ctx context.Context) {
-			for _, record := range records(ctx, ns) {
-				change(ctx, &record, func() { record.Finalizers = nil })
-				Expect(client.IgnoreNotFound(k.Delete(ctx, &record))).To(Succeed())
-				gone(ctx, &record)
-			}
+		Entry("with its record where it was", func(context.Context, *ipamv1.GlobalIPPool) {}),
+		Entry("with its record lost", func(ctx context.Context, _ *ipamv1.GlobalIPPool) { loseRecord(ctx) }),
+		Entry("with its record under its former UID, and a pool that cannot be served meanwhile", func(ctx context.Context, pool *ipamv1.GlobalIPPool) {
+			former := loseRecord(ctx)
+			change(ctx, pool, func() { pool.Spec.Allocation = &ipamv1.AllocationPolicy{MaxPrefixLength: ptr.To[int32](64)} })
+			former.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "a-former", Finalizers: []string{ipamv1.AllocationFinalizer}}
+			former.Spec.ClaimRef.UID = "former"
+			create(ctx, former)
 		}),
 	)
 

@@ -1,10 +1,10 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scene is what the suites about Weir's own kinds share: a namespace
-// with an address space of its own for every spec, so that all of them may use
-// the same prefixes, and what is expected of the objects in it. A failed
-// expectation fails the spec.
+// Package scene is what suites share: the way to rest of a site, and, for those
+// about Weir's own kinds, a namespace with an address space of its own for every
+// spec, so that all of them may use the same prefixes, and what is expected of
+// the objects in it. A failed expectation fails the spec.
 package scene
 
 import (
@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -232,16 +233,26 @@ func (s *Scene) InSpace(ctx context.Context) []ipamv1.IPAllocation {
 	return slices.DeleteFunc(records.Items, func(r ipamv1.IPAllocation) bool { return r.Spec.AddressSpace != s.Namespace })
 }
 
-// AtRest waits until the checker finds nothing wrong on the site.
-func AtRest(ctx context.Context, site *framework.Site) {
+// AtRest waits until the checker finds nothing that overlaps, lacks a record, leaks or is silent. On the way, its reports can be looked
+// at.
+func AtRest(ctx context.Context, cfg *rest.Config, look ...func(*framework.Report)) {
 	GinkgoHelper()
 	Eventually(func() error {
-		report, err := framework.Check(ctx, site.Config())
+		report, err := framework.Check(ctx, cfg)
 		if err != nil {
 			return err
 		}
+		for _, f := range look {
+			f(report)
+		}
 		return report.AtRest()
-	}, "3m", "200ms").Should(Succeed())
+	}, "5m", "500ms").Should(Succeed())
+}
+
+// Safe expects that a report, of whatever moment, shows nothing unsafe.
+func Safe(report *framework.Report) {
+	GinkgoHelper()
+	Expect(report.Safe()).To(Succeed())
 }
 
 // Refused matches an error of the API with this code and all these words.

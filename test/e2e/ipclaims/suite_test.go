@@ -41,5 +41,5 @@ var _ = AfterEach(func(ctx SpecContext) {
 		site.ShowLogs(GinkgoWriter)
 		return
 	}
-	scene.AtRest(ctx, site)
+	scene.AtRest(ctx, site.Config())
 }, NodeTimeout(2*time.Minute))

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
 
 // claimsPerRun is how many claims are made around each outage.
@@ -125,7 +126,7 @@ func (t town) expectAnswers(ctx context.Context, n int) {
 		g.Expect(unanswered).To(BeEmpty())
 		g.Expect(claims).To(HaveLen(n))
 	}, "5m", "200ms").Should(Succeed())
-	expectRest(ctx)
+	scene.AtRest(ctx, site.Config(), scene.Safe)
 }
 
 // deleteHalf deletes every other claim and returns how many are left.
@@ -137,19 +138,4 @@ func (t town) deleteHalf(ctx context.Context) int {
 		Expect(k.Delete(ctx, &claims[i])).To(Succeed())
 	}
 	return len(claims) / 2
-}
-
-// expectRest waits until nothing overlaps, lacks a record, leaks or is silent. Nothing may ever be unsafe meanwhile.
-func expectRest(ctx context.Context) {
-	GinkgoHelper()
-	Eventually(func() error {
-		report, err := framework.Check(ctx, site.Config())
-		if err != nil {
-			return err
-		}
-		if err := report.Safe(); err != nil {
-			return StopTrying("unsafe").Wrap(err)
-		}
-		return report.AtRest()
-	}, "3m", "500ms").Should(Succeed())
 }

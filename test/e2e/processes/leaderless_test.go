@@ -23,6 +23,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
 
 const (
@@ -90,31 +91,15 @@ var _ = It("two without a leader never hand out an address twice, lose none and 
 	By("waiting for every claim to be answered or told why not")
 	Eventually(func() (int, error) { return untold(ctx) }, "10m", "1s").Should(BeZero())
 	// The one that was killed may have left records that only the other one's sweep finds.
-	atRest(ctx)
+	scene.AtRest(ctx, config, scene.Safe)
 	Eventually(func() int { return answers(ctx) }, "3m", "1s").Should(Equal(claimsPerRun - claimsPerRun/smallShare + smallPoolRoom))
 
 	By("deleting what holds the small pool, so that who waits moves up")
 	deleteHalf(ctx)
 	Eventually(func() (int, error) { return untold(ctx) }, "5m", "1s").Should(BeZero())
-	atRest(ctx)
+	scene.AtRest(ctx, config, scene.Safe)
 	Eventually(func() int { return smallAnswers(ctx) }, "3m", "1s").Should(Equal(smallPoolRoom))
 }, SpecTimeout(40*time.Minute))
-
-// atRest waits until the checker finds nothing left to do. At no time may anything be unsafe.
-func atRest(ctx context.Context) {
-	GinkgoHelper()
-	Eventually(func() error {
-		report, err := framework.Check(ctx, config)
-		if err != nil {
-			return err
-		}
-		GinkgoWriter.Println(report)
-		if err := report.Safe(); err != nil {
-			return StopTrying("unsafe").Wrap(err)
-		}
-		return report.AtRest()
-	}, "3m", "2s").Should(Succeed())
-}
 
 // pool is in an address space of its own, so that no spec minds what another has left.
 func pool(name, cidr string) *ipamv1.IPPool {

@@ -19,6 +19,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
 
 // allocations is how many there are to be, at least.
@@ -53,12 +54,12 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 	By("letting everybody come to rest")
 	Eventually(func() int { return untold(known(ctx)) }, "10m", "1s").Should(BeZero())
 	r.swept = r.strangers.sweep(ctx)
-	r.expectRest(ctx)
+	scene.AtRest(ctx, config, r.expectSafe)
 
 	By("deleting every claim")
 	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(namespace))).To(Succeed())
 	Eventually(func() int { return len(known(ctx)) }, "10m", "1s").Should(BeZero())
-	r.expectRest(ctx)
+	scene.AtRest(ctx, config, r.expectSafe)
 	expectBlocksOnly(ctx)
 
 	counted := r.counted(ctx)
@@ -113,19 +114,6 @@ func (r *race) expectSafe(report *framework.Report) {
 		nap(context.Background(), time.Second) // for the chronicle to catch up
 		Fail(err.Error() + "\n" + r.chronicle.of(err.Error()))
 	}
-}
-
-// expectRest waits until nothing overlaps, lacks a record, leaks or is silent.
-func (r *race) expectRest(ctx context.Context) {
-	GinkgoHelper()
-	Eventually(func() error {
-		report, err := framework.Check(ctx, config)
-		if err != nil {
-			return err
-		}
-		r.expectSafe(report)
-		return report.AtRest()
-	}, "5m", "1s").Should(Succeed())
 }
 
 // expectBlocksOnly waits until there is no record but one of each of the pools' own blocks.

@@ -53,7 +53,7 @@ func expectArrivals(ctx context.Context) {
 	expectReason(ctx, resting, "")
 	pause(ctx, false)
 	expectReason(ctx, resting, ipamv1.ClaimReadyAllocatedReason)
-	scene.AtRest(ctx, site)
+	scene.AtRest(ctx, site.Config())
 }
 
 // came is a claim that has been one before.

@@ -78,7 +78,7 @@ func (b *backup) expectConflicts(ctx context.Context) {
 	}
 	Eventually(func() []string { return want.wrong(ctx) }, patience, "1s").Should(BeEmpty())
 	Expect(want.conflicts()).To(BeEmpty())
-	scene.AtRest(ctx, site)
+	scene.AtRest(ctx, site.Config())
 	Expect(want.untold(ctx, conflicts)).To(BeEmpty())
 }
 

@@ -65,6 +65,6 @@ func (b *backup) expectRestored(ctx context.Context, order orderNumber) {
 
 	By("looking for what is not as it was")
 	Eventually(func() []string { return difference(b.state, state(ctx)) }, patience, "1s").Should(BeEmpty())
-	scene.AtRest(ctx, site)
+	scene.AtRest(ctx, site.Config())
 	Expect(difference(b.state, state(ctx))).To(BeEmpty())
 }

@@ -115,7 +115,7 @@ func settle(ctx context.Context) {
 		Expect(k.Delete(ctx, obj)).To(Succeed())
 		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "100ms").Should(Satisfy(apierrors.IsNotFound))
 	}
-	scene.AtRest(ctx, site)
+	scene.AtRest(ctx, site.Config())
 	var before []string
 	Eventually(func() []string { // the pools' sums are written a moment later
 		was := before

@@ -16,6 +16,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // createsEach is how many claims each client makes.
@@ -36,13 +37,13 @@ var _ = It("three managers seldom propose the same address to 50 clients, and al
 	createRoots(ctx, calm)
 	wire := newWire()
 	api := wire.client()
-	before := counted(ctx, replicas)
+	before := unrest.Counted(ctx, replicas)
 
 	By("having all make claims at once, and delete every other")
 	began := time.Now()
 	makeAtOnce(ctx, api)
 	took := time.Since(began)
-	after := counted(ctx, replicas)
+	after := unrest.Counted(ctx, replicas)
 	lost, creates := after["ledger_lost_judgements_total"]-before["ledger_lost_judgements_total"], float64(users*createsEach)
 	framework.Account(fmt.Sprintf("seed %d\n%.0f creates by %d clients in %s; %.0f lost judgements, %.2f %%; by code, repetitions included: %s",
 		GinkgoRandomSeed(), creates, users, took.Round(time.Millisecond), lost, 100*lost/creates, wire))
@@ -50,7 +51,7 @@ var _ = It("three managers seldom propose the same address to 50 clients, and al
 
 	By("having one client make claims, each preceded by a dry run")
 	expectAtRest(ctx) // a record that nobody waits for any more keeps its address until it is dropped
-	nap(ctx, idle)
+	unrest.Nap(ctx, idle)
 	makeAlone(ctx, api)
 	deleteAll(ctx)
 }, SpecTimeout(timeout))
@@ -67,7 +68,7 @@ func makeAtOnce(ctx context.Context, api client.Client) {
 			makeSome(ctx, api, i)
 		}
 	}
-	together(ctx, parts...)
+	unrest.Together(ctx, parts...)
 }
 
 func makeSome(ctx context.Context, api client.Client, who int) {

@@ -22,6 +22,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // answers is how many there are to be, at least.
@@ -30,14 +31,32 @@ var answers = framework.Scale(300, 100000)
 // checks is how often the checker looks.
 const checks = 3 * time.Second
 
+// quiet is how long a kind of trouble leaves off, at most.
+const quiet = 8 * time.Second
+
+// enough is how often there must have been trouble of each kind.
+const enough = 2
+
+// webhookTimeout is how long the API server waits for Weir.
+const webhookTimeout = 10 * time.Second
+
+// pause is for how long a manager is stopped: one time in three for longer than the API server waits for it.
+func pause(random *rand.Rand, before int64) time.Duration {
+	if before%3 == 1 {
+		return webhookTimeout + time.Second
+	}
+	return time.Second + unrest.UpTo(random, 4*time.Second)
+}
+
 // storm is one run.
 type storm struct {
 	wire      *wire
 	town      *town
 	tally     *tally
 	latecomer *latecomer
-	disturber *disturber
-	chronicle *chronicle
+	disturber *unrest.Disturber
+	chronicle *unrest.Chronicle
+	sightings *sightings
 	// samples is how often the checker found nothing.
 	samples atomic.Int64
 }
@@ -45,7 +64,7 @@ type storm struct {
 var _ = DescribeTable("50 clients are never told a prefix twice and nothing leaks, while managers are killed, stopped and cut off and objects are stored late or never",
 	func(ctx SpecContext, election string) {
 		s := begin(ctx, election)
-		DeferCleanup(func(ctx SpecContext) { framework.Account(s.account(counted(ctx, s.disturber.replicas))) })
+		DeferCleanup(func(ctx SpecContext) { framework.Account(s.account(unrest.Counted(ctx, s.disturber.Replicas))) })
 
 		By("asking and giving back while everybody is disturbed")
 		s.run(ctx)
@@ -60,7 +79,7 @@ var _ = DescribeTable("50 clients are never told a prefix twice and nothing leak
 		s.expectRest(ctx)
 		s.expectRetained(ctx)
 
-		s.expectCounted(counted(ctx, s.disturber.replicas))
+		s.expectCounted(unrest.Counted(ctx, s.disturber.Replicas))
 	},
 	Entry("one of them leads", SpecTimeout(timeout), "--leader-elect"),
 	entriesOfSoak(),
@@ -74,9 +93,11 @@ func entriesOfSoak() []TableEntry {
 func begin(ctx SpecContext, args ...string) *storm {
 	GinkgoHelper()
 	s := &storm{
-		wire: newWire(), town: newTown(), tally: newTally(), latecomer: &latecomer{slow: 12, refuse: 8}, chronicle: newChronicle(ctx),
-		disturber: &disturber{replicas: startReplicas(ctx, args...)},
+		wire: newWire(), town: newTown(), tally: newTally(), latecomer: &latecomer{slow: 12, refuse: 8}, sightings: newSightings(),
+		disturber: &unrest.Disturber{Site: site, Replicas: startReplicas(ctx, args...), Quiet: quiet, Pause: pause, Long: webhookTimeout},
 	}
+	s.chronicle = unrest.NewChronicle(ctx, known, s.sightings.look,
+		&ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}, &ipamv1.GlobalIPPool{})
 	createRoots(ctx, roots...)
 	s.latecomer.install(ctx)
 	return s
@@ -85,13 +106,13 @@ func begin(ctx SpecContext, args ...string) *storm {
 // run has everybody at it until there have been enough answers and enough trouble.
 func (s *storm) run(ctx context.Context) {
 	GinkgoHelper()
-	parts := append(make([]func(context.Context), 0, 3+users), s.disturber.run, s.sample, s.wait)
+	parts := append(make([]func(context.Context), 0, 4+users), s.disturber.Run, s.disturber.Nurse, s.sample, s.wait)
 	api := s.wire.client()
 	for i := range users {
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100+uint64(i)))
 		parts = append(parts, (&user{api: api, random: random, id: i, town: s.town, tally: s.tally}).run)
 	}
-	together(ctx, parts...)
+	unrest.Together(ctx, parts...)
 	Expect(ctx.Err()).NotTo(HaveOccurred())
 	s.expectNoDoubles()
 }
@@ -99,9 +120,9 @@ func (s *storm) run(ctx context.Context) {
 // wait returns when it is enough.
 func (s *storm) wait(ctx context.Context) {
 	for ctx.Err() == nil {
-		nap(ctx, time.Second)
+		unrest.Nap(ctx, time.Second)
 		s.expectNoDoubles()
-		if _, n := s.town.found(); n >= answers && s.disturber.isEnough() {
+		if _, n := s.town.found(); n >= answers && s.disturber.Enough(enough, 1) {
 			return
 		}
 	}
@@ -113,7 +134,7 @@ func (s *storm) expectNoDoubles() {
 	if doubles, _ := s.town.found(); len(doubles) > 0 {
 		s.fail(strings.Join(doubles, "\n"))
 	}
-	if dry, _ := s.chronicle.found(); len(dry) > 0 {
+	if dry, _ := s.sightings.found(); len(dry) > 0 {
 		Fail("records of dry runs:\n" + strings.Join(dry, "\n"))
 	}
 }
@@ -125,7 +146,7 @@ func (s *storm) sample(ctx context.Context) {
 		Expect(err).NotTo(HaveOccurred())
 		s.expectSafe(report)
 		s.samples.Add(1)
-		nap(ctx, checks)
+		unrest.Nap(ctx, checks)
 	}
 }
 
@@ -138,8 +159,7 @@ func (s *storm) expectSafe(report *framework.Report) {
 
 func (s *storm) fail(finding string) {
 	GinkgoHelper()
-	nap(context.Background(), time.Second) // for the chronicle to catch up
-	Fail(finding + "\n" + s.chronicle.of(finding))
+	Fail(finding + "\n" + s.chronicle.Of(finding))
 }
 
 // expectRest waits until nothing overlaps, lacks a record, leaks or is silent.
@@ -247,7 +267,7 @@ func leftOver(ctx context.Context) []string {
 }
 
 // expectCounted wants every kind of trouble to have come.
-func (s *storm) expectCounted(counted counters) {
+func (s *storm) expectCounted(counted unrest.Counters) {
 	GinkgoHelper()
 	for _, name := range []string{"ledger_relists_total", "ledger_lost_judgements_total", "repair_mismatches_total"} {
 		Expect(counted[name]).To(BeNumerically(">", 0), name)
@@ -262,11 +282,11 @@ func (s *storm) expectCounted(counted counters) {
 	}
 }
 
-func (s *storm) account(counted counters) string {
+func (s *storm) account(counted unrest.Counters) string {
 	var b strings.Builder
 	l := s.latecomer
 	_, told := s.town.found()
-	_, retained := s.chronicle.found()
+	_, retained := s.sightings.found()
 	fmt.Fprintln(&b, "seed", GinkgoRandomSeed())
 	fmt.Fprintf(&b, "%d prefixes told to %d clients; creates, and deletions that failed, by outcome: %s\n", told, users, s.tally)
 	fmt.Fprintf(&b, "creates by code, repetitions included: %s\n", s.wire)

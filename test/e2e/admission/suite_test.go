@@ -8,8 +8,6 @@ package admission
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // namespace is also the name of the one address space.
@@ -64,7 +63,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	config, k = site.Config(), site.Client()
 	known, err = cache.New(config, cache.Options{Scheme: k.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
-	follow(func(ctx context.Context) error { return known.Start(ctx) })
+	unrest.Follow(func(ctx context.Context) error { return known.Start(ctx) })
 }, NodeTimeout(3*time.Minute))
 
 var _ = AfterEach(func() {
@@ -72,42 +71,3 @@ var _ = AfterEach(func() {
 		site.ShowLogs(GinkgoWriter)
 	}
 })
-
-// follow runs what must never end by itself.
-func follow(start func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- start(ctx) }()
-	DeferCleanup(func() {
-		cancel()
-		Eventually(done, "1m").Should(Receive(Succeed()))
-	})
-}
-
-// together runs all parts at once, each for as long as its context lasts. The first that ends, or fails, ends the others; if one
-// fails, so does this.
-func together(ctx context.Context, parts ...func(context.Context)) {
-	GinkgoHelper()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var done sync.WaitGroup
-	var ended atomic.Int64
-	for _, part := range parts {
-		done.Go(func() {
-			defer cancel()
-			defer GinkgoRecover()
-			part(ctx)
-			ended.Add(1)
-		})
-	}
-	done.Wait()
-	Expect(ended.Load()).To(BeNumerically("==", len(parts)), "some part has failed: see there")
-}
-
-// nap waits; it ends early with ctx.
-func nap(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

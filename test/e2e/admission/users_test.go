@@ -22,6 +22,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 const (
@@ -64,7 +65,7 @@ func (u *user) run(ctx context.Context) {
 		} else {
 			u.ask(context.WithoutCancel(ctx))
 		}
-		nap(ctx, upTo(u.random, 300*time.Millisecond))
+		unrest.Nap(ctx, unrest.UpTo(u.random, 300*time.Millisecond))
 	}
 }
 
@@ -160,7 +161,7 @@ func (u *user) askCAPI(ctx context.Context, from *source) {
 	}
 	u.take(claim, told{from: from, name: name})
 	for range 10 {
-		nap(ctx, 200*time.Millisecond)
+		unrest.Nap(ctx, 200*time.Millisecond)
 		answered := &ipamv1beta2.IPAddressClaim{}
 		if u.api.Get(ctx, client.ObjectKeyFromObject(claim), answered) != nil || answered.UID != claim.UID || answered.Status.AddressRef.Name == "" {
 			continue
@@ -198,7 +199,7 @@ func (u *user) create(ctx context.Context, object client.Object, options ...clie
 
 // undo deletes what this attempt has made, as far as it has made anything. Else its name would not come again.
 func (u *user) undo(ctx context.Context, object client.Object, attempt string) {
-	nap(ctx, requestTimeout)
+	unrest.Nap(ctx, requestTimeout)
 	if u.api.Get(ctx, client.ObjectKeyFromObject(object), object) == nil && object.GetAnnotations()[attemptAnnotation] == attempt {
 		_ = u.api.Delete(ctx, object, client.Preconditions{UID: ptr.To(object.GetUID())})
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,12 +15,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // allocations is how many there are to be, at least.
@@ -31,11 +34,24 @@ var timeout = time.Duration(framework.Scale(20, 12*60)) * time.Minute
 // checks is how often the checker looks.
 const checks = 3 * time.Second
 
+// quiet is how long a kind of trouble leaves off, at most. Informers wait for up to half a minute before they watch again where
+// that has failed a few times in two minutes: more would only show how idle managers do.
+const quiet = 15 * time.Second
+
+// enough is how often there must have been trouble of each kind.
+const enough = 3
+
+// longStop: one stop of so many lasts longer than a minute. Zero is none.
+var longStop = int64(framework.Scale(0, 5))
+
 // race is one run.
 type race struct {
 	strangers *strangers
-	disturber *disturber
-	chronicle *chronicle
+	disturber *unrest.Disturber
+	chronicle *unrest.Chronicle
+	// told are the claims that have ever named an answer; how many is read while they come.
+	told      map[types.UID]bool
+	toldCount atomic.Int64
 	// samples is how often the checker found nothing.
 	samples atomic.Int64
 	// swept is how many records of claims without object were left over.
@@ -63,38 +79,57 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 	expectBlocksOnly(ctx)
 
 	counted := r.counted(ctx)
-	for _, name := range []string{"relists_total", "lost_judgements_total", "takeovers_total"} {
+	for _, name := range []string{"ledger_relists_total", "ledger_lost_judgements_total", "ledger_takeovers_total"} {
 		Expect(counted[name]).To(BeNumerically(">", 0), name)
 	}
 }, SpecTimeout(timeout))
 
 func start(ctx context.Context) *race {
 	GinkgoHelper()
-	r := &race{disturber: &disturber{}, chronicle: newChronicle(ctx)}
+	r := &race{told: map[types.UID]bool{}, disturber: &unrest.Disturber{Site: site, Quiet: quiet, Pause: pause, Long: time.Minute}}
+	r.chronicle = unrest.NewChronicle(ctx, claims, r.look, &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{})
 	for _, name := range []string{"one", "two", "three"} {
-		r.disturber.replicas = append(r.disturber.replicas, newReplica(ctx, name))
+		r.disturber.Replicas = append(r.disturber.Replicas, unrest.StartReplica(ctx, site, config, name))
 	}
 	r.strangers = newStrangers(ctx)
-	r.disturber.links = r.strangers.links
+	r.disturber.Links = r.strangers.links
 	return r
+}
+
+// look counts the claims that have been answered.
+func (r *race) look(o client.Object) {
+	claim, ok := o.(*ipamv1beta2.IPAddressClaim)
+	if ok && claim.Status.AddressRef.Name != "" && !r.told[claim.UID] {
+		r.told[claim.UID] = true
+		r.toldCount.Add(1)
+	}
+}
+
+// pause is longer than others leave a manager's half-made records alone.
+func pause(random *rand.Rand, before int64) time.Duration {
+	d := 6*time.Second + unrest.UpTo(random, 3*time.Second)
+	if longStop > 0 && before%longStop == 0 {
+		d += time.Minute
+	}
+	return d
 }
 
 // run has everybody at it until there have been enough allocations and enough trouble.
 func (r *race) run(ctx context.Context) {
 	GinkgoHelper()
-	together(ctx, makeClaims, r.strangers.run, r.disturber.run, r.sample, r.wait)
+	unrest.Together(ctx, makeClaims, r.strangers.run, r.disturber.Run, r.sample, r.wait)
 	Expect(ctx.Err()).NotTo(HaveOccurred())
 	Expect(r.strangers.town.Doubles()).To(BeEmpty())
 }
 
 // wait returns when it is enough.
 func (r *race) wait(ctx context.Context) {
-	for ctx.Err() == nil && (r.allocations() < allocations || !r.disturber.enough()) {
-		nap(ctx, time.Second)
+	for ctx.Err() == nil && (r.allocations() < allocations || !r.disturber.Enough(enough, min(longStop, 1))) {
+		unrest.Nap(ctx, time.Second)
 	}
 }
 
-func (r *race) allocations() int { return r.chronicle.allocations() + int(r.strangers.answered.Load()) }
+func (r *race) allocations() int { return int(r.toldCount.Load() + r.strangers.answered.Load()) }
 
 // sample has the checker look again and again.
 func (r *race) sample(ctx context.Context) {
@@ -103,7 +138,7 @@ func (r *race) sample(ctx context.Context) {
 		Expect(err).NotTo(HaveOccurred())
 		r.expectSafe(report)
 		r.samples.Add(1)
-		nap(ctx, checks)
+		unrest.Nap(ctx, checks)
 	}
 }
 
@@ -111,8 +146,7 @@ func (r *race) sample(ctx context.Context) {
 func (r *race) expectSafe(report *framework.Report) {
 	GinkgoHelper()
 	if err := report.Safe(); err != nil {
-		nap(context.Background(), time.Second) // for the chronicle to catch up
-		Fail(err.Error() + "\n" + r.chronicle.of(err.Error()))
+		Fail(err.Error() + "\n" + r.chronicle.Of(err.Error()))
 	}
 }
 
@@ -132,28 +166,25 @@ func expectBlocksOnly(ctx context.Context) {
 }
 
 // counted sums what all managers have counted in all their lives, and the ledgers in this process.
-func (r *race) counted(ctx context.Context) counters {
+func (r *race) counted(ctx context.Context) unrest.Counters {
 	GinkgoHelper()
-	sum := counters{}
-	for _, manager := range r.disturber.replicas {
-		sum.add(manager.counted)
-		sum.add(manager.counts(ctx))
-	}
-	sum.add(r.strangers.counts(ctx))
+	sum := unrest.Counted(ctx, r.disturber.Replicas)
+	sum.Add(r.strangers.counts(ctx))
 	return sum
 }
 
-func (r *race) account(counted counters) string {
-	d, s := r.disturber, r.strangers
+func (r *race) account(counted unrest.Counters) string {
+	s := r.strangers
 	var b strings.Builder
 	fmt.Fprintln(&b, "seed", GinkgoRandomSeed())
 	fmt.Fprintf(&b, "%d allocations: %d for claims, %d for claims without object (%d times exhausted, %d left over)\n",
-		r.allocations(), r.chronicle.allocations(), s.answered.Load(), s.exhausted.Load(), r.swept)
-	fmt.Fprintf(&b, "%d kills, %d stops (%d longer than a minute), %d cuts, %d compactions\n",
-		d.kills.Load(), d.stops.Load(), d.longStops.Load(), d.cuts.Load(), d.compactions.Load())
+		r.allocations(), r.toldCount.Load(), s.answered.Load(), s.exhausted.Load(), r.swept)
+	fmt.Fprintln(&b, r.disturber)
 	fmt.Fprintf(&b, "%d checks on the way without overlap or early release\n", r.samples.Load())
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
-		fmt.Fprintf(&b, "%s %.0f\n", name, counted[name])
+		if strings.HasPrefix(name, "ledger_") {
+			fmt.Fprintf(&b, "%s %.0f\n", name, counted[name])
+		}
 	}
 	return b.String()
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/town"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // strangerKind is what the claims of the ledgers in this process are. There is no object of it; managers leave their records
@@ -48,7 +49,7 @@ func newStrangers(ctx context.Context) *strangers {
 	GinkgoHelper()
 	s := &strangers{town: town.New()}
 	for i := range 3 {
-		link, via := linked()
+		link, via := unrest.Linked(site, config)
 		direct, err := site.ClientFor(via)
 		Expect(err).NotTo(HaveOccurred())
 		lists, err := book.ListClient(via)
@@ -56,7 +57,7 @@ func newStrangers(ctx context.Context) *strangers {
 		l := book.New(book.Options{
 			Client: direct, REST: lists, Instance: fmt.Sprintf("stranger-%d-%s", i, uuid.NewUUID()), Clock: clock.RealClock{},
 		})
-		follow(l.Start)
+		unrest.Follow(l.Start)
 		Expect(l.WaitForSync(ctx)).To(Succeed())
 		s.pools = register(ctx, l)
 		s.ledgers, s.links = append(s.ledgers, l), append(s.links, link)
@@ -95,7 +96,7 @@ func (s *strangers) run(ctx context.Context) {
 			}
 		})
 	}
-	together(ctx, parts...)
+	unrest.Together(ctx, parts...)
 }
 
 // claim makes a claim for an address or a short block, whatever its pool is meant for.
@@ -122,7 +123,7 @@ func (s *strangers) live(ctx context.Context, random *rand.Rand, c book.Claim, l
 	})
 	if _, ok := s.town.Told(c.Ref.UID); ok {
 		s.answered.Add(1)
-		nap(ctx, upTo(random, 3*time.Second))
+		unrest.Nap(ctx, unrest.UpTo(random, 3*time.Second))
 	}
 	again(func() error { return s.town.Leave(ctx, c, ledgers) })
 }
@@ -166,11 +167,11 @@ func (s *strangers) held() []framework.Held {
 }
 
 // counts are those of all ledgers in this process.
-func (s *strangers) counts(ctx context.Context) counters {
+func (s *strangers) counts(ctx context.Context) unrest.Counters {
 	GinkgoHelper()
 	server := httptest.NewServer(promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
 	defer server.Close()
-	counts, err := framework.Counters(ctx, server.URL, "weir_ledger_")
+	counts, err := framework.Counters(ctx, server.URL, unrest.CounterPrefix)
 	Expect(err).NotTo(HaveOccurred())
 	return counts
 }

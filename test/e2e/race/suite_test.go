@@ -8,7 +8,6 @@ package race
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // namespace is also the name of the one address space.
@@ -93,7 +93,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	config, k = site.Config(), site.Client()
 	claims, err = cache.New(config, cache.Options{Scheme: k.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
-	follow(func(ctx context.Context) error { return claims.Start(ctx) })
+	unrest.Follow(func(ctx context.Context) error { return claims.Start(ctx) })
 	createPools(ctx)
 }, NodeTimeout(2*time.Minute))
 
@@ -114,39 +114,5 @@ func createPools(ctx context.Context) {
 			pool.Spec.Allocation = &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To(p.bits)}
 		}
 		Expect(k.Create(ctx, pool)).To(Succeed())
-	}
-}
-
-// follow runs what must never end by itself.
-func follow(start func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- start(ctx) }()
-	DeferCleanup(func() {
-		cancel()
-		Eventually(done, "1m").Should(Receive(Succeed()))
-	})
-}
-
-// together runs all parts at once, each for as long as its context lasts. The first that ends, or fails, ends the others.
-func together(ctx context.Context, parts ...func(context.Context)) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var done sync.WaitGroup
-	for _, part := range parts {
-		done.Go(func() {
-			defer cancel()
-			defer GinkgoRecover()
-			part(ctx)
-		})
-	}
-	done.Wait()
-}
-
-// nap waits; it ends early with ctx.
-func nap(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }

@@ -41,7 +41,7 @@ type index struct {
 	records *table
 	spaces  map[string]*space
 	pools   map[ipamv1.PoolReference]*poolEntry
-	waiters map[types.NamespacedName]*waiter
+	waiters map[types.NamespacedName][]*waiter
 	lanes   lanes
 	// promises are what this process has proposed to objects under admission.
 	promises promises
@@ -83,7 +83,7 @@ func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 		records:  newTable(),
 		spaces:   map[string]*space{},
 		pools:    map[ipamv1.PoolReference]*poolEntry{},
-		waiters:  map[types.NamespacedName]*waiter{},
+		waiters:  map[types.NamespacedName][]*waiter{},
 		promises: promises{},
 		lanes:    lanes{own: instance, seen: map[string]int64{}},
 		synced:   make(chan struct{}),
@@ -165,8 +165,10 @@ func (x *index) guard(err error) {
 		return
 	}
 	x.broken = err
-	for _, w := range x.waiters {
-		w.signal()
+	for _, waiters := range x.waiters {
+		for _, w := range waiters {
+			w.signal()
+		}
 	}
 	x.on.indexBroke(err)
 }
@@ -303,9 +305,7 @@ func (x *index) forget(a *ipamv1.IPAllocation) error {
 	if r := x.records.at(key); r != nil && r.uid == a.UID {
 		x.remove(r)
 	}
-	if w, ok := x.waiters[key]; ok {
-		w.missing(a.ResourceVersion)
-	}
+	x.missed(key, a.ResourceVersion)
 	return nil
 }
 
@@ -347,11 +347,11 @@ func (x *index) missing(present map[handle]bool) []*record {
 
 // settle tells every waiter what a list, which the index shows now, says of its record.
 func (x *index) settle(version string) {
-	for key, w := range x.waiters {
+	for key := range x.waiters {
 		if r := x.records.at(key); r != nil {
 			x.judgeFor(r)
 		} else {
-			w.missing(version)
+			x.missed(key, version)
 		}
 	}
 	if x.isSynced() {

@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -95,13 +96,15 @@ func isOwnKind(r *record) bool {
 
 // judgeFor judges r for whoever waits for it in this process, at exactly the version that the watch shows now.
 func (x *index) judgeFor(r *record) {
-	w, ok := x.waiters[r.key]
-	if !ok {
+	if len(x.waiters[r.key]) == 0 {
 		return
 	}
-	w.seen[sighting{r.uid, r.version}] = x.judge(r)
-	w.latest = r.version
-	w.signal()
+	v := x.judge(r)
+	for _, w := range x.waiters[r.key] {
+		w.seen[sighting{r.uid, r.version}] = v
+		w.latest = r.version
+		w.signal()
+	}
 }
 
 // sighting is one version of a record as the watch showed it.
@@ -128,14 +131,16 @@ func (w *waiter) signal() {
 	}
 }
 
-// missing notes that the record does not exist at a revision.
-func (w *waiter) missing(version string) {
-	w.latest = version
-	w.signal()
+// missed tells whoever waits for a record that it does not exist at a revision.
+func (x *index) missed(key types.NamespacedName, version string) {
+	for _, w := range x.waiters[key] {
+		w.latest = version
+		w.signal()
+	}
 }
 
-// expect registers a waiter for a record that is about to be changed. One goroutine at a time works on a claim, so one
-// waiter a record is enough.
+// expect registers a waiter for a record that is about to be changed. There may be several: repair works on pools beside their
+// controller, and both may want the same block.
 func (x *index) expect(key types.NamespacedName) *waiter {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -144,25 +149,21 @@ func (x *index) expect(key types.NamespacedName) *waiter {
 
 func (x *index) expectLocked(key types.NamespacedName, mark *record) *waiter {
 	w := &waiter{key: key, mark: mark, seen: map[sighting]verdict{}, changed: make(chan struct{}, 1)}
-	x.waiters[key] = w
+	x.waiters[key] = append(x.waiters[key], w)
 	return w
 }
 
-// dismiss ends a wait and lifts the mark. If it came to nothing, somebody who found no room may find some now.
+// dismiss ends a wait and lifts the mark. If it came to nothing, nobody is told: who met the mark was told to try again (contended), and
+// does so at a pace of his own. Woken at once, he and who made the mark would wake each other for as long as nothing can be stored.
 func (x *index) dismiss(w *waiter) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.waiters[w.key] == w {
+	x.waiters[w.key] = slices.DeleteFunc(x.waiters[w.key], func(other *waiter) bool { return other == w })
+	if len(x.waiters[w.key]) == 0 {
 		delete(x.waiters, w.key)
 	}
-	if w.mark == nil {
-		return
-	}
-	if w.mark.handle != 0 {
+	if w.mark != nil && w.mark.handle != 0 {
 		x.letIn(w.mark)
-	}
-	if x.records.find(w.key) == 0 {
-		x.on.poolFreed(w.mark.pool.ref)
 	}
 }
 

@@ -66,8 +66,8 @@ func TestADismissedMarkIsLifted(t *testing.T) {
 		t.Fatalf("both chose %s", first.mark.cidr)
 	}
 	b.x.dismiss(first)
-	if freed, _ := b.forget(); !nameP(freed) {
-		t.Error("who waits for room is not told that a choice came to nothing")
+	if freed, _ := b.forget(); len(freed) > 0 { // they would wake each other for as long as nothing can be stored
+		t.Errorf("somebody is woken because a choice came to nothing: %v", freed)
 	}
 	if again := choose("c"); again.mark.cidr != first.mark.cidr {
 		t.Errorf("chose %s, want %s", again.mark.cidr, first.mark.cidr)

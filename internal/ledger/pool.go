@@ -451,8 +451,9 @@ func (x *index) contended(e *poolEntry) bool {
 	if e.suspected != 0 && x.isRecent(e.suspected) {
 		return true
 	}
-	for _, w := range x.waiters {
-		if w.mark != nil && w.mark.pool.ref == e.ref && x.records.find(w.key) == 0 {
+	for key, waiters := range x.waiters {
+		isMarked := slices.ContainsFunc(waiters, func(w *waiter) bool { return w.mark != nil && w.mark.pool.ref == e.ref })
+		if isMarked && x.records.find(key) == 0 {
 			return true
 		}
 	}

@@ -426,3 +426,42 @@ var _ = It("Three managers that record a pool's blocks at once leave one record 
 	}, "1m", "20ms").Should(Succeed())
 	reserved(ctx, all[0], newClaim(p, "c"))
 }, SpecTimeout(time.Minute))
+
+var _ = It("Two of one process that bring the same block both come to an end", func(ctx SpecContext) {
+	ns, clock := newNamespace(ctx), longClock()
+	m := startManager(ctx, clock)
+	p := newPool(ns, "p", "10.0.0.0/29")
+	m.SetPool(p)
+	By("finding one that a dead manager made and did not confirm")
+	Expect(k.Create(ctx, &ipamv1.IPAllocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p-block", Finalizers: []string{ipamv1.AllocationFinalizer}},
+		Spec: ipamv1.IPAllocationSpec{
+			PoolRef: p.Ref, AddressSpace: ns, CIDR: "10.0.0.0/29", ClaimRef: book.ClaimOf(p.Ref, string(p.UID)),
+			Purpose: ipamv1.RootPurpose, Holder: ipamv1.AllocationHolder{Instance: "a dead manager"},
+		},
+	})).To(Succeed())
+	Eventually(func() int { return len(m.OtherBlocks(p.Ref, "x", nil)) }, "1m", "5ms").Should(Equal(1))
+	pass(clock)
+
+	By("having the first write only when the second writes, too")
+	second := make(chan struct{})
+	m.onWrite(func(n int, _ client.Object) {
+		switch n {
+		case 1:
+			<-second
+		case 2:
+			close(second)
+			time.Sleep(300 * time.Millisecond)
+		}
+	})
+	bring := func() <-chan error {
+		done := make(chan error, 1)
+		go func() { done <- m.ReserveBlock(ctx, p, p.Shape.Blocks()[0], nil) }()
+		return done
+	}
+	controller := bring()
+	Eventually(m.begun, "1m", "1ms").Should(Equal(1))
+	repair := bring()
+	Eventually(repair, "1m").Should(Receive(), "the second")
+	Eventually(controller, "1m").Should(Receive(), "the first")
+}, SpecTimeout(5*time.Minute))

@@ -257,7 +257,8 @@ func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
 //	carries the claim's UID, no record           adopted: recorded at exactly its address
 //	came back with the claim, by another UID     it was moved or restored with it: adopted
 //	carries no claim's UID and is being deleted  what is left of a namesake's: removed, then the claim is answered anew
-//	carries no claim's UID but our finalizer     its owner was lost (moved, restored, a namesake's that died): adopted
+//	carries no claim's UID but our finalizer     its owner was lost (moved, restored, a namesake's that died): adopted; of another pool
+//	                                             than the claim's it is left over of a namesake's: removed, then the claim is answered anew
 //	carries neither (made by hand)               an asked address: recorded if the pool gives it, then made the answer
 //	carries another claim's UID, that one lives  our claim is dead; nothing to do
 //	carries another claim's UID, that one died   left over: removed, then the claim is answered anew
@@ -268,6 +269,10 @@ func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta
 		return r.restore(ctx, s, answer)
 	case uid == "" && !answer.DeletionTimestamp.IsZero():
 		return r.discard(ctx, s, answer)
+	case uid == "" && answer.Spec.PoolRef != s.claim.Spec.PoolRef && hasFinalizer(answer, ipamv1.AddressFinalizer):
+		return r.discard(ctx, s, answer)
+	case uid == "" && answer.Spec.PoolRef != s.claim.Spec.PoolRef:
+		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.poolRef: is another pool than the claim's", answer.Name)
 	case uid == s.claim.UID, uid == "" && hasFinalizer(answer, ipamv1.AddressFinalizer):
 		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 	case uid == "" && s.offer.Closed != nil:

@@ -374,7 +374,7 @@ func (r *Reconciler) dropStray(ctx context.Context, h ledger.Holding, void bool)
 // isStray says whether a record under the claim's name can go: not what holds the answer's address, nor, before there is an
 // answer of the claim's own, any record of the claim.
 func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
-	holdsAnswer, answered := h.CIDR.Addr().String() == answer.Spec.Address, claimUID(answer) == s.claim.UID
+	holdsAnswer, answered := holdsAnswer(h, answer), claimUID(answer) == s.claim.UID
 	switch {
 	case h.Claim.UID == s.ref.UID:
 		return answered && !holdsAnswer
@@ -392,7 +392,13 @@ func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAd
 	if h.Claim.UID == s.ref.UID {
 		return !r.Ledger.HasWon(s.ref, h.CIDR.Addr())
 	}
-	return claimUID(answer) == s.claim.UID && h.CIDR.Addr().String() == answer.Spec.Address
+	return claimUID(answer) == s.claim.UID && holdsAnswer(h, answer)
+}
+
+// holdsAnswer says whether a record under the claim's name is of the IPAddress's pool, and holds what that carries.
+func holdsAnswer(h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
+	ref := answer.Spec.PoolRef
+	return h.CIDR.Addr().String() == answer.Spec.Address && h.Pool.Kind == ref.Kind && h.Pool.Name == ref.Name
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.

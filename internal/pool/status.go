@@ -33,7 +33,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	if known {
 		setCapacity(status, s, capacity)
 	}
-	before := conditions.Get(s.pool, ipamv1.ReadyCondition)
+	before := conditions.Get(s.pool, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)

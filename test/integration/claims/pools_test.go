@@ -234,6 +234,16 @@ var _ = Describe("A pool", func() {
 		Expect(eventsAbout(ctx, plain)).To(BeEmpty())
 	})
 
+	It("tells of its own states in events", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/30", AddressSpace: ns}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		change(ctx, pool, func() { pool.Spec.Mode = ipamv1.DrainingMode })
+		poolReady(ctx, pool, metav1.ConditionFalse, "Draining")
+		change(ctx, pool, func() { pool.Spec.Mode = ipamv1.ServingMode })
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		Eventually(func() []string { return eventsAbout(ctx, pool) }, "1m", "100ms").Should(ContainElements("Draining", "Available"))
+	})
+
 	It("answers many claims at once, each with an address of its own", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		seen := map[string]string{}

@@ -105,13 +105,13 @@ func wanted(s *scope) (netip.Prefix, error) {
 		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
 			"metadata.annotations[%s]: %v", ipamv1.AddressAnnotation, err)
 	}
+	if address.BitLen() != s.offer.HostBits { // the ledger says that it is not in the pool
+		return netip.PrefixFrom(address, address.BitLen()), nil
+	}
 	want, ok := s.offer.block(address)
-	if !ok && address.BitLen() >= s.offer.Bits {
+	if !ok {
 		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
 			"metadata.annotations[%s]: %s is not the first address of a /%d, which is what the pool gives", ipamv1.AddressAnnotation, text, s.offer.Bits)
-	}
-	if !ok { // of the other family: the ledger says that it is not in the pool
-		want = netip.PrefixFrom(address, address.BitLen())
 	}
 	return want, nil
 }
@@ -269,10 +269,8 @@ func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta
 		return r.restore(ctx, s, answer)
 	case uid == "" && !answer.DeletionTimestamp.IsZero():
 		return r.discard(ctx, s, answer)
-	case uid == "" && answer.Spec.PoolRef != s.claim.Spec.PoolRef && hasFinalizer(answer, ipamv1.AddressFinalizer):
-		return r.discard(ctx, s, answer)
 	case uid == "" && answer.Spec.PoolRef != s.claim.Spec.PoolRef:
-		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.poolRef: is another pool than the claim's", answer.Name)
+		return r.reject(ctx, s, answer)
 	case uid == s.claim.UID, uid == "" && hasFinalizer(answer, ipamv1.AddressFinalizer):
 		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 	case uid == "" && s.offer.Closed != nil:
@@ -282,6 +280,14 @@ func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta
 	default:
 		return r.discard(ctx, s, answer)
 	}
+}
+
+// reject removes an IPAddress of another pool than the claim's, if Weir made it.
+func (r *Reconciler) reject(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	if hasFinalizer(answer, ipamv1.AddressFinalizer) {
+		return r.discard(ctx, s, answer)
+	}
+	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.poolRef: is another pool than the claim's", answer.Name)
 }
 
 func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose) error {

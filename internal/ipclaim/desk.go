@@ -182,17 +182,21 @@ func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, reg
 		}
 		bits, field = want.Bits(), "spec.cidr"
 	}
-	if family := poolspec.Family(p.PoolSpec()); c.Spec.IPFamily != "" && c.Spec.IPFamily != family {
+	family := poolspec.Family(p.PoolSpec())
+	switch {
+	case c.Spec.IPFamily != "" && c.Spec.IPFamily != family:
 		return want, 0, refuse(http.StatusUnprocessableEntity, "spec.ipFamily", "the pool's addresses are %s", family)
+	case want.IsValid() && poolspec.FamilyOf(want.Addr()) != family:
+		return want, 0, refuse(http.StatusUnprocessableEntity, "spec.cidr", "%s is not of the pool, whose addresses are %s", want, family)
 	}
 	if reason, refused := shape.RefusesLength(bits); refused {
-		return want, 0, refuse(http.StatusUnprocessableEntity, field, "/%d %s", bits, reason)
+		return want, 0, refuse(http.StatusUnprocessableEntity, field, "/%d: %s", bits, reason)
 	}
-	return want, bits, d.checkLength(ctx, c, p, registered, bits)
+	return want, bits, d.checkLength(ctx, c, p, registered, bits, field)
 }
 
 // checkLength keeps to the default length whom a pool without bounds does not belong to.
-func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, registered ledger.Pool, bits int) error {
+func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, registered ledger.Pool, bits int, field string) error {
 	if registered.Shape.IsBounded() || bits == registered.Shape.ClaimBits() {
 		return nil
 	}
@@ -200,7 +204,7 @@ func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p pool.Object
 	if owns || err != nil {
 		return err
 	}
-	return refuse(http.StatusForbidden, "spec.prefixLength",
+	return refuse(http.StatusForbidden, field,
 		"the pool belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", registered.Shape.ClaimBits())
 }
 

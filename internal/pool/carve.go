@@ -59,13 +59,13 @@ func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, led
 	if err != nil || child.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" {
 		return c, parent, err
 	}
-	return c, parent, r.checkCarveLength(ctx, child, p, parent, c.Bits)
+	return c, parent, r.checkCarveLength(ctx, child, p, parent, c)
 }
 
 // carveRequest reads what is asked of the parent: this very block, or any of a length.
 func (r *Registry) carveRequest(child Object, parent ledger.Pool) (ledger.Claim, error) {
 	spec, ref := child.PoolSpec(), child.PoolReference()
-	bits, field := parent.Shape.ClaimBits(), "spec.prefixLength"
+	bits := parent.Shape.ClaimBits()
 	if spec.PrefixLength != nil {
 		bits = int(*spec.PrefixLength)
 	}
@@ -75,14 +75,14 @@ func (r *Registry) carveRequest(child Object, parent ledger.Pool) (ledger.Claim,
 		if want, err = netip.ParsePrefix(spec.CIDR); err != nil {
 			return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
 		}
-		bits, field = want.Bits(), "spec.cidr"
+		bits = want.Bits()
 	}
 	asksForSpace := spec.AddressSpace != "" || spec.CIDR != "" && child.GetUID() != "" // a block past the webhooks has no space of the parent's
 	if asksForSpace && poolspec.Space(spec) != parent.Space {
 		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.addressSpace", "a pool is of its parent's address space, %s", parent.Space)
 	}
-	if reason, refused := parent.Shape.RefusesLength(bits); refused && child.GetAnnotations()[ipamv1.ArrivedAnnotation] == "" {
-		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, field, "/%d of the parent: %s", bits, reason)
+	if err := refusesBlock(parent, want, bits); err != nil && child.GetAnnotations()[ipamv1.ArrivedAnnotation] == "" {
+		return ledger.Claim{}, err
 	}
 	c := ledger.CarveClaim(ledger.Pool{Ref: ref, UID: child.GetUID(), Parent: parent.Ref, Namespace: r.RecordNamespace(ref)}, bits)
 	if c.Ref.Name == "" {
@@ -92,9 +92,29 @@ func (r *Registry) carveRequest(child Object, parent ledger.Pool) (ledger.Claim,
 	return c, nil
 }
 
+// lengthField is the field that says how long a block is asked for.
+func lengthField(want netip.Prefix) string {
+	if want.IsValid() {
+		return "spec.cidr"
+	}
+	return "spec.prefixLength"
+}
+
+// refusesBlock says why the parent never gives the block, or one of that length.
+func refusesBlock(parent ledger.Pool, want netip.Prefix, bits int) error {
+	family := poolspec.FamilyOf(parent.Shape.Blocks()[0].Addr())
+	if want.IsValid() && poolspec.FamilyOf(want.Addr()) != family {
+		return cannotCarve(http.StatusUnprocessableEntity, "spec.cidr", "%s is not of the parent, whose addresses are %s", want, family)
+	}
+	if reason, refused := parent.Shape.RefusesLength(bits); refused {
+		return cannotCarve(http.StatusUnprocessableEntity, lengthField(want), "/%d of the parent: %s", bits, reason)
+	}
+	return nil
+}
+
 // checkCarveLength keeps to the default length whom a parent without bounds does not belong to.
-func (r *Registry) checkCarveLength(ctx context.Context, child, p Object, parent ledger.Pool, bits int) error {
-	if parent.Shape.IsBounded() || bits == parent.Shape.ClaimBits() {
+func (r *Registry) checkCarveLength(ctx context.Context, child, p Object, parent ledger.Pool, c ledger.Claim) error {
+	if parent.Shape.IsBounded() || c.Bits == parent.Shape.ClaimBits() {
 		return nil
 	}
 	own, err := r.Rules.OfPool(ctx, p)
@@ -105,7 +125,7 @@ func (r *Registry) checkCarveLength(ctx context.Context, child, p Object, parent
 	if err != nil || asking.Sees(own) {
 		return err
 	}
-	return cannotCarve(http.StatusForbidden, "spec.prefixLength",
+	return cannotCarve(http.StatusForbidden, lengthField(c.Want),
 		"the parent belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", parent.Shape.ClaimBits())
 }
 

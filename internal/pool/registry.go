@@ -19,6 +19,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
@@ -118,7 +119,7 @@ func (r *Registry) get(ctx context.Context, ref ipamv1.PoolReference) (Object, e
 	}
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	err := r.Client.Get(ctx, key, p)
-	if apierrors.IsNotFound(err) && r.Live != nil {
+	if err != nil && r.Live != nil { // nor does the cache know of namespaces that this manager does not serve
 		err = r.Live.Get(ctx, key, p)
 	}
 	return p, err
@@ -149,7 +150,7 @@ type ClosedError struct {
 func (e *ClosedError) Error() string { return e.Message }
 
 // Open returns a pool that hands out what is asked of it, or a ClosedError: it exists, its spec can be served, it is at home here,
-// and it is neither being deleted nor drained. What is wrong with a spec is not told: it may be about claims of other projects. Whether the pool's
+// and it is neither being deleted, drained nor paused. What is wrong with a spec is not told: it may be about claims of other projects. Whether the pool's
 // blocks are confirmed the ledger knows. A pool that is closed but not missing is returned with the error.
 func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, ledger.Pool, error) {
 	p, registered, invalid, err := r.Find(ctx, ref)
@@ -167,7 +168,23 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, 
 	case r.isForeign(p):
 		return p, registered, closed(ref, "is at home in another cluster, which hands out its addresses")
 	}
+	paused, err := r.IsPaused(ctx, p)
+	switch {
+	case err != nil:
+		return nil, ledger.Pool{}, err
+	case paused:
+		return p, registered, closed(ref, "is paused, by itself or with its Cluster")
+	}
 	return p, registered, nil
+}
+
+// IsPaused says whether the pool is paused, by its annotation or its Cluster; a Cluster that is not there pauses too.
+func (r *Registry) IsPaused(ctx context.Context, p Object) (bool, error) {
+	cluster, missing, err := ClusterOf(ctx, r.Client, p)
+	if err != nil || missing {
+		return true, err
+	}
+	return predicates.IsPaused(cluster, p), nil
 }
 
 func closed(ref ipamv1.PoolReference, why string) error {

@@ -70,13 +70,14 @@ func Cooldown(spec *ipamv1.IPPoolSpec) time.Duration {
 func Family(spec *ipamv1.IPPoolSpec) ipamv1.IPFamily {
 	for _, text := range blocks(spec) {
 		if r, err := ipspace.ParseEntry(text); err == nil {
-			return familyOf(r.From())
+			return FamilyOf(r.From())
 		}
 	}
 	return ""
 }
 
-func familyOf(a netip.Addr) ipamv1.IPFamily {
+// FamilyOf returns the family of an address.
+func FamilyOf(a netip.Addr) ipamv1.IPFamily {
 	if a.Is4() {
 		return ipamv1.IPv4Family
 	}
@@ -218,10 +219,10 @@ func (r *resolver) parse(path *field.Path, text string) (netipx.IPRange, bool) {
 }
 
 func (r *resolver) checkFamily(path *field.Path, text string, a netip.Addr) bool {
-	if r.family == "" || familyOf(a) == r.family {
+	if r.family == "" || FamilyOf(a) == r.family {
 		return true
 	}
-	r.invalid(path, text, "is %s in a pool of %s", familyOf(a), r.family)
+	r.invalid(path, text, "is %s in a pool of %s", FamilyOf(a), r.family)
 	return false
 }
 

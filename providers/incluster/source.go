@@ -14,7 +14,6 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
@@ -56,16 +55,17 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	case closed != nil && closed.Invalid:
 		return nil, notReady("spec.poolRef.name: %s", closed.Message)
 	}
-	paused, err := s.isPaused(ctx, p)
+	paused, err := s.Registry.IsPaused(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	offer := &claim.Offer{
-		Pool:    ref,
-		Owner:   pool.OwnerReference(p),
-		Paused:  paused,
-		Bits:    registered.Shape.ClaimBits(),
-		Network: registered.Shape.NetworkOf,
+		Pool:     ref,
+		Owner:    pool.OwnerReference(p),
+		Paused:   paused,
+		Bits:     registered.Shape.ClaimBits(),
+		HostBits: registered.Shape.HostBits(),
+		Network:  registered.Shape.NetworkOf,
 	}
 	if !visible {
 		offer.Hidden = invisible(reason)
@@ -74,15 +74,6 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
 	}
 	return offer, nil
-}
-
-// isPaused says whether the pool is paused, by its annotation or its Cluster; a Cluster that is not there pauses too.
-func (s *Source) isPaused(ctx context.Context, p pool.Object) (bool, error) {
-	cluster, missing, err := pool.ClusterOf(ctx, s.Client, p)
-	if err != nil || missing {
-		return true, err
-	}
-	return predicates.IsPaused(cluster, p), nil
 }
 
 // referenceOf returns which pool the claim refers to.

@@ -4,10 +4,15 @@
 package ipclaims
 
 import (
+	"fmt"
 	"net/http"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
@@ -47,7 +52,8 @@ var _ = DescribeTable("A claim that cannot be answered is refused, and nothing i
 	Entry("the other family", func(c *builder.IPClaimBuilder) { c.WithFamily(ipamv1.IPv6Family) }, http.StatusUnprocessableEntity, "spec.ipFamily", "IPv4"),
 	Entry("a prefix outside the pool", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.9.0/28") },
 		http.StatusUnprocessableEntity, "spec.cidr", "10.0.9.0/28", "not in the pool"),
-	Entry("a prefix of the other family", func(c *builder.IPClaimBuilder) { c.WithCIDR("2001:db8::/28") }, http.StatusUnprocessableEntity, "spec.cidr"),
+	Entry("a prefix of the other family", func(c *builder.IPClaimBuilder) { c.WithCIDR("2001:db8::/32") },
+		http.StatusUnprocessableEntity, "spec.cidr", "IPv4"),
 	Entry("an excluded prefix", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.128/28") },
 		http.StatusUnprocessableEntity, "spec.cidr", "10.0.0.128/28", "excluded"),
 	Entry("a prefix around what is excluded", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.128/26") },
@@ -65,3 +71,26 @@ var _ = DescribeTable("A claim that cannot be answered is refused, and nothing i
 	Entry("a part of a taken prefix", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.65/32") }, http.StatusConflict, "spec.cidr", "taken"),
 	Entry("a prefix around a taken one", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.64/26") }, http.StatusConflict, "spec.cidr", "taken"),
 )
+
+var _ = It("A pool that is paused refuses claims and children, and serves them afterwards", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	pool := s.Root("pool", "10.0.0.0/24").Build()
+	s.Create(ctx, pool)
+	pause := func(value string) {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, clusterv1.PausedAnnotation, value)
+		Expect(s.Client.Patch(ctx, pool, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+	}
+	asking := map[string]func() client.Object{
+		"spec.poolRef.name":   func() client.Object { return s.Claim("claim", "pool").Build() },
+		"spec.parentRef.name": func() client.Object { return s.Child("child", "pool", 28).Build() },
+	}
+	pause(`""`)
+	for field, object := range asking {
+		Eventually(func() error { return s.Client.Create(ctx, object(), client.DryRunAll) }, "1m", "50ms").
+			Should(scene.Refused(http.StatusUnprocessableEntity, field, "paused"))
+	}
+	pause("null")
+	for _, object := range asking {
+		Eventually(func() error { return s.Client.Create(ctx, object()) }, "1m", "50ms").Should(Succeed())
+	}
+}, SpecTimeout(5*time.Minute))

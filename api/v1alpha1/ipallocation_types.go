@@ -51,12 +51,14 @@ type ClaimReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[!-~]+$`
 	Name string `json:"name,omitempty"`
 
 	// uid of the claim. A claim deleted and created again under its name is another claim.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[!-~]+$`
 	UID string `json:"uid,omitempty"`
 }
 
@@ -104,6 +106,7 @@ type AllocationHolder struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[!-~]+$`
 	CreatedRevision string `json:"createdRevision,omitempty"`
 
 	// state is Confirmed once the record has won and no answer object shows it (blocks of pools), and Retained once its claim

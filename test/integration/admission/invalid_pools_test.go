@@ -96,6 +96,7 @@ var mistakes = []mistake{
 	{"an address space in upper case", `{cidr: 192.0.2.0/24, addressSpace: Lab}`, "spec.addressSpace", nil},
 	{"a reserved address space", `{cidr: 192.0.2.0/24, addressSpace: metal3/team/pool}`, "spec.addressSpace", nil},
 	{"an address space that is too long", `{cidr: 192.0.2.0/24, addressSpace: ` + strings.Repeat("a", 254) + `}`, "spec.addressSpace", nil},
+	{"a Cluster name that none can have", `{cidr: 192.0.2.0/24, clusterName: Bad Name}`, "spec.clusterName", nil},
 	{"a Cluster name that is too long", `{cidr: 192.0.2.0/24, clusterName: ` + strings.Repeat("a", 64) + `}`, "spec.clusterName", nil},
 
 	// network.
@@ -132,6 +133,8 @@ var mistakes = []mistake{
 	{"a subnet twice", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/28, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1].cidr", nil},
 
 	// preAllocations.
+	{"an address kept for a name that no claim can have", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: A_B, namespace: team, address: 192.0.2.3}]}`, "spec.preAllocations[0].claimName", nil},
+	{"an address kept in a namespace that cannot be", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: A_B, address: 192.0.2.3}]}`, "spec.preAllocations[0].namespace", nil},
 	{"a kept address that is none", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: 192.0.2.0/32}]}`, "spec.preAllocations[0].address", nil},
 	{"a kept address that is not canonical", `{cidr: "2001:db8::/64", preAllocations: [{claimName: c, namespace: team, address: "2001:DB8::1"}]}`, "spec.preAllocations[0].address", []string{"2001:db8::1"}},
 	{"a kept address of the other family", `{cidr: 192.0.2.0/24, preAllocations: [{claimName: c, namespace: team, address: "2001:db8::1"}]}`, "spec.preAllocations[0].address", []string{"IPv6 in a pool of IPv4"}},

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -38,7 +39,17 @@ var _ = It("Without its webhooks a manager answers and releases claims all the s
 	}, "1m", "100ms").Should(Succeed())
 	t.create(ctx, "with", claimsPerRun/3)
 
+	own := t.pool("own", "198.51.100.0/24")
+	Eventually(func() error { return k.Create(ctx, own) }, "1m", "100ms").Should(Succeed())
+	ending := &ipamv1.IPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: "ending"},
+		Spec:       ipamv1.IPClaimSpec{PoolRef: &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: own.Name}},
+	}
+	Eventually(func() error { return k.Create(ctx, ending) }, "1m", "100ms").Should(Succeed())
+
 	link.Down()
+	Expect(k.Delete(ctx, ending)).To(Succeed())
+	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(ending), ending)) }, "1m", "50ms").Should(BeTrue())
 	c := t.claim("without")
 	Expect(k.Create(ctx, c)).To(Succeed())
 	Expect(c.Finalizers).To(BeEmpty())

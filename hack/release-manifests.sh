@@ -14,7 +14,8 @@ cat >"${overlay}/kustomization.yaml" <<EOF
 resources:
 - ../../config/default
 images:
-- name: ${IMAGE}
+- name: ghcr.io/weir-ipam/cluster-api-ipam-provider-weir
+  newName: ${IMAGE}
   newTag: ${VERSION}
 EOF
 "${KUSTOMIZE}" build "${overlay}" >"${overlay}/ipam-components.yaml"

@@ -114,6 +114,8 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 		return status(http.StatusUnprocessableEntity, "spec.cidr: "+refused.Error())
 	case errors.Is(err, ledger.ErrExhausted):
 		return status(http.StatusInsufficientStorage, fmt.Sprintf("%s has no free /%d: pool exhausted", nameOf(c.Pool), c.Bits))
+	case errors.Is(err, context.Canceled):
+		return again("this replica of Weir is about to end; try again")
 	case errors.Is(err, ledger.ErrBusy), errors.Is(err, context.DeadlineExceeded):
 		return again("somebody else is being answered from %s at this moment; try again", nameOf(c.Pool))
 	case isCutOff(err):

@@ -122,9 +122,8 @@ func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	if err != nil {
 		return nil, fmt.Errorf("creating the ledger's client: %w", err)
 	}
-	err = direct.List(ctx, &ipamv1.IPAllocationList{}, client.Limit(1))
-	if err != nil {
-		return nil, fmt.Errorf("listing IPAllocations of all namespaces, without which nothing can be handed out safely: %w", err)
+	if err = proveWatch(ctx, direct); err != nil {
+		return nil, fmt.Errorf("%w, without which nothing can be handed out safely", err)
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -137,6 +136,20 @@ func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	return ledger.New(ledger.Options{
 		Client: direct, REST: lists, Instance: host + "-" + rand.String(8), Clock: clock.RealClock{}, Grace: o.RepairGrace,
 	}), nil
+}
+
+// proveWatch lists and watches IPAllocations as the ledger is going to.
+func proveWatch(ctx context.Context, direct client.WithWatch) error {
+	list := &ipamv1.IPAllocationList{}
+	if err := direct.List(ctx, list, client.Limit(1)); err != nil {
+		return fmt.Errorf("listing IPAllocations of all namespaces: %w", err)
+	}
+	events, err := direct.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	if err != nil {
+		return fmt.Errorf("watching IPAllocations of all namespaces: %w", err)
+	}
+	events.Stop()
+	return nil
 }
 
 // wire registers everything that the manager runs.

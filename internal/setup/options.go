@@ -118,6 +118,20 @@ func (o *Options) checkBounds() error {
 	if o.RepairGrace < time.Second {
 		errs = append(errs, fmt.Errorf("--repair-grace: must be at least a second, is %s", o.RepairGrace))
 	}
+	if o.KubeAPIQPS == 0 {
+		errs = append(errs, errors.New("--kube-api-qps: must not be zero; a negative number is no limit"))
+	}
+	if o.SyncPeriod < 0 {
+		errs = append(errs, fmt.Errorf("--sync-period: must not be negative, is %s", o.SyncPeriod))
+	}
+	if o.Namespace != "" {
+		for _, problem := range validation.IsDNS1123Label(o.Namespace) {
+			errs = append(errs, fmt.Errorf("--namespace: %q is no name of a namespace: %s", o.Namespace, problem))
+		}
+	}
+	for _, problem := range validation.IsValidLabelValue(o.WatchFilter) {
+		errs = append(errs, fmt.Errorf("--watch-filter: %q is no value of a label: %s", o.WatchFilter, problem))
+	}
 	if o.PlatformProject == "" {
 		errs = append(errs, errors.New("--platform-project: must not be empty"))
 	}

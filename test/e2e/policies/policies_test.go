@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -188,6 +189,9 @@ var _ = Describe("Projects", func() {
 		forbidden(u.Update(ctx, moved), "assign")
 		moved.Labels = nil
 		forbidden(u.Update(ctx, moved), "assign")
+		grant(ctx, "blue-lead", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces/status"}, Verbs: []string{"patch"}})
+		aside := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+ipamv1.ProjectLabel+`":"blue"}}}`))
+		Eventually(func() error { return u.Status().Patch(ctx, project("green-1", ""), aside) }, "1m").Should(MatchError(ContainSubstring("assign")))
 		moved.Labels = map[string]string{ipamv1.ProjectLabel: "green", "harmless": "x"}
 		Expect(u.Update(ctx, moved)).To(Succeed())
 	}, SpecTimeout(time.Minute))

@@ -191,6 +191,8 @@ manager: ## Build the manager into bin/
 # $(call gotest,name,flags and packages) runs go test, with GOTESTFLAGS last so that they win, keeps its JSON in out/
 # and prints packages, failures and a count.
 gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json $(2) $(GOTESTFLAGS)
+# The suites that last come first, so that none of them is left over to run alone.
+E2E_LONG := move race restore crash processes admission
 E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) manager release-manifests
 
 .PHONY: test
@@ -211,7 +213,7 @@ test-integration: control-plane ## Run the tests against a real API server
 
 .PHONY: test-e2e
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane
-	$(call gotest,e2e,-p 2 -count 1 -timeout 30m ./test/e2e/...)
+	$(call gotest,e2e,-p 2 -count 1 -timeout 30m $(E2E_LONG:%=./test/e2e/%) ./test/e2e/...)
 
 .PHONY: test-verbose
 test-verbose: control-plane ## Run unit and integration tests with full output

@@ -45,7 +45,7 @@ var _ = DescribeTable("A child that cannot have its block is refused, and nothin
 	Entry("a length that IPv4 has not", func(p *poolBuilder) { p.WithBits(33) }, http.StatusUnprocessableEntity, "spec.prefixLength"),
 	Entry("another address space", func(p *poolBuilder) { p.WithSpace("elsewhere") }, http.StatusUnprocessableEntity, "spec.addressSpace"),
 	Entry("a block outside the parent", func(p *poolBuilder) { p.WithCIDR("10.9.0.0/24") }, http.StatusUnprocessableEntity, "spec.cidr", "not in the pool"),
-	Entry("a block of the other family", func(p *poolBuilder) { p.WithCIDR("2001:db8::/32") }, http.StatusUnprocessableEntity, "spec.cidr", "IPv4"),
+	Entry("a block of the other family", func(p *poolBuilder) { p.WithCIDR("2001:db8::/32").WithBits(32) }, http.StatusUnprocessableEntity, "spec.cidr", "IPv4"),
 	Entry("a block that is excluded", func(p *poolBuilder) { p.WithCIDR("10.0.129.0/24") }, http.StatusUnprocessableEntity, "spec.cidr", "excluded"),
 	Entry("a block that is not canonical", func(p *poolBuilder) { p.WithCIDR("10.0.1.1/24") }, http.StatusUnprocessableEntity, "spec.cidr", "10.0.1.0/24"),
 	Entry("block and length that disagree", func(p *poolBuilder) { p.WithCIDR("10.0.0.0/24").WithBits(25) },

@@ -100,7 +100,11 @@ var _ = Describe("Of a GlobalIPPool without bounds", func() {
 				for _, claim := range longer {
 					c := claim.Build()
 					if !slices.Contains(free, who) {
-						s.Refuses(ctx, c, http.StatusForbidden, "spec.prefixLength", "another project", "gives a /28 only")
+						field := "spec.prefixLength"
+						if c.Spec.CIDR != "" {
+							field = "spec.cidr"
+						}
+						s.Refuses(ctx, c, http.StatusForbidden, field, "another project", "gives a /28 only")
 						continue
 					}
 					s.Create(ctx, c)

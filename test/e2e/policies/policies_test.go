@@ -221,7 +221,7 @@ var _ = Describe("Records", func() {
 		forbidden(u.Update(ctx, released), "manage")
 		forbidden(u.Delete(ctx, r), "manage")
 		forbidden(u.DeleteAllOf(ctx, &ipamv1.IPAllocation{}, client.InNamespace(home)), "manage")
-		Expect(weir.Update(ctx, released)).To(Succeed())
+		Expect(weir.Patch(ctx, released, client.MergeFrom(r))).To(Succeed())
 		release(ctx, r)
 	})
 
@@ -267,7 +267,8 @@ var _ = Describe("Records", func() {
 		freed := moves.DeepCopy()
 		freed.Finalizers = nil
 		for _, u := range []client.Client{k, weir} {
-			Expect(u.Update(ctx, freed.DeepCopy())).To(MatchError(ContainSubstring("must stay taken here")))
+			err := u.Patch(ctx, freed.DeepCopy(), client.MergeFrom(moves))
+			Expect(err).To(MatchError(ContainSubstring("must stay taken here")))
 		}
 		freed.Annotations[ipamv1.HeldAnnotation] = "true"
 		Expect(k.Update(ctx, freed)).To(Succeed())

@@ -34,6 +34,8 @@ type RefusalError struct {
 	// Field is the path of what is wrong.
 	Field   string
 	Message string
+	// NotReady: nothing is wrong with the claim, its pool hands out nothing now.
+	NotReady bool
 }
 
 func (e *RefusalError) Error() string { return e.Field + ": " + e.Message }
@@ -118,7 +120,7 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	var closed *pool.ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
-		return ledger.Claim{}, refuse(http.StatusNotFound, "spec.poolRef.name", "%s", tenancy.Absent(ref, c.Namespace))
+		return ledger.Claim{}, absent(ref, c)
 	case err != nil && !isClosed:
 		return ledger.Claim{}, err
 	}
@@ -129,7 +131,9 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	case !ok:
 		return ledger.Claim{}, refuse(http.StatusForbidden, "spec.poolRef.name", "%s", reason)
 	case closed != nil:
-		return ledger.Claim{}, refuse(http.StatusUnprocessableEntity, "spec.poolRef.name", "%s", closed.Message)
+		return ledger.Claim{}, &RefusalError{
+			Code: http.StatusUnprocessableEntity, Field: "spec.poolRef.name", Message: closed.Message, NotReady: true,
+		}
 	}
 	want, bits, err := d.wanted(ctx, c, p, registered)
 	if err != nil {
@@ -145,7 +149,10 @@ func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, e
 	p, _, err := d.Registry.Open(ctx, ref)
 	var closed *pool.ClosedError
 	if err != nil && (!errors.As(err, &closed) || closed.Missing) {
-		return ledger.Claim{}, cmp.Or(asRefusal(closed, ref, c), err)
+		if closed != nil {
+			err = absent(ref, c)
+		}
+		return ledger.Claim{}, err
 	}
 	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p)
 	if !ok || err != nil {
@@ -158,12 +165,12 @@ func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, e
 	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ipamv1.AdoptedPurpose}, nil
 }
 
-// asRefusal is what a claim is told whose pool does not exist; nil if it is not that.
-func asRefusal(closed *pool.ClosedError, ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
-	if closed == nil {
-		return nil
+// absent is what a claim is told whose pool does not exist. A pool of its own namespace may come yet; of another one nobody learns more
+// than that there is none for it.
+func absent(ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
+	return &RefusalError{
+		Code: http.StatusNotFound, Field: "spec.poolRef.name", Message: tenancy.Absent(ref, c.Namespace), NotReady: ref.Namespace != "",
 	}
-	return refuse(http.StatusNotFound, "spec.poolRef.name", "%s", tenancy.Absent(ref, c.Namespace))
 }
 
 // wanted returns what the claim asks for: this very prefix, or any of a length.

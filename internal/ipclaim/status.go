@@ -136,6 +136,9 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.ClaimReadyAllocatedReason
 	case errors.As(outcome, &refusal):
 		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, refusal.Error()
+		if refusal.NotReady {
+			c.Reason = ipamv1.ClaimReadyPoolNotReadyReason
+		}
 	case errors.Is(outcome, ledger.ErrExhausted):
 		c.Reason, c.Message = ipamv1.ClaimReadyPoolExhaustedReason, "the pool has nothing of that length available"
 	case errors.Is(outcome, ledger.ErrNotReady):

@@ -8,8 +8,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -61,7 +64,8 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			"outside":  {s.Claim("outside", "pool").WithCIDR("10.0.1.0/28"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.cidr", "not in the pool"}},
 			"excluded": {s.Claim("excluded", "pool").WithCIDR("10.0.0.9/32"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.cidr", "excluded"}},
 			"length":   {s.Claim("length", "pool").WithBits(24), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.prefixLength", "/24"}},
-			"pool":     {s.Claim("pool", "missing"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.poolRef.name", "missing"}},
+			"pool":     {s.Claim("pool", "missing"), ipamv1.ClaimReadyPoolNotReadyReason, []string{"spec.poolRef.name", "missing"}},
+			"hidden":   {s.Claim("hidden", "").From(ipamv1.GlobalIPPoolKind, "missing"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.poolRef.name", "missing"}},
 			"family":   {s.Claim("family", "pool").WithFamily(ipamv1.IPv6Family), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.ipFamily"}},
 			"full":     {s.Claim("full", "pool").WithBits(28), ipamv1.ClaimReadyPoolExhaustedReason, nil},
 			"taken":    {s.Claim("taken", "pool").WithCIDR("10.0.0.1/32"), ipamv1.ClaimReadyDuplicateReason, []string{"spec.cidr"}},
@@ -79,7 +83,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 	It("a claim whose pool appears, or has room again, is answered then", func(ctx SpecContext) {
 		waits := s.Claim("waits", "late").Build()
 		s.Create(ctx, waits)
-		s.NotReady(ctx, waits, ipamv1.ClaimReadyAllocationFailedReason, "late")
+		s.NotReady(ctx, waits, ipamv1.ClaimReadyPoolNotReadyReason, "late")
 		s.Create(ctx, s.Root("late", "10.0.9.0/32").Build())
 		s.Ready(ctx, waits)
 		Eventually(func() []string { return events(ctx, waits) }, patience, "50ms").Should(ContainElements("AllocationRefused", "PrefixAllocated"))
@@ -90,6 +94,46 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		s.Delete(ctx, waits)
 		s.Ready(ctx, next)
 		Expect(next.Spec.CIDR).To(Equal("10.0.9.0/32"))
+	}, SpecTimeout(time.Minute))
+
+	It("a claim whose pool drains or is paused is answered when that is over", func(ctx SpecContext) {
+		pool := s.Root("held", "10.0.11.0/24").Build()
+		s.Create(ctx, pool)
+		s.Ready(ctx, pool)
+		for why, held := range map[string]struct {
+			begin, end func()
+			condition  string
+			status     metav1.ConditionStatus
+		}{
+			"draining": {
+				func() { pool.Spec.Mode = ipamv1.DrainingMode }, func() { pool.Spec.Mode = ipamv1.ServingMode },
+				ipamv1.ReadyCondition, metav1.ConditionFalse,
+			},
+			"paused": {
+				func() { metav1.SetMetaDataAnnotation(&pool.ObjectMeta, clusterv1.PausedAnnotation, "") },
+				func() { delete(pool.Annotations, clusterv1.PausedAnnotation) },
+				clusterv1.PausedCondition, metav1.ConditionTrue,
+			},
+		} {
+			change := func(do func()) {
+				GinkgoHelper()
+				before := pool.DeepCopy()
+				do()
+				Expect(k.Patch(ctx, pool, client.MergeFrom(before))).To(Succeed())
+			}
+			change(held.begin)
+			Eventually(func(g Gomega) { // the manager knows it, too
+				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+				g.Expect(conditions.Get(pool, held.condition)).To(HaveField("Status", held.status))
+			}, patience, "50ms").Should(Succeed(), why)
+			c := s.Claim("waits-"+why, "held").Build()
+			s.Create(ctx, c)
+			s.NotReady(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason, "spec.poolRef.name", why)
+			Expect(s.Records(ctx, c)).To(BeEmpty(), why)
+			change(held.end)
+			s.Ready(ctx, c)
+			s.Delete(ctx, c)
+		}
 	}, SpecTimeout(time.Minute))
 
 	It("a claim for a pool that is not visible, or of a length that only its project gets, is answered when that changes", func(ctx SpecContext) {

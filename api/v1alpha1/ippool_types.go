@@ -495,7 +495,7 @@ type Capacity struct {
 	// +kubebuilder:validation:MaxLength=39
 	Excluded string `json:"excluded,omitempty"`
 
-	// cooling: released and not yet available again.
+	// cooling: released and not yet available again, because it cools down or is retained for the next claim of the name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39
@@ -565,7 +565,8 @@ type IPPoolStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Children *int32 `json:"children,omitempty"`
 
-	// claims is the number of claims that hold a prefix of this pool.
+	// claims is the number of records of claims in this pool: those that hold a prefix of it, and those whose prefix cools down, is
+	// retained, or is held for a claim that has moved to another cluster.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Claims *int32 `json:"claims,omitempty"`

@@ -30,7 +30,7 @@ type carver struct {
 // carved, in the same write: propagation policies select it by that.
 func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1.IPPoolSpec) ([]jsonpatch.Operation, *apierrors.StatusError) {
 	p, ok := pool.New(req.Kind.Kind)
-	if req.Operation != admissionv1.Create || !carves(spec) || !ok || json.Unmarshal(req.Object.Raw, p) != nil {
+	if req.Operation != admissionv1.Create || !carves(spec) || !ok || json.Unmarshal(req.Object.Raw, p) != nil || !isNamed(p) {
 		return nil, nil // what cannot be read the schema names
 	}
 	p.SetNamespace(req.Namespace)

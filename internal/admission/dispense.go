@@ -16,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -65,6 +66,12 @@ func (d dispenser) refuseStored(ctx context.Context, obj client.Object, claim ip
 	return apierrors.NewAlreadyExists(resource, obj.GetName())
 }
 
+// isNamed says whether the object has a name that it can have, or gets one from the API server, which names the field otherwise: it asks
+// webhooks first.
+func isNamed(obj client.Object) bool {
+	return obj.GetName() == "" || len(validation.IsDNS1123Subdomain(obj.GetName())) == 0
+}
+
 // pick returns a prefix for the object under admission; a dry run leaves no trace.
 func (d dispenser) pick(ctx context.Context, c ledger.Claim, dryRun bool) (netip.Prefix, error) {
 	if dryRun {
@@ -102,6 +109,7 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	var carve *pool.CarveError
 	var refusal *ipclaim.RefusalError
 	var refused *ledger.RefusedError
+	var taken *ledger.TakenError
 	var own *apierrors.StatusError
 	switch {
 	case apierrors.IsAlreadyExists(err) && errors.As(err, &own):
@@ -120,8 +128,10 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 		return again("somebody else is being answered from %s at this moment; try again", nameOf(c.Pool))
 	case isCutOff(err):
 		return again("the connection to the API server was lost; try again")
-	case errors.Is(err, ledger.ErrTaken):
+	case errors.Is(err, ledger.ErrTaken) && c.Want.IsValid():
 		return status(http.StatusConflict, fmt.Sprintf("spec.cidr: %s is taken, or part of it", c.Want))
+	case errors.As(err, &taken):
+		return status(http.StatusConflict, fmt.Sprintf("%s keeps %s for the claim, and somebody else holds it, or part of it", nameOf(c.Pool), taken.CIDR))
 	case errors.Is(err, ledger.ErrNotReady):
 		return again("%s does not hand out prefixes now; see its Ready condition", nameOf(c.Pool))
 	default:

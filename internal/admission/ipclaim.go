@@ -37,7 +37,7 @@ type claims struct {
 func (h claims) propose(ctx context.Context, req admission.Request) admission.Response {
 	claim, old := claimIn(req.Object.Raw), claimIn(req.OldObject.Raw)
 	switch {
-	case claim == nil || !hasKnownKinds(claim):
+	case claim == nil || !hasKnownKinds(claim) || !isNamed(claim):
 		return admission.Allowed("") // the schema names the field
 	case req.Operation == admissionv1.Update:
 		return admission.Patched("", restored(claim, old)...)

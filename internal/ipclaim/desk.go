@@ -54,7 +54,7 @@ type Desk struct {
 
 // Requests returns what the claim asks of the ledger, one for each pool that it may be answered from, in the order to try them;
 // without owners and labels, which are for stored claims. It errs with a RefusalError if there is none. The claim may lack its
-// UID, and the end of its name.
+// UID, and its name.
 func (d *Desk) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
 	if c.Spec.PoolRef != nil {
 		request, err := d.request(ctx, c, poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
@@ -139,7 +139,9 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: bits, Want: want, Purpose: ipamv1.ClaimPurpose}, nil
+	return ledger.Claim{
+		Ref: reference(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ipamv1.ClaimPurpose,
+	}, nil
 }
 
 // Adoption returns what a claim asks for that arrived with its prefix: that very one, whatever the pool's bounds and exclusions,
@@ -224,10 +226,11 @@ func poolOf(c *ipamv1.IPClaim, kind, name string) ipamv1.PoolReference {
 	return ref
 }
 
-// reference is how the ledger's records name the claim.
+// reference is how the ledger's records name the claim. One that is to get its name from the API server has none yet: what that begins with
+// is nobody's name.
 func reference(c *ipamv1.IPClaim) ipamv1.ClaimReference {
 	return ipamv1.ClaimReference{
-		APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: c.Namespace, Name: cmp.Or(c.Name, c.GenerateName), UID: string(c.UID),
+		APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: c.Namespace, Name: c.Name, UID: string(c.UID),
 	}
 }
 

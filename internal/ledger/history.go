@@ -9,6 +9,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 const (
@@ -28,6 +29,7 @@ const (
 // A nil history, that of a pool with another strategy, remembers nothing. The index's lock guards it.
 type history struct {
 	records *table
+	space   *space
 	// used holds the releases and, of what is taken, as much as searches have come upon.
 	used allocator.Space[usage]
 	// releases are the prefixes released and not recorded since, the oldest first.
@@ -64,7 +66,6 @@ func (h *history) hold(r *record) {
 
 // release notes that a record went. Where another record of the pool holds all of it too, it is free once that goes.
 func (h *history) release(r *record) {
-	h.forget(r)
 	if h == nil || r.isOwnBlock() || h.isHeldBeside(r) {
 		return
 	}
@@ -87,6 +88,41 @@ func (h *history) isHeldBeside(r *record) bool {
 	return false
 }
 
+// unlearn takes what is not taken any more out of what searches have come upon: those of its own pool, and of the pools whose blocks it lay
+// in, or around.
+func (x *index) unlearn(r *record) {
+	if r.space.histories == 0 {
+		return
+	}
+	r.pool.history.forget(r)
+	for _, h := range r.space.taken.Overlapping(r.cidr) {
+		if !x.records.shared(h).isBlock() {
+			continue
+		}
+		if e, ok := x.pools[x.records.get(h).owner()]; ok {
+			e.history.forget(r)
+		}
+	}
+}
+
+// beginHistory begins a history of the pool, if it goes by one, in place of the one before.
+func (x *index) beginHistory(e *poolEntry) {
+	x.endHistory(e)
+	if e.pool.Shape.Strategy() == pooltree.LeastRecentlyUsed {
+		e.history = newHistory(x.records)
+		e.history.space = x.spaceOf(e.pool.Space)
+		e.history.space.histories++
+	}
+}
+
+// endHistory ends the history of the pool, if it has one.
+func (x *index) endHistory(e *poolEntry) {
+	if e.history != nil {
+		e.history.space.histories--
+		e.history = nil
+	}
+}
+
 // forget takes what is not taken any more out of what searches have come upon.
 func (h *history) forget(r *record) {
 	if h != nil {
@@ -103,7 +139,7 @@ func (h *history) fit(taken *allocator.Space[handle], r request) (netip.Prefix, 
 	if err != nil {
 		return netip.Prefix{}, err
 	}
-	h.begin(taken, r.Blocks)
+	h.begin(taken, r)
 	found, ok := h.unused(taken, r)
 	next := h.releases.Front()
 	for n := 0; !ok && next != nil && n < patience; n++ {
@@ -121,13 +157,13 @@ func (h *history) fit(taken *allocator.Space[handle], r request) (netip.Prefix, 
 
 // begin brings in all that is taken at the first choice: searches would come upon it one by one, each time from the first block
 // on. The blocks are the same as long as the history lasts.
-func (h *history) begin(taken *allocator.Space[handle], blocks []netip.Prefix) {
+func (h *history) begin(taken *allocator.Space[handle], r request) {
 	if h.begun {
 		return
 	}
 	h.begun = true
-	for _, block := range blocks {
-		h.learn(taken, block)
+	for _, block := range r.Blocks {
+		h.learn(taken, r, block)
 	}
 }
 
@@ -142,15 +178,16 @@ func (h *history) unused(taken *allocator.Space[handle], r request) (netip.Prefi
 		if taken.Fits(r, p) == nil {
 			return p, true
 		}
-		h.learn(taken, p)
+		h.learn(taken, r, p)
 	}
 }
 
-// learn brings what takes p, or part of it, into used. Each record is met inside p once while it lasts, those around p may
-// be met again, and are left as they are: every insertion makes the space forget the reserved addresses inside.
-func (h *history) learn(taken *allocator.Space[handle], p netip.Prefix) {
-	for q, r := range taken.Overlapping(p) {
-		if u := (usage{record: r}); !h.knows(q, u) {
+// learn brings what takes p, or part of it, into used, but for the blocks that the pool lies in. Each record is met inside p once while it
+// lasts, those around p may be met again, and are left as they are: every insertion makes the space forget the reserved addresses inside.
+func (h *history) learn(taken *allocator.Space[handle], r request, p netip.Prefix) {
+	for q, met := range taken.Overlapping(p) {
+		isAbove := r.Own != nil && r.Own(met)
+		if u := (usage{record: met}); !isAbove && !h.knows(q, u) {
 			h.used.Insert(q, u)
 		}
 	}

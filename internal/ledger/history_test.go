@@ -316,3 +316,47 @@ func TestAHistoryIsBounded(t *testing.T) {
 		t.Errorf("then %s, want the first that was never used", p)
 	}
 }
+
+// What a pool has come upon around it and inside its children goes without being released by it.
+func TestLeastRecentlyUsedForgetsWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	start := func(entries string) *script {
+		s := &script{T: t, book: newBook(), records: map[string]*ipamv1.IPAllocation{}}
+		s.config = shapeConfig{entries: entries, reserved: pooltree.AllocateReserved}
+		s.pool = poolNamed("p", s.config.by(pooltree.LeastRecentlyUsed))
+		return s
+	}
+	play := func(s *script, sentence, want string) {
+		t.Helper()
+		for word := range strings.FieldsSeq(sentence) {
+			s.do(word)
+		}
+		if got := strings.Join(s.chosen, " "); got != want {
+			t.Errorf("chose %s, want %s", got, want)
+		}
+	}
+
+	around := start("10.0.0.0/30")
+	around.x.setPool(poolNamed("above", shapeConfig{entries: "10.0.0.0/24"}))
+	was := around.put(root("above", "10.0.0.0/25", confirmed))
+	around.put(recordNamed("block", "10.0.0.0/30", fromPool("above"), carved("p"), confirmed))
+	around.pool.Parent = poolRef("above")
+	around.x.setPool(around.pool)
+	play(around, "+a -a", ".0")
+	around.put(root("above", "10.0.0.0/24", confirmed))
+	around.cut(was)
+	play(around, "+b -b +c", ".0 .1 .2")
+
+	inside := start("10.0.0.0/30")
+	inside.put(root("p", "10.0.0.0/30", confirmed))
+	inside.x.setPool(inside.pool)
+	block := inside.put(recordNamed("block", "10.0.0.0/31", carved("below"), confirmed))
+	below := poolNamed("below", shapeConfig{entries: "10.0.0.0/31"})
+	below.Parent = poolRef("p")
+	inside.x.setPool(below)
+	used := inside.put(recordNamed("used", "10.0.0.0/32", fromPool("below")))
+	play(inside, "+a", ".2")
+	inside.cut(used)
+	inside.cut(block)
+	play(inside, "+b +c", ".2 .3 .0")
+}

@@ -109,8 +109,10 @@ func (p *Pool) IsCarved() bool { return p.Parent.Name != "" }
 // Claim is a request for one prefix.
 type Claim struct {
 	// Ref names the claim; its UID is what the record is made for.
-	Ref  ipamv1.ClaimReference
-	Pool ipamv1.PoolReference
+	Ref ipamv1.ClaimReference
+	// GenerateName is what the claim's name will begin with, where it has none yet.
+	GenerateName string
+	Pool         ipamv1.PoolReference
 	// Bits is the wanted prefix length.
 	Bits int
 	// Want is the asked prefix; the zero value means any.

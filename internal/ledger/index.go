@@ -66,6 +66,8 @@ type listener interface {
 type space struct {
 	name  string
 	taken allocator.Space[handle]
+	// histories is how many of its pools have one.
+	histories int
 }
 
 // keyOf names a claim without its UID: a claim and its successor under the same name share it.
@@ -290,6 +292,7 @@ func (x *index) leave(id identity) {
 
 func (x *index) remove(r *record) {
 	r.space.taken.Remove(r.cidr, r.handle)
+	x.unlearn(r)
 	r.pool.history.release(r)
 	x.uncount(r)
 	x.records.remove(r.handle)

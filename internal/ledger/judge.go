@@ -96,12 +96,14 @@ func isOwnKind(r *record) bool {
 
 // judgeFor judges r for whoever waits for it in this process, at exactly the version that the watch shows now.
 func (x *index) judgeFor(r *record) {
-	if len(x.waiters[r.key]) == 0 {
-		return
+	waiters := x.waiters[r.key]
+	if slices.ContainsFunc(waiters, (*waiter).wantsVerdict) {
+		v := x.judge(r)
+		for _, w := range waiters {
+			w.tell(r, v)
+		}
 	}
-	v := x.judge(r)
-	for _, w := range x.waiters[r.key] {
-		w.seen[sighting{r.uid, r.version}] = v
+	for _, w := range waiters {
 		w.latest = r.version
 		w.signal()
 	}
@@ -118,10 +120,20 @@ type sighting struct {
 type waiter struct {
 	key types.NamespacedName
 	// mark keeps the chosen prefix from other goroutines until the record itself is in the index.
-	mark    *record
+	mark *record
+	// seen are the verdicts; nil where none is wanted: that of a block looks at all that is handed out of it.
 	seen    map[sighting]verdict
 	latest  string
 	changed chan struct{}
+}
+
+func (w *waiter) wantsVerdict() bool { return w.seen != nil }
+
+// tell notes the verdict about this version of the record, if one is wanted.
+func (w *waiter) tell(r *record, v verdict) {
+	if w.wantsVerdict() {
+		w.seen[sighting{r.uid, r.version}] = v
+	}
 }
 
 func (w *waiter) signal() {
@@ -145,6 +157,15 @@ func (x *index) expect(key types.NamespacedName) *waiter {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.expectLocked(key, nil)
+}
+
+// lookFor registers a waiter that wants to know how far the watch has come, and no verdict.
+func (x *index) lookFor(key types.NamespacedName) *waiter {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	w := x.expectLocked(key, nil)
+	w.seen = nil
+	return w
 }
 
 func (x *index) expectLocked(key types.NamespacedName, mark *record) *waiter {

@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"fmt"
 	"testing"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -352,5 +353,27 @@ func TestAPredecessorDoesNotCount(t *testing.T) {
 				t.Errorf("outcome %d, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// A proof of currency changes a block, and wants to see that on the watch. A verdict about the block would look at all that is handed out of it.
+func TestAProofLooksAtNoRecords(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/16"})
+	for i := range 1000 {
+		b.put(recordNamed(fmt.Sprint("r", i), fmt.Sprintf("10.0.%d.%d/32", i/250, 1+i%250)))
+	}
+	block := root("p", "10.0.0.0/16", confirmed)
+	w := b.x.lookFor(nameOf(block))
+	defer b.x.dismiss(w)
+	taken := &b.x.spaceOf("default").taken
+	before := taken.Visited()
+	b.put(block)
+	if n := taken.Visited() - before; n > 100 {
+		t.Errorf("visited %d nodes", n)
+	}
+	if _, done, err := b.x.verdictOn(w, identityOf(block)); !done || err != nil {
+		t.Errorf("the version is not seen: %v", err)
 	}
 }

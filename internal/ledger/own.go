@@ -28,7 +28,7 @@ func (l *Ledger) Preview(ctx context.Context, c Claim) (netip.Prefix, error) {
 }
 
 // Propose returns the prefix that the claim shall ask for, and keeps others in this process from choosing it for a moment. The
-// claim needs no UID yet, and its name may be the beginning of the final one. Nothing is stored. It errs as Reserve does.
+// claim needs neither UID nor name yet. Nothing is stored. It errs as Reserve does.
 func (l *Ledger) Propose(ctx context.Context, c Claim) (netip.Prefix, error) {
 	return l.proposal(ctx, c, l.index.promise)
 }

@@ -117,7 +117,7 @@ func (t *table) pack(r *record) {
 	text := t.packTexts(w, r)
 	padding := -len(text) & (word - 1)
 	text = append(text, make([]byte, padding)...)
-	w.text, w.words = t.texts.Add(text), uint8(len(text)/word) //nolint:gosec // decode has bounded it
+	w.text, w.words = t.texts.Add(text), uint8(len(text)/word) //nolint:gosec // decode and find have bounded it
 	number := t.share(termsOf(r))<<2 | uint32(padding)
 	copy(w.terms[:], binary.BigEndian.AppendUint32(nil, number)[1:])
 }

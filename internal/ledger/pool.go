@@ -73,10 +73,8 @@ func (x *index) setPool(p Pool) {
 		return
 	}
 	x.lift(e)
-	e.pool, e.history = &p, nil
-	if p.Shape.Strategy() == pooltree.LeastRecentlyUsed {
-		e.history = newHistory(x.records)
-	}
+	e.pool = &p
+	x.beginHistory(e)
 	for _, block := range p.Shape.Blocks() {
 		x.spaceOf(p.Space).taken.Forget(block)
 	}
@@ -108,9 +106,7 @@ func (x *index) keepOut(r *record) {
 
 func (x *index) letIn(r *record) {
 	r.space.taken.Remove(r.cidr, r.handle)
-	if e, ok := x.pools[r.pool.ref]; ok {
-		e.history.forget(r)
-	}
+	x.unlearn(r)
 	x.records.remove(r.handle)
 	r.handle = 0
 }
@@ -121,7 +117,8 @@ func (x *index) dropPool(ref ipamv1.PoolReference) {
 	defer x.mu.Unlock()
 	e := x.poolOf(ref)
 	x.lift(e)
-	e.pool, e.serving, e.history = nil, nil, nil
+	x.endHistory(e)
+	e.pool, e.serving = nil, nil
 	if e.claims == 0 && e.children == 0 {
 		delete(x.pools, ref)
 	}
@@ -282,8 +279,12 @@ func (x *index) choose(c Claim, key types.NamespacedName) (*waiter, error) {
 	return x.mark(x.spaceOf(e.pool.Space), e, cidr, c, key), nil
 }
 
-// find picks a prefix for the claim.
+// find picks a prefix for the claim. What is asked for while an object is admitted comes before the API server has looked at the object's
+// name: no row could hold one that is too long.
 func (x *index) find(c Claim) (*poolEntry, netip.Prefix, error) {
+	if (&record{claim: c.Ref}).textLength() > maxText {
+		return nil, netip.Prefix{}, fmt.Errorf("the claim's name has %d characters", len(c.Ref.Name))
+	}
 	e, ok := x.open(c)
 	if !ok {
 		return nil, netip.Prefix{}, ErrNotReady

@@ -28,9 +28,12 @@ const crowdedTime = 1
 // laneSteps is how many prefixes of other lanes are passed over in search of one's own.
 const laneSteps = 16
 
-// promises are the prefixes that this process has proposed to objects under admission, as they are in their spaces. The index's
-// lock guards them.
-type promises map[*record]struct{}
+// maxStem is how much of generateName may be told from a name: the API server cuts off more than that.
+const maxStem = 58
+
+// promises are the prefixes that this process has proposed to objects under admission, as they are in their spaces, and what the name of
+// an object that had none begins with. The index's lock guards them.
+type promises map[*record]string
 
 // any says whether something in the pool is promised.
 func (p promises) any(e *poolEntry) bool {
@@ -42,12 +45,13 @@ func (p promises) any(e *poolEntry) bool {
 	return false
 }
 
-// isFor says whether the promise was made to the claim, whose name may not have been complete then.
-func (r *record) isFor(c Claim) bool {
+// isFor says whether the promise was made to the claim, which may not have had its name then.
+func (r *record) isFor(c Claim, stem string) bool {
 	promised, claim := keyOf(r.claim), keyOf(c.Ref)
-	complete := strings.HasPrefix(claim.Name, promised.Name)
-	promised.Name, claim.Name = "", ""
-	return complete && promised == claim && r.cidr == c.Want
+	if promised.Name == "" && strings.HasPrefix(claim.Name, stem) {
+		promised.Name = claim.Name
+	}
+	return promised == claim && r.cidr == c.Want
 }
 
 // withdraw takes back what was promised at exactly that prefix, and says whether anything was.
@@ -73,8 +77,8 @@ func (x *index) takeBack(mark *record) bool {
 
 // redeem takes back what was promised to the claim, which asks for it now.
 func (x *index) redeem(c Claim) {
-	for mark := range x.promises {
-		if mark.pool.ref == c.Pool && mark.isFor(c) {
+	for mark, stem := range x.promises {
+		if mark.pool.ref == c.Pool && mark.isFor(c, stem) {
 			x.takeBack(mark)
 			return
 		}
@@ -103,7 +107,7 @@ func (x *index) promise(c Claim) (netip.Prefix, error) {
 	}
 	mark := &record{role: promised, cidr: cidr, space: x.spaceOf(e.pool.Space), pool: e, claim: c.Ref, purpose: c.Purpose}
 	x.keepOut(mark)
-	x.promises[mark] = struct{}{}
+	x.promises[mark] = c.GenerateName[:min(len(c.GenerateName), maxStem)]
 	time.AfterFunc(promiseTime, func() { x.expire(mark) })
 	return cidr, nil
 }

@@ -6,6 +6,7 @@ package ledger
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,5 +147,47 @@ func TestPoolWithNothingInTheLane(t *testing.T) {
 	}
 	if len(seen) != 128 {
 		t.Errorf("promised %d addresses of 128", len(seen))
+	}
+}
+
+// What is being admitted may say anything: the API server looks at names after it has asked webhooks.
+func TestANameThatIsTooLongIsNotAsked(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/24"})
+	victim := b.put(recordNamed("victim-claim-001", "10.0.0.7/32"))
+	for _, length := range []int{1040, 2000, 70000} {
+		if cidr, err := b.x.promise(claimFor(strings.Repeat("x", length))); err == nil {
+			t.Errorf("a name of %d characters got %s", length, cidr)
+		}
+	}
+	if _, err := b.x.promise(claimFor(strings.Repeat("x", 253))); err != nil {
+		t.Errorf("the longest name that there is: %v", err)
+	}
+	if n := len(b.x.promises); n != 1 {
+		t.Errorf("%d promises, want 1", n)
+	}
+	for i := range 40 { // they would take the place of what a row too short had given back
+		b.put(recordNamed(fmt.Sprintf("another-claim-%02d", i), fmt.Sprintf("10.0.0.%d/32", 20+i)))
+	}
+	if n := len(b.x.recordsFor(victim.Spec.ClaimRef)); n != 1 {
+		t.Errorf("%d records of the claim, want 1", n)
+	}
+}
+
+func TestNothingIsKeptForWhatHasNoNameYet(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/30", reserved: pooltree.AllocateReserved, kept: "10.0.0.0/32"})
+	retained := b.put(recordNamed("web", "10.0.0.1/32", released, func(a *ipamv1.IPAllocation) { a.Spec.Holder.State = ipamv1.RetainedState }))
+	unnamed := claimFor("")
+	unnamed.Ref.UID = ""
+	if got, err := b.x.promise(unnamed); err != nil || got.String() != "10.0.0.2/32" {
+		t.Errorf("promised %s, %v", got, err)
+	}
+	named := claimFor("web")
+	named.Ref.UID = "another"
+	if got, err := b.x.promise(named); err != nil || got.String() != retained.Spec.CIDR {
+		t.Errorf("who it is retained for was promised %s, %v", got, err)
 	}
 }

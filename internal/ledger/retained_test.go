@@ -20,8 +20,9 @@ func TestAPromiseIsKept(t *testing.T) {
 			t.Fatalf("promised %s, %v, want %s", got, err, want)
 		}
 	}
-	unnamed := claimFor("web-")
-	unnamed.Ref.UID = ""
+	const long = "a-name-of-which-the-api-server-will-leave-only-the-first-58-characters-"
+	unnamed := claimFor("")
+	unnamed.Ref.UID, unnamed.GenerateName = "", long
 	if shown, err := b.x.preview(claimFor("a")); err != nil || shown.String() != "10.0.0.0/32" {
 		t.Fatalf("previewed %s, %v", shown, err)
 	}
@@ -33,9 +34,9 @@ func TestAPromiseIsKept(t *testing.T) {
 	if _, err := b.x.choose(other, at("other")); err == nil {
 		t.Error("somebody else chose what is promised")
 	}
-	redeemed := claimFor("web-x7z") // the API server has completed the name
+	redeemed := claimFor(long[:58] + "x7zq9") // the API server has given it a name
 	redeemed.Want = other.Want
-	if w, err := b.x.choose(redeemed, at("web-x7z")); err != nil || w.mark.cidr != other.Want {
+	if w, err := b.x.choose(redeemed, at("named")); err != nil || w.mark.cidr != other.Want {
 		t.Errorf("who it was promised to did not get it: %v", err)
 	}
 }

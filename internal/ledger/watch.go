@@ -124,7 +124,7 @@ func (l *Ledger) proveOnce(ctx context.Context, pools map[ipamv1.PoolReference]b
 
 // touchAndSee changes a record and returns the revision that this made, once the index shows it.
 func (l *Ledger) touchAndSee(ctx context.Context, r snapshot) (string, error) {
-	w := l.index.expect(r.key)
+	w := l.index.lookFor(r.key)
 	defer l.index.dismiss(w)
 	id, err := l.touch(ctx, r)
 	if err != nil {

@@ -85,10 +85,7 @@ func (r *Registry) carveRequest(child Object, parent ledger.Pool) (ledger.Claim,
 		return ledger.Claim{}, err
 	}
 	c := ledger.CarveClaim(ledger.Pool{Ref: ref, UID: child.GetUID(), Parent: parent.Ref, Namespace: r.RecordNamespace(ref)}, bits)
-	if c.Ref.Name == "" {
-		c.Ref.Name = child.GetGenerateName()
-	}
-	c.Want = want
+	c.GenerateName, c.Want = child.GetGenerateName(), want
 	return c, nil
 }
 

@@ -41,6 +41,8 @@ type Ledger interface {
 	Reserve(ctx context.Context, c ledger.Claim) (ledger.Allocation, error)
 	// Recorded returns what is recorded under the claim's name, whatever its UID.
 	Recorded(claim ipamv1.ClaimReference) []ledger.Holding
+	// Prove returns once every record is known that was created before the call.
+	Prove(ctx context.Context, pool ipamv1.PoolReference) error
 	// WaitServing returns once the pool hands out prefixes.
 	WaitServing(ctx context.Context, pool ipamv1.PoolReference) error
 }

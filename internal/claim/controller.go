@@ -78,7 +78,7 @@ func (r *Reconciler) poolOf(obj client.Object) []string {
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.claims().Requests(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{clusterIndex: obj.GetName()})
+	return r.claims().OfCluster(ctx, obj, client.MatchingFields{clusterIndex: obj.GetName()})
 }
 
 func (r *Reconciler) claims() holder.Claims {

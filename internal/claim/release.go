@@ -96,7 +96,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *ipamv1beta2.IPAd
 // here can hand its address out, or somebody else has it.
 func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
 	pool := ipamv1.PoolReference{Kind: s.claim.Spec.PoolRef.Kind, Name: s.claim.Spec.PoolRef.Name}
-	if err := r.Ledger.Prove(ctx, pool); err != nil && !errors.Is(err, ledger.ErrNotReady) {
+	if err := r.Ledger.Prove(ctx, pool); err != nil {
 		return nil, err
 	}
 	answer, isIts, err := r.lastAnswer(ctx, s.claim)

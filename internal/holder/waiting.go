@@ -126,6 +126,24 @@ func (c Claims) waitingInNamespace(ctx context.Context, namespace client.Object)
 	return c.Requests(ctx, client.InNamespace(namespace.GetName()), client.MatchingFields{WaitingIndex: maybeHidden})
 }
 
+// OfCluster names the claims that are of a Cluster, by these options, and those that wait for one of its pools: that pauses with it, and
+// while it is not there.
+func (c Claims) OfCluster(ctx context.Context, cluster client.Object, own client.ListOption) []reconcile.Request {
+	namespace := client.InNamespace(cluster.GetNamespace())
+	requests := c.Requests(ctx, namespace, own)
+	pools := &ipamv1.IPPoolList{}
+	if err := c.Client.List(ctx, pools, namespace, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Finding pools of a Cluster", "kind", c.Kind)
+		return requests
+	}
+	for i := range pools.Items {
+		if pools.Items[i].Spec.ClusterName == cluster.GetName() {
+			requests = append(requests, c.waiting(ctx, pools.Items[i].PoolReference())...)
+		}
+	}
+	return requests
+}
+
 // Requests names the claims that a list returns.
 func (c Claims) Requests(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	var requests []reconcile.Request

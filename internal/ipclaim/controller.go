@@ -51,7 +51,7 @@ func (r *Reconciler) WatchClusters(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
-	return r.claims().Requests(ctx, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()})
+	return r.claims().OfCluster(ctx, cluster, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()})
 }
 
 // waitsFor names the pool that a claim waits for.

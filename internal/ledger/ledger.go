@@ -312,10 +312,13 @@ func (l *Ledger) HasWon(claim ipamv1.ClaimReference, first netip.Addr) bool {
 	})
 }
 
-// Prove returns once the index holds every record that was created before the call. It errs with ErrNotReady if no block of
-// the pool is confirmed, so that there is nothing to prove it with.
+// Prove returns once the index holds every record that was created before the call, by a block of this pool if one is confirmed. It errs
+// with ErrBusy where that cannot be told yet.
 func (l *Ledger) Prove(ctx context.Context, pool ipamv1.PoolReference) error {
 	_, err := l.join(ctx, pool).wait(ctx)
+	if errors.Is(err, ErrNotReady) {
+		return l.proveByList(ctx)
+	}
 	return err
 }
 

@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -29,6 +32,9 @@ const (
 
 // proofTimeout bounds one proof of currency.
 const proofTimeout = 10 * time.Second
+
+// provePage is how many records are listed at once where a proof needs a list.
+const provePage = 500
 
 // rounds shares one proof of currency among all requests that asked before it began.
 type rounds struct {
@@ -101,25 +107,74 @@ func (l *Ledger) begin() *round {
 	return r
 }
 
-// proveOnce returns a revision made after the call, once the index has reached it. Any confirmed block of any of the pools
-// will do: nobody else changes those.
+// proveOnce returns a revision made after the call, once the index has reached it.
 func (l *Ledger) proveOnce(ctx context.Context, pools map[ipamv1.PoolReference]bool) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()
 	proofs.Inc()
-	err := fmt.Errorf("no block of the pools that seem exhausted is confirmed: %w", ErrNotReady)
-	for pool := range pools {
-		for _, block := range l.index.blocksOf(pool) {
-			if !block.confirmed {
-				continue
-			}
-			var revision string
-			if revision, err = l.touchAndSee(ctx, block); err == nil {
-				return revision, nil
-			}
+	err := fmt.Errorf("no pool has a confirmed block: %w", ErrNotReady)
+	for _, block := range l.index.witnesses(pools) {
+		var revision string
+		if revision, err = l.touchAndSee(ctx, block); err == nil {
+			return revision, nil
 		}
 	}
 	return "", err
+}
+
+// witnesses returns what a proof may change: the confirmed blocks of the pools, or of another one where they have none that is known
+// here. Nobody else changes those.
+func (x *index) witnesses(pools map[ipamv1.PoolReference]bool) []snapshot {
+	found := make([]snapshot, 0, len(pools))
+	for pool := range pools {
+		found = append(found, x.confirmedOf(pool)...)
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return x.confirmedOf(x.anyServing())
+}
+
+func (x *index) confirmedOf(pool ipamv1.PoolReference) []snapshot {
+	return slices.DeleteFunc(x.blocksOf(pool), func(r snapshot) bool { return !r.confirmed })
+}
+
+// anyServing returns a pool that hands out prefixes; the zero value if none does.
+func (x *index) anyServing() ipamv1.PoolReference {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for ref, e := range x.pools {
+		if len(e.serving) > 0 {
+			return ref
+		}
+	}
+	return ipamv1.PoolReference{}
+}
+
+// proveByList does what a proof does where no pool serves as far as the index knows, so that there is nothing to change: it errs with
+// ErrBusy while there are records that the index lacks.
+func (l *Ledger) proveByList(ctx context.Context) error {
+	page := &ipamv1.IPAllocationList{}
+	for {
+		if err := l.client.List(ctx, page, client.Limit(provePage), client.Continue(page.Continue)); err != nil {
+			return fmt.Errorf("listing IPAllocations: %w", err)
+		}
+		for i := range page.Items {
+			if !l.index.has(&page.Items[i]) {
+				return fmt.Errorf("record %s/%s has not been seen yet: %w", page.Items[i].Namespace, page.Items[i].Name, ErrBusy)
+			}
+		}
+		if page.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func (x *index) has(a *ipamv1.IPAllocation) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.records.at(types.NamespacedName{Namespace: a.Namespace, Name: a.Name})
+	return r != nil && r.uid == a.UID
 }
 
 // touchAndSee changes a record and returns the revision that this made, once the index shows it.

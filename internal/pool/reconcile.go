@@ -382,12 +382,12 @@ func (r *Reconciler) shedStrays(ctx context.Context, p Object) error {
 	return r.drop(ctx, strays)
 }
 
-// holdings returns what is handed out of a pool; that it is nothing is proved. Without a confirmed block nothing can be.
+// holdings returns what is handed out of a pool; that it is nothing is proved.
 func (r *Reconciler) holdings(ctx context.Context, ref ipamv1.PoolReference) ([]ledger.Holding, error) {
 	if known := r.Ledger.Holdings(ref); len(known) > 0 {
 		return known, nil
 	}
-	if err := r.Ledger.Prove(ctx, ref); err != nil && !errors.Is(err, ledger.ErrNotReady) {
+	if err := r.Ledger.Prove(ctx, ref); err != nil {
 		return nil, err
 	}
 	return r.Ledger.Holdings(ref), nil

@@ -6,6 +6,7 @@ package ipclaims
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,6 +65,42 @@ var _ = It("Claims whose names are generated are answered, many at once", func(c
 	}
 	Expect(prefixes).To(HaveLen(len(claims)))
 	Expect(s.HandedOut(ctx)).To(HaveLen(len(claims)))
+}, SpecTimeout(time.Minute))
+
+var _ = It("A claim that has no name yet gets nothing that is kept for what its name begins with", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	pool := s.Root("pool", "10.0.0.0/24").Build()
+	pool.Spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "db", Kind: ipamv1.IPClaimKind, Address: "10.0.0.5"}}
+	lives, kept := s.Claim("web", "pool").WithCIDR("10.0.0.9/32").Build(), s.Claim("db", "pool").Build()
+	s.Create(ctx, pool, lives)
+	s.Ready(ctx, lives)
+	long := strings.Repeat("a-long-name-", 9) // of which the API server leaves 58 characters
+	for _, stem := range []string{"db", "web", long} {
+		c := s.Claim("", "pool").Build()
+		c.GenerateName = stem
+		s.Create(ctx, c)
+		Expect(c.Spec.CIDR).NotTo(Or(BeEmpty(), Equal("10.0.0.5/32"), Equal(lives.Spec.CIDR)), stem)
+		s.Ready(ctx, c)
+	}
+	s.Create(ctx, kept)
+	Expect(kept.Spec.CIDR).To(Equal("10.0.0.5/32"))
+}, SpecTimeout(time.Minute))
+
+var _ = It("Names that no object can have are refused by the API server, and take nothing from the pool", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	pool := s.Root("pool", "10.0.0.0/29").Build()
+	s.Create(ctx, pool)
+	s.Ready(ctx, pool)
+	for _, name := range []string{strings.Repeat("x", 254), strings.Repeat("x", 1040), strings.Repeat("x", 70000), "Web", "a/b", "ü"} {
+		for range 10 { // more than the pool has room for, were something kept for them for a moment
+			Expect(k.Create(ctx, s.Claim(name, "pool").Build())).To(scene.Refused(http.StatusUnprocessableEntity, "metadata.name"))
+			Expect(k.Create(ctx, s.Child(name, "pool", 31).Build())).To(scene.Refused(http.StatusUnprocessableEntity, "metadata.name"))
+		}
+	}
+	longest := s.Claim(strings.Repeat("x", 253), "pool").WithBits(30).Build()
+	s.Create(ctx, longest)
+	s.Ready(ctx, longest)
+	Expect(s.HandedOut(ctx)).To(ConsistOf(longest.Spec.CIDR))
 }, SpecTimeout(time.Minute))
 
 var _ = It("A claim whose name is taken is refused, and takes nothing from the pool", func(ctx SpecContext) {

@@ -6,6 +6,7 @@ package claims
 import (
 	"context"
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/contract"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -186,6 +188,35 @@ var _ = Describe("A pool", func() {
 		gone(ctx, claim)
 		gone(ctx, pool)
 		Expect(blocks(ctx, ns, "p")).To(BeEmpty())
+	})
+
+	It("of a Cluster that is gone, or paused by its annotation, answers those that waited when that is over", func(ctx SpecContext) {
+		cluster := create(ctx, newCluster(ns, false))
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, ClusterName: "c"}))
+		Eventually(komega.Object(pool), "1m", "50ms").Should(HaveField("Status.Conditions", ContainElement(And(
+			HaveField("Type", ipamv1.ReadyCondition), HaveField("Status", metav1.ConditionTrue)))))
+		for name, held := range map[string]struct{ begin, end func() }{
+			"annotated": {
+				func() {
+					change(ctx, cluster, func() { metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.PausedAnnotation, "") })
+				},
+				func() { change(ctx, cluster, func() { delete(cluster.Annotations, clusterv1.PausedAnnotation) }) },
+			},
+			"gone": {
+				func() { Expect(k.Delete(ctx, cluster)).To(Succeed()) },
+				func() { cluster = create(ctx, newCluster(ns, false)) },
+			},
+		} {
+			held.begin()
+			var claim *ipamv1beta2.IPAddressClaim                                 // it belongs to no Cluster
+			for n := 0; claim == nil || claim.Status.AddressRef.Name != ""; n++ { // until the manager knows
+				claim = create(ctx, newClaim(ns, fmt.Sprintf("%s-%d", name, n), "IPPool", "p"))
+				time.Sleep(300 * time.Millisecond)
+				Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			}
+			held.end()
+			answered(ctx, claim)
+		}
 	})
 
 	It("of a Cluster carries its label and pauses with it", func(ctx SpecContext) {

@@ -6,6 +6,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -368,5 +369,29 @@ func TestLedgerReportsABrokenIndexOnce(t *testing.T) {
 	}
 	if len(l.failed) != 1 {
 		t.Errorf("%d failures reported", len(l.failed))
+	}
+}
+
+func TestAllIsAll(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	const n = 2*rowsAtOnce + 7
+	want := map[string]bool{}
+	for i := range n {
+		a := b.put(recordNamed(fmt.Sprint("r", i), fmt.Sprintf("10.%d.%d.%d/32", i>>16, i>>8&0xff, i&0xff)))
+		if i%3 == 0 {
+			b.cut(a)
+			continue
+		}
+		want[a.Name] = true
+	}
+	for _, h := range (&Ledger{index: b.x}).All() {
+		if !want[h.Record.Name] {
+			t.Errorf("%s is there twice, or not at all", h.Record)
+		}
+		delete(want, h.Record.Name)
+	}
+	if len(want) != 0 {
+		t.Errorf("%d records are missing", len(want))
 	}
 }

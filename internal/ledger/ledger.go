@@ -369,13 +369,28 @@ func (l *Ledger) Overlapping(space string, prefix netip.Prefix) []Holding {
 	return holdings
 }
 
-// All returns every record.
+// All returns every record that is there throughout the call; others may be missing.
 func (l *Ledger) All() []Holding {
-	l.index.mu.Lock()
-	defer l.index.mu.Unlock()
-	holdings := make([]Holding, 0, l.index.records.size())
-	for h := range l.index.records.all() {
-		holdings = append(holdings, l.index.records.get(h).holding())
+	var holdings []Holding
+	for next := handle(1); next != 0; {
+		holdings, next = l.index.appendSome(holdings, next)
 	}
 	return holdings
+}
+
+// rowsAtOnce is how many rows All looks at in one go: nothing is judged meanwhile.
+const rowsAtOnce = 1 << 12
+
+// appendSome appends records from this handle on, and returns where to go on; 0 at the end.
+func (x *index) appendSome(holdings []Holding, from handle) ([]Holding, handle) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	holdings = slices.Grow(holdings, min(x.records.size(), rowsAtOnce))
+	for h := range x.records.from(from) {
+		if h >= from+rowsAtOnce {
+			return holdings, h
+		}
+		holdings = append(holdings, x.records.get(h).holding())
+	}
+	return holdings, 0
 }

@@ -143,9 +143,12 @@ func (t *table) isBlockOf(h handle, pool ipamv1.PoolReference) bool {
 }
 
 // all yields the handles of all records. The table must not be changed meanwhile.
-func (t *table) all() iter.Seq[handle] {
+func (t *table) all() iter.Seq[handle] { return t.from(1) }
+
+// from is the same from a handle on.
+func (t *table) from(first handle) iter.Seq[handle] {
 	return func(yield func(handle) bool) {
-		for h := handle(1); uint32(h) <= t.rows.Last(); h++ {
+		for h := first; uint32(h) <= t.rows.Last(); h++ {
 			isRecord := t.rows.At(uint32(h)).termsNumber() != 0 && t.shared(h).role == stored
 			if isRecord && !yield(h) {
 				return

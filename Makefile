@@ -207,9 +207,10 @@ test: ## Run all tests: unit, integration, end to end
 test-unit: ## Run the tests that need nothing but Go
 	$(call gotest,unit,$(RACE) -timeout 15m . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/model/...)
 
+# Three at a time, and the one that lasts first: much of it is waiting.
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests against a real API server
-	$(call gotest,integration,$(RACE) -timeout 25m ./test/framework/... ./test/integration/...)
+	$(call gotest,integration,$(RACE) -p 3 -timeout 25m ./test/integration/claims ./test/framework/... ./test/integration/...)
 
 .PHONY: test-e2e
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane

@@ -6,6 +6,7 @@ package ledger
 import (
 	"container/list"
 	"net/netip"
+	"slices"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
@@ -178,19 +179,28 @@ func (h *history) unused(taken *allocator.Space[handle], r request) (netip.Prefi
 		if taken.Fits(r, p) == nil {
 			return p, true
 		}
-		h.learn(taken, r, p)
+		if !h.learn(taken, r, p) { // the same would come again and again
+			return netip.Prefix{}, false
+		}
 	}
 }
 
-// learn brings what takes p, or part of it, into used, but for the blocks that the pool lies in. Each record is met inside p once while it
-// lasts, those around p may be met again, and are left as they are: every insertion makes the space forget the reserved addresses inside.
-func (h *history) learn(taken *allocator.Space[handle], r request, p netip.Prefix) {
+// learn brings what takes p, or part of it, into used, but for the blocks that the pool lies in, and says whether that was anything. Each
+// record is met inside p once while it lasts, those around p may be met again, and are left as they are: every insertion makes the space
+// forget the reserved addresses inside.
+func (h *history) learn(taken *allocator.Space[handle], r request, p netip.Prefix) (learned bool) {
 	for q, met := range taken.Overlapping(p) {
-		isAbove := r.Own != nil && r.Own(met)
+		isAbove := r.Own != nil && r.Own(met) && enclosesAny(q, r.Blocks) // inside a block also the pool's own counts, as for taken
 		if u := (usage{record: met}); !isAbove && !h.knows(q, u) {
 			h.used.Insert(q, u)
+			learned = true
 		}
 	}
+	return learned
+}
+
+func enclosesAny(p netip.Prefix, blocks []netip.Prefix) bool {
+	return slices.ContainsFunc(blocks, func(b netip.Prefix) bool { return p.Bits() <= b.Bits() && p.Contains(b.Addr()) })
 }
 
 func (h *history) knows(p netip.Prefix, u usage) bool {

@@ -317,6 +317,24 @@ func TestAHistoryIsBounded(t *testing.T) {
 	}
 }
 
+// While a pool is enlarged its old block lies inside the new one, and still counts.
+func TestLeastRecentlyUsedWhileAPoolGrows(t *testing.T) {
+	t.Parallel()
+	s := &script{T: t, book: newBook(), records: map[string]*ipamv1.IPAllocation{}}
+	s.config = shapeConfig{entries: "10.0.0.0/31", reserved: pooltree.AllocateReserved}
+	s.pool = s.serving(s.config.by(pooltree.LeastRecentlyUsed))
+	s.do("+a")
+	s.config.entries = "10.0.0.0/30"
+	s.do("new")
+	s.put(root("p", "10.0.0.0/30", confirmed))
+	s.do("+b")
+	s.cut(root("p", "10.0.0.0/31", confirmed))
+	s.do("+c")
+	if got := strings.Join(s.chosen, " "); got != ".0 .2 .1" {
+		t.Errorf("chose %s", got)
+	}
+}
+
 // What a pool has come upon around it and inside its children goes without being released by it.
 func TestLeastRecentlyUsedForgetsWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()

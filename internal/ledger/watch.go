@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -154,27 +155,32 @@ func (x *index) anyServing() ipamv1.PoolReference {
 // proveByList does what a proof does where no pool serves as far as the index knows, so that there is nothing to change: it errs with
 // ErrBusy while there are records that the index lacks.
 func (l *Ledger) proveByList(ctx context.Context) error {
-	page := &ipamv1.IPAllocationList{}
+	next := ""
 	for {
-		if err := l.client.List(ctx, page, client.Limit(provePage), client.Continue(page.Continue)); err != nil {
+		page := &ipamv1.IPAllocationList{}
+		if err := l.client.List(ctx, page, client.Limit(provePage), client.Continue(next)); err != nil {
 			return fmt.Errorf("listing IPAllocations: %w", err)
 		}
 		for i := range page.Items {
-			if !l.index.has(&page.Items[i]) {
+			if !l.index.hasSeen(&page.Items[i]) {
 				return fmt.Errorf("record %s/%s has not been seen yet: %w", page.Items[i].Namespace, page.Items[i].Name, ErrBusy)
 			}
 		}
-		if page.Continue == "" {
+		if next = page.Continue; next == "" {
 			return nil
 		}
 	}
 }
 
-func (x *index) has(a *ipamv1.IPAllocation) bool {
+// hasSeen says whether the watch has shown the record, which may have gone since.
+func (x *index) hasSeen(a *ipamv1.IPAllocation) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.records.at(types.NamespacedName{Namespace: a.Namespace, Name: a.Name})
-	return r != nil && r.uid == a.UID
+	if r := x.records.at(types.NamespacedName{Namespace: a.Namespace, Name: a.Name}); r != nil && r.uid == a.UID {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(x.version, a.ResourceVersion)
+	return err == nil && order >= 0
 }
 
 // touchAndSee changes a record and returns the revision that this made, once the index shows it.

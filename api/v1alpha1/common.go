@@ -65,6 +65,12 @@ const (
 	DefaultAddressSpace = "default"
 	// MaxAddressEntries is the greatest length of spec.addresses and spec.excludedAddresses.
 	MaxAddressEntries = 1024
+	// MaxBlocks is the greatest number of prefixes that a pool's addresses may come to: each is a record of its own.
+	MaxBlocks = 1024
+	// MaxSubnets is the greatest length of spec.subnets.
+	MaxSubnets = 64
+	// MaxDNSServers is the greatest length of a network's dnsServers.
+	MaxDNSServers = 16
 	// MaxPreAllocations is the greatest length of spec.preAllocations.
 	MaxPreAllocations = 4096
 )

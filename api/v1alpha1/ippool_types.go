@@ -383,7 +383,8 @@ type IPPoolSpec struct {
 	PrefixLength *int32 `json:"prefixLength,omitempty"`
 
 	// addresses are what the pool consists of instead of one block: CIDRs, inclusive ranges and single addresses of one
-	// family. The list may grow and shrink; what is in use may not fall out.
+	// family. They come to 1,024 prefixes at most: a range that begins or ends within a prefix is several. The list may grow and
+	// shrink; what is in use may not fall out.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

@@ -295,6 +295,10 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
+	if other := otherController(answer); other != nil {
+		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+			"IPAddress %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", answer.Name, other.Kind, other.Name)
+	}
 	if !r.isRecorded(s, answer, address) {
 		if err := r.recordAnswer(ctx, s, carried(s, answer, address, purpose), purpose, answer); err != nil {
 			return r.adoptError(ctx, s, answer, purpose, err)
@@ -358,7 +362,9 @@ func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1be
 	}
 	patched := answer.DeepCopy()
 	patched.OwnerReferences = ensureOwner(patched.OwnerReferences, ownerOf(s.claim, ptr.To(true)))
-	patched.OwnerReferences = ensureOwner(patched.OwnerReferences, s.offer.Owner)
+	if !s.offer.Leaving {
+		patched.OwnerReferences = ensureOwner(patched.OwnerReferences, s.offer.Owner)
+	}
 	if !hasFinalizer(patched, ipamv1.AddressFinalizer) {
 		patched.Finalizers = append(patched.Finalizers, ipamv1.AddressFinalizer)
 	}

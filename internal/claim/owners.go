@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -22,6 +23,15 @@ func ensureOwner(owners []metav1.OwnerReference, owner metav1.OwnerReference) []
 		}
 	}
 	return append(owners, owner)
+}
+
+// otherController returns what controls the object, if that is no IPAddressClaim; an object has one controller at most.
+func otherController(obj client.Object) *metav1.OwnerReference {
+	controller := metav1.GetControllerOfNoCopy(obj)
+	if controller == nil || controller.Kind == addressClaimKind && groupOf(controller.APIVersion) == ipamv1beta2.GroupVersion.Group {
+		return nil
+	}
+	return controller
 }
 
 func groupOf(apiVersion string) string {

@@ -28,6 +28,8 @@ type Offer struct {
 	Pool ipamv1.PoolReference
 	// Owner is the owner reference to the pool.
 	Owner metav1.OwnerReference
+	// Leaving: the pool is being deleted. The garbage collector takes it off its dependents' owners then, and nobody puts it back.
+	Leaving bool
 	// Paused: the pool or its Cluster is paused, so nothing is to be done.
 	Paused bool
 	// Hidden says why the claim may have nothing of the pool; nil if it may. What it has it keeps, and what it arrived with nobody

@@ -19,6 +19,9 @@ import (
 // shows that it has won. It returns nil once the block is confirmed, and errs with ErrTaken, naming who holds the space, with
 // ErrBusy, or an error of the API server; for a block that is carved from a parent, also as Reserve does.
 func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, owners []metav1.OwnerReference) error {
+	if l.index.isConfirmed(p, block) {
+		return nil
+	}
 	c := blockClaim(p, block, owners)
 	r, ok := l.index.recordOf(c, "")
 	switch {
@@ -39,6 +42,14 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 		return ErrBusy
 	}
 	return l.confirm(ctx, r)
+}
+
+// isConfirmed says whether the block is the pool's and stays it. It is found by its prefix: a pool may have many.
+func (x *index) isConfirmed(p Pool, block netip.Prefix) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.blockRecord(p, block)
+	return r != nil && r.confirmed && !r.terminating && !r.left
 }
 
 // OtherBlocks returns the records of the pool's own blocks that keep does not name, those of other pools that had its name, and

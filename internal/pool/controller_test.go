@@ -4,11 +4,14 @@
 package pool
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -51,5 +54,27 @@ func TestAStatusThatTheCacheShowsIsLookedAtAgain(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A spec that came past the webhooks may have any number of mistakes, and a condition and an event must be able to tell of it.
+func TestWhatIsToldIsBounded(t *testing.T) {
+	t.Parallel()
+	mistakes := make(field.ErrorList, 0, 1000)
+	for i := range 1000 {
+		mistakes = append(mistakes, field.Invalid(field.NewPath("spec", "addresses").Index(i), strings.Repeat("x", 80), "is wrong"))
+	}
+	told := invalidMessage(mistakes)
+	if !strings.Contains(told, "spec.addresses[4]") || strings.Contains(told, "spec.addresses[5]") || !strings.HasSuffix(told, "and 995 more") {
+		t.Errorf("told %s", told)
+	}
+	if few := invalidMessage(mistakes[:5]); strings.Contains(few, "more") {
+		t.Errorf("told %s", few)
+	}
+	if note := noteOf(strings.Repeat("ü", 2000)); len(note) > maxNote || !utf8.ValidString(note) {
+		t.Errorf("a note of %d bytes", len(note))
+	}
+	if note := noteOf("short"); note != "short" {
+		t.Errorf("noted %s", note)
 	}
 }

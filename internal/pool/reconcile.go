@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -411,8 +412,20 @@ func (r *Reconciler) result(err error) (ctrl.Result, error) {
 func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
-		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, after.Reason, "Serve", "%s", after.Message)
+		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, after.Reason, "Serve", "%s", noteOf(after.Message))
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse && before.Reason != ipamv1.PoolReadyReservingReason:
-		r.Recorder.Eventf(p, nil, corev1.EventTypeNormal, after.Reason, "Serve", "%s", after.Message)
+		r.Recorder.Eventf(p, nil, corev1.EventTypeNormal, after.Reason, "Serve", "%s", noteOf(after.Message))
 	}
+}
+
+// maxNote is how long an event's note may be, in bytes.
+const maxNote = 1024
+
+// noteOf is as much of a message as an event can tell.
+func noteOf(message string) string {
+	const cut = "..."
+	if len(message) <= maxNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxNote-len(cut)], "") + cut
 }

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,7 +105,7 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capa
 	case !s.pool.GetDeletionTimestamp().IsZero():
 		condition.Reason, condition.Message = ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s)
 	case len(s.invalid) > 0:
-		condition.Reason, condition.Message = ipamv1.PoolReadyInvalidSpecReason, s.invalid.ToAggregate().Error()
+		condition.Reason, condition.Message = ipamv1.PoolReadyInvalidSpecReason, invalidMessage(s.invalid)
 	case s.overlap != nil:
 		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
 	case isParents(outcome):
@@ -122,6 +123,18 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capa
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason
 	}
 	return condition
+}
+
+// shownMistakes is how many mistakes of a spec are told.
+const shownMistakes = 5
+
+// invalidMessage tells the first mistakes, and how many more there are.
+func invalidMessage(mistakes field.ErrorList) string {
+	shown := mistakes[:min(len(mistakes), shownMistakes)].ToAggregate().Error()
+	if more := len(mistakes) - shownMistakes; more > 0 {
+		return fmt.Sprintf("%s, and %d more", shown, more)
+	}
+	return shown
 }
 
 // overridden says why the parent would not carve the block that the pool has; nothing if it would.

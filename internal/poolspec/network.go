@@ -60,6 +60,10 @@ func (p *part) areas() []pooltree.Area {
 func (r *resolver) readNetworks() {
 	rest := part{path: r.path.Child("network"), spec: r.spec.Network, entries: r.entries}
 	var subnets []part
+	if n := len(r.spec.Subnets); n > ipamv1.MaxSubnets { // webhooks are asked before the schema is
+		r.fail(field.TooMany(r.path.Child("subnets"), n, ipamv1.MaxSubnets))
+		return
+	}
 	for i := range r.spec.Subnets {
 		if subnet, ok := r.readSubnet(i, subnets); ok {
 			subnets = append(subnets, subnet)
@@ -155,6 +159,10 @@ func (r *resolver) readNetwork(p *part) {
 		return
 	}
 	r.checkNetworkBits(p.path.Child("prefixLength"), p.spec.PrefixLength)
+	if n := len(p.spec.DNSServers); n > ipamv1.MaxDNSServers {
+		r.fail(field.TooMany(p.path.Child("dnsServers"), n, ipamv1.MaxDNSServers))
+		return
+	}
 	for i, text := range p.spec.DNSServers {
 		r.readDNSServer(p, p.path.Child("dnsServers").Index(i), string(text))
 	}

@@ -23,8 +23,8 @@ import (
 //
 // Addresses outside the pool may be excluded, and may be so more than once:
 // the pool may grow. Entries of spec.addresses may not overlap. Whether the
-// pool can hand out what it is to keep for a claim is looked at once
-// everything else is right.
+// pool can hand out what it is to keep for a claim, and how many prefixes it
+// comes to, is looked at once everything else is right.
 func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool, field.ErrorList) {
 	r := resolver{spec: spec, pool: pool, path: field.NewPath("spec")}
 	r.checkSupported()
@@ -43,6 +43,11 @@ func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool
 		return nil, r.errs
 	}
 	shape := pooltree.New(r.config())
+	if n := len(shape.Blocks()); n > ipamv1.MaxBlocks {
+		r.invalid(r.path.Child("addresses"), fmt.Sprintf("%d entries", len(r.spec.Addresses)),
+			"come to %d prefixes, each of which is recorded; a pool may have %d", n, ipamv1.MaxBlocks)
+		return nil, r.errs
+	}
 	if r.checkKept(shape); len(r.errs) > 0 {
 		return nil, r.errs
 	}

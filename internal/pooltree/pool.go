@@ -92,6 +92,7 @@ type Pool struct {
 	reserved  ReservedPolicy
 	areas     []Area
 	addresses *netipx.IPSet
+	blocks    []netip.Prefix
 	// never are the excluded addresses and gateways inside the pool.
 	never    *netipx.IPSet
 	gateways []netip.Addr
@@ -124,6 +125,7 @@ func New(config Config) *Pool {
 	}
 	slices.SortFunc(p.areas, func(a, b Area) int { return a.Range.From().Compare(b.Range.From()) })
 	p.addresses = setOf(p.areas)
+	p.blocks = p.addresses.Prefixes()
 	p.gateways = gatewaysOf(p.areas, p.addresses)
 	p.never = neverOf(config.Excluded, p.gateways, p.addresses)
 	p.open = cut(p.areas, p.never)

@@ -19,7 +19,7 @@ import (
 func (p *Pool) Addresses() *netipx.IPSet { return p.addresses }
 
 // Blocks returns the fewest prefixes that make up the pool, ascending.
-func (p *Pool) Blocks() []netip.Prefix { return p.addresses.Prefixes() }
+func (p *Pool) Blocks() []netip.Prefix { return slices.Clone(p.blocks) }
 
 // Excluded returns the fewest prefixes that make up what the pool hands out
 // under no length of prefix: exclusions and gateways inside the pool,

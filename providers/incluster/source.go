@@ -62,6 +62,7 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	offer := &claim.Offer{
 		Pool:     ref,
 		Owner:    pool.OwnerReference(p),
+		Leaving:  !p.GetDeletionTimestamp().IsZero(),
 		Paused:   paused,
 		Bits:     registered.Shape.ClaimBits(),
 		HostBits: registered.Shape.HostBits(),

@@ -83,6 +83,19 @@ var _ = Describe("Root pools", func() {
 		Eventually(func() error { return r.Create(ctx, pool(home, "root", root)) }, "1m").Should(Succeed())
 		Expect(r.Create(ctx, pool(home, "delegated", delegated))).To(Succeed())
 		forbidden(r.Create(ctx, pool("default", "root", root)), "createroot")
+
+		ranged := pool(home, "ranged", func(spec *ipamv1.IPPoolSpec) {
+			spec.Addresses, spec.AddressSpace = []ipamv1.AddressEntry{"192.0.2.1"}, "ranged"
+		})
+		Expect(r.Create(ctx, ranged)).To(Succeed())
+		grown := ranged.DeepCopy()
+		grown.Spec.Addresses = append(grown.Spec.Addresses, "198.51.100.0/24")
+		change := client.MergeFrom(ranged)
+		forbidden(u.Patch(ctx, grown.DeepCopy(), change), "createroot on ippools.ipam.weir.dev")
+		Expect(r.Patch(ctx, grown, change)).To(Succeed())
+		labelled := grown.DeepCopy()
+		labelled.Labels = map[string]string{"rack": "7"}
+		Expect(u.Patch(ctx, labelled, client.MergeFrom(grown))).To(Succeed(), "anything else of a root")
 		forbidden(r.Create(ctx, global("root")), "createroot")
 	}, SpecTimeout(time.Minute))
 })

@@ -87,6 +87,8 @@ var mistakes = []mistake{
 	{"an exclusion of the other family", `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.1, "2001:db8::1"]}`, "spec.excludedAddresses[1]", []string{"IPv6 in a pool of IPv4"}},
 	{"an exclusion that is not canonical", `{cidr: "2001:db8::/64", excludedAddresses: ["2001:db8::0001"]}`, "spec.excludedAddresses[0]", []string{"2001:db8::1"}},
 	{"an exclusion that runs backwards", `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.9-192.0.2.1]}`, "spec.excludedAddresses[0]", []string{"runs backwards"}},
+	{"addresses that come to too many prefixes", `{addresses: [` + ragged(100) + `]}`, "spec.addresses", []string{"1400", "1024"}},
+	{"too many subnets", `{cidr: 10.0.0.0/8, subnets: [` + subnets(65) + `]}`, "spec.subnets", []string{"64"}},
 	{"too many exclusions", `{cidr: 192.0.2.0/24, excludedAddresses: [` + strings.Repeat("192.0.2.1, ", 1025) + `]}`, "spec.excludedAddresses", []string{"1024"}},
 
 	// ipFamily, addressSpace, clusterName.
@@ -199,6 +201,23 @@ func servers(n int) string {
 	var list strings.Builder
 	for i := range n {
 		fmt.Fprintf(&list, "192.0.2.%d, ", i+1)
+	}
+	return list.String()
+}
+
+// ragged returns n ranges, each of which is 14 prefixes.
+func ragged(n int) string {
+	var list strings.Builder
+	for i := range n {
+		fmt.Fprintf(&list, "10.0.%d.1-10.0.%d.254, ", i, i)
+	}
+	return list.String()
+}
+
+func subnets(n int) string {
+	var list strings.Builder
+	for i := range n {
+		fmt.Fprintf(&list, "{cidr: 10.0.%d.0/24, network: {gateway: 10.0.%d.1}}, ", i, i)
 	}
 	return list.String()
 }

@@ -377,6 +377,25 @@ var _ = Describe("An IPAddressClaim", func() {
 			To(ContainSubstring("10.7.0.50"))
 	})
 
+	It("with an IPAddress that something else controls is told so, and nothing is recorded", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		cluster := create(ctx, newCluster(ns, false))
+		create(ctx, &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: ns, Name: "c",
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))},
+			},
+			Spec: ipamv1beta2.IPAddressSpec{
+				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "c"}, PoolRef: newClaim(ns, "c", "IPPool", "p").Spec.PoolRef,
+				Address: "10.1.0.50", Prefix: ptr.To(int32(24)),
+			},
+		})
+		claim := create(ctx, newClaim(ns, "c", "IPPool", "p"))
+		Expect(ready(ctx, claim, metav1.ConditionFalse, "AllocationFailed")).To(And(
+			ContainSubstring("metadata.ownerReferences"), ContainSubstring("Cluster "+cluster.Name)))
+		Expect(records(ctx, ns)).To(BeEmpty())
+	})
+
 	It("with an IPAddress made by hand does not get a single address that the pool's bounds exclude, but keeps one of Weir's", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
 			CIDR: "10.2.0.0/24", AddressSpace: ns,

@@ -65,7 +65,8 @@ func describe(err error) string {
 		return "refused by the other webhook"
 	case strings.Contains(err.Error(), "failed calling webhook"):
 		return "webhook out of reach"
-	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded):
+	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded),
+		strings.Contains(err.Error(), "stream error"): // the API server cuts off what it could not answer in time
 		return timedOut
 	case !errors.As(err, &status):
 		return ""

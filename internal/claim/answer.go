@@ -295,9 +295,9 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
-	if other := otherController(answer); other != nil {
-		return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
-			"IPAddress %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", answer.Name, other.Kind, other.Name)
+	controlled := controlledElsewhere(answer)
+	if controlled != nil && purpose == ipamv1.ClaimPurpose { // what is only asked for need not be recorded
+		return controlled
 	}
 	if !r.isRecorded(s, answer, address) {
 		if err := r.recordAnswer(ctx, s, carried(s, answer, address, purpose), purpose, answer); err != nil {
@@ -305,6 +305,9 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 		}
 	}
 	s.answer = answer
+	if controlled != nil {
+		return controlled
+	}
 	if err := r.ensureOwned(ctx, s, answer); err != nil {
 		return err
 	}
@@ -315,6 +318,16 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
 	}
 	return nil
+}
+
+// controlledElsewhere errs if something else than a claim controls the IPAddress: it has one controller at most.
+func controlledElsewhere(answer *ipamv1beta2.IPAddress) error {
+	other := otherController(answer)
+	if other == nil {
+		return nil
+	}
+	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+		"IPAddress %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", answer.Name, other.Kind, other.Name)
 }
 
 func (r *Reconciler) unreadable(answer *ipamv1beta2.IPAddress, err error) error {

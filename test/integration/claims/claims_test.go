@@ -377,23 +377,30 @@ var _ = Describe("An IPAddressClaim", func() {
 			To(ContainSubstring("10.7.0.50"))
 	})
 
-	It("with an IPAddress that something else controls is told so, and nothing is recorded", func(ctx SpecContext) {
+	It("with an IPAddress that something else controls is told so, and what has been Weir's answer is recorded all the same", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		cluster := create(ctx, newCluster(ns, false))
-		create(ctx, &ipamv1beta2.IPAddress{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: ns, Name: "c",
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))},
-			},
-			Spec: ipamv1beta2.IPAddressSpec{
-				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "c"}, PoolRef: newClaim(ns, "c", "IPPool", "p").Spec.PoolRef,
-				Address: "10.1.0.50", Prefix: ptr.To(int32(24)),
-			},
-		})
-		claim := create(ctx, newClaim(ns, "c", "IPPool", "p"))
-		Expect(ready(ctx, claim, metav1.ConditionFalse, "AllocationFailed")).To(And(
-			ContainSubstring("metadata.ownerReferences"), ContainSubstring("Cluster "+cluster.Name)))
+		tell := func(name, address string, finalizers ...string) {
+			GinkgoHelper()
+			create(ctx, &ipamv1beta2.IPAddress{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: ns, Name: name, Finalizers: finalizers,
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))},
+				},
+				Spec: ipamv1beta2.IPAddressSpec{
+					ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: name}, PoolRef: newClaim(ns, name, "IPPool", "p").Spec.PoolRef,
+					Address: address, Prefix: ptr.To(int32(24)),
+				},
+			})
+			claim := create(ctx, newClaim(ns, name, "IPPool", "p"))
+			Expect(ready(ctx, claim, metav1.ConditionFalse, "AllocationFailed")).To(And(
+				ContainSubstring("metadata.ownerReferences"), ContainSubstring("Cluster "+cluster.Name)))
+		}
+		tell("by-hand", "10.1.0.50")
 		Expect(records(ctx, ns)).To(BeEmpty())
+		tell("answer", "10.1.0.60", ipamv1.AddressFinalizer)
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").
+			Should(ConsistOf(HaveField("Spec.CIDR", "10.1.0.60/32")), "nobody else gets it")
 	})
 
 	It("with an IPAddress made by hand does not get a single address that the pool's bounds exclude, but keeps one of Weir's", func(ctx SpecContext) {

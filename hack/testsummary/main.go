@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command testsummary runs "go test -json", prints what a person wants to see
-// of it (a line for each package, the output of what failed, and how many tests
-// passed, failed and were skipped) and exits as go test did.
+// of it (a line for each package, the output of what failed, at the end why it
+// did, and how many tests passed, failed and were skipped) and exits as go test did.
 //
 //	testsummary -out FILE -- go test -json ...   run, and keep the JSON in FILE
 //	testsummary FILE...                          count over runs kept before
@@ -39,6 +39,7 @@ func run(out string, args []string) (exitCode int, err error) {
 		s.w = io.Discard
 		err = s.readFiles(args)
 	}
+	fmt.Fprint(os.Stdout, s.failures())
 	fmt.Fprintln(os.Stdout, s.counts())
 	return exitCode, err
 }

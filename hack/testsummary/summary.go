@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,6 +37,8 @@ type test struct {
 	parent bool
 	// specs is set when the test ran a Ginkgo suite: its specs are counted.
 	specs *tally
+	// why is where its output begins to say why it failed.
+	why string
 }
 
 // summary collects events. The zero value is unusable.
@@ -131,6 +135,7 @@ func (s *summary) finished(e event, t *test) {
 	if e.Test != "" {
 		if e.Action == "fail" && !t.parent {
 			fmt.Fprintf(s.w, "--- FAIL: %s %s (%.2fs)\n%s", e.Package, e.Test, e.Elapsed, t.output.String())
+			t.why = why(t.output.String())
 		}
 		t.output.Reset()
 		return
@@ -144,6 +149,32 @@ func (s *summary) finished(e event, t *test) {
 		fmt.Fprintf(s.w, "ok  \t%s\t%.3fs\n", e.Package, e.Elapsed)
 	}
 	t.output.Reset()
+}
+
+// whyBytes is how much is repeated of why a test failed.
+const whyBytes = 2000
+
+// why returns what Ginkgo says of the first failure, after the spec's timeline, or the end of an output that says nothing of the kind.
+func why(output string) string {
+	plain := colour.ReplaceAllString(output, "")
+	if _, after, ok := strings.Cut(plain, "<< Timeline"); ok {
+		plain = after
+	}
+	if i := strings.Index(plain, "[FAILED]"); i >= 0 {
+		return plain[i:min(len(plain), i+whyBytes)]
+	}
+	return plain[max(0, len(plain)-whyBytes):]
+}
+
+// failures repeats, one after the other, why tests failed: the whole outputs are long, and what is around them is, too.
+func (s *summary) failures() string {
+	var b strings.Builder
+	for _, key := range slices.SortedFunc(maps.Keys(s.tests), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		if text := s.tests[key].why; text != "" {
+			fmt.Fprintf(&b, "FAILED: %s %s\n%s\n", key[0], key[1], strings.TrimSpace(text))
+		}
+	}
+	return b.String()
 }
 
 // counts returns the line "N passed, N failed, N skipped". A package that

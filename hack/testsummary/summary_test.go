@@ -86,3 +86,30 @@ func TestFailedTestIsPrinted(t *testing.T) {
 		}
 	}
 }
+
+func TestFailuresSayWhy(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ output, want string }{
+		"what Ginkgo says after the timeline": {
+			`\u001b[1m• [FAILED] [0.1 seconds]\u001b[0m\n  Timeline >>\n  [FAILED] in [It] - x.go:7\n  much\n  << Timeline\n\n  [FAILED] two of one\n`,
+			"FAILED: p TestA\n[FAILED] two of one\n",
+		},
+		"the end of what another test says": {`boom\n`, "FAILED: p TestA\nboom\n"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSummary(io.Discard)
+			events := `{"Action":"output","Package":"p","Test":"TestA","Output":"` + tc.output + `"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}`
+			if err := s.read(strings.NewReader(events)); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.failures(); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -12,32 +12,52 @@ import (
 )
 
 // Ports are taken from below the kernel's ephemeral range, so that no outgoing
-// connection sits on the port of a server that is being restarted.
+// connection sits on the port of a server that is being restarted. Suites run at
+// the same time and would take it, too: each process has blocks of its own.
 const (
 	firstPort = 20000
 	lastPort  = 32000
+	blockSize = 50
 )
 
-var handedOut = struct {
+// ownPorts are those that this process may still hand out. Whoever listens on the
+// first port of a block owns the block, until he ends.
+var ownPorts = struct {
 	sync.Mutex
-	ports map[int]bool
-}{ports: map[int]bool{}}
+	next, end int
+	owned     []net.Listener
+}{}
 
-// FreePort returns a loopback port that nothing listens on and that this
-// process has not returned before. Another process may still take it first:
-// start servers with a retry.
+// FreePort returns a loopback port that nothing listens on and that neither this
+// process nor another of the framework's has returned before. A stranger may
+// still take it first: start servers with a retry.
 func FreePort() (int, error) {
-	handedOut.Lock()
-	defer handedOut.Unlock()
-	for range 1000 {
-		port := firstPort + rand.IntN(lastPort-firstPort)
-		if handedOut.ports[port] || !free(port) {
-			continue
+	ownPorts.Lock()
+	defer ownPorts.Unlock()
+	for {
+		for ownPorts.next < ownPorts.end {
+			ownPorts.next++
+			if free(ownPorts.next - 1) {
+				return ownPorts.next - 1, nil
+			}
 		}
-		handedOut.ports[port] = true
-		return port, nil
+		if err := ownBlock(); err != nil {
+			return 0, err
+		}
 	}
-	return 0, fmt.Errorf("finding a free port between %d and %d: all tried are taken", firstPort, lastPort)
+}
+
+func ownBlock() error {
+	for _, i := range rand.Perm((lastPort - firstPort) / blockSize) {
+		first := firstPort + i*blockSize
+		owned, err := net.Listen("tcp", hostPort(first))
+		if err == nil {
+			ownPorts.owned = append(ownPorts.owned, owned) // else it would be closed one day
+			ownPorts.next, ownPorts.end = first+1, first+blockSize
+			return nil
+		}
+	}
+	return fmt.Errorf("finding a free port between %d and %d: all are taken", firstPort, lastPort)
 }
 
 func free(port int) bool {

@@ -212,7 +212,9 @@ func (s *snapshot) holdings() ([]*holding, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", answer, err)
 		}
-		out = append(out, s.holding(answer, claim, cidr, answer.pool()))
+		if h := s.holding(answer, claim, cidr, answer.pool()); !s.isLate(h) {
+			out = append(out, h)
+		}
 	}
 	for _, object := range s.own {
 		if object.Spec.CIDR == "" || object.isPool() && object.Spec.ParentRef == nil {
@@ -249,18 +251,35 @@ func (s *snapshot) holding(answer, claim *item, cidr netip.Prefix, pool poolKey)
 
 // claimOf returns the live claim that an IPAddress answers: by the UID of its
 // controller or, since consumers follow it, by the claim's own reference. That
-// may be to a later answer of the same name, if this one is not there any more.
+// may be to a later answer of the same name, if this one is not there any more,
+// or one that was nobody's when it was read and has been recorded and adopted
+// since: the next check judges it.
 func (s *snapshot) claimOf(answer *item) *item {
+	if claim := s.controller(answer); claim != nil {
+		return claim
+	}
+	still := s.still[answer.Metadata.UID]
+	if still == nil || s.controller(still) != nil {
+		return nil
+	}
+	return s.claimByAnswer[answerKey{answer.Group, answer.Metadata.Namespace, answer.Metadata.Name}]
+}
+
+func (s *snapshot) controller(answer *item) *item {
 	for _, owner := range answer.Metadata.OwnerReferences {
 		claim := s.claims[owner.UID]
 		if claim != nil && !claim.isPool() && (owner.Controller != nil && *owner.Controller || answer.Group == metal3Group) {
 			return claim
 		}
 	}
-	if s.still[answer.Metadata.UID] == nil {
-		return nil
-	}
-	return s.claimByAnswer[answerKey{answer.Group, answer.Metadata.Namespace, answer.Metadata.Name}]
+	return nil
+}
+
+// isLate reports whether an answer came when its claim was being released
+// already: its record has gone, and the claim has not been told.
+func (s *snapshot) isLate(h *holding) bool {
+	told := cmp.Or(h.claim.Status.AddressRef.Name, h.claim.Status.Address.Name)
+	return h.claim.terminating() && told == "" && !s.recorded(h)
 }
 
 // extent returns the prefix that an IPAddress stands for: the address, or the

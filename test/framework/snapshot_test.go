@@ -1,0 +1,102 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// capiItem is an object of Cluster API's for the pool "p".
+func capiItem(kind, name string, uid types.UID) *item {
+	i := &item{Group: capiVersion.Group, Kind: kind}
+	i.Metadata = metav1.ObjectMeta{Namespace: "n", Name: name, UID: uid}
+	i.Spec.PoolRef = reference{APIGroup: weirGroup, Kind: "IPPool", Name: "p"}
+	return i
+}
+
+func answerOf(claim types.UID, name string) *item {
+	i := capiItem("IPAddress", name, types.UID("answer-"+name))
+	i.Spec.Address = "10.0.0.7"
+	if claim != "" {
+		i.Metadata.OwnerReferences = []metav1.OwnerReference{{UID: claim, Controller: ptr.To(true)}}
+	}
+	return i
+}
+
+func claimToldOf(name string, uid types.UID, answer string) *item {
+	i := capiItem("IPAddressClaim", name, uid)
+	i.Status.AddressRef.Name = answer
+	return i
+}
+
+func leaving(claim *item) *item {
+	claim.Metadata.DeletionTimestamp = ptr.To(metav1.Now())
+	return claim
+}
+
+func recordOf(claim types.UID) *item {
+	i := &item{Group: weirGroup, Kind: "IPAllocation"}
+	i.Spec.AddressSpace, i.Spec.CIDR, i.Spec.ClaimRef.UID = "s", "10.0.0.7/32", claim
+	return i
+}
+
+// TestSnapshot: the lists of a snapshot are of different moments, and what changes between them is no finding.
+func TestSnapshot(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		answers, records, claims, still []*item
+		// finding is part of what is found; empty for nothing.
+		finding string
+	}{
+		"an answer that was adopted after the records were read": {
+			answers: []*item{answerOf("gone", "a")}, still: []*item{answerOf("next", "a")},
+			records: []*item{recordOf("gone")}, claims: []*item{claimToldOf("a", "next", "a")},
+		},
+		"an answer that a claim names and nobody recorded or adopted": {
+			answers: []*item{answerOf("gone", "a")}, still: []*item{answerOf("", "a")},
+			records: []*item{recordOf("gone")}, claims: []*item{claimToldOf("a", "next", "a")},
+			finding: "answers without a record",
+		},
+		"an answer that came when its claim was being released, and whose address somebody else has": {
+			answers: []*item{answerOf("late", "a"), answerOf("other", "b")},
+			records: []*item{recordOf("other")},
+			claims:  []*item{leaving(claimToldOf("a", "late", "")), claimToldOf("b", "other", "b")},
+		},
+		"an answer that its claim was told, which is being released, and whose address somebody else has": {
+			answers: []*item{answerOf("told", "a"), answerOf("other", "b")},
+			records: []*item{recordOf("other")},
+			claims:  []*item{leaving(claimToldOf("a", "told", "a")), claimToldOf("b", "other", "b")},
+			finding: "overlapping answers",
+		},
+		"an answer of a claim that is being released and has its record still": {
+			answers: []*item{answerOf("late", "a"), answerOf("other", "b")},
+			records: []*item{recordOf("late"), recordOf("other")},
+			claims:  []*item{leaving(claimToldOf("a", "late", "")), claimToldOf("b", "other", "b")},
+			finding: "overlapping answers",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := &item{Group: weirGroup, Kind: "IPPool"}
+			pool.Metadata = metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "pool"}
+			pool.Spec.AddressSpace, pool.Spec.CIDR = "s", "10.0.0.0/16"
+			s := &snapshot{answers: tc.answers, records: tc.records, claims: byUID(tc.claims), still: byUID(tc.still)}
+			s.index(byUID([]*item{pool}))
+			holdings, err := s.holdings()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.report(holdings).Safe()
+			if found := err != nil; found != (tc.finding != "") || found && !strings.Contains(err.Error(), tc.finding) {
+				t.Errorf("found %v, want %q", err, tc.finding)
+			}
+		})
+	}
+}

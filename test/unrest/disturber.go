@@ -71,6 +71,9 @@ func (d *Disturber) revive(ctx context.Context, r *Replica) {
 	}
 }
 
+// Ended is how many managers have ended by themselves and been started again.
+func (d *Disturber) Ended() int64 { return d.ended.Load() }
+
 // Enough says whether there has been trouble of every kind so often, and so many long stops.
 func (d *Disturber) Enough(each, long int64) bool {
 	for _, n := range []*atomic.Int64{&d.kills, &d.stops, &d.cuts, &d.compactions} {

@@ -5,8 +5,10 @@ package race
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -68,9 +70,11 @@ func liveBatch(ctx context.Context, random *rand.Rand, batch int) {
 }
 
 // ignorePassing leaves to the next batch what the next try may get: somebody was faster, or the API server, on a machine that
-// has too much to do, too slow.
+// has too much to do, too slow or cut off. What it refuses is an error.
 func ignorePassing(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+	var status apierrors.APIStatus
+	isRefused := errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError
+	if !isRefused || apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) {
 		return nil
 	}
 	return err

@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -45,6 +47,7 @@ type Reconciler struct {
 	Concurrency int
 	// Arrivals is what has arrived and is not complete.
 	Arrivals *Arrivals
+	Clock    clock.PassiveClock
 
 	charts charts
 }
@@ -59,6 +62,8 @@ type scope struct {
 	offer *Offer
 	// answer is the claim's IPAddress, once there is one.
 	answer *ipamv1beta2.IPAddress
+	// began is when work on the claim began.
+	began time.Time
 }
 
 func newScope(claim *ipamv1beta2.IPAddressClaim) *scope {
@@ -88,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	s := newScope(claim)
+	s.began = r.Clock.Now()
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.Namespace, claim.Spec.PoolRef.Name)))
 
 	if idle, err := r.isIdle(ctx, claim); err != nil {

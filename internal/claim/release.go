@@ -379,7 +379,7 @@ func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *ipamv1beta2.IPA
 	case h.Claim.UID == s.ref.UID:
 		return answered && !holdsAnswer
 	case holdsAnswer && answered:
-		return r.Ledger.HasWon(s.ref, h.CIDR.Addr())
+		return r.Ledger.HasWon(s.ref, h.CIDR.Addr()) || r.Ledger.Precedes(s.ref, h)
 	case holdsAnswer: // not if the answer may have been the earlier claim's; one made by hand only asks for the address
 		return claimUID(answer) == "" && !hasFinalizer(answer, ipamv1.AddressFinalizer)
 	default:

@@ -312,6 +312,15 @@ func (l *Ledger) HasWon(claim ipamv1.ClaimReference, first netip.Addr) bool {
 	})
 }
 
+// Precedes says whether the claim has a record of the very same prefix that was certainly made before this one, so that nobody is kept
+// out by this one who is not by that.
+func (l *Ledger) Precedes(claim ipamv1.ClaimReference, h Holding) bool {
+	later := &record{identity: h.version}
+	return slices.ContainsFunc(l.index.recordsFor(claim), func(r snapshot) bool {
+		return r.claim.UID == claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool && !r.left && !r.terminating && !r.released() && r.older(later)
+	})
+}
+
 // Prove returns once the index holds every record that was created before the call, by a block of this pool if one is confirmed. It errs
 // with ErrBusy where that cannot be told yet.
 func (l *Ledger) Prove(ctx context.Context, pool ipamv1.PoolReference) error {

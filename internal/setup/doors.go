@@ -124,7 +124,7 @@ func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Regist
 				Source:   &incluster.Source{Client: mgr.GetClient(), Registry: registry},
 				Rules:    registry.Rules,
 				Recorder: mgr.GetEventRecorder("weir"), WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
-				Arrivals: claim.NewArrivals(clock.RealClock{}, o.RepairGrace),
+				Arrivals: claim.NewArrivals(clock.RealClock{}, o.RepairGrace), Clock: clock.RealClock{},
 			}
 			if err := r.SetupWithManager(ctx, mgr); err != nil {
 				return err

@@ -9,7 +9,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -17,6 +19,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
@@ -43,14 +46,28 @@ func (l *late) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 	return l.Client.Get(ctx, key, obj, opts...)
 }
 
+// List knows no index: it returns all of the claim's namespace.
+func (l *late) List(ctx context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	return l.Client.List(ctx, list, client.InNamespace(l.claim.Namespace))
+}
+
 // lateManager is a second manager, which works on one claim as it once was: its cache shows that, and so do its first live reads. The
 // one of the suite leaves the claim alone, for that is paused.
 func lateManager(ctx context.Context, was *ipamv1beta2.IPAddressClaim, liveReads int) (*claim.Reconciler, *clocktesting.FakePassiveClock) {
+	GinkgoHelper()
+	return lateManagerThat(ctx, was, liveReads, interceptor.Funcs{})
+}
+
+// lateManagerThat is one to whose writes of records something is done.
+func lateManagerThat(
+	ctx context.Context, was *ipamv1beta2.IPAddressClaim, liveReads int, writes interceptor.Funcs,
+) (*claim.Reconciler, *clocktesting.FakePassiveClock) {
 	GinkgoHelper()
 	lists, err := ledger.ListClient(site.Config())
 	Expect(err).NotTo(HaveOccurred())
 	direct, err := site.ClientFor(site.Config())
 	Expect(err).NotTo(HaveOccurred())
+	direct = interceptor.NewClient(direct, writes)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	book := ledger.New(ledger.Options{Client: direct, REST: lists, Instance: "late " + was.Namespace, Clock: clock})
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -65,7 +82,7 @@ func lateManager(ctx context.Context, was *ipamv1beta2.IPAddressClaim, liveReads
 	registry := &pool.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	return &claim.Reconciler{
 		Client: cache, Live: live, Ledger: book, Source: &incluster.Source{Client: k, Registry: registry}, Rules: rules,
-		Recorder: events.NewFakeRecorder(100),
+		Recorder: events.NewFakeRecorder(100), Arrivals: claim.NewArrivals(clock, 10*time.Minute), Clock: clock,
 	}, clock
 }
 
@@ -78,6 +95,26 @@ func reconciled(ctx context.Context, r *claim.Reconciler, clock *clocktesting.Fa
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(result.RequeueAfter).To(Or(BeZero(), BeNumerically(">", 10*time.Second)), "not what is tried again soon")
 	}, "1m", "50ms").Should(Succeed())
+}
+
+func claimOwner(claim *ipamv1beta2.IPAddressClaim) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: ipamv1beta2.GroupVersion.String(), Kind: "IPAddressClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true),
+	}
+}
+
+// record is of an address for a claim of this UID, made by a manager that has died since.
+func record(ns, name string, uid types.UID, purpose ipamv1.AllocationPurpose) *ipamv1.IPAllocation {
+	return &ipamv1.IPAllocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: []string{ipamv1.AllocationFinalizer}},
+		Spec: ipamv1.IPAllocationSpec{
+			PoolRef: ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "p"}, AddressSpace: ns,
+			CIDR: "10.1.0.7/32", Purpose: purpose, Holder: ipamv1.AllocationHolder{Instance: "a dead manager"},
+			ClaimRef: ipamv1.ClaimReference{
+				APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: ns, Name: "a", UID: string(uid),
+			},
+		},
+	}
 }
 
 var _ = Describe("A manager that is late", func() {
@@ -139,23 +176,43 @@ var _ = Describe("A manager that is late", func() {
 		Expect(answer.DeletionTimestamp).To(BeNil())
 	})
 
+	It("does not answer a claim that has gone while it hung", func(ctx SpecContext) {
+		stored, seen := paused(ctx)
+		recorded := 0
+		var hang func()
+		manager, clock := lateManagerThat(ctx, seen, 0, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				err := c.Create(ctx, obj, opts...)
+				if uid := obj.(*ipamv1.IPAllocation).Spec.ClaimRef.UID; uid == string(stored.UID) {
+					recorded++
+					vanish(ctx, stored)
+					hang()
+				}
+				return err
+			},
+		})
+		hang = func() { clock.SetTime(clock.Now().Add(5 * time.Second)) }
+		reconciled(ctx, manager, clock, seen)
+		Expect(recorded).To(Equal(1))
+		Expect(apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(seen), &ipamv1beta2.IPAddress{}))).To(BeTrue())
+	})
+
+	It("leaves no record of a claim that was before it in the way of one that has the same address", func(ctx SpecContext) {
+		stored, seen := paused(ctx)
+		create(ctx, arrived(claimOwner(stored)))
+		own := create(ctx, record(ns, "own", stored.UID, ipamv1.ClaimPurpose))
+		create(ctx, record(ns, "junk", "11111111-2222-3333-4444-555555555555", ipamv1.AdoptedPurpose))
+		manager, clock := lateManager(ctx, seen, 0)
+		reconciled(ctx, manager, clock, stored)
+		answered(ctx, stored)
+		Expect(records(ctx, ns)).To(ConsistOf(HaveField("Name", own.Name)))
+	})
+
 	It("does not take a record that has lost for that of the answer which a claim came with", func(ctx SpecContext) {
 		answered(ctx, create(ctx, newClaim(ns, "other", "IPPool", "p")))
 		stored, seen := paused(ctx)
-		owner := metav1.OwnerReference{
-			APIVersion: ipamv1beta2.GroupVersion.String(), Kind: "IPAddressClaim", Name: "a", UID: stored.UID, Controller: ptr.To(true),
-		}
-		create(ctx, arrived(owner))
-		lost := create(ctx, &ipamv1.IPAllocation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lost", Finalizers: []string{ipamv1.AllocationFinalizer}},
-			Spec: ipamv1.IPAllocationSpec{
-				PoolRef: ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "p"}, AddressSpace: ns,
-				CIDR: "10.1.0.7/32", Purpose: ipamv1.AdoptedPurpose, Holder: ipamv1.AllocationHolder{Instance: "a dead manager"},
-				ClaimRef: ipamv1.ClaimReference{
-					APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: ns, Name: "a", UID: string(stored.UID),
-				},
-			},
-		})
+		create(ctx, arrived(claimOwner(stored)))
+		lost := create(ctx, record(ns, "lost", stored.UID, ipamv1.AdoptedPurpose))
 		manager, clock := lateManager(ctx, seen, 0)
 		reconciled(ctx, manager, clock, stored)
 		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")

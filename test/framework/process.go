@@ -167,8 +167,8 @@ func logTail(path string) []byte {
 }
 
 const (
-	complaintsShown = 15
-	complaintBytes  = 400
+	complaintsShown = 6
+	complaintBytes  = 300
 )
 
 // complaints returns the last lines of a log that are not klog's or etcd's

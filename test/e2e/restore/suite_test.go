@@ -20,7 +20,7 @@ import (
 )
 
 // orders is how many random orders are restored.
-var orders = framework.Scale(3, 50)
+var orders = framework.Scale(2, 50)
 
 var (
 	site *framework.Site

@@ -67,6 +67,8 @@ const (
 	MaxAddressEntries = 1024
 	// MaxBlocks is the greatest number of prefixes that a pool's addresses may come to: each is a record of its own.
 	MaxBlocks = 1024
+	// MaxExclusions is the greatest number of prefixes that what a pool excludes may come to: every manager keeps them in memory.
+	MaxExclusions = 16384
 	// MaxSubnets is the greatest length of spec.subnets.
 	MaxSubnets = 64
 	// MaxDNSServers is the greatest length of a network's dnsServers.

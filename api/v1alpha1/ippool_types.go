@@ -391,7 +391,7 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:MaxItems=1024
 	Addresses []AddressEntry `json:"addresses,omitempty"`
 
-	// excludedAddresses are never handed out. Same grammar as addresses.
+	// excludedAddresses are never handed out. Same grammar as addresses. They come to 16,384 prefixes at most.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1024

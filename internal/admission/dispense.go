@@ -34,7 +34,7 @@ const startTime = 2 * time.Second
 // Ledger hands out prefixes while objects are admitted.
 type Ledger interface {
 	// Preview returns what the claim would get, and changes nothing.
-	Preview(ctx context.Context, c ledger.Claim) (netip.Prefix, error)
+	Preview(c ledger.Claim) (netip.Prefix, error)
 	// Propose returns what the claim shall ask for, and keeps it from others for a moment.
 	Propose(ctx context.Context, c ledger.Claim) (netip.Prefix, error)
 	// Reserve records what the claim asks for.
@@ -77,7 +77,7 @@ func isNamed(obj client.Object) bool {
 // pick returns a prefix for the object under admission; a dry run leaves no trace.
 func (d dispenser) pick(ctx context.Context, c ledger.Claim, dryRun bool) (netip.Prefix, error) {
 	if dryRun {
-		return d.ledger.Preview(ctx, c)
+		return d.ledger.Preview(c)
 	}
 	return d.ledger.Propose(ctx, c)
 }

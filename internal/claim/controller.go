@@ -26,9 +26,6 @@ import (
 // poolIndex finds the IPAddresses of a pool, by its kind and name.
 const poolIndex = "weir.pool"
 
-// clusterIndex finds the claims of a Cluster.
-const clusterIndex = "weir.cluster"
-
 // SetupWithManager registers the controller. Cluster API's kinds must be served.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.indexClaims(ctx, mgr.GetFieldIndexer()); err != nil {
@@ -60,7 +57,7 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddress{}, poolIndex, r.poolOf); err != nil {
 		return err
 	}
-	return indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, clusterIndex, func(obj client.Object) []string {
+	return indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, holder.ClusterIndex, func(obj client.Object) []string {
 		if claim, ok := obj.(*ipamv1beta2.IPAddressClaim); ok && clusterOf(claim) != "" {
 			return []string{clusterOf(claim)}
 		}
@@ -78,7 +75,7 @@ func (r *Reconciler) poolOf(obj client.Object) []string {
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.claims().OfCluster(ctx, obj, client.MatchingFields{clusterIndex: obj.GetName()})
+	return r.claims().OfCluster(ctx, obj)
 }
 
 func (r *Reconciler) claims() holder.Claims {

@@ -25,6 +25,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -174,13 +175,7 @@ func (r *Reconciler) isClusterPaused(ctx context.Context, obj client.Object) (bo
 
 // clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else the owner's, else none.
 func clusterOf(claim *ipamv1beta2.IPAddressClaim) string {
-	name := cmp.Or(claim.Spec.ClusterName, claim.Labels[clusterv1.ClusterNameLabel])
-	for _, owner := range claim.OwnerReferences {
-		if name == "" && owner.Kind == clusterv1.ClusterKind && groupOf(owner.APIVersion) == clusterv1.GroupVersion.Group {
-			name = owner.Name
-		}
-	}
-	return name
+	return cmp.Or(claim.Spec.ClusterName, holder.ClusterName(claim))
 }
 
 // settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.

@@ -126,11 +126,11 @@ func (c Claims) waitingInNamespace(ctx context.Context, namespace client.Object)
 	return c.Requests(ctx, client.InNamespace(namespace.GetName()), client.MatchingFields{WaitingIndex: maybeHidden})
 }
 
-// OfCluster names the claims that are of a Cluster, by these options, and those that wait for one of its pools: that pauses with it, and
+// OfCluster names the claims that are of a Cluster, by ClusterIndex, and those that wait for one of its pools: that pauses with it, and
 // while it is not there.
-func (c Claims) OfCluster(ctx context.Context, cluster client.Object, own client.ListOption) []reconcile.Request {
+func (c Claims) OfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	namespace := client.InNamespace(cluster.GetNamespace())
-	requests := c.Requests(ctx, namespace, own)
+	requests := c.Requests(ctx, namespace, client.MatchingFields{ClusterIndex: cluster.GetName()})
 	pools := &ipamv1.IPPoolList{}
 	if err := c.Client.List(ctx, pools, namespace, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Finding pools of a Cluster", "kind", c.Kind)

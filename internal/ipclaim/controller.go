@@ -31,6 +31,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, holder.WaitingIndex, waitsFor); err != nil {
 		return fmt.Errorf("indexing IPClaims: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, holder.ClusterIndex, ofCluster); err != nil {
+		return fmt.Errorf("indexing IPClaims: %w", err)
+	}
 	log := mgr.GetLogger().WithName("ipclaim")
 	var err error
 	r.controller, err = r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
@@ -51,7 +54,14 @@ func (r *Reconciler) WatchClusters(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
-	return r.claims().OfCluster(ctx, cluster, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()})
+	return r.claims().OfCluster(ctx, cluster)
+}
+
+func ofCluster(obj client.Object) []string {
+	if name := holder.ClusterName(obj); name != "" {
+		return []string{name}
+	}
+	return nil
 }
 
 // waitsFor names the pool that a claim waits for.

@@ -23,6 +23,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -85,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // isIdle says whether the claim must not be touched: it or its Cluster is paused, or its Cluster is missing, in which case only a
 // deletion goes on.
 func (r *Reconciler) isIdle(ctx context.Context, claim *ipamv1.IPClaim) (bool, error) {
-	name := claim.Labels[clusterv1.ClusterNameLabel]
+	name := holder.ClusterName(claim)
 	if annotations.HasPaused(claim) || name == "" {
 		return annotations.HasPaused(claim), nil
 	}
@@ -191,7 +192,7 @@ func (r *Reconciler) chosen(ctx context.Context, claim *ipamv1.IPClaim) (ledger.
 		return ledger.Claim{}, err
 	}
 	for _, request := range requests {
-		if _, full := r.Ledger.Preview(ctx, request); full == nil {
+		if _, full := r.Ledger.Preview(request); full == nil {
 			return request, nil
 		}
 	}
@@ -256,8 +257,12 @@ func (r *Reconciler) held(claim *ipamv1.IPClaim) []ledger.Holding {
 func (r *Reconciler) forgetRetained(ctx context.Context, retained []ledger.Holding, claim *ipamv1.IPClaim) error {
 	var errs []error
 	for _, h := range retained {
-		if h.Claim.UID != string(claim.UID) {
+		switch {
+		case h.Claim.UID == string(claim.UID):
+		case h.Purpose == ipamv1.MovedPurpose:
 			errs = append(errs, r.Ledger.LetGo(ctx, h))
+		default:
+			errs = append(errs, r.giveUp(ctx, h)) // it may just be moving away
 		}
 	}
 	return errors.Join(errs...)

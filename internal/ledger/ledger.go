@@ -312,11 +312,11 @@ func (l *Ledger) HasWon(claim ipamv1.ClaimReference, first netip.Addr) bool {
 	})
 }
 
-// Precedes says whether the claim has a record of the very same prefix that was certainly made before this one, so that nobody is kept
-// out by this one who is not by that.
+// Precedes says whether the claim has a record of the very same prefix that was certainly made before this one, which has not arrived: so
+// nobody is kept out by this one who is not by that, and if it is a namesake's, that had gone when it was made.
 func (l *Ledger) Precedes(claim ipamv1.ClaimReference, h Holding) bool {
 	later := &record{identity: h.version}
-	return slices.ContainsFunc(l.index.recordsFor(claim), func(r snapshot) bool {
+	return !h.arrived && slices.ContainsFunc(l.index.recordsFor(claim), func(r snapshot) bool {
 		return r.claim.UID == claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool && !r.left && !r.terminating && !r.released() && r.older(later)
 	})
 }

@@ -27,7 +27,8 @@ import (
 // Dying in between leaves both, and both keep the prefix. There is nothing to judge: what else overlaps came after the record, whose
 // age the hold has. For a record that has lost nothing is held.
 
-// Leaving returns what is handed out of a pool and marked for deletion, in no order.
+// Leaving returns what is handed out of a pool and marked for deletion because it moves away, or is held for what has moved, in no order.
+// What lives beside the pool moves with it.
 func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
@@ -37,7 +38,9 @@ func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
 	}
 	found := make([]Holding, 0, len(e.leaving))
 	for marked := range e.leaving {
-		if r := l.index.records.get(marked); !r.left {
+		r := l.index.records.get(marked)
+		leaves := r.moving && pool.Namespace != r.key.Namespace
+		if !r.left && (leaves || r.purpose == ipamv1.MovedPurpose) {
 			found = append(found, r.holding())
 		}
 	}

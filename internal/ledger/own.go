@@ -22,29 +22,33 @@ import (
 //
 // An object that is not stored after all leaves a record for a UID that never existed; repair drops it after a grace.
 
-// Preview returns the prefix that the claim would get now, and changes nothing. It errs as Reserve does.
-func (l *Ledger) Preview(ctx context.Context, c Claim) (netip.Prefix, error) {
-	return l.proposal(ctx, c, l.index.preview)
+// Preview returns the prefix that the claim would get now, and changes nothing, so that ErrExhausted is only as far as this process
+// knows. Otherwise it errs as Reserve does.
+func (l *Ledger) Preview(c Claim) (netip.Prefix, error) {
+	if err := l.index.failure(); err != nil {
+		return netip.Prefix{}, err
+	}
+	cidr, err := l.index.preview(c)
+	if errors.Is(err, errUnproved) {
+		return netip.Prefix{}, ErrExhausted
+	}
+	return cidr, err
 }
 
 // Propose returns the prefix that the claim shall ask for, and keeps others in this process from choosing it for a moment. The
 // claim needs neither UID nor name yet. Nothing is stored. It errs as Reserve does.
 func (l *Ledger) Propose(ctx context.Context, c Claim) (netip.Prefix, error) {
-	return l.proposal(ctx, c, l.index.promise)
-}
-
-func (l *Ledger) proposal(ctx context.Context, c Claim, pick func(Claim) (netip.Prefix, error)) (netip.Prefix, error) {
 	if err := l.index.failure(); err != nil {
 		return netip.Prefix{}, err
 	}
-	cidr, err := pick(c)
+	cidr, err := l.index.promise(c)
 	if !errors.Is(err, errUnproved) {
 		return cidr, err
 	}
 	if c.Revision, err = l.join(ctx, c.Pool).wait(ctx); err != nil {
 		return netip.Prefix{}, err
 	}
-	return pick(c)
+	return l.index.promise(c)
 }
 
 // WaitServing returns once the pool hands out prefixes, or ErrNotReady when ctx ends before. A pool that has just been created

@@ -132,6 +132,7 @@ func (r *Reconciler) carve(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	request.Revision = s.pool.GetResourceVersion()
 	block, err := r.Ledger.Reserve(ctx, request)
 	if err != nil {
 		return err

@@ -73,8 +73,11 @@ type scope struct {
 	invalid    field.ErrorList
 	// overlap is set when somebody else holds one of the pool's blocks.
 	overlap *ledger.TakenError
-	// holdings are what keeps a pool that is being deleted.
+	// holdings are what keeps a pool that is being deleted, and users the finalizers of others that do.
 	holdings []ledger.Holding
+	users    []string
+	// tidying is what went wrong with what the pool does not need any more: it serves all the same.
+	tidying error
 	// released: the pool's finalizer is off, so there is nothing left to write a status to.
 	released bool
 }
@@ -90,12 +93,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !predicates.IsWatched(p, r.WatchFilter) {
 		return ctrl.Result{}, nil
 	}
-	if added, err := finalizer.Ensure(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
-		return r.result(client.IgnoreNotFound(err))
-	}
 	r.Registry.Register(p) // also of a pool that is paused: its claims are released, by what it says now
 	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
 		return result, err
+	}
+	if added, err := finalizer.Ensure(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
+		return r.result(client.IgnoreNotFound(err))
 	}
 	leaving := r.leave(ctx, p.PoolReference())
 	wake, thawing := r.thaw(ctx, p.PoolReference(), poolspec.Cooldown(p.PoolSpec()))
@@ -105,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !s.released {
 		outcome = errors.Join(outcome, r.updateStatus(ctx, s, outcome))
 	}
-	result, err := r.result(errors.Join(outcome, thawing, leaving))
+	result, err := r.result(errors.Join(outcome, s.tidying, thawing, leaving))
 	if result.RequeueAfter == 0 {
 		result.RequeueAfter = wake
 	}
@@ -265,7 +268,8 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 			return fmt.Errorf("recording block %s: %w", block, err)
 		}
 	}
-	return errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
+	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
+	return nil
 }
 
 // mayHave checks a carved block that is not recorded yet: the pool may have come past the webhooks.
@@ -288,13 +292,18 @@ func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) 
 	if live == nil || live.GetGeneration() != s.pool.GetGeneration() {
 		return err
 	}
-	return r.drop(ctx, others)
+	return r.drop(ctx, s.pool, others)
 }
 
-func (r *Reconciler) drop(ctx context.Context, blocks []ledger.Holding) error {
+// drop gives up blocks that a pool does not have any more, or that another one of its name had, which is gone.
+func (r *Reconciler) drop(ctx context.Context, p Object, blocks []ledger.Holding) error {
 	errs := make([]error, 0, len(blocks))
 	for _, block := range blocks {
-		errs = append(errs, r.giveBack(ctx, block))
+		if block.Claim.UID == string(p.GetUID()) {
+			errs = append(errs, r.giveBack(ctx, block))
+		} else {
+			errs = append(errs, r.giveBackOfGone(ctx, block))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -340,7 +349,7 @@ func OwnerReference(p Object) metav1.OwnerReference {
 	}
 }
 
-// release lets a pool go once nothing is allocated from it. An allocation that is under way in another manager meanwhile
+// release lets a pool go once nothing is allocated from it and nobody else holds on to it. An allocation that is under way in another manager meanwhile
 // leaves a record, which stays taken.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if isMoving(s.pool) {
@@ -359,12 +368,22 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if live == nil || live.GetDeletionTimestamp().IsZero() {
 		return err
 	}
-	if err = r.drop(ctx, blocks); err != nil {
+	if s.users = foreignFinalizers(live); len(s.users) > 0 {
+		return nil
+	}
+	if err = r.drop(ctx, live, blocks); err != nil {
 		return err
 	}
 	err = finalizer.Remove(ctx, r.Client, live, ipamv1.PoolFinalizer)
 	s.released = err == nil
 	return err
+}
+
+// foreignFinalizers are those of others, who still use the pool. The garbage collector's own do not count.
+func foreignFinalizers(p Object) []string {
+	return slices.DeleteFunc(slices.Clone(p.GetFinalizers()), func(f string) bool {
+		return f == ipamv1.PoolFinalizer || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	})
 }
 
 // shedStrays gives up what is recorded for other pools of the name: they were never stored, or are gone, while this one exists. It
@@ -380,7 +399,7 @@ func (r *Reconciler) shedStrays(ctx context.Context, p Object) error {
 	if live == nil {
 		return err
 	}
-	return r.drop(ctx, strays)
+	return r.drop(ctx, p, strays)
 }
 
 // holdings returns what is handed out of a pool; that it is nothing is proved.

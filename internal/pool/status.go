@@ -31,8 +31,11 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	status := s.pool.PoolStatus()
 	status.ObservedGeneration = s.pool.GetGeneration()
 	capacity, known := r.Ledger.Capacity(s.pool.PoolReference())
-	if known {
+	switch {
+	case known:
 		setCapacity(status, s, capacity)
+	case len(s.invalid) > 0 && status.Capacity.Available != "": // nobody knows it any more, and it hands out nothing
+		status.Capacity.Available, status.LargestFreePrefixLength, status.AllocatedCIDR = "0", nil, ""
 	}
 	before := conditions.Get(s.pool, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
 	ready := r.readyCondition(ctx, s, capacity, outcome)
@@ -170,7 +173,10 @@ func parentMessage(outcome error) string {
 
 // deletingMessage counts what keeps a pool that is being deleted, and names some of what is of the pool's own project.
 func (r *Reconciler) deletingMessage(ctx context.Context, s *scope) string {
-	if len(s.holdings) == 0 {
+	switch {
+	case len(s.users) > 0:
+		return fmt.Sprintf("nothing is allocated from the pool; its finalizers of others keep it: %s", strings.Join(s.users, ", "))
+	case len(s.holdings) == 0:
 		return "nothing is allocated from the pool"
 	}
 	message := fmt.Sprintf("%d allocations keep the pool", len(s.holdings))

@@ -48,6 +48,11 @@ func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool
 			"come to %d prefixes, each of which is recorded; a pool may have %d", n, ipamv1.MaxBlocks)
 		return nil, r.errs
 	}
+	if n := len(shape.Excluded()); n > ipamv1.MaxExclusions {
+		r.invalid(r.path.Child("excludedAddresses"), fmt.Sprintf("%d entries", len(r.spec.ExcludedAddresses)),
+			"come to %d prefixes, which are kept in memory; a pool may have %d", n, ipamv1.MaxExclusions)
+		return nil, r.errs
+	}
 	if r.checkKept(shape); len(r.errs) > 0 {
 		return nil, r.errs
 	}
@@ -147,6 +152,7 @@ func (r *resolver) config() pooltree.Config {
 	c := pooltree.Config{ClaimBits: r.claimBits, ShortestBits: r.shortestBits, LongestBits: r.longestBits, Strategy: r.strategy}
 	for _, p := range r.parts {
 		c.Areas = append(c.Areas, p.areas()...)
+		c.Gateways = append(c.Gateways, p.gateway) // also of a part that has no addresses left
 	}
 	if set, err := r.excluded.IPSet(); err == nil {
 		c.Excluded = set

@@ -5,6 +5,7 @@ package poolspec_test
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -659,5 +660,20 @@ func TestSpaceAndFamily(t *testing.T) {
 				t.Errorf("Family() = %q, want %q", got, test.family)
 			}
 		})
+	}
+}
+
+// TestGatewayOfSubnetsThatCoverThePool: the pool's own gateway is never handed out, though no address of the pool is left to its network.
+func TestGatewayOfSubnetsThatCoverThePool(t *testing.T) {
+	t.Parallel()
+	shape, errs := poolspec.Resolve(specOf(t, `{cidr: 10.0.0.0/24, network: {gateway: 10.0.0.1}, subnets: [
+		{cidr: 10.0.0.0/25, network: {dnsServers: [192.0.2.53]}}, {cidr: 10.0.0.128/25, network: {}}]}`), ipamv1.PoolReference{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for text, want := range map[string]bool{"10.0.0.1/32": true, "10.0.0.2/32": false} {
+		if reason, refused := shape.Refuses(netip.MustParsePrefix(text)); refused != want {
+			t.Errorf("Refuses(%s) = %q, %t", text, reason, refused)
+		}
 	}
 }

@@ -69,6 +69,8 @@ type Kept struct {
 type Config struct {
 	// Areas are disjoint and of one family, in any order.
 	Areas []Area
+	// Gateways are never handed out, as those of areas are not.
+	Gateways []netip.Addr
 	// Excluded addresses are never handed out; nil means none. What lies
 	// outside the areas is ignored.
 	Excluded *netipx.IPSet
@@ -126,7 +128,7 @@ func New(config Config) *Pool {
 	slices.SortFunc(p.areas, func(a, b Area) int { return a.Range.From().Compare(b.Range.From()) })
 	p.addresses = setOf(p.areas)
 	p.blocks = p.addresses.Prefixes()
-	p.gateways = gatewaysOf(p.areas, p.addresses)
+	p.gateways = gatewaysOf(config, p.addresses)
 	p.never = neverOf(config.Excluded, p.gateways, p.addresses)
 	p.open = cut(p.areas, p.never)
 	p.total = ipspace.SetSize(p.addresses)
@@ -142,11 +144,15 @@ func setOf(areas []Area) *netipx.IPSet {
 	return build(&b)
 }
 
-// gatewaysOf returns the gateways of the areas that lie inside the pool.
-func gatewaysOf(areas []Area, addresses *netipx.IPSet) []netip.Addr {
+// gatewaysOf returns the gateways that lie inside the pool.
+func gatewaysOf(config Config, addresses *netipx.IPSet) []netip.Addr {
+	all := slices.Clone(config.Gateways)
+	for _, area := range config.Areas {
+		all = append(all, area.Network.Gateway)
+	}
 	var gateways []netip.Addr
-	for _, area := range areas {
-		if g := area.Network.Gateway; addresses.Contains(g) && !slices.Contains(gateways, g) {
+	for _, g := range all {
+		if addresses.Contains(g) && !slices.Contains(gateways, g) {
 			gateways = append(gateways, g)
 		}
 	}

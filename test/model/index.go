@@ -130,6 +130,13 @@ func (x *index) hasWon(uid int, cidr space) bool {
 	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.uid == uid && e.cidr == cidr && e.won })
 }
 
+// precedes says whether the claim has a record of the very same that was certainly made before this one.
+func (x *index) precedes(uid int, e entry) bool {
+	return slices.ContainsFunc(x.entries, func(own entry) bool {
+		return own.uid == uid && own.cidr == e.cidr && own.released == 0 && !own.terminating && own.olderThan(e)
+	})
+}
+
 // isHeldOn says whether a namesake of the claim holds the very same: then nothing is let go of with the record.
 func (x *index) isHeldOn(r record) bool {
 	return slices.ContainsFunc(x.entries, func(e entry) bool {

@@ -108,7 +108,8 @@ func (m *mender) isStray() bool {
 	case m.found.uid == m.claim.uid:
 		return answered && !holdsAnswer || !answered && !rules.NoDropByAge
 	case holdsAnswer && answered:
-		return m.manager.index.hasWon(m.claim.uid, m.found.cidr) || !rules.NamesakeGoesLast
+		x := &m.manager.index
+		return x.hasWon(m.claim.uid, m.found.cidr) || x.precedes(m.claim.uid, m.found) || !rules.NamesakeGoesLast
 	case holdsAnswer: // the earlier claim may have been told
 		return false
 	default:

@@ -238,6 +238,20 @@ var _ = Describe("Records", func() {
 		release(ctx, r)
 	})
 
+	It("are made by who has the verb in a namespace for what is in that namespace only", func(ctx SpecContext) {
+		u := as(ctx, "restorer")
+		grant(ctx, "restorer", home, rbacv1.PolicyRule{Resources: []string{"ipallocations"}, Verbs: []string{"manage", "create", "update"}})
+		own, theirs := record(home, "own"), record(home, "theirs-too")
+		theirs.Spec.ClaimRef.Namespace = "default"
+		Eventually(func() error { return u.Create(ctx, own) }, "1m").Should(Succeed())
+		err := u.Create(ctx, theirs)
+		forbidden(err, "manage")
+		Expect(err).To(MatchError(ContainSubstring("spec.claimRef.namespace")))
+		own.Labels = map[string]string{"example.com/seen": ""}
+		Expect(u.Update(ctx, own)).To(Succeed())
+		release(ctx, own)
+	}, SpecTimeout(time.Minute))
+
 	It("lose vanished owners to the garbage collector, and are marked by it when none is left", func(ctx SpecContext) {
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "owner"}}
 		Expect(k.Create(ctx, owner)).To(Succeed())

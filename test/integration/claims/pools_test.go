@@ -6,6 +6,7 @@ package claims
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,12 +18,14 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/contract"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest/komega"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
 // poolReady waits until the pool's Ready condition has this status and reason, and returns its message.
@@ -67,6 +70,24 @@ func eventsAbout(ctx context.Context, obj client.Object) []string {
 	return reasons
 }
 
+// heldIn says whether exactly this prefix is held for what has moved to another cluster.
+func heldIn(ctx context.Context, cidr string) bool {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(k.List(ctx, list)).To(Succeed())
+	return slices.ContainsFunc(list.Items, func(a ipamv1.IPAllocation) bool {
+		return a.Spec.CIDR == cidr && a.Spec.Purpose == ipamv1.MovedPurpose && a.Spec.ReleasedAt.IsZero()
+	})
+}
+
+// patchedRecords counts the patches of records.
+func patchedRecords(ctx context.Context) float64 {
+	GinkgoHelper()
+	counts, err := framework.APIRequests(ctx, site.Config())
+	Expect(err).NotTo(HaveOccurred())
+	return counts[framework.RequestKey{Verb: "PATCH", Code: "200", Group: ipamv1.GroupVersion.Group, Resource: "ipallocations"}]
+}
+
 var _ = Describe("A pool", func() {
 	var ns string
 
@@ -105,6 +126,98 @@ var _ = Describe("A pool", func() {
 		for _, kind := range []string{"IPPool", "GlobalIPPool", "IPClaim", "IPAllocation"} {
 			Expect(names).To(HaveKey(contract.CalculateCRDName(ipamv1.GroupVersion.Group, kind)))
 		}
+	})
+
+	It("that is carved keeps its block while somebody else's finalizer is on it, and says so", func(ctx SpecContext) {
+		parent := create(ctx, newPool(ns, "parent", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		poolReady(ctx, parent, metav1.ConditionTrue, "Available")
+		child := newPool(ns, "child", ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: "parent"}, PrefixLength: ptr.To[int32](28)})
+		child.Finalizers = []string{inUse}
+		create(ctx, child)
+		poolReady(ctx, child, metav1.ConditionTrue, "Available")
+		Expect(k.Delete(ctx, child)).To(Succeed())
+		Eventually(func() string { return poolReady(ctx, child, metav1.ConditionFalse, "Deleting") }, "1m", "100ms").Should(ContainSubstring(inUse))
+		Consistently(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1s", "100ms").Should(HaveLen(1))
+		change(ctx, child, func() { child.Finalizers = without(child.Finalizers, inUse) })
+		gone(ctx, child)
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "100ms").Should(BeEmpty())
+	})
+
+	It("does not release the block that an earlier one of its name has taken to another cluster", func(ctx SpecContext) {
+		other := newNamespace(ctx)
+		create(ctx, newPool(other, "parent", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/24", AddressSpace: ns, Visibility: ipamv1.SharedVisibility,
+			Allocation: &ipamv1.AllocationPolicy{CooldownSeconds: ptr.To[int32](1), MinPrefixLength: ptr.To[int32](28)},
+		}))
+		child := create(ctx, newPool(ns, "child", ipamv1.IPPoolSpec{
+			ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Namespace: other, Name: "parent"}, PrefixLength: ptr.To[int32](28),
+		}))
+		poolReady(ctx, child, metav1.ConditionTrue, "Available")
+		block := records(ctx, ns)[0]
+		parent := newPool(other, "parent", ipamv1.IPPoolSpec{})
+		change(ctx, parent, func() { parent.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }) // so that nothing is held yet
+		Eventually(func() bool {
+			return k.Get(ctx, client.ObjectKeyFromObject(parent), parent) == nil && conditions.IsTrue(parent, ipamv1.PausedCondition)
+		}, "1m", "50ms").Should(BeTrue())
+
+		By("moving it as clusterctl does")
+		for _, obj := range []client.Object{&block, child} {
+			change(ctx, obj, func() { obj.SetAnnotations(map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}) })
+			Expect(k.Delete(ctx, obj)).To(Succeed())
+		}
+		change(ctx, child, func() { child.Finalizers = nil })
+		gone(ctx, child)
+
+		By("making another pool of the name")
+		next := create(ctx, newPool(ns, "child", ipamv1.IPPoolSpec{CIDR: "10.2.0.0/24", AddressSpace: ns}))
+		poolReady(ctx, next, metav1.ConditionTrue, "Available")
+		Consistently(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(&block), &block)).To(Succeed())
+			g.Expect(block.Spec.ReleasedAt.IsZero()).To(BeTrue())
+			g.Expect(block.Finalizers).To(ContainElement(ipamv1.AllocationFinalizer))
+		}, "2s", "100ms").Should(Succeed())
+
+		By("holding it when the parent is looked after again")
+		change(ctx, parent, func() { parent.Annotations = nil })
+		gone(ctx, &block)
+		Expect(heldIn(ctx, "10.1.0.0/28")).To(BeTrue())
+	})
+
+	It("of a paused Cluster is not touched, and has no finalizer", func(ctx SpecContext) {
+		owner := create(ctx, newCluster(ns, true))
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, ClusterName: owner.Name}))
+		Eventually(func() bool {
+			return k.Get(ctx, client.ObjectKeyFromObject(pool), pool) == nil && conditions.IsTrue(pool, ipamv1.PausedCondition)
+		}, "1m", "50ms").Should(BeTrue())
+		Expect(pool.Finalizers).To(BeEmpty())
+	})
+
+	It("that becomes invalid has nothing available", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/28", AddressSpace: ns}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		change(ctx, pool, func() { pool.Spec.ExcludedAddresses = []ipamv1.AddressEntry{"2001:db8::1"} })
+		poolReady(ctx, pool, metav1.ConditionFalse, "InvalidSpec")
+		Expect(pool.Status.Capacity.Available).To(Equal("0"))
+	})
+
+	It("that is full is not asked for ever by what waits for it without a prefix", func(ctx SpecContext) {
+		parent := create(ctx, newPool(ns, "p", singleAddress(ns, 0)))
+		poolReady(ctx, parent, metav1.ConditionTrue, "Available")
+		holder := answered(ctx, create(ctx, newClaim(ns, "holder", "IPPool", "p")))
+		own := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "own"}}
+		own.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: "IPPool", Name: "p"}
+		create(ctx, own)
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
+			g.Expect(conditions.GetReason(own, ipamv1.ReadyCondition)).To(Equal("PoolExhausted"))
+		}, "1m", "50ms").Should(Succeed())
+		before := patchedRecords(ctx)
+		Consistently(func() float64 { return patchedRecords(ctx) - before }, "3s", "500ms").Should(BeNumerically("<=", 2))
+		Expect(k.Delete(ctx, newClaim(ns, "holder", "IPPool", "p"))).To(Succeed())
+		Eventually(func() string {
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
+			return own.Status.AllocatedCIDR
+		}, "1m", "50ms").Should(Equal(holder.Spec.Address + "/32"))
 	})
 
 	It("of IPv6 counts exactly", func(ctx SpecContext) {

@@ -82,11 +82,15 @@ var _ = Describe("A hold", func() {
 		pool := newPool(ns, "p", "10.0.0.0/29")
 		open(ctx, pool, m)
 		c := newClaim(pool, "c")
-		moved := rival(ctx, c, ns, prefix("10.0.0.3/32"))
+		deleted := rival(ctx, newClaim(pool, "deleted"), newNamespace(ctx), prefix("10.0.0.2/32"))
+		moved := rival(ctx, c, newNamespace(ctx), prefix("10.0.0.3/32"))
 		created := moved.ResourceVersion
 		follow(m, c)
+		Expect(k.Delete(ctx, deleted)).To(Succeed())
+		Expect(k.Patch(ctx, moved, client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)))).To(Succeed())
 		Expect(k.Delete(ctx, moved)).To(Succeed())
-		Eventually(func() []book.Holding { return m.Leaving(pool.Ref) }, "1m", "10ms").Should(HaveLen(1))
+		Eventually(func() []book.Holding { return m.Leaving(pool.Ref) }, "1m", "10ms").Should(ConsistOf(HaveField("CIDR", prefix("10.0.0.3/32"))))
 		Expect(m.Hold(ctx, m.Leaving(pool.Ref)[0], ns)).To(Succeed())
 		held := recordsFor(stored(ctx, ns), c.Ref.UID)
 		Expect(held).To(HaveLen(1))

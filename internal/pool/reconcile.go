@@ -360,16 +360,17 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	if s.users = foreignFinalizers(s.pool); len(s.users) > 0 {
+		s.holdings = r.Ledger.Holdings(ref)
+		return nil
+	}
 	if s.holdings, err = r.holdings(ctx, ref); len(s.holdings) > 0 || err != nil {
 		return err
 	}
 	blocks := r.Ledger.OtherBlocks(ref, s.pool.GetUID(), nil)
 	live, err := r.live(ctx, s.pool)
-	if live == nil || live.GetDeletionTimestamp().IsZero() {
+	if live == nil || live.GetDeletionTimestamp().IsZero() || len(foreignFinalizers(live)) > 0 {
 		return err
-	}
-	if s.users = foreignFinalizers(live); len(s.users) > 0 {
-		return nil
 	}
 	if err = r.drop(ctx, live, blocks); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// shownHoldings is how many allocations a message names.
+// shownHoldings is how many allocations, or finalizers, a message names.
 const shownHoldings = 5
 
 // updateStatus computes the status from what the reconciliation found out, and writes it.
@@ -174,8 +174,8 @@ func parentMessage(outcome error) string {
 // deletingMessage counts what keeps a pool that is being deleted, and names some of what is of the pool's own project.
 func (r *Reconciler) deletingMessage(ctx context.Context, s *scope) string {
 	switch {
-	case len(s.users) > 0:
-		return fmt.Sprintf("nothing is allocated from the pool; its finalizers of others keep it: %s", strings.Join(s.users, ", "))
+	case len(s.holdings) == 0 && len(s.users) > 0:
+		return "finalizers of others keep the pool: " + strings.Join(s.users[:min(len(s.users), shownHoldings)], ", ")
 	case len(s.holdings) == 0:
 		return "nothing is allocated from the pool"
 	}

@@ -59,7 +59,8 @@ type IPClaimSpec struct {
 	// +optional
 	PoolSelector *PoolSelector `json:"poolSelector,omitempty"`
 
-	// prefixLength is the wanted size in bits. Absent means the pool's default, which is a single address. Immutable.
+	// prefixLength is the wanted size in bits. Absent means the pool's allocation.defaultPrefixLength, or a
+	// single address if it has none. Immutable.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128

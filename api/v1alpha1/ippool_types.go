@@ -376,7 +376,8 @@ type IPPoolSpec struct {
 	// +optional
 	ParentRef *ParentReference `json:"parentRef,omitempty"`
 
-	// prefixLength of the block to carve, in bits. Immutable.
+	// prefixLength of the block to carve, in bits. Absent means the parent's allocation.defaultPrefixLength, or a single address
+	// if it has none. Immutable.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128

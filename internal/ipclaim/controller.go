@@ -91,6 +91,7 @@ func changedByOthers() predicate.Predicate {
 		predicate.GenerationChangedPredicate{},
 		predicate.AnnotationChangedPredicate{},
 		predicate.LabelChangedPredicate{},
+		predicates.Reowned(), // its Cluster may be an owner
 		predicates.Resync(),
 		predicates.Update(func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*ipamv1.IPClaim)

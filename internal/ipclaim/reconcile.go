@@ -262,10 +262,22 @@ func (r *Reconciler) forgetRetained(ctx context.Context, retained []ledger.Holdi
 		case h.Purpose == ipamv1.MovedPurpose:
 			errs = append(errs, r.Ledger.LetGo(ctx, h))
 		default:
-			errs = append(errs, r.giveUp(ctx, h)) // it may just be moving away
+			errs = append(errs, r.forget(ctx, h))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// forget lets go of what was retained, unless it is just moving to another cluster.
+func (r *Reconciler) forget(ctx context.Context, h ledger.Holding) error {
+	record := &ipamv1.IPAllocation{}
+	if err := r.Live.Get(ctx, h.Record, record); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if isMoving(record) {
+		return nil
+	}
+	return r.Ledger.LetGo(ctx, h)
 }
 
 // hasForeignFinalizer says whether somebody else still uses the claim. The garbage collector's own finalizers do not count.

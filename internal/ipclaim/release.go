@@ -38,7 +38,7 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if idle, err := r.isIdle(ctx, live); idle || err != nil {
 		return err
 	}
-	if _, moves := live.Annotations[clusterctlv1.DeleteForMoveAnnotation]; moves {
+	if isMoving(live) {
 		r.Recorder.Eventf(live, nil, corev1.EventTypeNormal, prefixKeptEvent, keepAction,
 			"The claim is deleted because it moves to another cluster; its prefix is not released")
 		return nil
@@ -57,6 +57,12 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+}
+
+// isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
+func isMoving(obj client.Object) bool {
+	_, ok := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
+	return ok
 }
 
 // releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read

@@ -34,8 +34,9 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	switch {
 	case known:
 		setCapacity(status, s, capacity)
-	case len(s.invalid) > 0 && status.Capacity.Available != "": // nobody knows it any more, and it hands out nothing
-		status.Capacity.Available, status.LargestFreePrefixLength, status.AllocatedCIDR = "0", nil, ""
+	case len(s.invalid) > 0: // nobody counts any more what it has
+		status.Capacity, status.UtilizationPercent, status.LargestFreePrefixLength = ipamv1.Capacity{}, nil, nil
+		status.Claims, status.Children = nil, nil
 	}
 	before := conditions.Get(s.pool, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
 	ready := r.readyCondition(ctx, s, capacity, outcome)
@@ -113,6 +114,9 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capa
 		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
 	case isParents(outcome):
 		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, parentMessage(outcome)
+	case errors.Is(outcome, ledger.ErrBusy) && s.pool.PoolSpec().CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
+		// That the parent is still full is being proved. Said in between, something else would make the pool newer than the proof.
+		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, conditions.GetMessage(s.pool, ipamv1.ReadyCondition)
 	case r.Registry.isForeign(s.pool):
 		condition.Reason, condition.Message = ipamv1.PoolReadyForeignHomeReason,
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"

@@ -6,6 +6,7 @@ package predicates
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -41,6 +42,13 @@ func Update(passes func(event.UpdateEvent) bool) predicate.Predicate {
 func Resync() predicate.Predicate {
 	return Update(func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	})
+}
+
+// Reowned passes the update that changed an object's owners.
+func Reowned() predicate.Predicate {
+	return Update(func(e event.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())
 	})
 }
 

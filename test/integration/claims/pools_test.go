@@ -192,12 +192,35 @@ var _ = Describe("A pool", func() {
 		Expect(pool.Finalizers).To(BeEmpty())
 	})
 
-	It("that becomes invalid has nothing available", func(ctx SpecContext) {
+	It("that becomes invalid tells no capacity any more", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/28", AddressSpace: ns}))
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
 		change(ctx, pool, func() { pool.Spec.ExcludedAddresses = []ipamv1.AddressEntry{"2001:db8::1"} })
 		poolReady(ctx, pool, metav1.ConditionFalse, "InvalidSpec")
-		Expect(pool.Status.Capacity.Available).To(Equal("0"))
+		Expect(pool.Status.Capacity).To(Equal(ipamv1.Capacity{}))
+	})
+
+	It("that waits for room in its parent says so all the time, and rests", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "parent", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/28", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](28)},
+		}))
+		child := func(name string) *ipamv1.IPPool {
+			return newPool(ns, name, ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: "parent"}, PrefixLength: ptr.To[int32](28)})
+		}
+		first, second := create(ctx, child("first")), child("second")
+		poolReady(ctx, first, metav1.ConditionTrue, "Available")
+		create(ctx, second)
+		poolReady(ctx, second, metav1.ConditionFalse, "ParentNotReady")
+		version := ""
+		Eventually(func() bool {
+			before := version
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(second), second)).To(Succeed())
+			Expect(conditions.GetReason(second, ipamv1.ReadyCondition)).To(Equal("ParentNotReady"))
+			version = second.ResourceVersion
+			return before == version
+		}, "1m", "5s").Should(BeTrue())
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		poolReady(ctx, second, metav1.ConditionTrue, "Available")
 	})
 
 	It("that is full is not asked for ever by what waits for it without a prefix", func(ctx SpecContext) {

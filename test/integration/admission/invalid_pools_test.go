@@ -89,7 +89,7 @@ var mistakes = []mistake{
 	{"an exclusion that runs backwards", `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.9-192.0.2.1]}`, "spec.excludedAddresses[0]", []string{"runs backwards"}},
 	{"addresses that come to too many prefixes", `{addresses: [` + ragged(100) + `]}`, "spec.addresses", []string{"1400", "1024"}},
 	{"too many subnets", `{cidr: 10.0.0.0/8, subnets: [` + subnets(65) + `]}`, "spec.subnets", []string{"64"}},
-	{"exclusions that come to too many prefixes", `{cidr: "2001:db8::/48", excludedAddresses: [` + jagged(300) + `]}`,
+	{"exclusions that come to too many prefixes", `{cidr: "2001:db8:1::/48", excludedAddresses: [` + jagged(300) + `]}`,
 		"spec.excludedAddresses", []string{"300 entries", "16384"}},
 	{"too many exclusions", `{cidr: 192.0.2.0/24, excludedAddresses: [` + strings.Repeat("192.0.2.1, ", 1025) + `]}`, "spec.excludedAddresses", []string{"1024"}},
 
@@ -220,7 +220,7 @@ func ragged(n int) string {
 func jagged(n int) string {
 	var list strings.Builder
 	for i := range n {
-		fmt.Fprintf(&list, `"2001:db8:0:%x::1-2001:db8:0:%x:ffff:ffff:ffff:fffe", `, i, i)
+		fmt.Fprintf(&list, `"2001:db8:1:%x::1-2001:db8:1:%x:ffff:ffff:ffff:fffe", `, i+1, i+1)
 	}
 	return list.String()
 }

@@ -82,8 +82,11 @@ var _ = Describe("A hold", func() {
 		pool := newPool(ns, "p", "10.0.0.0/29")
 		open(ctx, pool, m)
 		c := newClaim(pool, "c")
-		deleted := rival(ctx, newClaim(pool, "deleted"), newNamespace(ctx), prefix("10.0.0.2/32"))
-		moved := rival(ctx, c, newNamespace(ctx), prefix("10.0.0.3/32"))
+		c.Ref.Namespace = newNamespace(ctx)
+		other := newClaim(pool, "other")
+		other.Ref.Namespace = c.Ref.Namespace
+		deleted := rival(ctx, other, ns, prefix("10.0.0.2/32"))
+		moved := rival(ctx, c, ns, prefix("10.0.0.3/32"))
 		created := moved.ResourceVersion
 		follow(m, c)
 		Expect(k.Delete(ctx, deleted)).To(Succeed())

@@ -26,7 +26,7 @@ import (
 )
 
 // allocations is how many there are to be, at least.
-var allocations = framework.Scale(1200, 50000)
+var allocations = framework.Scale(1000, 50000)
 
 // timeout ends a run that does not get there.
 var timeout = time.Duration(framework.Scale(20, 12*60)) * time.Minute

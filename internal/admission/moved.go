@@ -8,12 +8,11 @@ import (
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // +kubebuilder:webhook:path=/mutate-ipam-weir-dev-v1alpha1-ipallocation,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipallocations,verbs=update,versions=v1alpha1,name=default.ipallocation.ipam.weir.dev,admissionReviewVersions=v1
@@ -38,7 +37,7 @@ func keepMoved(_ context.Context, req admission.Request) admission.Response {
 func keepMovedClaim(_ context.Context, req admission.Request) admission.Response {
 	var updated, old addressClaim
 	if json.Unmarshal(req.Object.Raw, &updated) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil ||
-		!updated.isOurs() || updated.Spec.PoolRef.Kind != ipamv1.GlobalIPPoolKind || !isMoving(&updated) ||
+		!updated.isOurs() || updated.Spec.PoolRef.Kind != ipamv1.GlobalIPPoolKind || !predicates.IsMoving(&updated) ||
 		updated.DeletionTimestamp.IsZero() || !slices.Contains(old.Finalizers, ipamv1.ClaimFinalizer) {
 		return admission.Allowed("")
 	}
@@ -46,14 +45,8 @@ func keepMovedClaim(_ context.Context, req admission.Request) admission.Response
 	return admission.Patched("", append(finalizerPatch(updated.Finalizers, ipamv1.ClaimFinalizer), mark)...)
 }
 
-// isMoving says whether clusterctl deletes an object here because it has moved it to another cluster.
-func isMoving(obj metav1.Object) bool {
-	_, moving := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
-	return moving
-}
-
 // movesWithoutPool says whether the record moves to another cluster, its pool does not, and nothing holds its prefix instead.
 func movesWithoutPool(record *ipamv1.IPAllocation) bool {
 	_, held := record.Annotations[ipamv1.HeldAnnotation]
-	return isMoving(record) && !held && record.Spec.Purpose != ipamv1.RootPurpose && record.Spec.PoolRef.Namespace != record.Namespace
+	return predicates.IsMoving(record) && !held && record.Spec.Purpose != ipamv1.RootPurpose && record.Spec.PoolRef.Namespace != record.Namespace
 }

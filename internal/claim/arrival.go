@@ -289,7 +289,7 @@ func secured(_ ledger.Allocation, err error) error {
 // isLeaving says whether clusterctl move is just deleting the IPAddress, which lives on elsewhere: its record has left before it, or is
 // held. A new one would be left over.
 func isLeaving(answer *ipamv1beta2.IPAddress) bool {
-	return isMoving(answer) && !answer.DeletionTimestamp.IsZero()
+	return predicates.IsMoving(answer) && !answer.DeletionTimestamp.IsZero()
 }
 
 // standIn is a claim that has not arrived yet: what its IPAddress arrived with is recorded under its name, and a UID that nobody has.

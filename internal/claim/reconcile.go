@@ -8,11 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -198,9 +196,7 @@ func (r *Reconciler) settle(err error) (ctrl.Result, error) {
 	}
 }
 
-// hasForeignFinalizer says whether somebody else still uses the claim. The garbage collector's own finalizers do not count.
+// hasForeignFinalizer says whether somebody else still uses the claim.
 func hasForeignFinalizer(claim *ipamv1beta2.IPAddressClaim) bool {
-	return slices.ContainsFunc(claim.Finalizers, func(f string) bool {
-		return f != ipamv1.ClaimFinalizer && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents
-	})
+	return len(finalizer.Foreign(claim, ipamv1.ClaimFinalizer)) > 0
 }

@@ -14,13 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // release gives back the address of a claim that is being deleted, once nobody else holds on to the claim:
@@ -43,7 +43,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if idle, err := r.isIdle(ctx, live); idle || err != nil {
 		return err
 	}
-	if isMoving(live) {
+	if predicates.IsMoving(live) {
 		r.Recorder.Eventf(live, nil, corev1.EventTypeNormal, addressKeptEvent, keepAction,
 			"The claim is deleted because it moves to another cluster; its address is not released")
 		return r.leave(ctx, s, live)
@@ -179,16 +179,10 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1beta2.IPAdd
 	return nil
 }
 
-// isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
-func isMoving(obj client.Object) bool {
-	_, ok := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
-	return ok
-}
-
 // hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
 func hasLeft(claim *ipamv1beta2.IPAddressClaim) bool {
 	isDone := claim.Annotations[ipamv1.MovedAnnotation] == string(claim.UID) && claim.Spec.PoolRef.Kind == ipamv1.GlobalIPPoolKind
-	return isDone && isMoving(claim) && !claim.DeletionTimestamp.IsZero()
+	return isDone && predicates.IsMoving(claim) && !claim.DeletionTimestamp.IsZero()
 }
 
 // removeAnswerOf removes the claim's IPAddress. The cache is believed when it shows that very one, never when it shows
@@ -237,7 +231,7 @@ func (r *Reconciler) isOwnerless(answer *ipamv1beta2.IPAddress) bool {
 // even once the garbage collector has taken the claim off its owners. It errs with errWaiting while somebody else's finalizer
 // keeps it.
 func (r *Reconciler) removeAnswer(ctx context.Context, answer *ipamv1beta2.IPAddress) error {
-	if isMoving(answer) {
+	if predicates.IsMoving(answer) {
 		return errWaiting
 	}
 	if answer.DeletionTimestamp.IsZero() {
@@ -319,7 +313,7 @@ func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding, give func
 // isKept says whether what a claim left behind must stay: clusterctl moves it or has moved its claim, or its Cluster is paused.
 func (r *Reconciler) isKept(ctx context.Context, obj client.Object) (bool, error) {
 	record, ok := obj.(*ipamv1.IPAllocation)
-	if isMoving(obj) || ok && record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero() {
+	if predicates.IsMoving(obj) || ok && record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero() {
 		return true, nil
 	}
 	return r.isClusterPaused(ctx, obj)

@@ -9,7 +9,9 @@ package finalizer
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -43,6 +45,13 @@ func RemoveLast(ctx context.Context, c client.Client, obj client.Object, name st
 		return fmt.Errorf("removing finalizer %s: %w", name, err)
 	}
 	return nil
+}
+
+// Foreign returns an object's finalizers but this one: they are of others, who still use it. The garbage collector's own do not count.
+func Foreign(obj client.Object, own string) []string {
+	return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool {
+		return f == own || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	})
 }
 
 func change(ctx context.Context, c client.Client, obj client.Object, name string, edit func(client.Object, string) bool) (bool, error) {

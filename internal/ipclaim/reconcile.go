@@ -274,15 +274,13 @@ func (r *Reconciler) forget(ctx context.Context, h ledger.Holding) error {
 	if err := r.Live.Get(ctx, h.Record, record); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if isMoving(record) {
+	if predicates.IsMoving(record) {
 		return nil
 	}
 	return r.Ledger.LetGo(ctx, h)
 }
 
-// hasForeignFinalizer says whether somebody else still uses the claim. The garbage collector's own finalizers do not count.
+// hasForeignFinalizer says whether somebody else still uses the claim.
 func hasForeignFinalizer(claim *ipamv1.IPClaim) bool {
-	return slices.ContainsFunc(claim.Finalizers, func(f string) bool {
-		return f != ipamv1.ClaimFinalizer && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents
-	})
+	return len(finalizer.Foreign(claim, ipamv1.ClaimFinalizer)) > 0
 }

@@ -11,13 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // release gives back the prefix of a claim that is being deleted, once nobody else holds on to it:
@@ -38,7 +38,7 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if idle, err := r.isIdle(ctx, live); idle || err != nil {
 		return err
 	}
-	if isMoving(live) {
+	if predicates.IsMoving(live) {
 		r.Recorder.Eventf(live, nil, corev1.EventTypeNormal, prefixKeptEvent, keepAction,
 			"The claim is deleted because it moves to another cluster; its prefix is not released")
 		return nil
@@ -57,12 +57,6 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
-}
-
-// isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
-func isMoving(obj client.Object) bool {
-	_, ok := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
-	return ok
 }
 
 // releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read

@@ -101,7 +101,7 @@ func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) (kept bool, e
 
 // IsRecordKept says whether a record must stay for now: clusterctl moves it or has moved its claim, or its Cluster is paused.
 func IsRecordKept(ctx context.Context, c client.Client, record *ipamv1.IPAllocation) (bool, error) {
-	if isMoving(record) || isHold(record) {
+	if predicates.IsMoving(record) || isHold(record) {
 		return true, nil
 	}
 	cluster, _, err := clusterNamed(ctx, c, record.Namespace, record.Labels[clusterv1.ClusterNameLabel])

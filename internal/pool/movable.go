@@ -106,7 +106,7 @@ func (r *Reconciler) ofKind(remain preflight.Remain) preflight.Remain {
 // Cluster API is not installed, nor everything seen yet, or this manager sees one namespace, and the pool is for all; and where
 // the pool is just leaving. A pool that is being deleted would go with a move like any other.
 func (r *Reconciler) setMovable(ctx context.Context, s *scope, c ledger.Capacity) error {
-	isForAll, leaves := s.pool.GetNamespace() == "", isMoving(s.pool) && !s.pool.GetDeletionTimestamp().IsZero()
+	isForAll, leaves := s.pool.GetNamespace() == "", predicates.IsMoving(s.pool) && !s.pool.GetDeletionTimestamp().IsZero()
 	if !r.remains.IsComplete() || isForAll && r.Namespace != "" || leaves {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // leave sees to the pool's records that are marked for deletion: what clusterctl has moved out of a pool that stays here is held,
@@ -48,9 +49,9 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 	switch {
 	case record.DeletionTimestamp.IsZero() || !slices.Contains(record.Finalizers, ipamv1.AllocationFinalizer):
 		return nil
-	case isMoving(record) && record.Spec.PoolRef.Namespace == record.Namespace:
+	case predicates.IsMoving(record) && record.Spec.PoolRef.Namespace == record.Namespace:
 		return nil // its pool moves, too: a move that is cut short has left it like this
-	case isMoving(record) && record.Spec.Purpose != ipamv1.MovedPurpose:
+	case predicates.IsMoving(record) && record.Spec.Purpose != ipamv1.MovedPurpose:
 		return r.Ledger.Hold(ctx, h, r.Registry.Namespace)
 	case record.Spec.Purpose != ipamv1.MovedPurpose || !record.Spec.ReleasedAt.IsZero():
 		return nil

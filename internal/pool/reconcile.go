@@ -22,7 +22,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -166,7 +165,7 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 	if isHold(record) {
 		return nil
 	}
-	if isMoving(record) {
+	if predicates.IsMoving(record) {
 		if stays, err := r.hasLivingParent(ctx, record); stays || err != nil {
 			return err
 		}
@@ -190,12 +189,6 @@ func (r *Reconciler) exists(ctx context.Context, ref ipamv1.PoolReference) (bool
 	live, _ := New(r.Kind)
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, live)
 	return err == nil, client.IgnoreNotFound(err)
-}
-
-// isMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
-func isMoving(obj client.Object) bool {
-	_, ok := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
-	return ok
 }
 
 // isIdle says whether the pool must not be touched now, and when to look again if no watch will tell: it is paused, its
@@ -352,7 +345,7 @@ func OwnerReference(p Object) metav1.OwnerReference {
 // release lets a pool go once nothing is allocated from it and nobody else holds on to it. An allocation that is under way in another manager meanwhile
 // leaves a record, which stays taken.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	if isMoving(s.pool) {
+	if predicates.IsMoving(s.pool) {
 		return nil
 	}
 	ref := s.pool.PoolReference()
@@ -360,7 +353,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if s.users = foreignFinalizers(s.pool); len(s.users) > 0 {
+	if s.users = finalizer.Foreign(s.pool, ipamv1.PoolFinalizer); len(s.users) > 0 {
 		s.holdings = r.Ledger.Holdings(ref)
 		return nil
 	}
@@ -369,7 +362,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	}
 	blocks := r.Ledger.OtherBlocks(ref, s.pool.GetUID(), nil)
 	live, err := r.live(ctx, s.pool)
-	if live == nil || live.GetDeletionTimestamp().IsZero() || len(foreignFinalizers(live)) > 0 {
+	if live == nil || live.GetDeletionTimestamp().IsZero() || isKept(live) {
 		return err
 	}
 	if err = r.drop(ctx, live, blocks); err != nil {
@@ -380,11 +373,10 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	return err
 }
 
-// foreignFinalizers are those of others, who still use the pool. The garbage collector's own do not count.
-func foreignFinalizers(p Object) []string {
-	return slices.DeleteFunc(slices.Clone(p.GetFinalizers()), func(f string) bool {
-		return f == ipamv1.PoolFinalizer || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
-	})
+// isKept says whether a pool that is being deleted stays as it is for now, as a live read shows it: the cache may be of a time before
+// somebody paused or moved it.
+func isKept(live Object) bool {
+	return predicates.IsMoving(live) || predicates.IsPaused(nil, live) || len(finalizer.Foreign(live, ipamv1.PoolFinalizer)) > 0
 }
 
 // shedStrays gives up what is recorded for other pools of the name: they were never stored, or are gone, while this one exists. It

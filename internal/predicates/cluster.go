@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -22,6 +23,12 @@ func IsPaused(cluster *clusterv1.Cluster, obj metav1.Object) bool {
 		return annotations.HasPaused(obj)
 	}
 	return annotations.IsPaused(cluster, obj) || annotations.HasPaused(cluster)
+}
+
+// IsMoving says whether clusterctl move deletes the object here because it lives on elsewhere.
+func IsMoving(obj metav1.Object) bool {
+	_, moves := obj.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
+	return moves
 }
 
 // ClusterPause passes Clusters that appear, and those that are paused or unpaused.

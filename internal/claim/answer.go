@@ -95,11 +95,18 @@ func (r *Reconciler) holds(s *scope, address netip.Addr) bool {
 		r.Ledger.Holds(s.ref, address) && conditions.IsTrue(s.claim, ipamv1beta2.IPAddressClaimReadyCondition)
 }
 
+// maxAddressText is longer than every address.
+const maxAddressText = 64
+
 // wanted returns what the claim asks for, by its first address; the zero value if it asks for nothing.
 func wanted(s *scope) (netip.Prefix, error) {
 	text, ok := s.claim.Annotations[ipamv1.AddressAnnotation]
 	if !ok {
 		return netip.Prefix{}, nil
+	}
+	if len(text) > maxAddressText { // nobody wants to read it again
+		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+			"metadata.annotations[%s]: %d characters are no IP address", ipamv1.AddressAnnotation, len(text))
 	}
 	address, err := ipspace.ParseAddr(text)
 	if err != nil {
@@ -142,10 +149,15 @@ func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, p
 }
 
 // record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its IPAddress was
-// marked at its creation.
+// marked at its creation: so the claim must not be one that only a cache still has.
 func (r *Reconciler) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
-	if !isMarked && !r.Ledger.Holds(s.ref, want.Addr()) {
-		return r.reserve(ctx, s, want, ipamv1.AdoptedPurpose)
+	if !r.Ledger.Holds(s.ref, want.Addr()) {
+		if !isMarked {
+			return r.reserve(ctx, s, want, ipamv1.AdoptedPurpose)
+		}
+		if err := r.proveStored(ctx, s.claim); err != nil {
+			return ledger.Allocation{}, err
+		}
 	}
 	return r.Ledger.Bind(ctx, r.request(s, want, ipamv1.AdoptedPurpose))
 }

@@ -162,8 +162,6 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err er
 		return false, errArriving // the cache will show it
 	case !apierrors.IsNotFound(err):
 		return false, fmt.Errorf("getting IPAddress: %w", err)
-	case wasPaused:
-		return true, nil
 	}
 	return true, r.unmark(ctx, s)
 }
@@ -205,7 +203,7 @@ func (r *Reconciler) receiveError(ctx context.Context, s *scope, h ledger.Holdin
 }
 
 // unmark makes an arrived claim a claim like any other: it has waited long enough. That is stored, so that a restart does not begin
-// to wait again.
+// to wait again, and that what is recorded for it from now on does not count as what it came with.
 func (r *Reconciler) unmark(ctx context.Context, s *scope) error {
 	unmarked := s.claim.DeepCopy()
 	delete(unmarked.Annotations, ipamv1.ArrivedAnnotation)

@@ -61,7 +61,7 @@ func (l *Ledger) Overridden(claim ipamv1.ClaimReference) error {
 		if c.Purpose == ipamv1.AdoptedPurpose {
 			c.Purpose = ipamv1.ClaimPurpose
 		}
-		if err := refuses(r.pool.pool.Shape, c); err != nil {
+		if err := l.index.refuses(r.pool, c); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (x *index) chooseTaken(c Claim, key types.NamespacedName) (*waiter, error) 
 	return x.mark(x.spaceOf(e.pool.Space), e, c.Want, c, key), nil
 }
 
-// isMade says whether there is a record, or a mark of another goroutine, for just what the claim wants: one is enough.
+// isMade says whether there is a record of just what the claim wants: one is enough.
 func (x *index) isMade(c Claim) bool {
 	return slices.ContainsFunc(x.records.of(keyOf(c.Ref)), func(r *record) bool {
 		return r.claim.UID == c.Ref.UID && r.cidr == c.Want && !r.left && !r.released()

@@ -31,10 +31,13 @@ func IsMoving(obj metav1.Object) bool {
 	return moves
 }
 
-// ClusterPause passes Clusters that appear, and those that are paused or unpaused.
+// ClusterPause passes Clusters that appear or go, and those that are paused or unpaused.
 func ClusterPause(scheme *runtime.Scheme, log logr.Logger) predicate.Predicate {
 	return predicate.Or(
-		predicates.ClusterUnpaused(scheme, log),
+		predicate.Funcs{ // what has gone, or is not there yet, pauses nothing
+			UpdateFunc:  func(event.UpdateEvent) bool { return false },
+			GenericFunc: func(event.GenericEvent) bool { return false },
+		},
 		predicates.ClusterPausedTransitions(scheme, log),
 		Update(func(e event.UpdateEvent) bool {
 			return annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)

@@ -6,6 +6,7 @@ package claims
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -254,7 +255,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		for name, address := range map[string]string{
 			"taken": "10.1.0.77", "excluded": "10.1.0.9", "gateway": "10.1.0.1", "network": "10.1.0.0",
 			"broadcast": "10.1.0.255", "outside": "10.9.0.1", "family": "2001:db8::1", "text": "ten", "form": "10.1.0.077",
-			"prefix": "10.1.0.8/32",
+			"prefix": "10.1.0.8/32", "long": strings.Repeat("1", 100_000),
 		} {
 			message := ready(ctx, ask(name, address), metav1.ConditionFalse, "AllocationFailed")
 			Expect(message).To(ContainSubstring("metadata.annotations["+ipamv1.AddressAnnotation+"]"), name)
@@ -454,7 +455,9 @@ var _ = Describe("An IPAddressClaim", func() {
 		answered(ctx, itself)
 	})
 
-	It("that is deleted while its Cluster is paused keeps its address until it is not", func(ctx SpecContext) {
+	DescribeTable("that is deleted while its Cluster is paused keeps its address until", func(
+		ctx SpecContext, end func(context.Context, *clusterv1.Cluster),
+	) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		cluster := create(ctx, newCluster(ns, false))
 		claim := newClaim(ns, "a", "IPPool", "p")
@@ -466,10 +469,15 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 		Expect(claim.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
-		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+		end(ctx, cluster)
 		gone(ctx, claim)
 		gone(ctx, address)
-	})
+	},
+		Entry("that is not paused any more", func(ctx context.Context, cluster *clusterv1.Cluster) {
+			change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+		}),
+		Entry("that is gone", func(ctx context.Context, cluster *clusterv1.Cluster) { Expect(k.Delete(ctx, cluster)).To(Succeed()) }),
+	)
 
 	It("goes although its Cluster is missing", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))

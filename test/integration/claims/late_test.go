@@ -197,6 +197,36 @@ var _ = Describe("A manager that is late", func() {
 		Expect(apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(seen), &ipamv1beta2.IPAddress{}))).To(BeTrue())
 	})
 
+	It("makes an arrived claim one like any other before it answers that afresh, also after a pause", func(ctx SpecContext) {
+		cluster := create(ctx, newCluster(ns, true))
+		stored := newClaim(ns, "a", "IPPool", "p")
+		stored.Annotations = map[string]string{clusterv1.PausedAnnotation: "", ipamv1.ArrivedAnnotation: "true"}
+		stored.Finalizers, stored.Spec.ClusterName = []string{ipamv1.ClaimFinalizer}, "c"
+		create(ctx, stored)
+		seen := stored.DeepCopy()
+		delete(seen.Annotations, clusterv1.PausedAnnotation)
+		marked := 0
+		manager, clock := lateManagerThat(ctx, seen, 0, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				now := &ipamv1beta2.IPAddressClaim{}
+				Expect(k.Get(ctx, client.ObjectKeyFromObject(stored), now)).To(Succeed())
+				if _, isMarked := now.Annotations[ipamv1.ArrivedAnnotation]; isMarked {
+					marked++
+				}
+				return c.Create(ctx, obj, opts...)
+			},
+		})
+		reconciled(ctx, manager, clock, stored) // while the Cluster is paused
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+		Eventually(func(g Gomega) { // its cache never shows what it does
+			_, err := manager.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
+			g.Expect(stored.Status.AddressRef.Name).NotTo(BeEmpty())
+		}, "1m", "50ms").Should(Succeed())
+		Expect(marked).To(BeZero(), "what is recorded for a marked claim counts as what it came with")
+	})
+
 	It("leaves no record of a claim that was before it in the way of one that has the same address", func(ctx SpecContext) {
 		stored, seen := paused(ctx)
 		create(ctx, arrived(claimOwner(stored)))

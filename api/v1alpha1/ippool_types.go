@@ -392,7 +392,8 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:MaxItems=1024
 	Addresses []AddressEntry `json:"addresses,omitempty"`
 
-	// excludedAddresses are never handed out. Same grammar as addresses. They come to 16,384 prefixes at most.
+	// excludedAddresses are never handed out, neither by this pool nor by those that are carved from it in this cluster. Same grammar as
+	// addresses. They come to 16,384 prefixes at most.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1024

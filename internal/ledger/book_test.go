@@ -167,6 +167,11 @@ func fromPool(name string) edit {
 	return func(a *ipamv1.IPAllocation) { a.Spec.PoolRef = poolRef(name) }
 }
 
+// by makes the record another manager's.
+func by(instance string) edit {
+	return func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = instance }
+}
+
 func elsewhere(a *ipamv1.IPAllocation) { a.Spec.AddressSpace = "other" }
 
 func withUID(uid types.UID) edit { return func(a *ipamv1.IPAllocation) { a.UID = uid } }

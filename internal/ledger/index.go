@@ -275,8 +275,12 @@ func (x *index) insert(r *record) {
 // suspect notes a record of another manager in its pool: nobody here knows whether it will be told to anybody. That a manager is
 // at work shows in what it records from now on: the first list has all that ever were.
 func (x *index) suspect(r *record) {
-	if r.instance != x.instance && !r.isBlock() {
-		r.pool.suspected = r.seen
+	if r.instance == x.instance || r.isBlock() || r.seen == 0 {
+		return
+	}
+	r.pool.suspected = r.seen
+	for _, e := range x.hindered(r) {
+		e.suspected = r.seen
 	}
 }
 
@@ -300,7 +304,15 @@ func (x *index) remove(r *record) {
 		x.reblock(r)
 		x.on.poolChanged(r.pool.ref)
 	}
+	x.freed(r)
+}
+
+// freed tells who waits for room where the record was.
+func (x *index) freed(r *record) {
 	x.on.poolFreed(r.pool.ref)
+	for _, e := range x.hindered(r) {
+		x.on.poolFreed(e.ref)
+	}
 }
 
 func (x *index) forget(a *ipamv1.IPAllocation) error {

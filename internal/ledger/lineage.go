@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"go4.org/netipx"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
@@ -21,17 +23,101 @@ func (x *index) isAbove(block *record, pool ipamv1.PoolReference, p netip.Prefix
 	if block.isBlockOf(pool) {
 		return true
 	}
-	if !block.isBlock() || block.cidr.Bits() > p.Bits() || !block.cidr.Contains(p.Addr()) {
-		return false
-	}
+	around := block.isBlockOf(block.owner()) && block.cidr.Bits() <= p.Bits() && block.cidr.Contains(p.Addr())
+	return around && x.isCarvedFrom(pool, block.owner(), p)
+}
+
+// isCarvedFrom says whether the pool's block around p was carved from the other pool, directly or not.
+func (x *index) isCarvedFrom(pool, other ipamv1.PoolReference, p netip.Prefix) bool {
 	for range deepest {
 		parent, ok := x.carvedFrom(pool, p)
-		if !ok || block.isBlockOf(parent) {
+		if !ok || parent == other {
 			return ok
 		}
 		pool = parent
 	}
 	return false
+}
+
+// above returns the pools that the pool's block around p was carved from, the next one first.
+func (x *index) above(pool ipamv1.PoolReference, p netip.Prefix) []*poolEntry {
+	var found []*poolEntry
+	for range deepest {
+		parent, ok := x.carvedFrom(pool, p)
+		if !ok {
+			break
+		}
+		if e, ok := x.pools[parent]; ok {
+			found = append(found, e)
+		}
+		pool = parent
+	}
+	return found
+}
+
+// isWithheldAbove says whether a pool that the pool was carved from keeps back part of the prefix: that is handed out by none of them.
+func (x *index) isWithheldAbove(e *poolEntry, p netip.Prefix) bool {
+	for _, h := range x.spaceOf(e.pool.Space).taken.Overlapping(p) {
+		s := x.records.shared(h)
+		if isWithheld := s.role == excluded || s.role == kept; isWithheld && s.pool != e && x.isCarvedFrom(e.ref, s.pool.ref, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// withheldAbove returns what pools that the pool was carved from keep back in its blocks, and it does not keep for a claim itself. The cost grows
+// with the number of prefixes that they keep back.
+func (x *index) withheldAbove(e *poolEntry) []netip.Prefix {
+	if !e.pool.IsCarved() {
+		return nil
+	}
+	var withheld netipx.IPSetBuilder
+	for _, block := range e.serving {
+		for _, parent := range x.above(e.ref, block) {
+			for _, h := range parent.exclusions {
+				switch p := x.records.cidr(h); {
+				case !p.Overlaps(block):
+				case p.Bits() < block.Bits():
+					withheld.AddPrefix(block)
+				default:
+					withheld.AddPrefix(p)
+				}
+			}
+		}
+	}
+	for _, k := range e.pool.Shape.Kept() {
+		withheld.RemovePrefix(k.Prefix)
+	}
+	set, _ := withheld.IPSet() // errs for invalid prefixes only
+	return set.Prefixes()
+}
+
+// changedBelow tells who uses a pool in whose block another one, which it was carved from, begins or ends to keep something back.
+func (x *index) changedBelow(r *record) {
+	if r.pool.children == 0 {
+		return
+	}
+	for _, e := range x.hindered(r) {
+		x.on.poolChanged(e.ref)
+		x.on.poolFreed(e.ref)
+	}
+}
+
+// hindered returns the other pools in whose blocks the record lies, or around which: they were carved from its pool before it came, so
+// that it is there for a moment only, and keeps from them what they could hand out.
+func (x *index) hindered(r *record) []*poolEntry {
+	var found []*poolEntry
+	for _, h := range r.space.taken.Overlapping(r.cidr) {
+		if x.records.shared(h).purpose != ipamv1.ChildPoolPurpose {
+			continue
+		}
+		block := x.records.get(h)
+		if e, ok := x.pools[block.owner()]; ok && e != r.pool && x.isCarvedFrom(e.ref, r.pool.ref, block.cidr) {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // aboveAll says of entries at or above the pool's blocks whether they are meant to be there: its own blocks and its ancestors'.

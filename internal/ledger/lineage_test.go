@@ -4,10 +4,13 @@
 package ledger
 
 import (
+	"cmp"
+	"errors"
 	"net/netip"
 	"testing"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -76,5 +79,123 @@ func TestAChildChoosesInItsBlocks(t *testing.T) {
 	first, err := b.x.promise(claimFor("a"))
 	if err != nil || first != netip.MustParsePrefix("10.1.0.0/32") {
 		t.Errorf("chose %s, %v", first, err)
+	}
+}
+
+// nest is a book with pool "above" of 10.0.0.0/24, and pool p with a block of that.
+func nest(block string) (*book, *ipamv1.IPAllocation) {
+	b := newBook()
+	b.put(root("above", "10.0.0.0/24", confirmed))
+	ofP := b.put(recordNamed("of-p", block, fromPool("above"), carved("p"), confirmed))
+	b.x.setPool(poolNamed("above", shapeConfig{entries: "10.0.0.0/24", reserved: pooltree.AllocateReserved}))
+	p := poolNamed("p", shapeConfig{entries: block, reserved: pooltree.AllocateReserved})
+	p.Parent = poolRef("above")
+	b.x.setPool(p)
+	return b, ofP
+}
+
+// lowest returns the first choice for a claim of the pool, which an error takes the place of.
+func (b *book) lowest(pool string) string {
+	c := claimFor("asks")
+	c.Pool = poolRef(pool)
+	found, err := b.x.preview(c)
+	if err != nil {
+		return err.Error()
+	}
+	return found.Addr().String()
+}
+
+// TestWhatIsKeptBackAbove: what a pool keeps back after it has been carved is handed out by nobody below, who says so, until it is not kept back
+// any more.
+func TestWhatIsKeptBackAbove(t *testing.T) {
+	t.Parallel()
+	for sentence, test := range map[string]struct {
+		above shapeConfig
+		// lowest is what is chosen below; empty for nothing.
+		lowest              string
+		available, excluded int
+	}{
+		"nothing":                     {lowest: "10.0.0.0", available: 14},
+		"all of the block":            {above: shapeConfig{excluded: "10.0.0.0/28"}, excluded: 16},
+		"what is around it":           {above: shapeConfig{excluded: "10.0.0.0/27"}, excluded: 16},
+		"beside it":                   {above: shapeConfig{excluded: "10.0.0.16/28"}, lowest: "10.0.0.0", available: 14},
+		"its first address":           {above: shapeConfig{excluded: "10.0.0.0"}, lowest: "10.0.0.1", available: 13, excluded: 1},
+		"what is in use there":        {above: shapeConfig{excluded: "10.0.0.8/31"}, lowest: "10.0.0.0", available: 14, excluded: 2},
+		"some of what is in use":      {above: shapeConfig{excluded: "10.0.0.8/30"}, lowest: "10.0.0.0", available: 12, excluded: 4},
+		"a gateway":                   {above: shapeConfig{gateway: "10.0.0.0"}, lowest: "10.0.0.1", available: 13, excluded: 1},
+		"what is kept for a claim":    {above: shapeConfig{kept: "10.0.0.0/32"}, lowest: "10.0.0.1", available: 13, excluded: 1},
+		"a block that is kept for it": {above: shapeConfig{kept: "10.0.0.0/27"}, excluded: 16},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b, _ := nest("10.0.0.0/28")
+			b.put(recordNamed("held", "10.0.0.8/31", fromPool("p")))
+			b.forget()
+			test.above.entries, test.above.reserved = "10.0.0.0/24", pooltree.AllocateReserved
+			b.x.setPool(poolNamed("above", test.above))
+			if got := b.lowest("p"); got != cmp.Or(test.lowest, errUnproved.Error()) {
+				t.Errorf("chosen: %s", got)
+			}
+			c, _ := b.x.capacity(poolRef("p"))
+			if c.Available != ipspace.CountOf(uint64(test.available)) || c.Excluded != ipspace.CountOf(uint64(test.excluded)) {
+				t.Errorf("available %s, excluded %s", c.Available, c.Excluded)
+			}
+			freed, changed := b.forget()
+			if told := nameP(changed) && nameP(freed); told != (test.excluded > 0) {
+				t.Errorf("told of it: %t", told)
+			}
+			asks := claimFor("asks")
+			asks.Want = netip.MustParsePrefix("10.0.0.0/32")
+			_, err := b.x.preview(asks)
+			if isKeptBack := test.lowest != "10.0.0.0"; errors.Is(err, ErrRefused) != isKeptBack {
+				t.Errorf("asked: %v", err)
+			}
+			asks.Purpose = ipamv1.AdoptedPurpose
+			if _, err = b.x.preview(asks); err != nil {
+				t.Errorf("arrived: %v", err)
+			}
+			b.x.setPool(poolNamed("above", shapeConfig{entries: "10.0.0.0/24", reserved: pooltree.AllocateReserved}))
+			if got := b.lowest("p"); got != "10.0.0.0" {
+				t.Errorf("chosen when nothing is kept back any more: %s", got)
+			}
+			if freed, _ = b.forget(); nameP(freed) != (test.excluded > 0) {
+				t.Errorf("told that nothing is kept back any more: %t", nameP(freed))
+			}
+		})
+	}
+}
+
+// TestWhatComesToNothingBelow: a choice or a record of a pool that is too late for a block does not mean that the pool of that block is
+// exhausted, and who waits there is told when it goes.
+func TestWhatComesToNothingBelow(t *testing.T) {
+	t.Parallel()
+	b, ofP := nest("10.0.0.0/32")
+	b.cut(ofP)
+	claim := claimFor("asks")
+	claim.Revision = "1"
+	isBusy := func(when string) {
+		t.Helper()
+		if _, err := b.x.preview(claim); !errors.Is(err, ErrBusy) {
+			t.Errorf("%s: %v, want ErrBusy", when, err)
+		}
+	}
+	early := claimFor("early")
+	early.Pool = poolRef("above")
+	w, err := b.x.choose(early, at("early"))
+	if err != nil || w.mark.cidr.String() != "10.0.0.0/32" {
+		t.Fatalf("chose %v, %v", w, err)
+	}
+	b.put(ofP)
+	isBusy("beside a choice of the pool above")
+	b.x.dismiss(w)
+	late := b.put(recordNamed("late", "10.0.0.0/31", fromPool("above"), by("other")))
+	isBusy("beside another manager's record for the pool above")
+	b.forget()
+	b.cut(late)
+	if freed, _ := b.forget(); !nameP(freed) {
+		t.Error("nobody was told that it went")
+	}
+	if got := b.lowest("p"); got != "10.0.0.0" {
+		t.Errorf("in the end: %s", got)
 	}
 }

@@ -88,7 +88,6 @@ func TestADismissedMarkIsLifted(t *testing.T) {
 // strategy.
 func TestExhaustedIsSaidOnlyOfWhatIsCertain(t *testing.T) {
 	t.Parallel()
-	by := func(instance string) edit { return func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = instance } }
 	const older, newer = "50", "5000"
 	for sentence, test := range map[string]struct {
 		revision string

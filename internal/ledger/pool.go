@@ -96,6 +96,7 @@ func (x *index) excludeAs(role roleOf, e *poolEntry, prefix netip.Prefix) {
 	r := &record{role: role, cidr: prefix, space: x.spaceOf(e.pool.Space), pool: e}
 	x.keepOut(r)
 	e.exclusions = append(e.exclusions, r.handle)
+	x.changedBelow(r)
 }
 
 // keepOut makes a prefix unavailable for a reason that is no record; letIn ends that.
@@ -127,7 +128,9 @@ func (x *index) dropPool(ref ipamv1.PoolReference) {
 // lift takes a pool's exclusions out of its address space.
 func (x *index) lift(e *poolEntry) {
 	for _, h := range e.exclusions {
-		x.letIn(x.records.get(h))
+		r := x.records.get(h)
+		x.letIn(r)
+		x.changedBelow(r)
 	}
 	e.exclusions = nil
 }
@@ -157,7 +160,7 @@ func (x *index) serve(e *poolEntry) {
 
 // reblock is called when a block of some pool was confirmed or went away.
 func (x *index) reblock(r *record) {
-	if e, ok := x.pools[r.owner()]; ok {
+	if e, ok := x.pools[r.owner()]; ok && e.pool != nil && slices.Contains(e.pool.Shape.Blocks(), r.cidr) {
 		x.serve(e)
 	}
 }
@@ -323,7 +326,7 @@ func (x *index) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	if !c.Want.IsValid() {
 		return x.fit(s, e, r)
 	}
-	if err := refuses(e.pool.Shape, c); err != nil {
+	if err := x.refuses(e, c); err != nil {
 		return netip.Prefix{}, err
 	}
 	return c.Want, x.taken(s, e, c)
@@ -356,18 +359,21 @@ func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) 
 	return own, nil
 }
 
-// keptFor returns what the pool keeps for the claim, or retains for it.
+// keptFor returns what the pool keeps for the claim, or retains for it, if it hands that out still.
 func (x *index) keptFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
 	if own, ok := e.pool.Shape.KeptFor(keyOf(c.Ref)); ok {
 		return own, true
 	}
-	return x.retainedFor(e, c)
+	retained, ok := x.retainedFor(e, c)
+	c.Want = retained
+	return retained, ok && x.refuses(e, c) == nil
 }
 
 // refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds it. A claim that arrived
 // with its answer overrides exclusions, bounds and what is kept for others: it has the address already, and what is not recorded
 // would be handed out again.
-func refuses(shape *pooltree.Pool, c Claim) error {
+func (x *index) refuses(e *poolEntry, c Claim) error {
+	shape := e.pool.Shape
 	if c.Purpose != ipamv1.AdoptedPurpose {
 		for _, k := range shape.KeptIn(c.Want) {
 			if k.For != keyOf(c.Ref) {
@@ -378,12 +384,18 @@ func refuses(shape *pooltree.Pool, c Claim) error {
 	if reason, refused := refusal(shape, c); refused {
 		return &RefusedError{CIDR: c.Want, Reason: reason}
 	}
+	if !c.overrides() && x.isWithheldAbove(e, c.Want) {
+		return &RefusedError{CIDR: c.Want, Reason: "is kept back, or part of it, by a pool that this one was carved from"}
+	}
 	return nil
 }
 
+// overrides says whether the claim keeps what it came with although the pool does not hand it out any more.
+func (c Claim) overrides() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+
 // refusal says why the pool does not hand out to any claim, or not to this one, what nothing is kept in.
 func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
-	if c.Purpose == ipamv1.AdoptedPurpose || c.Arrived {
+	if c.overrides() {
 		return shape.RefusesAdopted(c.Want)
 	}
 	if reason, refused = shape.Refuses(c.Want); refused {
@@ -446,19 +458,32 @@ func (x *index) exhausted(e *poolEntry, c Claim) error {
 	return cmp.Or(err, ErrExhausted)
 }
 
-// contended says whether something in the pool may yet come to nothing: a choice of another goroutine of this process, or
+// contended says whether something in the pool's blocks may yet come to nothing: a choice of another goroutine of this process, or
 // what another manager has recorded lately.
 func (x *index) contended(e *poolEntry) bool {
 	if e.suspected != 0 && x.isRecent(e.suspected) {
 		return true
 	}
 	for key, waiters := range x.waiters {
-		isMarked := slices.ContainsFunc(waiters, func(w *waiter) bool { return w.mark != nil && w.mark.pool.ref == e.ref })
+		isMarked := slices.ContainsFunc(waiters, func(w *waiter) bool { return w.mark != nil && x.isInTheWay(w.mark, e) })
 		if isMarked && x.records.find(key) == 0 {
 			return true
 		}
 	}
-	return x.promises.any(e)
+	for promise := range x.promises {
+		if x.isInTheWay(promise, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// isInTheWay says whether the pool would have room where the mark is, if that came to nothing: it is the pool's own, or that of one that the
+// pool was carved from meanwhile.
+func (x *index) isInTheWay(mark *record, e *poolEntry) bool {
+	return mark.pool.ref == e.ref || slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
+		return block.Overlaps(mark.cidr) && x.isCarvedFrom(e.ref, mark.pool.ref, block)
+	})
 }
 
 // capacity returns the sums of a registered pool.
@@ -470,13 +495,14 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		return Capacity{}, false
 	}
 	shape := e.pool.Shape
+	withheld := x.withheldAbove(e)
 	c := Capacity{
 		Total:       shape.Total(),
 		Allocated:   e.allocated,
 		Delegated:   e.delegated,
 		Cooling:     e.cooling,
-		Excluded:    shape.ExcludedCount(),
-		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable).Sub(x.keptFree(e)),
+		Excluded:    shape.ExcludedCount().Add(x.usable(e, withheld)),
+		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable).Sub(x.keptFree(e)).Sub(x.usableFree(e, withheld)),
 		Claims:      e.claims,
 		Children:    e.children,
 		Held:        e.held,
@@ -497,10 +523,28 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 // keptFree returns how much of the usable space the pool keeps for claims that do not hold it. The cost grows with the
 // number of prefixes that are kept.
 func (x *index) keptFree(e *poolEntry) ipspace.Count {
-	var n ipspace.Count
+	kept := make([]netip.Prefix, 0, len(e.pool.Shape.Kept()))
 	for _, k := range e.pool.Shape.Kept() {
-		free := e.pool.Shape.UsableIn(k.Prefix)
-		for _, r := range x.overlapping(x.spaceOf(e.pool.Space), k.Prefix) {
+		kept = append(kept, k.Prefix)
+	}
+	return x.usableFree(e, kept)
+}
+
+// usable returns how much of the prefixes, which are disjoint, the pool may hand out, as far as it says itself.
+func (x *index) usable(e *poolEntry, prefixes []netip.Prefix) ipspace.Count {
+	var n ipspace.Count
+	for _, p := range prefixes {
+		n = n.Add(e.pool.Shape.UsableIn(p))
+	}
+	return n
+}
+
+// usableFree returns how much of that it has not handed out.
+func (x *index) usableFree(e *poolEntry, prefixes []netip.Prefix) ipspace.Count {
+	var n ipspace.Count
+	for _, p := range prefixes {
+		free := e.pool.Shape.UsableIn(p)
+		for _, r := range x.overlapping(x.spaceOf(e.pool.Space), p) {
 			if r.pool == e && !r.isOwnBlock() {
 				free = free.Sub(e.pool.Shape.UsableIn(r.cidr)) // 0 if the record holds more than that
 			}

@@ -129,7 +129,7 @@ func (x *index) expire(mark *record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.takeBack(mark) {
-		x.on.poolFreed(mark.pool.ref)
+		x.freed(mark)
 	}
 }
 

@@ -4,10 +4,12 @@
 package ledger
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 func TestAPromiseIsKept(t *testing.T) {
@@ -100,6 +102,33 @@ func TestWhatIsRetained(t *testing.T) {
 			test.edit(&c)
 			if got, err := b.x.preview(c); (err == nil) != test.gets {
 				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestWhatIsRetainedButNotGivenAnyMore: a claim gets something else then, unless it asks.
+func TestWhatIsRetainedButNotGivenAnyMore(t *testing.T) {
+	t.Parallel()
+	for sentence, shape := range map[string]shapeConfig{
+		"excluded": {excluded: "10.0.0.1"},
+		"gateway":  {gateway: "10.0.0.1"},
+		"kept":     {kept: "10.0.0.1/32"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b := newBook()
+			shape.entries, shape.reserved = "10.0.0.0/30", pooltree.AllocateReserved
+			b.serving(shape)
+			b.put(recordNamed("web", "10.0.0.1/32", released, func(a *ipamv1.IPAllocation) { a.Spec.Holder.State = ipamv1.RetainedState }))
+			c := claimFor("web")
+			c.Ref.UID = "later"
+			if got, err := b.x.preview(c); err != nil || got != netip.MustParsePrefix("10.0.0.0/32") {
+				t.Errorf("got %s, %v", got, err)
+			}
+			c.Want = netip.MustParsePrefix("10.0.0.1/32")
+			if got, err := b.x.preview(c); !errors.Is(err, ErrRefused) {
+				t.Errorf("got what it asked for, %s, %v", got, err)
 			}
 		})
 	}

@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -79,6 +81,42 @@ var _ = It("The sums of a pool count what its children have as delegated, and no
 	expect(root, "65536", "4096", "256", 65536-4096-256-1, 1, 1, 17)
 	expect(middle, "4096", "256", "1", 4096-256-1-1, 1, 1, 21)
 	expect(leaf, "256", "0", "1", 256-1-2, 0, 1, 25)
+}, SpecTimeout(time.Minute))
+
+var _ = It("What a pool excludes after it was carved is not handed out below, which says so, until it is not excluded any more", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	root, middle, leaf := s.Root("root", "10.0.0.0/16").Build(), s.Child("middle", "root", 20).Build(), s.Child("leaf", "middle", 28).Build()
+	held := s.Claim("held", "leaf").Build()
+	s.Create(ctx, root, middle, leaf, held)
+	exclude := func(entries string) {
+		GinkgoHelper()
+		body := fmt.Appendf(nil, `{"spec":{"excludedAddresses":%s}}`, entries)
+		Expect(k.Patch(ctx, root, client.RawPatch(types.MergePatchType, body))).To(Succeed())
+	}
+	expect := func(excluded, available string) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(leaf), leaf)).To(Succeed())
+			g.Expect(leaf.Status.Capacity).To(And(HaveField("Excluded", excluded), HaveField("Available", available)))
+		}, patience, "50ms").Should(Succeed())
+	}
+	expect("2", "13") // of 16 the network and broadcast address are reserved, and one is held
+	exclude(`["10.0.0.2","10.0.0.8/29"]`)
+	expect("10", "5") // of the eight one is reserved already
+	Expect(k.Create(ctx, s.Claim("asks", "leaf").WithCIDR("10.0.0.9/32").Build())).To(scene.Refused(422, "kept back"))
+	next := s.Claim("next", "leaf").Build()
+	s.Create(ctx, next)
+	Expect(next.Spec.CIDR).To(Equal("10.0.0.3/32"))
+
+	exclude(`["10.0.0.0/28"]`)
+	s.NotReady(ctx, leaf, ipamv1.PoolReadyPoolExhaustedReason)
+	s.Refuses(ctx, s.Claim("refused", "leaf").Build(), 507, "exhausted")
+	waiting := builder.IPAddressClaim(s.Namespace, "waiting", ipamv1.IPPoolKind, "leaf").Build()
+	s.Create(ctx, waiting)
+	s.NotReady(ctx, waiting, ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason)
+	exclude("null")
+	s.Ready(ctx, leaf, waiting)
+	expect("2", "11")
 }, SpecTimeout(time.Minute))
 
 var _ = Describe("A pool", func() {

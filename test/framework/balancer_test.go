@@ -53,7 +53,7 @@ func TestBalancerTakesTurnsAmongTheLiving(t *testing.T) {
 	}
 	servers[0].Close()
 	servers[2].Close()
-	if got := answers(1); !strings.Contains(got, "EOF") && !strings.Contains(got, "reset") {
+	if got := answers(1); !strings.HasPrefix(got, "Get ") { // an error; which one depends on when the client finds its connection closed
 		t.Errorf("without a server: got %s", got)
 	}
 }

@@ -214,15 +214,12 @@ test-unit: ## Run the tests that need nothing but Go
 # Three at a time, and the one that lasts first: much of it is waiting.
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests against a real API server
-	$(call gotest,integration,$(RACE) -p 3 -timeout 25m ./test/integration/claims ./test/framework/... ./test/integration/...)
+	GOGC=400 $(call gotest,integration,$(RACE) -p 3 -timeout 25m ./test/integration/claims ./test/framework/... ./test/integration/...)
 
-# The processes of a test live for seconds, on machines with memory to spare: collecting their garbage would be a tenth of the work.
-test-integration test-e2e: export GOGC = 400
-
-# Three at a time, too.
+# Three at a time, too. Their processes live for seconds, on machines with memory to spare: collecting garbage would be a tenth of the work.
 .PHONY: test-e2e
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane
-	$(call gotest,e2e,-p 3 -count 1 -timeout 30m $(E2E_LONG:%=./test/e2e/%) ./test/e2e/...)
+	GOGC=400 $(call gotest,e2e,-p 3 -count 1 -timeout 30m $(E2E_LONG:%=./test/e2e/%) ./test/e2e/...)
 
 .PHONY: test-verbose
 test-verbose: control-plane ## Run unit and integration tests with full output

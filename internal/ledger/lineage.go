@@ -57,13 +57,9 @@ func (x *index) above(pool ipamv1.PoolReference, p netip.Prefix) []*poolEntry {
 
 // isWithheldAbove says whether a pool that the pool was carved from keeps back part of the prefix: that is handed out by none of them.
 func (x *index) isWithheldAbove(e *poolEntry, p netip.Prefix) bool {
-	for _, h := range x.spaceOf(e.pool.Space).taken.Overlapping(p) {
-		s := x.records.shared(h)
-		if isWithheld := s.role == excluded || s.role == kept; isWithheld && s.pool != e && x.isCarvedFrom(e.ref, s.pool.ref, p) {
-			return true
-		}
-	}
-	return false
+	return e.pool.IsCarved() && slices.ContainsFunc(x.above(e.ref, p), func(parent *poolEntry) bool {
+		return len(parent.serving) > 0 && parent.pool.Shape.Withholds(p)
+	})
 }
 
 // withheldAbove returns what pools that the pool was carved from keep back in its blocks, and it does not keep for a claim itself. The cost grows
@@ -95,9 +91,6 @@ func (x *index) withheldAbove(e *poolEntry) []netip.Prefix {
 
 // changedBelow tells who uses a pool in whose block another one, which it was carved from, begins or ends to keep something back.
 func (x *index) changedBelow(r *record) {
-	if r.pool.children == 0 {
-		return
-	}
 	for _, e := range x.hindered(r) {
 		x.on.poolChanged(e.ref)
 		x.on.poolFreed(e.ref)
@@ -107,6 +100,9 @@ func (x *index) changedBelow(r *record) {
 // hindered returns the other pools in whose blocks the record lies, or around which: they were carved from its pool before it came, so
 // that it is there for a moment only, and keeps from them what they could hand out.
 func (x *index) hindered(r *record) []*poolEntry {
+	if r.pool.children == 0 {
+		return nil
+	}
 	var found []*poolEntry
 	for _, h := range r.space.taken.Overlapping(r.cidr) {
 		if x.records.shared(h).purpose != ipamv1.ChildPoolPurpose {
@@ -136,8 +132,8 @@ func (x *index) aboveAll(e *poolEntry) func(handle) bool {
 
 // carvedFrom returns the pool that the pool's block around p was carved from, if it was carved and not brought in as a root.
 func (x *index) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ipamv1.PoolReference, ok bool) {
-	for _, r := range x.records.of(keyOf(ClaimOf(pool, ""))) {
-		if r.purpose == ipamv1.ChildPoolPurpose && !r.released() && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
+	for _, r := range x.records.ofPurpose(keyOf(ClaimOf(pool, "")), ipamv1.ChildPoolPurpose) {
+		if !r.released() && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
 			return r.pool.ref, true
 		}
 	}

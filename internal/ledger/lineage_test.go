@@ -199,3 +199,87 @@ func TestWhatComesToNothingBelow(t *testing.T) {
 		t.Errorf("in the end: %s", got)
 	}
 }
+
+// TestWhatIsKeptBackFurtherAbove: it is not only the next pool that counts.
+func TestWhatIsKeptBackFurtherAbove(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	family(b)
+	for name, shape := range map[string]shapeConfig{
+		"root":       {entries: "10.0.0.0/8", excluded: "10.1.1.0/31"},
+		"child":      {entries: "10.1.0.0/16", excluded: "10.1.1.1/32 10.1.1.4/32"},
+		"grandchild": {entries: "10.1.1.0/24"},
+		"sibling":    {entries: "10.2.0.0/16", excluded: "10.2.0.0/24"},
+	} {
+		shape.reserved = pooltree.AllocateReserved
+		p := poolNamed(name, shape)
+		p.Parent = map[string]ipamv1.PoolReference{"child": poolRef("root"), "sibling": poolRef("root"), "grandchild": poolRef("child")}[name]
+		b.x.setPool(p)
+	}
+	if got := b.lowest("grandchild"); got != "10.1.1.2" {
+		t.Errorf("chosen: %s", got)
+	}
+	if c, _ := b.x.capacity(poolRef("grandchild")); c.Excluded != ipspace.CountOf(3) || c.Available != ipspace.CountOf(253) {
+		t.Errorf("available %s, excluded %s", c.Available, c.Excluded)
+	}
+	for asked, isKeptBack := range map[string]bool{"10.1.1.0/32": true, "10.1.1.4/32": true, "10.1.1.0/30": true, "10.1.1.2/31": false} {
+		c := claimFor("asks")
+		c.Pool, c.Want = poolRef("grandchild"), netip.MustParsePrefix(asked)
+		if _, err := b.x.preview(c); errors.Is(err, ErrRefused) != isKeptBack {
+			t.Errorf("asked for %s: %v", asked, err)
+		}
+	}
+}
+
+// TestAPromiseAboveIsUndecidedBelow: one that was made for a block that has been carved meanwhile.
+func TestAPromiseAboveIsUndecidedBelow(t *testing.T) {
+	t.Parallel()
+	b, ofP := nest("10.0.0.0/32")
+	b.cut(ofP)
+	early := claimFor("early")
+	early.Pool = poolRef("above")
+	if got, err := b.x.promise(early); err != nil || got.String() != "10.0.0.0/32" {
+		t.Fatalf("promised %s, %v", got, err)
+	}
+	block := ofP.DeepCopy()
+	block.Spec.CIDR = "10.0.0.0/31" // not just what was promised, which would take the promise back
+	b.put(block)
+	p := poolNamed("p", shapeConfig{entries: "10.0.0.0/31", reserved: pooltree.AllocateReserved})
+	p.Parent = poolRef("above")
+	b.x.setPool(p)
+	b.put(recordNamed("held", "10.0.0.1/32", fromPool("p")))
+	claim := claimFor("asks")
+	claim.Revision = "1"
+	if _, err := b.x.preview(claim); !errors.Is(err, ErrBusy) {
+		t.Errorf("%v, want ErrBusy", err)
+	}
+	b.forget()
+	for mark := range b.x.promises {
+		b.x.expire(mark)
+	}
+	if freed, _ := b.forget(); !nameP(freed) {
+		t.Error("nobody was told that it came to nothing")
+	}
+}
+
+// TestAPoolServesByItsPresentBlocks: the coming and going of others changes nothing.
+func TestAPoolServesByItsPresentBlocks(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/30", reserved: pooltree.AllocateReserved})
+	former := b.put(root("p", "10.9.0.0/30", confirmed))
+	b.forget()
+	b.cut(former)
+	if got := b.lowest("p"); got != "10.0.0.0" {
+		t.Errorf("when a former block has gone: %s", got)
+	}
+	present := root("p", "10.0.0.0/30", confirmed)
+	b.cut(present)
+	if got := b.lowest("p"); got != ErrNotReady.Error() {
+		t.Errorf("without its block: %s", got)
+	}
+	b.put(present)
+	if got := b.lowest("p"); got != "10.0.0.0" {
+		t.Errorf("with its block again: %s", got)
+	}
+}

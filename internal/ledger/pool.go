@@ -481,7 +481,8 @@ func (x *index) contended(e *poolEntry) bool {
 // isInTheWay says whether the pool would have room where the mark is, if that came to nothing: it is the pool's own, or that of one that the
 // pool was carved from meanwhile.
 func (x *index) isInTheWay(mark *record, e *poolEntry) bool {
-	return mark.pool.ref == e.ref || slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
+	isAbove := e.pool.IsCarved() && mark.pool.children > 0
+	return mark.pool.ref == e.ref || isAbove && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
 		return block.Overlaps(mark.cidr) && x.isCarvedFrom(e.ref, mark.pool.ref, block)
 	})
 }

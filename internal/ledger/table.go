@@ -109,10 +109,13 @@ func (t *table) isNamed(h handle, name string) bool {
 }
 
 // of returns the records of all claims of that name, the oldest first and those of unknown age last.
-func (t *table) of(claim pooltree.Claimant) []*record {
+func (t *table) of(claim pooltree.Claimant) []*record { return t.ofPurpose(claim, "") }
+
+// ofPurpose returns those of one purpose, or of all if that is empty. A root pool may have a thousand of another one.
+func (t *table) ofPurpose(claim pooltree.Claimant, purpose ipamv1.AllocationPurpose) []*record {
 	var found []*record
 	for i := range t.claims.Find(t.hashOf(claim)) {
-		if h := handle(i); t.isOf(h, claim) {
+		if h := handle(i); (purpose == "" || t.shared(h).purpose == purpose) && t.isOf(h, claim) {
 			found = append(found, t.get(h))
 		}
 	}

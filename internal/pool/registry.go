@@ -62,6 +62,9 @@ type Registry struct {
 	known map[ipamv1.PoolReference]version
 }
 
+// deepest is how many pools above one are looked at.
+const deepest = 128
+
 // version is what a registration was made from.
 type version struct {
 	uid        types.UID
@@ -108,7 +111,22 @@ func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (Object, 
 		return nil, ledger.Pool{}, nil, err
 	}
 	registered, errs := r.Register(p)
+	r.registerAbove(ctx, registered)
 	return p, registered, errs, nil
+}
+
+// registerAbove makes known what the cache shows of the pools that a pool is carved from, the next one first: what they keep back is not
+// handed out below.
+func (r *Registry) registerAbove(ctx context.Context, p ledger.Pool) {
+	for range deepest {
+		parent, known := New(p.Parent.Kind)
+		if !known || r.Client.Get(ctx, client.ObjectKey{Namespace: p.Parent.Namespace, Name: p.Parent.Name}, parent) != nil {
+			return
+		}
+		if p, _ = r.Register(parent); p.Shape == nil {
+			return
+		}
+	}
 }
 
 // get reads a pool from the cache, and one that has just been created from the API server.

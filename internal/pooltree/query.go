@@ -26,6 +26,12 @@ func (p *Pool) Blocks() []netip.Prefix { return slices.Clone(p.blocks) }
 // ascending. Reserved addresses are not among them.
 func (p *Pool) Excluded() []netip.Prefix { return p.never.Prefixes() }
 
+// Withholds reports whether part of prefix is excluded, a gateway, or kept for
+// a certain claim. The cost grows with the logarithm of what is.
+func (p *Pool) Withholds(prefix netip.Prefix) bool {
+	return p.never.OverlapsPrefix(prefix) || len(p.KeptIn(prefix)) > 0
+}
+
 // HostBits returns the prefix length of a single address of the pool's
 // family: 32 or 128, or 0 for a pool without addresses.
 func (p *Pool) HostBits() int {

@@ -5,6 +5,7 @@ package own
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
 
 func newPool(ns, name string, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
@@ -174,5 +177,29 @@ var _ = Describe("What is answered while it is created", func() {
 		Expect(k.Create(ctx, claim)).To(Succeed())
 		Expect(claim.Spec.PoolRef.Name).To(Equal("f"))
 		Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second))
+	})
+
+	It("is nothing that a pool above excludes, also by a manager that has met only the pool itself", func(ctx SpecContext) {
+		leaf := carved(28)
+		leaf.ParentRef.Name = "middle"
+		serving(ctx, newPool(ns, "middle", carved(24)))
+		serving(ctx, newPool(ns, "leaf", leaf))
+		root := newPool(ns, "root", ipamv1.IPPoolSpec{})
+		book := startLedger(ctx)
+		registry := &pool.Registry{Client: k, Live: k, Ledger: book, Namespace: "weir-system"}
+		ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "leaf"}
+		gets := func() string {
+			GinkgoHelper()
+			_, _, invalid, err := registry.Find(ctx, ref)
+			Expect(errors.Join(err, invalid.ToAggregate())).To(Succeed())
+			cidr, err := book.Preview(ledger.Claim{Ref: ledger.ClaimOf(ref, "a"), Pool: ref, Bits: 32, Purpose: ipamv1.ClaimPurpose})
+			Expect(err).NotTo(HaveOccurred())
+			return cidr.String()
+		}
+		Expect(gets()).To(Equal("10.0.0.1/32"))
+		patch(ctx, root, `{"spec":{"excludedAddresses":["10.0.0.0-10.0.0.4"]}}`)
+		Expect(gets()).To(Equal("10.0.0.5/32"))
+		patch(ctx, root, `{"spec":{"excludedAddresses":null}}`)
+		Expect(gets()).To(Equal("10.0.0.1/32"))
 	})
 })

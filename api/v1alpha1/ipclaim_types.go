@@ -51,7 +51,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.ipFamily) == has(oldSelf.ipFamily) && (!has(self.ipFamily) || self.ipFamily == oldSelf.ipFamily)",message="ipFamily is immutable",fieldPath=".ipFamily"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cidr) || (has(self.cidr) && self.cidr == oldSelf.cidr)",message="cidr is set once",fieldPath=".cidr"
 type IPClaimSpec struct {
-	// poolRef names the pool. When poolSelector is given it may be absent and is set at admission. Immutable.
+	// poolRef names the pool. When poolSelector is given it may be absent and is set at admission; if given, the selector must match it
+	// when the claim is created. Immutable.
 	// +optional
 	PoolRef *ClaimPoolReference `json:"poolRef,omitempty"`
 

@@ -67,6 +67,9 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 func (h claims) firstWithRoom(ctx context.Context, claim *ipamv1.IPClaim, dryRun bool) (ledger.Claim, netip.Prefix, error) {
 	requests, err := h.desk.Requests(ctx, claim)
 	if err == nil {
+		err = h.desk.Agrees(ctx, claim)
+	}
+	if err == nil {
 		err = h.refuseStored(ctx, claim, requests[0].Ref)
 	}
 	if err == nil && !dryRun && len(h.ledger.Recorded(requests[0].Ref)) > 0 { // for a claim that is gone, and it may be retained by now

@@ -67,6 +67,18 @@ func (d *Desk) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim,
 	return d.selected(ctx, c)
 }
 
+// Agrees errs with a RefusalError where a claim names a pool that its selector does not match. That holds when the claim is made: labels change.
+func (d *Desk) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
+	if c.Spec.PoolRef == nil || c.Spec.PoolSelector == nil {
+		return nil
+	}
+	refs, err := d.matching(ctx, c)
+	if err != nil || slices.Contains(refs, poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)) {
+		return err
+	}
+	return refuse(http.StatusUnprocessableEntity, "spec.poolRef", "poolSelector does not match %s %q", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
+}
+
 // selected returns the requests of a claim that chooses its pool by labels. Pools that are closed to it are passed over.
 func (d *Desk) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
 	refs, err := d.matching(ctx, c)

@@ -188,6 +188,9 @@ func (r *Reconciler) lookUp(ctx context.Context, s *scope, ref ipamv1.PoolRefere
 // chosen returns what the claim asks of the first of its pools that has room.
 func (r *Reconciler) chosen(ctx context.Context, claim *ipamv1.IPClaim) (ledger.Claim, error) {
 	requests, err := r.Desk.Requests(ctx, claim)
+	if err == nil {
+		err = r.Desk.Agrees(ctx, claim)
+	}
 	if err != nil {
 		return ledger.Claim{}, err
 	}

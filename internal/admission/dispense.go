@@ -75,10 +75,11 @@ func isNamed(obj client.Object) bool {
 }
 
 // pick returns a prefix for the object under admission; a dry run leaves no trace.
-func (d dispenser) pick(ctx context.Context, c ledger.Claim, dryRun bool) (netip.Prefix, error) {
+func (d dispenser) pick(ctx context.Context, c ledger.Claim, dryRun bool) (cidr netip.Prefix, err error) {
 	if dryRun {
 		return d.ledger.Preview(c)
 	}
+	defer timed(proposeStep, &err)()
 	return d.ledger.Propose(ctx, c)
 }
 
@@ -97,8 +98,9 @@ func (d dispenser) choose(ctx context.Context, c ledger.Claim, dryRun bool) (net
 }
 
 // reserve records for the object's UID what it says.
-func (d dispenser) reserve(ctx context.Context, c ledger.Claim) error {
-	_, err := d.ledger.Reserve(ctx, c)
+func (d dispenser) reserve(ctx context.Context, c ledger.Claim) (err error) {
+	defer timed(reserveStep, &err)()
+	_, err = d.ledger.Reserve(ctx, c)
 	if errors.Is(err, ledger.ErrTaken) { // it was free when it was chosen
 		return fmt.Errorf("%w: %w", ledger.ErrBusy, err)
 	}

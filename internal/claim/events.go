@@ -23,6 +23,9 @@ const (
 func (r *Reconciler) announce(claim *ipamv1beta2.IPAddressClaim, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
+		if after.Reason == ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason {
+			exhausted.Inc()
+		}
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, allocationRefusedEvent, allocateAction, "%s: %s", after.Reason, after.Message)
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, addressAllocatedEvent, allocateAction, "The claim has an address now")

@@ -8,6 +8,9 @@ package clusterctl
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -61,10 +64,24 @@ var _ = AfterEach(func() {
 	}
 })
 
-// startManager runs the manager as its Deployment would, and points the webhooks at it.
-func startManager(ctx context.Context) *framework.Manager {
+// program returns the manager of a version, as the Makefile builds it.
+func program(ctx context.Context, version string) string {
 	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--leader-elect"}})
+	path := filepath.Join(GinkgoT().TempDir(), "manager")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, "../../..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	out, err = exec.CommandContext(ctx, path, "--version").Output()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(string(out)).To(ContainSubstring(version))
+	return path
+}
+
+// startManager runs the manager of a version as its Deployment would, and points the webhooks at it.
+func startManager(ctx context.Context, version string) *framework.Manager {
+	GinkgoHelper()
+	m, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--leader-elect"}, Binary: program(ctx, version)})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
 	return m
@@ -109,7 +126,7 @@ var _ = It("init, upgrade and delete leave every address as it is and nothing be
 	GinkgoWriter.Println(out)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(site.StartControllerManager(ctx)).To(Succeed())
-	m := startManager(ctx)
+	m := startManager(ctx, before)
 
 	By("answering claims")
 	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
@@ -126,7 +143,7 @@ var _ = It("init, upgrade and delete leave every address as it is and nothing be
 	out, err = ctl.Run(ctx, "upgrade", "apply", "--ipam", "weir-system/weir:"+after)
 	GinkgoWriter.Println(out)
 	Expect(err).NotTo(HaveOccurred())
-	m = startManager(ctx)
+	m = startManager(ctx, after)
 	claimAndWait(ctx, "after", 3)
 	for name, address := range held {
 		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
@@ -145,7 +162,7 @@ var _ = It("init, upgrade and delete leave every address as it is and nothing be
 	Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
 	_, err = ctl.Run(ctx, "init", "--ipam", "weir:"+after)
 	Expect(err).NotTo(HaveOccurred())
-	m = startManager(ctx)
+	m = startManager(ctx, after)
 	claimAndWait(ctx, "again", 2)
 	for name, address := range held {
 		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))

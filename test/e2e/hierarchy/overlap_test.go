@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
 
@@ -29,54 +30,72 @@ type rival interface {
 	PoolReference() ipamv1.PoolReference
 }
 
-var _ = DescribeTable("Of root pools that clients create at the same moment with overlapping blocks exactly one serves",
-	func(ctx SpecContext, isGlobal bool, block func(i int) string) {
-		s := scene.New(ctx, site)
-		var mu sync.Mutex
-		var stored []rival
-		var done sync.WaitGroup
-		for i := range clients {
-			done.Go(func() {
-				defer GinkgoRecover()
-				name := fmt.Sprintf("rival-%d", i)
-				var p rival = s.Root(name, block(i)).Build()
-				if isGlobal {
-					p = s.GlobalRoot(name, block(i)).Build()
-				}
-				err := k.Create(ctx, p)
-				mu.Lock()
-				defer mu.Unlock()
-				if err == nil {
-					stored = append(stored, p)
-				} else {
-					Expect(err).To(scene.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps"))
-				}
-			})
-		}
-		done.Wait()
-		winner := onlyWinner(ctx, stored)
-		for _, p := range stored {
-			c := s.Claim("of-"+p.GetName(), "").From(p.PoolReference().Kind, p.GetName()).Build()
-			if p.GetUID() == winner.GetUID() {
-				s.Create(ctx, c)
-				continue
+var _ = Describe("With two managers behind one address", Ordered, func() {
+	none, all := func(int) bool { return false }, func(int) bool { return true }
+	every := func(i int) bool { return i%2 == 1 }
+
+	BeforeAll(func(ctx SpecContext) {
+		second, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--repair-grace=3s"}})
+		Expect(err).NotTo(HaveOccurred())
+		balancer, err := site.Balance(manager, second)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(site.PointWebhooks(ctx, balancer.WebhookAddress())).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
+			Expect(second.Stop()).To(Succeed())
+		})
+	})
+
+	DescribeTable("Of root pools that clients create at the same moment with overlapping blocks exactly one serves",
+		func(ctx SpecContext, isGlobal func(int) bool, block func(i int) string) {
+			s := scene.New(ctx, site)
+			var mu sync.Mutex
+			var stored []rival
+			var done sync.WaitGroup
+			for i := range clients {
+				done.Go(func() {
+					defer GinkgoRecover()
+					name := fmt.Sprintf("rival-%d", i)
+					var p rival = s.Root(name, block(i)).Build()
+					if isGlobal(i) {
+						p = s.GlobalRoot(name, block(i)).Build()
+					}
+					err := k.Create(ctx, p)
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil {
+						stored = append(stored, p)
+					} else {
+						Expect(err).To(scene.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps"))
+					}
+				})
 			}
-			soon, cancel := context.WithTimeout(ctx, time.Second) // the client would try again for longer
-			Expect(k.Create(soon, c)).NotTo(Succeed(), "it serves nothing")
-			cancel()
-			Expect(s.Records(ctx, p)).To(BeEmpty())
-			s.Delete(ctx, p)
-		}
-		late := s.Root("late", "10.0.0.0/8").Build()
-		Expect(k.Create(ctx, late)).To(scene.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps", winner.GetName()))
-		late.Spec.AddressSpace = s.Namespace + "-other"
-		s.Create(ctx, late)
-		s.Ready(ctx, late)
-	},
-	Entry("IPPools of the same block", false, func(int) string { return "10.0.0.0/16" }),
-	Entry("GlobalIPPools of the same block", true, func(int) string { return "10.0.0.0/16" }),
-	Entry("IPPools of blocks that contain each other", false, func(i int) string { return fmt.Sprintf("10.0.0.0/%d", 16+i) }),
-)
+			done.Wait()
+			winner := onlyWinner(ctx, stored)
+			for _, p := range stored {
+				c := s.Claim("of-"+p.GetName(), "").From(p.PoolReference().Kind, p.GetName()).Build()
+				if p.GetUID() == winner.GetUID() {
+					s.Create(ctx, c)
+					continue
+				}
+				soon, cancel := context.WithTimeout(ctx, time.Second) // the client would try again for longer
+				Expect(k.Create(soon, c)).NotTo(Succeed(), "it serves nothing")
+				cancel()
+				Expect(s.Records(ctx, p)).To(BeEmpty())
+				s.Delete(ctx, p)
+			}
+			late := s.Root("late", "10.0.0.0/8").Build()
+			Expect(k.Create(ctx, late)).To(scene.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps", winner.GetName()))
+			late.Spec.AddressSpace = s.Namespace + "-other"
+			s.Create(ctx, late)
+			s.Ready(ctx, late)
+		},
+		Entry("IPPools of the same block", none, func(int) string { return "10.0.0.0/16" }),
+		Entry("GlobalIPPools of the same block", all, func(int) string { return "10.0.0.0/16" }),
+		Entry("IPPools of blocks that contain each other", none, func(i int) string { return fmt.Sprintf("10.0.0.0/%d", 16+i) }),
+		Entry("both kinds in turn", every, func(i int) string { return fmt.Sprintf("10.0.0.0/%d", 16+i/2) }),
+	)
+})
 
 // onlyWinner waits until one pool serves and all others are told that they overlap, and returns that one.
 func onlyWinner(ctx context.Context, stored []rival) rival {

@@ -11,9 +11,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
 )
 
@@ -131,6 +134,44 @@ var _ = Describe("A claim", func() {
 		s.Gone(ctx, c)
 		Expect(s.Records(ctx, c)).To(BeEmpty())
 	}, SpecTimeout(2*time.Minute))
+
+	It("goes in the foreground with its Machine, and with the Machine's Cluster", func(ctx SpecContext) {
+		s := scene.New(ctx, site)
+		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
+		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(false)}}
+		s.Create(ctx, cluster)
+		owner := func(obj client.Object, kind string) []metav1.OwnerReference {
+			return []metav1.OwnerReference{*metav1.NewControllerRef(obj, clusterv1.GroupVersion.WithKind(kind))}
+		}
+		// withClaims creates a Machine, and claims of both kinds that it waits for when it is deleted.
+		withClaims := func(name string) []client.Object {
+			GinkgoHelper()
+			machine := &clusterv1.Machine{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, OwnerReferences: owner(cluster, clusterv1.ClusterKind)},
+				Spec: clusterv1.MachineSpec{
+					ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("none")},
+					InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.example.com", Kind: "Host", Name: name},
+				},
+			}
+			s.Create(ctx, machine)
+			own, capi := s.Claim(name, "pool").Build(), builder.IPAddressClaim(s.Namespace, name, ipamv1.IPPoolKind, "pool").WithCluster("c").Build()
+			own.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
+			for _, claim := range []client.Object{own, capi} {
+				claim.SetOwnerReferences(owner(machine, "Machine"))
+				s.Create(ctx, claim)
+			}
+			s.Ready(ctx, own, capi)
+			return []client.Object{machine, own, capi}
+		}
+		first, second := withClaims("first"), withClaims("second")
+		foreground := client.PropagationPolicy(metav1.DeletePropagationForeground)
+		Expect(k.Delete(ctx, first[0], foreground)).To(Succeed())
+		s.Gone(ctx, first...)
+		Expect(s.HandedOut(ctx)).To(HaveLen(2), "what the other Machine has")
+		Expect(k.Delete(ctx, cluster, foreground)).To(Succeed())
+		s.Gone(ctx, append(second, cluster)...)
+		Expect(s.HandedOut(ctx)).To(BeEmpty())
+	}, SpecTimeout(3*time.Minute))
 
 	It("of another finalizer keeps its prefix until that is gone", func(ctx SpecContext) {
 		s := scene.New(ctx, site)

@@ -153,7 +153,6 @@ var mistakes = []mistake{
 	{"an address kept for nobody", `{cidr: 192.0.2.0/24, preAllocations: [{namespace: team, address: 192.0.2.1}]}`, "spec.preAllocations[0].claimName", nil},
 	{"too many kept addresses", `{cidr: 10.0.0.0/8, preAllocations: [` + keptFor(4097) + `]}`, "spec.preAllocations", []string{"4096"}},
 
-	// Not supported yet.
 	{"subnets that overlap", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.1}}, {cidr: 192.0.2.0/27, network: {gateway: 192.0.2.2}}]}`, "spec.subnets[1].cidr", []string{"overlaps subnet 192.0.2.0/28"}},
 	{"a subnet outside the pool", `{cidr: 192.0.2.0/24, subnets: [{cidr: 198.51.100.0/28, network: {gateway: 198.51.100.1}}]}`, "spec.subnets[0].cidr", []string{"contains no address of the pool"}},
 	{"a gateway outside its subnet", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.17}}]}`, "spec.subnets[0].network.gateway", []string{"is not in the network"}},

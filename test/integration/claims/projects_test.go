@@ -73,7 +73,8 @@ func refused(ctx context.Context, namespace, pool string) {
 func readable(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	lists := []client.ObjectList{
-		&ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPPoolList{}, &ipamv1.IPAllocationList{}, &eventsv1.EventList{},
+		&ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPPoolList{}, &ipamv1.IPAllocationList{}, &ipamv1.IPClaimList{},
+		&eventsv1.EventList{},
 	}
 	for _, list := range lists {
 		Expect(k.List(ctx, list, client.InNamespace(namespace))).To(Succeed())

@@ -239,8 +239,9 @@ test-fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each
 	@FUZZTIME=$(FUZZTIME) hack/fuzz.sh
 
 .PHONY: test-soak
-test-soak: ## Run integration and end-to-end tests at soak size (hours)
-	$(MAKE) WEIR_SUITE_SIZE=soak GOTESTFLAGS="-count 1 -timeout 12h" test-integration test-e2e
+test-soak: ## Run all tests at soak size, and each fuzz target for ten minutes (hours)
+	$(MAKE) WEIR_SUITE_SIZE=soak GOTESTFLAGS="-count 1 -timeout 12h" test
+	$(MAKE) FUZZTIME=10m test-fuzz
 
 .PHONY: bench
 bench: control-plane manager release-manifests ## Measure claims per second and writes per claim on a real control plane

@@ -1,7 +1,6 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package predicates says which changes of an object matter to a controller.
 package predicates
 
 import (

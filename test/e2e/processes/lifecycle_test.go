@@ -25,7 +25,7 @@ const lifecycle = "lifecycle"
 var _ = It("one that is restarted, by signal or killed, leaves every answer as it was and goes on from there", func(ctx SpecContext) {
 	p := pool("restarts", "198.51.100.0/24")
 	p.Namespace = lifecycle
-	Expect(k.Create(ctx, p)).To(Succeed())
+	create(ctx, p)
 	m := startManager(ctx)
 	before := answer(ctx, "before")
 	Expect(m.Stop()).To(Succeed())

@@ -22,7 +22,7 @@ import (
 var _ = It("what a move would leave behind is told without a write for each claim, and the same across a restart", func(ctx SpecContext) {
 	p := pool("movable", "203.0.113.0/24")
 	p.Namespace = lifecycle
-	Expect(k.Create(ctx, p)).To(Succeed())
+	create(ctx, p)
 	m := startManager(ctx)
 	Eventually(func() bool {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,9 +73,16 @@ func (d *Desk) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
 	if c.Spec.PoolRef == nil || c.Spec.PoolSelector == nil {
 		return nil
 	}
-	refs, err := d.matching(ctx, c)
-	if err != nil || slices.Contains(refs, poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)) {
+	selector, err := selectorOf(c)
+	if err != nil {
 		return err
+	}
+	p, _, _, err := d.Registry.Find(ctx, poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
+	if err != nil {
+		return fmt.Errorf("getting %s %s: %w", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name, err)
+	}
+	if c.Spec.PoolSelector.Kind == c.Spec.PoolRef.Kind && selector.Matches(labels.Set(p.GetLabels())) {
+		return nil
 	}
 	return refuse(http.StatusUnprocessableEntity, "spec.poolRef", "poolSelector does not match %s %q", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
 }
@@ -102,11 +110,19 @@ func (d *Desk) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim,
 	return requests, nil
 }
 
-// matching returns the pools that the claim's selector matches, in name order.
-func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolReference, error) {
+func selectorOf(c *ipamv1.IPClaim) (labels.Selector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(&c.Spec.PoolSelector.LabelSelector)
 	if err != nil {
 		return nil, refuse(http.StatusUnprocessableEntity, "spec.poolSelector", "%v", err)
+	}
+	return selector, nil
+}
+
+// matching returns the pools that the claim's selector matches, in name order.
+func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolReference, error) {
+	selector, err := selectorOf(c)
+	if err != nil {
+		return nil, err
 	}
 	var list client.ObjectList = &ipamv1.GlobalIPPoolList{}
 	if c.Spec.PoolSelector.Kind == ipamv1.IPPoolKind {

@@ -44,6 +44,8 @@ var _ = DescribeTable("A claim that cannot be answered is refused, and nothing i
 		http.StatusUnprocessableEntity, "spec.poolSelector"),
 	Entry("a pool that its selector does not match", func(c *builder.IPClaimBuilder) { c.FromAny(ipamv1.IPPoolKind, "tier", "none") },
 		http.StatusUnprocessableEntity, "spec.poolRef", `poolSelector does not match IPPool "pool"`),
+	Entry("a pool of another kind than its selector's", func(c *builder.IPClaimBuilder) { c.FromAny(ipamv1.GlobalIPPoolKind, "tier", "none") },
+		http.StatusUnprocessableEntity, "spec.poolRef", `poolSelector does not match IPPool "pool"`),
 	Entry("a length below 1", func(c *builder.IPClaimBuilder) { c.WithBits(0) }, http.StatusUnprocessableEntity, "spec.prefixLength"),
 	Entry("a length above 128", func(c *builder.IPClaimBuilder) { c.WithBits(129) }, http.StatusUnprocessableEntity, "spec.prefixLength"),
 	Entry("a length that IPv4 has not", func(c *builder.IPClaimBuilder) { c.WithBits(33) }, http.StatusUnprocessableEntity, "spec.prefixLength", "/33"),

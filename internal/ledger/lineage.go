@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 
@@ -12,9 +13,9 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// deepest is how many pools may lie above a prefix. A deeper tree serves nothing at its end: its records lose against the
+// Deepest is how many pools may lie above a prefix. A deeper tree serves nothing at its end: its records lose against the
 // blocks that are too far up to be known as ancestors.
-const deepest = 128
+const Deepest = 128
 
 // isAbove says whether block is a block of the pool, or a block around p of one that the pool was carved from, directly or not:
 // it is meant to overlap what the pool hands out at p. Who carved what from whom is read from the blocks' records alone, which have one order with
@@ -29,37 +30,38 @@ func (x *index) isAbove(block *record, pool ipamv1.PoolReference, p netip.Prefix
 
 // isCarvedFrom says whether the pool's block around p was carved from the other pool, directly or not.
 func (x *index) isCarvedFrom(pool, other ipamv1.PoolReference, p netip.Prefix) bool {
-	for range deepest {
-		parent, ok := x.carvedFrom(pool, p)
-		if !ok || parent == other {
-			return ok
+	for ancestor := range x.ancestors(pool, p) {
+		if ancestor == other {
+			return true
 		}
-		pool = parent
 	}
 	return false
 }
 
-// above returns the pools that the pool's block around p was carved from, the next one first.
-func (x *index) above(pool ipamv1.PoolReference, p netip.Prefix) []*poolEntry {
-	var found []*poolEntry
-	for range deepest {
-		parent, ok := x.carvedFrom(pool, p)
-		if !ok {
-			break
+// ancestors yields the pools that the pool's block around p was carved from, the next one first.
+func (x *index) ancestors(pool ipamv1.PoolReference, p netip.Prefix) iter.Seq[ipamv1.PoolReference] {
+	return func(yield func(ipamv1.PoolReference) bool) {
+		for range Deepest {
+			parent, ok := x.carvedFrom(pool, p)
+			if !ok || !yield(parent) {
+				return
+			}
+			pool = parent
 		}
-		if e, ok := x.pools[parent]; ok {
-			found = append(found, e)
-		}
-		pool = parent
 	}
-	return found
 }
 
 // isWithheldAbove says whether a pool that the pool was carved from keeps back part of the prefix: that is handed out by none of them.
 func (x *index) isWithheldAbove(e *poolEntry, p netip.Prefix) bool {
-	return e.pool.IsCarved() && slices.ContainsFunc(x.above(e.ref, p), func(parent *poolEntry) bool {
-		return len(parent.serving) > 0 && parent.pool.Shape.Withholds(p)
-	})
+	if !e.pool.IsCarved() {
+		return false
+	}
+	for ref := range x.ancestors(e.ref, p) {
+		if above, ok := x.pools[ref]; ok && len(above.serving) > 0 && above.pool.Shape.Withholds(p) {
+			return true
+		}
+	}
+	return false
 }
 
 // withheldAbove returns what pools that the pool was carved from keep back in its blocks, and it does not keep for a claim itself. The cost grows
@@ -70,15 +72,9 @@ func (x *index) withheldAbove(e *poolEntry) []netip.Prefix {
 	}
 	var withheld netipx.IPSetBuilder
 	for _, block := range e.serving {
-		for _, parent := range x.above(e.ref, block) {
-			for _, h := range parent.exclusions {
-				switch p := x.records.cidr(h); {
-				case !p.Overlaps(block):
-				case p.Bits() < block.Bits():
-					withheld.AddPrefix(block)
-				default:
-					withheld.AddPrefix(p)
-				}
+		for ref := range x.ancestors(e.ref, block) {
+			for _, p := range x.exclusionsIn(ref, block) {
+				withheld.AddPrefix(p)
 			}
 		}
 	}
@@ -89,6 +85,25 @@ func (x *index) withheldAbove(e *poolEntry) []netip.Prefix {
 	return set.Prefixes()
 }
 
+// exclusionsIn returns what a pool keeps back in the block.
+func (x *index) exclusionsIn(ref ipamv1.PoolReference, block netip.Prefix) []netip.Prefix {
+	e, ok := x.pools[ref]
+	if !ok {
+		return nil
+	}
+	var found []netip.Prefix
+	for _, h := range e.exclusions {
+		switch p := x.records.cidr(h); {
+		case !p.Overlaps(block):
+		case p.Bits() < block.Bits():
+			found = append(found, block)
+		default:
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
 // changedBelow tells who uses a pool in whose block another one, which it was carved from, begins or ends to keep something back.
 func (x *index) changedBelow(r *record) {
 	for _, e := range x.hindered(r) {
@@ -97,8 +112,8 @@ func (x *index) changedBelow(r *record) {
 	}
 }
 
-// hindered returns the other pools in whose blocks the record lies, or around which: they were carved from its pool before it came, so
-// that it is there for a moment only, and keeps from them what they could hand out.
+// hindered returns the pools, carved from the record's own, in whose blocks it lies, or around which: as long as it is there they cannot hand
+// that out. It is what their ancestor keeps back, or a choice that was made too late and is about to come to nothing.
 func (x *index) hindered(r *record) []*poolEntry {
 	if r.pool.children == 0 {
 		return nil
@@ -142,7 +157,7 @@ func (x *index) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ip
 
 // isRooted says whether the blocks around p lead from the pool up to a root's.
 func (x *index) isRooted(pool ipamv1.PoolReference, p netip.Prefix) bool {
-	for range deepest {
+	for range Deepest {
 		for _, r := range x.records.of(keyOf(ClaimOf(pool, ""))) {
 			if r.purpose == ipamv1.RootPurpose && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
 				return true

@@ -62,9 +62,6 @@ type Registry struct {
 	known map[ipamv1.PoolReference]version
 }
 
-// deepest is how many pools above one are looked at.
-const deepest = 128
-
 // version is what a registration was made from.
 type version struct {
 	uid        types.UID
@@ -118,7 +115,7 @@ func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (Object, 
 // registerAbove makes known what the cache shows of the pools that a pool is carved from, the next one first: what they keep back is not
 // handed out below.
 func (r *Registry) registerAbove(ctx context.Context, p ledger.Pool) {
-	for range deepest {
+	for range ledger.Deepest {
 		parent, known := New(p.Parent.Kind)
 		if !known || r.Client.Get(ctx, client.ObjectKey{Namespace: p.Parent.Namespace, Name: p.Parent.Name}, parent) != nil {
 			return

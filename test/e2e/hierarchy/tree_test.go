@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -114,6 +115,12 @@ var _ = It("What a pool excludes after it was carved is not handed out below, wh
 	waiting := builder.IPAddressClaim(s.Namespace, "waiting", ipamv1.IPPoolKind, "leaf").Build()
 	s.Create(ctx, waiting)
 	s.NotReady(ctx, waiting, ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason)
+	Expect(k.Patch(ctx, held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"looked":"at"}}}`)))).To(Succeed())
+	Eventually(func(g Gomega) { // what it has it keeps
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(held), held)).To(Succeed())
+		g.Expect(conditions.IsTrue(held, ipamv1.ReadyCondition)).To(BeTrue())
+		g.Expect(conditions.GetMessage(held, ipamv1.WithinPoolCondition)).To(ContainSubstring("kept back"))
+	}, patience, "50ms").Should(Succeed())
 	exclude("null")
 	s.Ready(ctx, leaf, waiting)
 	expect("2", "11")

@@ -1,0 +1,79 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"net/netip"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+)
+
+// capacity returns the sums of a registered pool.
+func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.pools[ref]
+	if !ok || e.pool == nil {
+		return Capacity{}, false
+	}
+	shape := e.pool.Shape
+	withheld := x.withheldAbove(e)
+	c := Capacity{
+		Total:       shape.Total(),
+		Allocated:   e.allocated,
+		Delegated:   e.delegated,
+		Cooling:     e.cooling,
+		Excluded:    shape.ExcludedCount().Add(x.usable(e, withheld)),
+		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable).Sub(x.keptFree(e)).Sub(x.usableFree(e, withheld)),
+		Claims:      e.claims,
+		Children:    e.children,
+		Held:        e.held,
+		Serving:     len(e.serving) > 0,
+		LargestFree: -1,
+	}
+	above := x.aboveAll(e)
+	own := func(h handle) bool {
+		role := x.records.shared(h).role
+		return role == tentative || role == promised || above(h)
+	}
+	if bits, ok := x.spaceOf(e.pool.Space).taken.LargestFree(e.serving, own); ok {
+		c.LargestFree = bits
+	}
+	return c, true
+}
+
+// keptFree returns how much of the usable space the pool keeps for claims that do not hold it. The cost grows with the
+// number of prefixes that are kept.
+func (x *index) keptFree(e *poolEntry) ipspace.Count {
+	kept := make([]netip.Prefix, 0, len(e.pool.Shape.Kept()))
+	for _, k := range e.pool.Shape.Kept() {
+		kept = append(kept, k.Prefix)
+	}
+	return x.usableFree(e, kept)
+}
+
+// usable returns how much of the prefixes, which are disjoint, the pool may hand out, as far as it says itself.
+func (x *index) usable(e *poolEntry, prefixes []netip.Prefix) ipspace.Count {
+	var n ipspace.Count
+	for _, p := range prefixes {
+		n = n.Add(e.pool.Shape.UsableIn(p))
+	}
+	return n
+}
+
+// usableFree returns how much of that it has not handed out.
+func (x *index) usableFree(e *poolEntry, prefixes []netip.Prefix) ipspace.Count {
+	var n ipspace.Count
+	for _, p := range prefixes {
+		free := e.pool.Shape.UsableIn(p)
+		for _, r := range x.overlapping(x.spaceOf(e.pool.Space), p) {
+			if r.pool == e && !r.isOwnBlock() {
+				free = free.Sub(e.pool.Shape.UsableIn(r.cidr)) // 0 if the record holds more than that
+			}
+		}
+		n = n.Add(free)
+	}
+	return n
+}

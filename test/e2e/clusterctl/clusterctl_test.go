@@ -39,6 +39,8 @@ var (
 	site *framework.Site
 	ctl  *framework.Clusterctl
 	k    client.Client
+	// programs are the managers by version.
+	programs = map[string]string{}
 )
 
 func TestClusterctl(t *testing.T) {
@@ -56,6 +58,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	k = site.Client()
 	ctl, err = site.Clusterctl(before, after)
 	Expect(err).NotTo(HaveOccurred())
+	for _, version := range []string{before, after} {
+		programs[version] = program(ctx, version)
+	}
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func() {
@@ -81,7 +86,7 @@ func program(ctx context.Context, version string) string {
 // startManager runs the manager of a version as its Deployment would, and points the webhooks at it.
 func startManager(ctx context.Context, version string) *framework.Manager {
 	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--leader-elect"}, Binary: program(ctx, version)})
+	m, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--leader-elect"}, Binary: programs[version]})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
 	return m

@@ -332,6 +332,20 @@ var _ = Describe("What one project reads", func() {
 		silent(ctx, arrived, byHand)
 	})
 
+	It("does not say who holds what an IPClaim asks for", func(ctx SpecContext) {
+		create(ctx, bluePool(pool, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24"}))
+		answered(ctx, asking(ctx, theirs, secret, "10.1.0.7"))
+		own := newIPClaim(mine, "own", "GlobalIPPool", pool)
+		own.Spec.CIDR = "10.1.0.7/32" // no webhook refuses it here
+		create(ctx, own)
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
+			g.Expect(conditions.IsFalse(own, ipamv1.ReadyCondition)).To(BeTrue())
+			g.Expect(conditions.GetMessage(own, ipamv1.ReadyCondition)).To(Equal("spec.cidr: somebody else holds it, or part of it; neither is renumbered"))
+		}, "1m", "50ms").Should(Succeed())
+		silent(ctx, own)
+	})
+
 	It("does not say whose pool a pool overlaps, nor where", func(ctx SpecContext) {
 		held := create(ctx, newPool(theirs, secret, ipamv1.IPPoolSpec{CIDR: "10.1.7.0/24", AddressSpace: pool}))
 		poolReady(ctx, held, metav1.ConditionTrue, "Available")

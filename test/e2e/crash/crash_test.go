@@ -6,21 +6,27 @@ package crash
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
-// losses are the ways in which the last write is lost: at soak size both at every write, else in turn.
-func losses(n int) []framework.Loss {
-	inTurn := []framework.Loss{framework.ReplyLost, framework.RequestLost, framework.ReplyLost}
-	return inTurn[n%2:][:framework.Scale(1, 2)]
+// losses are the ways in which the last write is lost: both at every write of a create call, and at soak size of all paths, else in
+// turn.
+func (p *path) losses(n int) []framework.Loss {
+	both := []framework.Loss{framework.RequestLost, framework.ReplyLost}
+	if p.asks != nil || framework.Scale(1, 2) == len(both) {
+		return both
+	}
+	return both[(n+1)%2:][:1]
 }
 
 // killed counts the points of all paths.
@@ -60,6 +66,15 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 			return false
 		}
 	}
+	asking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		if p.asks != nil {
+			_ = ask(asking, m, p.asks(w)) // what is refused is asked for again
+		}
+	}()
 	Eventually(func(g Gomega) {
 		g.Expect(m.Running()).To(BeTrue(), "the manager ended by itself")
 		if !closed() {
@@ -67,13 +82,18 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 		}
 	}, "60s", "10ms").Should(Succeed())
 	Expect(m.Kill()).To(Succeed())
+	giveUp()
+	<-asked
 	return closed()
 }
 
-// recovers has a healthy manager finish, and checks that another claim gets what is free, and nothing is left over.
+// recovers has a healthy manager finish, and checks that nothing is left over.
 func (p *path) recovers(ctx context.Context, w *world) {
 	GinkgoHelper()
-	healthy(ctx, func() {
+	healthy(ctx, func(m *framework.Manager) {
+		if p.asks != nil {
+			Expect(ask(ctx, m, p.asks(w))).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
+		}
 		Eventually(func(g Gomega) { p.done(ctx, w, g) }, "90s", "20ms").Should(Succeed())
 		Eventually(func(g Gomega) {
 			report, err := framework.Check(ctx, config)
@@ -84,22 +104,34 @@ func (p *path) recovers(ctx context.Context, w *world) {
 	})
 }
 
+// isWalked walks the path with a manager that is killed at its n-th write, and then with another one. It says whether there was such a
+// write.
+func (p *path) isWalked(ctx context.Context, w *world, n int, loss framework.Loss) bool {
+	GinkgoHelper()
+	healthy(ctx, func(*framework.Manager) { p.before(ctx, w) })
+	if p.asks != nil {
+		defer forgetWebhooks(ctx)
+	} else {
+		p.event(ctx, w)
+	}
+	reached := p.dies(ctx, w, n, loss)
+	w.isSafe(ctx, p.lost)
+	p.recovers(ctx, w)
+	return reached
+}
+
 var _ = Describe("A manager process that is killed", func() {
+	maps.Copy(paths, ownPaths)
 	for name, p := range paths {
 		for _, kind := range []string{ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind} {
 			It("at any write of "+name+" ("+kind+") leaves nothing that another does not finish", func(ctx SpecContext) {
 				points := 0
 				for n, reached := 1, true; reached; n++ {
-					for _, loss := range losses(n) {
+					for _, loss := range p.losses(n) {
 						By(fmt.Sprintf("write %d %s", n, loss))
-						w := newWorld(ctx, kind)
-						healthy(ctx, func() { p.before(ctx, w) })
-						p.event(ctx, w)
-						if reached = p.dies(ctx, w, n, loss); reached {
+						if reached = p.isWalked(ctx, newWorld(ctx, kind), n, loss); reached {
 							points++
 						}
-						w.isSafe(ctx, p.lost)
-						p.recovers(ctx, w)
 					}
 				}
 				Expect(points).To(BeNumerically(">=", 1))

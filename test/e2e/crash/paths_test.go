@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
 const (
@@ -43,6 +44,8 @@ type world struct {
 type path struct {
 	// before is done with a healthy manager, event with none.
 	before, event func(ctx context.Context, w *world)
+	// asks makes, instead of an event, the object about which the manager that dies is asked while it is created.
+	asks func(w *world) client.Object
 	// done fails until the path has been walked to its end.
 	done func(ctx context.Context, w *world, g Gomega)
 	// lost is the claim whose record the event takes away.
@@ -295,6 +298,11 @@ func (w *world) isRecorded(ctx context.Context, g Gomega, answer *ipamv1beta2.IP
 // back. Only what the event itself has taken out of the ledger is not.
 func (w *world) isSafe(ctx context.Context, lost string) {
 	GinkgoHelper()
+	if lost == "" {
+		report, err := framework.CheckAdmitted(ctx, config)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(report.Safe()).To(Succeed())
+	}
 	g := NewWithT(GinkgoT())
 	told := map[string]string{}
 	for _, answer := range w.answers(ctx, g) {

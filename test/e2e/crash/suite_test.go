@@ -53,11 +53,11 @@ var _ = AfterSuite(func() {
 	framework.Account(fmt.Sprintf("a manager process was killed at %d points", killed))
 })
 
-// healthy runs a manager that nothing happens to while do is done.
-func healthy(ctx context.Context, do func()) {
+// healthy runs a manager that nothing happens to while do is done. It soon gives up what was reserved for nobody.
+func healthy(ctx context.Context, do func(*framework.Manager)) {
 	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{Name: "healthy"})
+	m, err := site.StartManager(ctx, framework.ManagerOptions{Name: "healthy", Args: []string{"--repair-grace=1s"}})
 	Expect(err).NotTo(HaveOccurred())
-	do()
+	do(m)
 	Expect(m.Kill()).To(Succeed())
 }

@@ -1,0 +1,185 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// childName is the name of a world's only carved pool.
+const childName = "child"
+
+// ownPaths are those of Weir's own kinds. Where the path begins in a create call, the manager that dies is asked about it; the other
+// objects come past the webhooks, so that the controller does it all.
+var ownPaths = map[string]path{
+	"answering an IPClaim while it is created": {
+		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.isReady(ctx) },
+		asks:   func(w *world) client.Object { return w.ownClaim() },
+		done:   func(ctx context.Context, w *world, g Gomega) { w.isBound(ctx, g) },
+	},
+	"carving a pool while it is created": {
+		before: func(ctx context.Context, w *world) { w.createParent(ctx) },
+		asks:   func(w *world) client.Object { return w.child() },
+		done:   func(ctx context.Context, w *world, g Gomega) { w.isCarved(ctx, g) },
+	},
+	"answering an IPClaim that came past the webhooks": {
+		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.isReady(ctx) },
+		event:  func(ctx context.Context, w *world) { w.create(ctx, w.ownClaim()) },
+		done:   func(ctx context.Context, w *world, g Gomega) { w.isBound(ctx, g) },
+	},
+	"releasing an IPClaim's prefix": {
+		before: func(ctx context.Context, w *world) {
+			w.createPool(ctx, "10.0.0.0/30")
+			w.answerOwn(ctx, w.ownClaim())
+		},
+		event: func(ctx context.Context, w *world) { w.delete(ctx, w.ownClaim()) },
+		done: func(ctx context.Context, w *world, g Gomega) {
+			w.lacks(ctx, g, w.ownClaim())
+			g.Expect(w.records(ctx, g)).To(BeEmpty())
+		},
+	},
+	"retaining an IPClaim's prefix": {
+		before: func(ctx context.Context, w *world) {
+			w.createPool(ctx, "10.0.0.0/30")
+			w.answerOwn(ctx, w.retained())
+		},
+		event: func(ctx context.Context, w *world) { w.delete(ctx, w.ownClaim()) },
+		done:  func(ctx context.Context, w *world, g Gomega) { w.retains(ctx, g) },
+	},
+	"giving what is retained to the next IPClaim of the name": {
+		before: func(ctx context.Context, w *world) {
+			w.createPool(ctx, "10.0.0.0/32")
+			w.answerOwn(ctx, w.retained())
+			w.delete(ctx, w.ownClaim())
+			Eventually(func(g Gomega) { w.retains(ctx, g) }, "1m", "20ms").Should(Succeed())
+		},
+		event: func(ctx context.Context, w *world) { w.create(ctx, w.ownClaim()) },
+		done:  func(ctx context.Context, w *world, g Gomega) { w.isBound(ctx, g) },
+	},
+	"carving a pool that came past the webhooks": {
+		before: func(ctx context.Context, w *world) { w.createParent(ctx) },
+		event:  func(ctx context.Context, w *world) { w.create(ctx, w.child()) },
+		done:   func(ctx context.Context, w *world, g Gomega) { w.isCarved(ctx, g) },
+	},
+	"letting a carved pool go": {
+		before: func(ctx context.Context, w *world) {
+			w.createParent(ctx)
+			w.create(ctx, w.child())
+			Eventually(func(g Gomega) { w.isCarved(ctx, g) }, "1m", "20ms").Should(Succeed())
+		},
+		event: func(ctx context.Context, w *world) { w.delete(ctx, w.child()) },
+		done: func(ctx context.Context, w *world, g Gomega) {
+			w.lacks(ctx, g, w.child())
+			g.Expect(w.records(ctx, g)).To(BeEmpty())
+		},
+	},
+}
+
+// ask creates the object while the API server asks a manager's webhooks.
+func ask(ctx context.Context, m *framework.Manager, obj client.Object) error {
+	if err := m.WaitReady(ctx); err != nil {
+		return err
+	}
+	if err := site.PointWebhooks(ctx, m.WebhookAddress()); err != nil {
+		return err
+	}
+	return k.Create(ctx, obj)
+}
+
+// forgetWebhooks returns when the API server asks nobody about what is created, so that a dead manager is not missed.
+func forgetWebhooks(ctx context.Context) {
+	GinkgoHelper()
+	Expect(site.RemoveWebhooks(ctx)).To(Succeed())
+	probe := builder.GlobalIPPool("probe").WithCIDR("192.0.2.0/24").Build()
+	Eventually(func() error { return k.Create(ctx, probe.DeepCopy(), client.DryRunAll) }, "1m", "20ms").Should(Succeed())
+}
+
+func (w *world) ownClaim() *ipamv1.IPClaim {
+	return builder.IPClaim(w.name, claimName).From(w.pool.PoolReference().Kind, w.name).Build()
+}
+
+func (w *world) retained() *ipamv1.IPClaim {
+	return builder.IPClaim(w.name, claimName).From(w.pool.PoolReference().Kind, w.name).Retained().Build()
+}
+
+func (w *world) child() *ipamv1.IPPool {
+	return builder.IPPool(w.name, childName).WithParent(w.pool.PoolReference().Kind, "", w.name).WithBits(31).Build()
+}
+
+// createParent makes a pool from which anybody may carve, and waits until it hands out prefixes.
+func (w *world) createParent(ctx context.Context) {
+	GinkgoHelper()
+	w.pool.PoolSpec().Allocation.MinPrefixLength = ptr.To[int32](31)
+	w.createPool(ctx, "10.0.0.0/30")
+	w.isReady(ctx)
+}
+
+func (w *world) create(ctx context.Context, obj client.Object) {
+	GinkgoHelper()
+	Expect(k.Create(ctx, obj)).To(Succeed())
+}
+
+func (w *world) delete(ctx context.Context, obj client.Object) {
+	GinkgoHelper()
+	Expect(k.Delete(ctx, obj)).To(Succeed())
+}
+
+func (w *world) lacks(ctx context.Context, g Gomega, obj client.Object) {
+	g.Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Satisfy(apierrors.IsNotFound))
+}
+
+func (w *world) answerOwn(ctx context.Context, claim *ipamv1.IPClaim) {
+	GinkgoHelper()
+	w.create(ctx, claim)
+	Eventually(func(g Gomega) { w.isBound(ctx, g) }, "1m", "20ms").Should(Succeed())
+}
+
+// isBound says that the claim has been told a prefix, and that the only record beside the pool's blocks is of just that.
+func (w *world) isBound(ctx context.Context, g Gomega) {
+	claim := w.ownClaim()
+	g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+	g.Expect(claim.Spec.CIDR).NotTo(BeEmpty())
+	g.Expect(claim.Status.AllocatedCIDR).To(Equal(claim.Spec.CIDR))
+	g.Expect(conditions.IsTrue(claim, ipamv1.ReadyCondition)).To(BeTrue())
+	g.Expect(claim.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
+	w.isOwned(ctx, g, claim, claim.Spec.CIDR)
+}
+
+// isCarved says that the child has a block and hands it out, and that the only record beside the root's blocks is of just that.
+func (w *world) isCarved(ctx context.Context, g Gomega) {
+	child := w.child()
+	g.Expect(k.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed())
+	g.Expect(child.Spec.CIDR).NotTo(BeEmpty())
+	g.Expect(conditions.IsTrue(child, ipamv1.ReadyCondition)).To(BeTrue())
+	w.isOwned(ctx, g, child, child.Spec.CIDR)
+}
+
+func (w *world) isOwned(ctx context.Context, g Gomega, by client.Object, cidr string) {
+	found := w.records(ctx, g)
+	g.Expect(found).To(HaveLen(1))
+	g.Expect(found[0].Spec.CIDR).To(Equal(cidr))
+	g.Expect(found[0].Spec.ClaimRef.UID).To(BeEquivalentTo(by.GetUID()))
+	g.Expect(metav1.IsControlledBy(&found[0], by)).To(BeTrue(), "its owners are %v", found[0].OwnerReferences)
+}
+
+func (w *world) retains(ctx context.Context, g Gomega) {
+	w.lacks(ctx, g, w.ownClaim())
+	found := w.records(ctx, g)
+	g.Expect(found).To(HaveLen(1))
+	g.Expect(found[0].Spec.ReleasedAt.IsZero()).To(BeFalse())
+	g.Expect(found[0].OwnerReferences).To(BeEmpty())
+	g.Expect(found[0].Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer))
+}

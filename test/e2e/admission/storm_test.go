@@ -26,7 +26,7 @@ import (
 )
 
 // answers is how many there are to be, at least.
-var answers = framework.Scale(200, 10000)
+var answers = framework.Scale(200, 2000)
 
 // checks is how often the checker looks.
 const checks = 3 * time.Second

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package processes runs managers as processes of their own against one API server: two without leader election, one of
-// which is killed on the way, a restarted one, one that lacks a right.
+// which is killed on the way, a restarted one, one that lacks a right, some that serve a part of what there is.
 package processes
 
 import (

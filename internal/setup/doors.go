@@ -33,8 +33,18 @@ import (
 // doorInterval is how often a front door whose kinds are not served yet looks for them.
 const doorInterval = 3 * time.Second
 
-// wirePools registers what Weir serves by itself: its pools and their webhooks, and the front doors.
-func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
+// wiring is what all that a manager serves is made of.
+type wiring struct {
+	ctrl.Manager
+
+	book     *ledger.Ledger
+	registry *pool.Registry
+	desk     *ipclaim.Desk
+	options  Options
+}
+
+// wireDoors registers what Weir serves by itself: its pools, claims and their webhooks, and the front doors.
+func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options) error {
 	home, err := homeOf(ctx, mgr.GetAPIReader())
 	if err != nil {
 		return err
@@ -43,29 +53,41 @@ func wirePools(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	registry := &pool.Registry{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Rules: rules, Namespace: o.OwnNamespace, Home: home,
 	}
-	var controllers []follower
-	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
-		r := &pool.Reconciler{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Registry: registry, Ledger: book, Recorder: mgr.GetEventRecorder("weir"),
-			Clock: clock.RealClock{}, Kind: kind, WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
-		}
-		if err = r.SetupWithManager(ctx, mgr, name); err != nil {
-			return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
-		}
-		controllers = append(controllers, r)
-		if err = addRepair(mgr, book, o, repair.Kind{Name: kind, Living: r.Living, Settle: r.Settle}); err != nil {
-			return err
-		}
+	w := &wiring{
+		Manager: mgr, book: book, registry: registry, options: o,
+		desk: &ipclaim.Desk{Client: mgr.GetClient(), Registry: registry, Rules: rules},
 	}
-	desk := &ipclaim.Desk{Client: mgr.GetClient(), Registry: registry, Rules: rules}
-	claims, err := wireClaims(ctx, mgr, book, desk, o)
+	controllers, err := w.pools(ctx)
 	if err != nil {
 		return err
 	}
-	if err := admission.SetupWithManager(mgr, admission.Options{Holdings: book, Ledger: book, Registry: registry, Desk: desk}); err != nil {
+	claims, err := w.claims(ctx)
+	if err != nil {
+		return err
+	}
+	if err = admission.SetupWithManager(mgr, admission.Options{Holdings: book, Ledger: book, Registry: registry, Desk: w.desk}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
-	return mgr.Add(clusterAPIDoor(mgr, book, registry, append(controllers, claims), o))
+	return mgr.Add(w.clusterAPI(append(controllers, claims)))
+}
+
+// pools registers the controllers of pools.
+func (w *wiring) pools(ctx context.Context) (controllers []follower, err error) {
+	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
+		r := &pool.Reconciler{
+			Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.GetEventRecorder("weir"),
+			Clock: clock.RealClock{}, Kind: kind,
+			WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
+		}
+		if err = r.SetupWithManager(ctx, w, name); err != nil {
+			return nil, fmt.Errorf("setting up the controller of %ss: %w", kind, err)
+		}
+		controllers = append(controllers, r)
+		if err = w.repair(repair.Kind{Name: kind, Living: r.Living, Settle: r.Settle}); err != nil {
+			return nil, err
+		}
+	}
+	return controllers, nil
 }
 
 // homeOf returns what tells this cluster from all others.
@@ -78,20 +100,20 @@ func homeOf(ctx context.Context, live client.Reader) (string, error) {
 	return string(system.UID), nil
 }
 
-// wireClaims registers the controller of Weir's own claims.
-func wireClaims(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, desk *ipclaim.Desk, o Options) (*ipclaim.Reconciler, error) {
+// claims registers the controller of Weir's own claims.
+func (w *wiring) claims(ctx context.Context) (*ipclaim.Reconciler, error) {
 	r := &ipclaim.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Desk: desk, Recorder: mgr.GetEventRecorder("weir"),
-		WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
+		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Desk: w.desk, Recorder: w.GetEventRecorder("weir"),
+		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 	}
-	if err := r.SetupWithManager(ctx, mgr); err != nil {
+	if err := r.SetupWithManager(ctx, w); err != nil {
 		return nil, fmt.Errorf("setting up the controller of IPClaims: %w", err)
 	}
-	return r, addRepair(mgr, book, o, repair.Kind{Name: ipamv1.IPClaimKind, Living: r.Living, Settle: r.Settle})
+	return r, w.repair(repair.Kind{Name: ipamv1.IPClaimKind, Living: r.Living, Settle: r.Settle})
 }
 
-func addRepair(mgr ctrl.Manager, book *ledger.Ledger, o Options, kind repair.Kind) error {
-	if err := mgr.Add(&repair.Repairer{Ledger: book, Kind: kind, Namespace: o.Namespace, Grace: o.RepairGrace}); err != nil {
+func (w *wiring) repair(kind repair.Kind) error {
+	if err := w.Add(&repair.Repairer{Ledger: w.book, Kind: kind, Namespace: w.options.Namespace, Grace: w.options.RepairGrace}); err != nil {
 		return fmt.Errorf("adding the repair of %ss: %w", kind.Name, err)
 	}
 	return nil
@@ -108,8 +130,8 @@ type door struct {
 	open   func(ctx context.Context) error
 }
 
-// clusterAPIDoor answers IPAddressClaims.
-func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Registry, controllers []follower, o Options) *door {
+// clusterAPI is the front door of IPAddressClaims. With it these controllers begin to follow Clusters.
+func (w *wiring) clusterAPI(controllers []follower) *door {
 	return &door{
 		name: "Cluster API",
 		kinds: []schema.GroupVersionKind{
@@ -117,24 +139,23 @@ func clusterAPIDoor(mgr ctrl.Manager, book *ledger.Ledger, registry *pool.Regist
 			ipamv1beta2.GroupVersion.WithKind("IPAddressClaim"),
 			ipamv1beta2.GroupVersion.WithKind("IPAddress"),
 		},
-		mapper: mgr.GetRESTMapper(),
+		mapper: w.GetRESTMapper(),
 		open: func(ctx context.Context) error {
 			r := &claim.Reconciler{
-				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book,
-				Source:   &incluster.Source{Client: mgr.GetClient(), Registry: registry},
-				Rules:    registry.Rules,
-				Recorder: mgr.GetEventRecorder("weir"), WatchFilter: o.WatchFilter, Namespace: o.Namespace, Concurrency: o.Concurrency,
-				Arrivals: claim.NewArrivals(clock.RealClock{}, o.RepairGrace), Clock: clock.RealClock{},
+				Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book,
+				Source: &incluster.Source{Client: w.GetClient(), Registry: w.registry}, Rules: w.registry.Rules,
+				Recorder: w.GetEventRecorder("weir"), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
+				WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 			}
-			if err := r.SetupWithManager(ctx, mgr); err != nil {
+			if err := r.SetupWithManager(ctx, w); err != nil {
 				return err
 			}
 			for _, c := range controllers {
-				if err := c.WatchClusters(mgr); err != nil {
+				if err := c.WatchClusters(w); err != nil {
 					return err
 				}
 			}
-			return addRepair(mgr, book, o, repair.Kind{Name: "IPAddressClaim", Living: r.Living, Answers: r.Answers, Settle: r.Settle})
+			return w.repair(repair.Kind{Name: "IPAddressClaim", Living: r.Living, Answers: r.Answers, Settle: r.Settle})
 		},
 	}
 }

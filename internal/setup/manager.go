@@ -157,7 +157,7 @@ func wire(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options)
 	if err := mgr.Add(book); err != nil {
 		return fmt.Errorf("adding the ledger: %w", err)
 	}
-	if err := wirePools(ctx, mgr, book, o); err != nil {
+	if err := wireDoors(ctx, mgr, book, o); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

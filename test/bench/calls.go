@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,7 +96,7 @@ func (e *environment) measureCalls(ctx context.Context, r *report) error {
 		c.Modes = append(c.Modes, &callMode{Clients: n})
 	}
 	r.Calls = c
-	if _, err := e.bare(ctx, "bare-warm-up", e.claims, clients[1], 0); err != nil {
+	if _, err := e.bare(ctx, load{name: "bare-warm-up", n: e.claims, clients: clients[1]}); err != nil {
 		return err
 	}
 	for n := range e.rounds {
@@ -138,17 +136,17 @@ func (e *environment) callRounds(ctx context.Context, c *calls, n int) error {
 
 func (e *environment) bareRounds(ctx context.Context, c *calls, n int) error {
 	for _, m := range c.Modes {
-		bare, err := e.bare(ctx, fmt.Sprintf("bare-%d-%d", m.Clients, n), e.claims, m.Clients, 0)
+		bare, err := e.bare(ctx, load{name: fmt.Sprintf("bare-%d-%d", m.Clients, n), n: e.claims, clients: m.Clients})
 		if err != nil {
 			return err
 		}
-		known, err := e.known(ctx, fmt.Sprintf("known-%d-%d", m.Clients, n), m.Clients)
+		known, err := e.known(ctx, load{name: fmt.Sprintf("known-%d-%d", m.Clients, n), n: e.claims, clients: m.Clients})
 		if err != nil {
 			return err
 		}
 		m.Bare, m.Known = append(m.Bare, bare), append(m.Known, known)
 	}
-	paused, err := e.bare(ctx, fmt.Sprintf("bare-paused-%d", n), denials, 1, deniedPause)
+	paused, err := e.bare(ctx, load{fmt.Sprintf("bare-paused-%d", n), denials, 1, deniedPause})
 	if err != nil {
 		return err
 	}
@@ -163,7 +161,7 @@ func (e *environment) singleRounds(ctx context.Context, c *calls, n int) error {
 		return err
 	}
 	begin := time.Now()
-	calm, err := e.createCalls(ctx, fmt.Sprintf("calm-%d", n), poolName, denials, 1, deniedPause)
+	calm, err := e.createCalls(ctx, poolName, load{fmt.Sprintf("calm-%d", n), denials, 1, deniedPause})
 	if err != nil {
 		return err
 	}
@@ -177,7 +175,7 @@ func (e *environment) singleRounds(ctx context.Context, c *calls, n int) error {
 
 // ladenRounds measures the deep pool once, now that it has many records.
 func (e *environment) ladenRounds(ctx context.Context, c *calls, n int) error {
-	bare, err := e.bare(ctx, fmt.Sprintf("laden-bare-%d", n), e.claims, 1, 0)
+	bare, err := e.bare(ctx, load{name: fmt.Sprintf("laden-bare-%d", n), n: e.claims, clients: 1})
 	if err != nil {
 		return err
 	}
@@ -223,7 +221,7 @@ func (e *environment) startForCalls(ctx context.Context, warmUp string) error {
 		return fmt.Errorf("filling the pool: %w", err)
 	}
 	for _, pool := range []string{poolName, leafPool()} {
-		if _, err := e.createCalls(ctx, warmUp+"-"+pool, pool, warmUpClaims, clients[1], 0); err != nil {
+		if _, err := e.createCalls(ctx, pool, load{name: warmUp + "-" + pool, n: warmUpClaims, clients: clients[1]}); err != nil {
 			return err
 		}
 	}
@@ -269,7 +267,7 @@ func (e *environment) called(ctx context.Context, name, pool string, clients int
 	used, begin, finished := e.cpuTimes(), time.Now(), make(chan error, 1)
 	times := newStopwatch(ownClaims)
 	go func() { finished <- times.follow(statuses, e.claims) }()
-	made, err := e.createCalls(ctx, name, pool, e.claims, clients, 0)
+	made, err := e.createCalls(ctx, pool, load{name: name, n: e.claims, clients: clients})
 	if err != nil {
 		return nil, err
 	}
@@ -332,151 +330,4 @@ func (e *environment) owned(ctx context.Context, round string) error {
 		}
 	}
 	return nil
-}
-
-// made are the create calls of a round.
-type made struct {
-	mu        sync.Mutex
-	latencies []float64
-	printed   map[netip.Prefix]bool
-	last      time.Time
-}
-
-// create makes one call and notes how long it took since then, and what it printed.
-func (m *made) create(ctx context.Context, c client.Client, claim *ipamv1.IPClaim, begin time.Time) error {
-	if err := c.Create(ctx, claim); err != nil {
-		return fmt.Errorf("creating IPClaim %s: %w", claim.Name, err)
-	}
-	m.note(begin)
-	cidr, err := netip.ParsePrefix(claim.Spec.CIDR)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.printed[cidr] {
-		return fmt.Errorf("%s was printed twice", cidr)
-	}
-	if err == nil {
-		m.printed[cidr] = true
-	}
-	return nil
-}
-
-func (m *made) note(begin time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.last = time.Now()
-	m.latencies = append(m.latencies, float64(m.last.Sub(begin).Microseconds())/1000)
-}
-
-func (m *made) result(begin time.Time) *callRound {
-	return &callRound{
-		P50: percentile(m.latencies, 50), P95: percentile(m.latencies, 95), P99: percentile(m.latencies, 99),
-		Created: float64(len(m.latencies)) / m.last.Sub(begin).Seconds(), Asked: len(m.latencies), Printed: len(m.printed),
-	}
-}
-
-// createCalls creates claims without a prefix, and errs if one is not created.
-func (e *environment) createCalls(ctx context.Context, name, pool string, n, clients int, pause time.Duration) (*made, error) {
-	m := &made{printed: map[netip.Prefix]bool{}}
-	return m, parallel(n, clients, func(i int) error {
-		time.Sleep(pause)
-		claim := ipClaim(fmt.Sprintf("%s-%05d", name, i), pool, "")
-		claim.Labels = map[string]string{roundLabel: name}
-		return m.create(ctx, e.client, claim, time.Now())
-	})
-}
-
-// bare measures creates of what Weir's creates store, with nobody to be asked.
-func (e *environment) bare(ctx context.Context, name string, n, clients int, pause time.Duration) (*callRound, error) {
-	return e.withoutWeir(ctx, name, n, clients, func(m *made, i int) error {
-		time.Sleep(pause)
-		return m.create(ctx, e.client, e.bareClaim(name, i), time.Now())
-	})
-}
-
-// withoutWeir measures what is done for each of n claims while Weir is not asked, and removes the claims.
-func (e *environment) withoutWeir(ctx context.Context, name string, n, clients int, do func(m *made, i int) error) (*callRound, error) {
-	err := eventually(ctx, "the webhooks to be forgotten", func(ctx context.Context) (bool, error) {
-		err := e.client.Create(ctx, e.bareClaim(name, 0), client.DryRunAll)
-		return err == nil, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	statuses, err := e.watch(ctx, ownClaims, name) // as with Weir: what that costs is not to be Weir's cost
-	if err != nil {
-		return nil, err
-	}
-	defer statuses.Close()
-	go func() { _, _ = io.Copy(io.Discard, statuses) }() // ends with the stream
-	m := &made{printed: map[netip.Prefix]bool{}}
-	used, begin := e.cpuTimes(), time.Now()
-	if err = parallel(n, clients, func(i int) error { return do(m, i) }); err != nil {
-		return nil, err
-	}
-	round := m.result(begin)
-	round.Finished = float64(n) / time.Since(begin).Seconds()
-	round.CPU = e.cpuTimes().perClaim(used, n)
-	return round, e.removeBare(ctx, name, n)
-}
-
-func (e *environment) bareClaim(round string, i int) *ipamv1.IPClaim {
-	claim := ipClaim(fmt.Sprintf("%s-%05d", round, i), poolName, fmt.Sprintf("10.%d.%d.%d/32", i>>16, i>>8&0xff, i&0xff))
-	claim.Labels = map[string]string{roundLabel: round}
-	claim.Finalizers = []string{ipamv1.ClaimFinalizer}
-	return claim
-}
-
-// removeBare deletes bare claims, which have Weir's finalizer and no Weir to take it off.
-func (e *environment) removeBare(ctx context.Context, round string, n int) error {
-	err := parallel(n, recorders, func(i int) error {
-		claim := e.bareClaim(round, i)
-		return e.client.Patch(ctx, claim, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
-	})
-	if err != nil {
-		return fmt.Errorf("taking finalizers off: %w", err)
-	}
-	return e.deleteAll(ctx, ipamv1.GroupVersion.WithKind("IPClaimList"), round)
-}
-
-// denied measures requests that an exhausted pool refuses.
-func (e *environment) denied(ctx context.Context) (*callRound, error) {
-	m, begin := &made{}, time.Now()
-	for i := range denials {
-		time.Sleep(deniedPause)
-		asked := time.Now()
-		err := e.client.Create(ctx, ipClaim(fmt.Sprintf("denied-%05d", i), fullPool, ""))
-		m.note(asked)
-		if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Code != 507 {
-			return nil, fmt.Errorf("a full pool answered: %w", err)
-		}
-	}
-	return m.result(begin), nil
-}
-
-// measureList lists many claims. They are made without Weir, to which a list makes no difference.
-func (e *environment) measureList(ctx context.Context, c *calls) error {
-	have := &ipamv1.IPClaimList{}
-	if err := e.client.List(ctx, have); err != nil {
-		return fmt.Errorf("listing claims: %w", err)
-	}
-	missing := max(listed-len(have.Items), 0)
-	err := parallel(missing, recorders, func(i int) error { return e.client.Create(ctx, e.bareClaim("list", i)) })
-	if err != nil {
-		return fmt.Errorf("creating claims to list: %w", err)
-	}
-	for range lists {
-		all, begin := &ipamv1.IPClaimList{}, time.Now()
-		if err := e.client.List(ctx, all); err != nil {
-			return fmt.Errorf("listing claims: %w", err)
-		}
-		c.List, c.ListCount = append(c.List, float64(time.Since(begin).Microseconds())/1000), len(all.Items)
-	}
-	return nil
-}
-
-func ipClaim(name, pool, cidr string) *ipamv1.IPClaim {
-	return &ipamv1.IPClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, Name: name},
-		Spec:       ipamv1.IPClaimSpec{PoolRef: &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: pool}, CIDR: cidr},
-	}
 }

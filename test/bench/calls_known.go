@@ -20,9 +20,9 @@ import (
 
 // known measures somebody who knows the answers: he makes the four writes of a claim, and asks nobody. Its percentiles are of what a
 // client would wait for, the record and then the claim. Bare creates are no such bound: they are the cheapest of the four.
-func (e *environment) known(ctx context.Context, name string, clients int) (*callRound, error) {
-	round, err := e.withoutWeir(ctx, name, e.claims, clients, func(m *made, i int) error {
-		asked, claim := time.Now(), e.bareClaim(name, i)
+func (e *environment) known(ctx context.Context, l load) (*callRound, error) {
+	round, err := e.withoutWeir(ctx, l, func(m *made, i int) error {
+		asked, claim := time.Now(), e.bareClaim(l.name, i)
 		record := bareOwnRecord(claim)
 		if err := e.client.Create(ctx, record); err != nil {
 			return fmt.Errorf("creating a record: %w", err)
@@ -35,7 +35,7 @@ func (e *environment) known(ctx context.Context, name string, clients int) (*cal
 	if err != nil {
 		return nil, err
 	}
-	return round, e.client.DeleteAllOf(ctx, &ipamv1.IPAllocation{}, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: name})
+	return round, e.client.DeleteAllOf(ctx, &ipamv1.IPAllocation{}, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: l.name})
 }
 
 // bareOwnRecord is the record of an IPClaim, but for its finalizer and the claim's UID, which is not known yet.

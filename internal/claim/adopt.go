@@ -1,0 +1,200 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// recognize deals with an IPAddress that exists under the claim's name:
+//
+//	carries the claim's UID, recorded            it is the answer
+//	carries the claim's UID, no record           adopted: recorded at exactly its address
+//	came back with the claim, by another UID     it was moved or restored with it: adopted
+//	carries no claim's UID and is being deleted  what is left of a namesake's: removed, then the claim is answered anew
+//	carries no claim's UID but our finalizer     its owner was lost (moved, restored, a namesake's that died): adopted; of another pool
+//	                                             than the claim's it is left over of a namesake's: removed, then the claim is answered anew
+//	carries neither (made by hand)               an asked address: recorded if the pool gives it, then made the answer
+//	carries another claim's UID, that one lives  our claim is dead; nothing to do
+//	carries another claim's UID, that one died   left over: removed, then the claim is answered anew
+func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	uid := claimUID(answer)
+	switch {
+	case uid != s.claim.UID && isRestored(s, answer):
+		return r.restore(ctx, s, answer)
+	case uid == "" && !answer.DeletionTimestamp.IsZero():
+		return r.discard(ctx, s, answer)
+	case uid == "" && answer.Spec.PoolRef != s.claim.Spec.PoolRef:
+		return r.reject(ctx, s, answer)
+	case uid == s.claim.UID, uid == "" && hasFinalizer(answer, ipamv1.AddressFinalizer):
+		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+	case uid == "" && s.offer.Closed != nil:
+		return s.offer.Closed
+	case uid == "":
+		return r.adopt(ctx, s, answer, ipamv1.ClaimPurpose)
+	default:
+		return r.discard(ctx, s, answer)
+	}
+}
+
+// reject removes an IPAddress of another pool than the claim's, if Weir made it.
+func (r *Reconciler) reject(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	if hasFinalizer(answer, ipamv1.AddressFinalizer) {
+		return r.discard(ctx, s, answer)
+	}
+	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.poolRef: is another pool than the claim's", answer.Name)
+}
+
+func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose) error {
+	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	if err != nil {
+		return r.unreadable(answer, err)
+	}
+	controlled := controlledElsewhere(answer)
+	if controlled != nil && purpose == ipamv1.ClaimPurpose { // what is only asked for need not be recorded
+		return controlled
+	}
+	if !r.isRecorded(s, answer, address) {
+		if err := r.recordAnswer(ctx, s, carried(s, answer, address, purpose), purpose, answer); err != nil {
+			return r.adoptError(ctx, s, answer, purpose, err)
+		}
+	}
+	s.answer = answer
+	if controlled != nil {
+		return controlled
+	}
+	if err := r.ensureOwned(ctx, s, answer); err != nil {
+		return err
+	}
+	if hasArrived(s.claim) {
+		r.Arrivals.forget(s.claim.UID)
+	}
+	if err := r.Ledger.Disputed(s.ref, address); err != nil {
+		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
+	}
+	return nil
+}
+
+// controlledElsewhere errs if something else than a claim controls the IPAddress: it has one controller at most.
+func controlledElsewhere(answer *ipamv1beta2.IPAddress) error {
+	other := otherController(answer)
+	if other == nil {
+		return nil
+	}
+	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+		"IPAddress %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", answer.Name, other.Kind, other.Name)
+}
+
+func (r *Reconciler) unreadable(answer *ipamv1beta2.IPAddress, err error) error {
+	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
+}
+
+// recordAnswer records what an IPAddress stands for. What is only asked for is reserved.
+func (r *Reconciler) recordAnswer(
+	ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose, answer *ipamv1beta2.IPAddress,
+) (err error) {
+	if purpose == ipamv1.AdoptedPurpose {
+		_, err = r.record(ctx, s, want, hasArrived(s.claim) || hasArrived(answer))
+	} else {
+		_, err = r.reserve(ctx, s, want, purpose)
+	}
+	return err
+}
+
+// isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
+// is to be dropped, the claim's own must have won here.
+func (r *Reconciler) isRecorded(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr) bool {
+	if len(r.Ledger.Recorded(s.ref)) > 1 && !r.Ledger.HasWon(s.ref, address) {
+		return false
+	}
+	return claimUID(answer) == s.claim.UID && r.holds(s, address)
+}
+
+// adoptError explains why the address that an IPAddress carries cannot be recorded. A claim that arrived with its answer
+// keeps it, and so does whoever else holds it: neither is renumbered.
+func (r *Reconciler) adoptError(
+	ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose, err error,
+) error {
+	if errors.Is(err, ledger.ErrTaken) && purpose == ipamv1.AdoptedPurpose {
+		told := r.told(ctx, s, err)
+		return errors.Join(refuse(ipamv1.ClaimReadyDuplicateReason, "IPAddress %s: %s", answer.Name, told), ledger.ErrTaken)
+	}
+	return fmt.Errorf("recording IPAddress %s: %w", answer.Name, err)
+}
+
+// ensureOwned puts back what the contract wants on an IPAddress: owner references to claim and pool, and the finalizer. One that says of
+// no claim that it is its answer is given to this one if a live read shows that: a later claim of the name may have come with it.
+func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	if !answer.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	patched := answer.DeepCopy()
+	patched.OwnerReferences = ensureOwner(patched.OwnerReferences, ownerOf(s.claim, ptr.To(true)))
+	if !s.offer.Leaving {
+		patched.OwnerReferences = ensureOwner(patched.OwnerReferences, s.offer.Owner)
+	}
+	if !hasFinalizer(patched, ipamv1.AddressFinalizer) {
+		patched.Finalizers = append(patched.Finalizers, ipamv1.AddressFinalizer)
+	}
+	delete(patched.Annotations, ipamv1.ArrivedAnnotation) // it has its claim
+	if ownedAlike(patched, answer) && !hasArrived(answer) {
+		return nil
+	}
+	if claimUID(answer) == "" {
+		if err := r.proveStored(ctx, s.claim); err != nil {
+			return err
+		}
+	}
+	err := r.Client.Patch(ctx, patched, client.MergeFromWithOptions(answer, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return fmt.Errorf("patching IPAddress: %w", err)
+	}
+	r.Arrivals.forget(answer.UID)
+	return nil
+}
+
+// proveStored asks the API server whether the very claim is there and is not being deleted if it was not, and errs with errWaiting if
+// that is not so.
+func (r *Reconciler) proveStored(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
+	live := &ipamv1beta2.IPAddressClaim{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && (live.UID != claim.UID || live.DeletionTimestamp.IsZero() != claim.DeletionTimestamp.IsZero()):
+		return errWaiting
+	case err != nil:
+		return fmt.Errorf("getting IPAddressClaim: %w", err)
+	}
+	return nil
+}
+
+// discard removes an IPAddress that a dead claim of the same name left behind. A live read decides which of the two is dead.
+func (r *Reconciler) discard(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
+	live := &ipamv1beta2.IPAddressClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if live.UID != s.claim.UID || live.UID == claimUID(answer) {
+		return errWaiting
+	}
+	dead := reference(client.ObjectKeyFromObject(s.claim), claimUID(answer))
+	if err := r.removeAnswer(ctx, answer); err != nil {
+		return err
+	}
+	if err := r.Ledger.Release(ctx, dead); err != nil {
+		return err
+	}
+	return fmt.Errorf("removed the IPAddress of an earlier claim: %w", ledger.ErrBusy)
+}

@@ -1,0 +1,196 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
+)
+
+// reconcileGone cleans up under the name of a claim that does not exist: an IPAddress that is left over, and records of
+// claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what belongs to a
+// claim created after that is not touched. Where a claim of the name lives, its own reconciliation tidies up.
+func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
+	recorded := r.Ledger.Recorded(reference(key, ""))
+	answer, err := r.leftover(ctx, key)
+	if err != nil || (answer == nil && len(recorded) == 0) {
+		return err
+	}
+	err = r.Live.Get(ctx, key, &ipamv1beta2.IPAddressClaim{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if answer != nil && r.isArriving(answer) {
+		return r.secure(ctx, answer, nil)
+	}
+	if answer != nil {
+		r.Arrivals.forget(answer.UID)
+		if idle, err := r.isKept(ctx, answer); idle || err != nil {
+			return err
+		}
+		if err := r.removeAnswer(ctx, answer); err != nil {
+			return err
+		}
+	}
+	for _, h := range recorded {
+		if r.Ledger.IsArriving(h) {
+			continue
+		}
+		if _, err := r.dropOrphan(ctx, h, r.Ledger.LetGo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropOrphan gives up the record of a claim that is gone, unless its Cluster is paused or it moves to another cluster. It says
+// whether that was done as far as it can be: somebody else's finalizer may keep it.
+func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding, give func(context.Context, ledger.Holding) error) (bool, error) {
+	record := &ipamv1.IPAllocation{}
+	if err := r.Live.Get(ctx, h.Record, record); err != nil {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+	if kept, err := r.isKept(ctx, record); kept || err != nil {
+		return false, err
+	}
+	ours := hasFinalizer(record, ipamv1.AllocationFinalizer)
+	if !ours && !record.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	return ours && len(record.Finalizers) == 1, give(ctx, h)
+}
+
+// isKept says whether what a claim left behind must stay: clusterctl moves it or has moved its claim, or its Cluster is paused.
+func (r *Reconciler) isKept(ctx context.Context, obj client.Object) (bool, error) {
+	record, ok := obj.(*ipamv1.IPAllocation)
+	if predicates.IsMoving(obj) || ok && record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero() {
+		return true, nil
+	}
+	return r.isClusterPaused(ctx, obj)
+}
+
+// tidy drops the records under a living claim's name that can never be told to anybody: repeated and void ones of the claim itself, and
+// those of namesakes that died without Weir, which may hold the very address that the claim waits for. The records are read
+// first, then claim and answer, live. It says whether anything was dropped.
+func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
+	recorded := r.Ledger.Recorded(s.ref)
+	if len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID) {
+		return false, nil
+	}
+	if repeated, err := r.Ledger.DropRepeats(ctx, s.ref); repeated {
+		return err == nil, err
+	}
+	claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), claim); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if err := client.IgnoreNotFound(r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)); err != nil {
+		return false, fmt.Errorf("getting IPAddress: %w", err)
+	}
+	if claim.UID != s.claim.UID {
+		return false, nil
+	}
+	dropped := false
+	for _, h := range recorded {
+		if !r.isStray(s, h, answer) {
+			continue
+		}
+		gone, err := r.dropStray(ctx, h, r.isVoid(s, h, answer))
+		if err != nil {
+			return dropped, err
+		}
+		dropped = dropped || gone
+	}
+	return dropped, nil
+}
+
+// dropStray gives up a stray record. What is held for a claim that moved away goes only when that has come back and has its own.
+func (r *Reconciler) dropStray(ctx context.Context, h ledger.Holding, void bool) (bool, error) {
+	switch {
+	case void && h.Purpose == ipamv1.MovedPurpose && r.Ledger.IsHeldOn(h):
+		return true, r.Ledger.Drop(ctx, h)
+	case void:
+		return r.dropOrphan(ctx, h, r.Ledger.Drop)
+	}
+	return r.dropOrphan(ctx, h, r.Ledger.LetGo)
+}
+
+// isStray says whether a record under the claim's name can go: not what holds the answer's address, nor, before there is an
+// answer of the claim's own, any record of the claim.
+func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
+	holdsAnswer, answered := holdsAnswer(h, answer), claimUID(answer) == s.claim.UID
+	switch {
+	case h.Claim.UID == s.ref.UID:
+		return answered && !holdsAnswer
+	case holdsAnswer && answered:
+		return r.Ledger.HasWon(s.ref, h.CIDR.Addr()) || r.Ledger.Precedes(s.ref, h)
+	case holdsAnswer: // not if the answer may have been the earlier claim's; one made by hand only asks for the address
+		return claimUID(answer) == "" && !hasFinalizer(answer, ipamv1.AddressFinalizer)
+	default:
+		return true
+	}
+}
+
+// isVoid says whether nothing is let go of with a stray record: nobody was told of it, or the claim's own record holds the same.
+func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
+	if h.Claim.UID == s.ref.UID {
+		return !r.Ledger.HasWon(s.ref, h.CIDR.Addr())
+	}
+	return claimUID(answer) == s.claim.UID && holdsAnswer(h, answer)
+}
+
+// holdsAnswer says whether a record under the claim's name is of the IPAddress's pool, and holds what that carries.
+func holdsAnswer(h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
+	ref := answer.Spec.PoolRef
+	return h.CIDR.Addr().String() == answer.Spec.Address && h.Pool.Kind == ref.Kind && h.Pool.Name == ref.Name
+}
+
+// Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.
+func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
+	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) && !errors.Is(err, errArriving) {
+		return err
+	}
+	if err := r.Client.Get(ctx, key, &ipamv1beta2.IPAddressClaim{}); err == nil {
+		r.Ledger.Concern(reference(key, "")) // it tidies up itself
+	}
+	return nil
+}
+
+// Answers returns the names of the IPAddresses that the cache shows, for repair.
+func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error) {
+	answers := &ipamv1beta2.IPAddressList{}
+	if err := r.Client.List(ctx, answers, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	keys := make([]types.NamespacedName, 0, len(answers.Items))
+	for i := range answers.Items {
+		keys = append(keys, client.ObjectKeyFromObject(&answers.Items[i]))
+	}
+	return keys, nil
+}
+
+// leftover returns the IPAddress under a dead claim's name, if it is one of Weir's answers: the garbage collector may have
+// taken the claim off its owners.
+func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*ipamv1beta2.IPAddress, error) {
+	answer := &ipamv1beta2.IPAddress{}
+	if err := r.Live.Get(ctx, key, answer); apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // no answer is no error
+	} else if err != nil {
+		return nil, fmt.Errorf("getting IPAddress: %w", err)
+	}
+	if !r.Source.Serves(answer.Spec.PoolRef) || (claimUID(answer) == "" && !hasFinalizer(answer, ipamv1.AddressFinalizer)) {
+		return nil, nil //nolint:nilnil // not ours
+	}
+	return answer, nil
+}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -46,7 +47,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexer) error {
 	waiting := func(obj client.Object) []string {
 		claim, ok := obj.(*ipamv1beta2.IPAddressClaim)
-		if !ok || claim.Status.AddressRef.Name != "" || !r.Source.Serves(claim.Spec.PoolRef) {
+		if !ok || hasAnswer(claim) || !r.Source.Serves(claim.Spec.PoolRef) {
 			return nil
 		}
 		return holder.Keys(claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
@@ -63,6 +64,11 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 		}
 		return nil
 	})
+}
+
+// hasAnswer says whether the claim's status tells of an address, and that nothing is wrong with it.
+func hasAnswer(claim *ipamv1beta2.IPAddressClaim) bool {
+	return claim.Status.AddressRef.Name != "" && conditions.IsTrue(claim, ipamv1beta2.IPAddressClaimReadyCondition)
 }
 
 // poolOf is the pool of an IPAddress, if it is one of Weir's.

@@ -107,6 +107,7 @@ func (c Claim) hasArrived() bool { return c.Purpose == ipamv1.AdoptedPurpose || 
 
 // makeFor records what a stored object says that has no record.
 func (l *Ledger) makeFor(ctx context.Context, c Claim) (Allocation, error) {
+	c.stored = true
 	a, err := l.Reserve(ctx, c)
 	var taken *TakenError
 	if !c.hasArrived() || !errors.As(err, &taken) {

@@ -160,11 +160,11 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	return "", false
 }
 
-// taken says who holds an asked prefix, or that it may be free in a moment. What was handed out of a pool that arrives with its block
-// may have come before it.
+// taken says who holds an asked prefix, or that it may be free in a moment. What was handed out of a pool that arrives with its block, or
+// whose record of it has gone, may have come before it.
 func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 	asked := &record{cidr: c.Want, pool: e, claim: c.Ref, purpose: c.Purpose}
-	isBack := c.Arrived || x.hadBlock(asked)
+	isBack := c.Arrived || c.stored || x.hadBlock(asked)
 	for _, h := range s.taken.Overlapping(c.Want) {
 		r := x.records.get(h)
 		switch {

@@ -130,6 +130,9 @@ type Claim struct {
 	// Namespace is where the record lives; empty means beside the claim.
 	Namespace string
 	Labels    map[string]string
+
+	// stored: there is an object of the UID. What is handed out of a carved pool that lives lies in its block.
+	stored bool
 }
 
 // Allocation is a record that has won: its prefix may be told to the claim that it was made for, and to nobody else.

@@ -302,7 +302,7 @@ func (x *index) remove(r *record) {
 	x.records.remove(r.handle)
 	if r.isBlock() {
 		x.reblock(r)
-		x.on.poolChanged(r.pool.ref)
+		x.on.poolChanged(r.owner())
 	}
 	x.freed(r)
 }

@@ -57,7 +57,7 @@ func (x *index) isWithheldAbove(e *poolEntry, p netip.Prefix) bool {
 		return false
 	}
 	for ref := range x.ancestors(e.ref, p) {
-		if above, ok := x.pools[ref]; ok && len(above.serving) > 0 && above.pool.Shape.Withholds(p) {
+		if above, ok := x.pools[ref]; ok && above.pool != nil && above.pool.Shape.Withholds(p) {
 			return true
 		}
 	}

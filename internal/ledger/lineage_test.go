@@ -146,10 +146,21 @@ func TestWhatIsKeptBackAbove(t *testing.T) {
 			}
 			asks := claimFor("asks")
 			asks.Want = netip.MustParsePrefix("10.0.0.0/32")
+			isKeptBack := test.lowest != "10.0.0.0"
 			_, err := b.x.preview(asks)
-			if isKeptBack := test.lowest != "10.0.0.0"; errors.Is(err, ErrRefused) != isKeptBack {
+			if errors.Is(err, ErrRefused) != isKeptBack {
 				t.Errorf("asked: %v", err)
 			}
+			grown := test.above
+			grown.entries = "10.0.0.0/23" // which nobody has confirmed
+			b.x.setPool(poolNamed("above", grown))
+			if got := b.lowest("p"); got != cmp.Or(test.lowest, errUnproved.Error()) {
+				t.Errorf("chosen while the pool above grows: %s", got)
+			}
+			if _, err = b.x.preview(asks); errors.Is(err, ErrRefused) != isKeptBack {
+				t.Errorf("asked while the pool above grows: %v", err)
+			}
+			b.x.setPool(poolNamed("above", test.above))
 			asks.Purpose = ipamv1.AdoptedPurpose
 			if _, err = b.x.preview(asks); err != nil {
 				t.Errorf("arrived: %v", err)

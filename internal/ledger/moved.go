@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +27,9 @@ import (
 //	record, marked and kept -> hold stored -> the record's finalizer off
 //
 // Dying in between leaves both, and both keep the prefix. There is nothing to judge: what else overlaps came after the record, whose
-// age the hold has. For a record that has lost nothing is held.
+// age the hold has. For a record that has lost nothing is held. A hold that was stored after its record had gone goes again: another
+// manager had seen to that, and what it held may have been given up since. Whoever lets a record go on the strength of that hold does so
+// later than it was stored.
 
 // Leaving returns what is handed out of a pool and marked for deletion because it moves away, or is held for what has moved, in no order.
 // What lives beside the pool moves with it.
@@ -73,20 +77,60 @@ func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 		hold.Spec.ReleasedAt = metav1.NewTime(h.ReleasedAt)
 	}
 	hold.Spec.Holder.CreatedRevision = h.version.created
-	if !l.index.hasLost(h.version) {
-		if err := l.ensureHold(ctx, hold); err != nil {
-			return err
-		}
+	if l.index.hasLost(h.version) {
+		return l.letMove(ctx, h, hold)
 	}
+	going, made := l.index.lookFor(h.version.key), l.index.lookFor(key)
+	defer l.index.dismiss(going)
+	defer l.index.dismiss(made)
+	if !l.index.has(h.version) {
+		return fmt.Errorf("record %s is gone: %w", h.version.key, ErrBusy)
+	}
+	isNew, err := l.ensureHold(ctx, hold)
+	if err != nil {
+		return err
+	}
+	if err = l.letMove(ctx, h, hold); err == nil || !isNew {
+		return err
+	}
+	id := identityOf(hold)
+	if _, awaited := l.index.await(ctx, made, id); awaited != nil || !l.index.wentBefore(going, h.version, id.version) {
+		return errors.Join(err, awaited)
+	}
+	return errors.Join(err, l.drop(ctx, id))
+}
+
+// letMove takes the ledger's finalizer off the record in whose place the hold is.
+func (l *Ledger) letMove(ctx context.Context, h Holding, hold *ipamv1.IPAllocation) error {
 	finalizers, err := l.kept(ctx, h.version)
 	if err != nil {
 		return err
 	}
 	_, err = l.patch(ctx, h.version, map[string]any{"metadata": map[string]any{
 		"uid": h.version.uid, "resourceVersion": h.version.version, "finalizers": finalizers,
-		"annotations": map[string]string{ipamv1.HeldAnnotation: key.Name},
+		"annotations": map[string]string{ipamv1.HeldAnnotation: hold.Name},
 	}})
 	return err
+}
+
+// has says whether the watch shows the record, at whatever version.
+func (x *index) has(id identity) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.records.at(id.key)
+	return r != nil && r.uid == id.uid
+}
+
+// wentBefore says whether the record, which the watch showed while the waiter waited for it, went before that version of another one was
+// made. A list that shows both changes at once does not tell.
+func (x *index) wentBefore(w *waiter, id identity, version string) bool {
+	if x.has(id) {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	order, err := resourceversion.CompareResourceVersion(w.latest, version)
+	return err == nil && order < 0
 }
 
 // hasLost says whether this very version of a claim's record is overlapped by an older one: then it has never won, for anybody. What
@@ -113,25 +157,25 @@ func holdName(h Holding) string {
 // maxHoldStem leaves room in a hold's name for a UID, of up to 128 characters.
 const maxHoldStem = 100
 
-// ensureHold stores a hold. One that is there already must say the same, and stand.
-func (l *Ledger) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) error {
+// ensureHold stores a hold, and says whether it did. One that is there already must say the same, and stand.
+func (l *Ledger) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isNew bool, err error) {
 	want := hold.Spec
-	err := l.client.Create(ctx, hold, fieldOwner)
+	err = l.client.Create(ctx, hold, fieldOwner)
 	switch {
 	case err == nil:
-		return nil
+		return true, nil
 	case !apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("creating IPAllocation: %w", err)
+		return false, fmt.Errorf("creating IPAllocation: %w", err)
 	}
 	if err := l.client.Get(ctx, client.ObjectKeyFromObject(hold), hold); err != nil {
-		return fmt.Errorf("getting IPAllocation: %w", err)
+		return false, fmt.Errorf("getting IPAllocation: %w", err)
 	}
 	got := hold.Spec
 	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef != want.PoolRef || got.Purpose != want.Purpose ||
 		got.AddressSpace != want.AddressSpace || got.ReleasedAt.IsZero() != want.ReleasedAt.IsZero() || !hold.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("IPAllocation %s/%s is in the way of a hold: %w", hold.Namespace, hold.Name, ErrBusy)
+		return false, fmt.Errorf("IPAllocation %s/%s is in the way of a hold: %w", hold.Namespace, hold.Name, ErrBusy)
 	}
-	return nil
+	return false, nil
 }
 
 // Held returns what is held for an earlier claim of this name, which moved away, at exactly this prefix of the pool. Once the claim has

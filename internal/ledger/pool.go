@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"go4.org/netipx"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
@@ -128,8 +130,39 @@ func (x *index) lift(e *poolEntry) {
 	e.exclusions = nil
 }
 
+// excludeIn does so within blocks, which are not all that the pool is to have.
+func (x *index) excludeIn(e *poolEntry, blocks *netipx.IPSet) {
+	var builder netipx.IPSetBuilder
+	for _, prefix := range e.pool.Shape.Excluded() {
+		builder.AddPrefix(prefix)
+	}
+	builder.Intersect(blocks)
+	within, _ := builder.IPSet() // errs for invalid prefixes only
+	for _, prefix := range within.Prefixes() {
+		x.excludeAs(excluded, e, prefix)
+	}
+	for _, k := range e.pool.Shape.Kept() {
+		if blocks.ContainsPrefix(k.Prefix) {
+			x.excludeAs(kept, e, k.Prefix)
+		}
+	}
+}
+
+// blocksHad returns the confirmed blocks of this very pool, also those that it is not to have any more.
+func (x *index) blocksHad(e *poolEntry) *netipx.IPSet {
+	var builder netipx.IPSetBuilder
+	for _, r := range x.records.of(keyOf(ClaimOf(e.ref, string(e.pool.UID)))) {
+		if r.isBlockOf(e.ref) && r.claim.UID == string(e.pool.UID) && r.confirmed && !r.released() {
+			builder.AddPrefix(r.cidr)
+		}
+	}
+	had, _ := builder.IPSet()
+	return had
+}
+
 // serve lets the pool hand out addresses if all its blocks are confirmed, and tells who waits for room. A pool that has lost
-// one of its blocks to another serves nothing, and its exclusions exclude nothing.
+// one of its blocks to another, or that has not all that its spec says yet, serves nothing, and excludes only what lies in blocks that it
+// has: pools that were carved from those go on handing out.
 func (x *index) serve(e *poolEntry) {
 	x.lift(e)
 	e.serving = nil
@@ -139,6 +172,9 @@ func (x *index) serve(e *poolEntry) {
 	blocks := e.pool.Shape.Blocks()
 	for _, block := range blocks {
 		if r := x.blockRecord(*e.pool, block); r == nil || !r.confirmed {
+			if e.children > 0 {
+				x.excludeIn(e, x.blocksHad(e))
+			}
 			return
 		}
 	}
@@ -151,9 +187,10 @@ func (x *index) serve(e *poolEntry) {
 	x.on.poolFreed(e.ref)
 }
 
-// reblock is called when a block of some pool was confirmed or went away.
+// reblock is called when a block of some pool was confirmed or went away. One that the pool is not to have any more counts as long as it
+// does not have all the others.
 func (x *index) reblock(r *record) {
-	if e, ok := x.pools[r.owner()]; ok && e.pool != nil && slices.Contains(e.pool.Shape.Blocks(), r.cidr) {
+	if e, ok := x.pools[r.owner()]; ok && e.pool != nil && (len(e.serving) == 0 || slices.Contains(e.pool.Shape.Blocks(), r.cidr)) {
 		x.serve(e)
 	}
 }

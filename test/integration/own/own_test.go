@@ -6,6 +6,7 @@ package own
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -154,6 +155,28 @@ var _ = Describe("What is answered while it is created", func() {
 		patch(ctx, pool, `{"metadata":{"annotations":null}}`)
 		gone(ctx, pool)
 		Eventually(func() []string { return records(ctx, ns) }, "1m", "100ms").Should(BeEmpty())
+	})
+
+	It("is recorded again when somebody has removed the record of its block, although something was handed out of that", func(ctx SpecContext) {
+		child := newPool(ns, "p", carved(24))
+		serving(ctx, child)
+		create(ctx, newClaim(ns, "before", "p"))
+		blocks := func(g Gomega) []ipamv1.IPAllocation {
+			list := &ipamv1.IPAllocationList{}
+			g.Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+			return slices.DeleteFunc(list.Items, func(a ipamv1.IPAllocation) bool { return a.Spec.Purpose != ipamv1.ChildPoolPurpose })
+		}
+		lost := blocks(NewWithT(GinkgoT()))[0]
+		patch(ctx, &lost, `{"metadata":{"finalizers":null}}`)
+		Expect(client.IgnoreNotFound(k.Delete(ctx, &lost))).To(Succeed())
+		Eventually(func(g Gomega) {
+			found := blocks(g)
+			g.Expect(found).To(HaveLen(1))
+			g.Expect(found[0].UID).NotTo(Equal(lost.UID))
+			g.Expect(found[0].Spec.CIDR).To(Equal(lost.Spec.CIDR))
+			g.Expect(found[0].Spec.Holder.State).To(Equal(ipamv1.ConfirmedState))
+		}, "1m", "50ms").Should(Succeed())
+		Eventually(func() error { return k.Create(ctx, newClaim(ns, "after", "p")) }, "1m", "50ms").Should(Succeed())
 	})
 
 	It("comes from the first pool with room, however many do not serve", func(ctx SpecContext) {

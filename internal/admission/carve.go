@@ -10,7 +10,6 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -30,7 +29,7 @@ type carver struct {
 // carved, in the same write: propagation policies select it by that.
 func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1.IPPoolSpec) ([]jsonpatch.Operation, *apierrors.StatusError) {
 	p, ok := pool.New(req.Kind.Kind)
-	if req.Operation != admissionv1.Create || !carves(spec) || !ok || json.Unmarshal(req.Object.Raw, p) != nil || !isNamed(p) {
+	if req.Operation != admissionv1.Create || !carves(spec) || !ok || !read(req.Object.Raw, p) || !isNamed(p) {
 		return nil, nil // what cannot be read the schema names
 	}
 	p.SetNamespace(req.Namespace)
@@ -74,6 +73,18 @@ func carves(spec *ipamv1.IPPoolSpec) bool {
 	}
 	_, known := pool.New(spec.ParentRef.Kind)
 	return known && spec.ParentRef.Name != ""
+}
+
+// mayCarve errs if the new pool may not be carved from what it names, so that nobody is told anything of that.
+func (c carver) mayCarve(ctx context.Context, created ownPool) error {
+	p, ok := created.(pool.Object)
+	if !ok || hasArrived(p) || !carves(p.PoolSpec()) {
+		return nil
+	}
+	if request, _, err := c.registry.Carving(ctx, p); err != nil {
+		return statusFor(request, err)
+	}
+	return nil
 }
 
 // reserve records the block of a new pool, for its UID. A dry run records nothing.

@@ -63,10 +63,10 @@ func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admiss
 // leaves it out gets it back. It comes after patch.
 func (d poolDefaulter) homePatch(req admission.Request, patch []jsonpatch.Operation) []jsonpatch.Operation {
 	updated, old, home := &ipamv1.GlobalIPPool{}, &ipamv1.GlobalIPPool{}, d.home
-	if req.Kind.Kind != ipamv1.GlobalIPPoolKind || json.Unmarshal(req.Object.Raw, updated) != nil || updated.Annotations[ipamv1.HomeAnnotation] != "" {
+	if req.Kind.Kind != ipamv1.GlobalIPPoolKind || !read(req.Object.Raw, updated) || updated.Annotations[ipamv1.HomeAnnotation] != "" {
 		return nil
 	}
-	if req.Operation == admissionv1.Update && json.Unmarshal(req.OldObject.Raw, old) == nil {
+	if req.Operation == admissionv1.Update && read(req.OldObject.Raw, old) {
 		home = old.Annotations[ipamv1.HomeAnnotation]
 	}
 	added := slices.ContainsFunc(patch, func(o jsonpatch.Operation) bool { return o.Path == "/metadata/annotations" })
@@ -84,7 +84,7 @@ func (d poolDefaulter) homePatch(req admission.Request, patch []jsonpatch.Operat
 func keptMarks(req admission.Request) []jsonpatch.Operation {
 	updated, known := pool.New(req.Kind.Kind)
 	old, _ := pool.New(req.Kind.Kind)
-	if req.Operation != admissionv1.Update || !known || json.Unmarshal(req.Object.Raw, updated) != nil || json.Unmarshal(req.OldObject.Raw, old) != nil {
+	if req.Operation != admissionv1.Update || !known || !read(req.Object.Raw, updated) || !read(req.OldObject.Raw, old) {
 		return nil
 	}
 	patch := append(keptFinalizer(updated, old, ipamv1.PoolFinalizer), keptArrival(updated, old)...)

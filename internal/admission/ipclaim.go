@@ -11,7 +11,6 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -105,8 +104,13 @@ func isPoolsFault(err error) bool {
 // reserveClaim records what a new claim says, for its UID. A dry run records nothing.
 func (h claims) reserveClaim(ctx context.Context, req admission.Request) admission.Response {
 	claim := claimIn(req.Object.Raw)
-	if claim == nil || claim.Spec.CIDR == "" || hasArrived(claim) || ptr.Deref(req.DryRun, false) {
+	switch {
+	case claim == nil:
+		return admission.Errored(http.StatusBadRequest, errors.New("the claim cannot be read"))
+	case claim.Spec.CIDR == "" || hasArrived(claim) || ptr.Deref(req.DryRun, false):
 		return admission.Allowed("") // what has no prefix came past the other webhook: the controller sees to it
+	case claim.Spec.PoolRef == nil:
+		return refused(status(http.StatusUnprocessableEntity, "spec.poolRef: whose prefix cidr is was taken out after Weir had put it in"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -127,7 +131,7 @@ func (h claims) reserveClaim(ctx context.Context, req admission.Request) admissi
 // claimIn reads an IPClaim; nil if there is none.
 func claimIn(raw []byte) *ipamv1.IPClaim {
 	claim := &ipamv1.IPClaim{}
-	if len(raw) == 0 || json.Unmarshal(raw, claim) != nil {
+	if !read(raw, claim) {
 		return nil
 	}
 	return claim

@@ -22,7 +22,7 @@ import (
 // about nothing but such updates, by the configuration's matchConditions.
 func keepMoved(_ context.Context, req admission.Request) admission.Response {
 	updated, old := &ipamv1.IPAllocation{}, &ipamv1.IPAllocation{}
-	if json.Unmarshal(req.Object.Raw, updated) != nil || json.Unmarshal(req.OldObject.Raw, old) != nil || !movesWithoutPool(updated) ||
+	if !read(req.Object.Raw, updated) || !read(req.OldObject.Raw, old) || !movesWithoutPool(updated) ||
 		!slices.Contains(old.Finalizers, ipamv1.AllocationFinalizer) {
 		return admission.Allowed("")
 	}

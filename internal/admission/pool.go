@@ -40,11 +40,15 @@ type poolValidator[P ownPool] struct {
 	carver   carver
 }
 
-// ValidateCreate refuses an invalid spec, an overlap, and keeping what is held.
+// ValidateCreate refuses an invalid spec, carving from what is not the pool's
+// to carve from, an overlap, and keeping what is held.
 // What it records for the pool's UID it records last.
 func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admission.Warnings, error) {
 	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference())
 	if shape != nil {
+		if err := v.carver.mayCarve(ctx, created); err != nil {
+			return nil, err
+		}
 		to := audienceOf(ctx, v.rights)
 		errs = append(v.overlaps(ctx, to, created, change{shape: shape}), v.promised(ctx, to, created, change{shape: shape})...)
 	}

@@ -136,14 +136,14 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	return errors.Join(r.dropRetained(ctx, s), r.settleNamesakes(ctx, s))
 }
 
-// settleNamesakes gives up second records of the claim, and what is recorded for others of its name, if there are any: most claims cost
+// settleNamesakes gives up further records of the claim, and what is recorded for others of its name, if there are any: most claims cost
 // no read.
 func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
 	if _, err := r.Ledger.DropRepeats(ctx, reference(s.claim)); err != nil {
 		return err
 	}
-	isOthers := func(h ledger.Holding) bool { return h.Claim.UID != string(s.claim.UID) }
-	if !slices.ContainsFunc(r.Ledger.Orphans(reference(s.claim)), isOthers) {
+	isOver := func(h ledger.Holding) bool { return h.Claim.UID != string(s.claim.UID) || r.isSpare(s.claim, h) }
+	if !slices.ContainsFunc(r.Ledger.Orphans(reference(s.claim)), isOver) {
 		return nil
 	}
 	return r.Settle(ctx, client.ObjectKeyFromObject(s.claim))

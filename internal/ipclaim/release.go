@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -88,13 +90,20 @@ func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
 	for _, h := range recorded {
 		switch {
 		case h.Purpose == ipamv1.MovedPurpose:
-		case claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR:
+		case r.retains(claim, h):
 			errs = append(errs, r.Ledger.Retain(ctx, h))
 		default:
 			errs = append(errs, r.Ledger.LetGo(ctx, h))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// retains says whether a record of the claim is retained. What somebody else holds as well, or instead, is his.
+func (r *Reconciler) retains(claim *ipamv1.IPClaim, h ledger.Holding) bool {
+	return claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR &&
+		conditions.GetReason(claim, ipamv1.ReadyCondition) != ipamv1.ClaimReadyDuplicateReason &&
+		r.Ledger.Disputed(reference(claim), h.CIDR.Addr()) == nil
 }
 
 // recorded returns the claim's records. That an answered claim has none is proved: one that is deleted at once may be known here
@@ -114,7 +123,8 @@ func (r *Reconciler) recorded(ctx context.Context, claim *ipamv1.IPClaim) ([]led
 }
 
 // Settle gives up what is recorded under a claim's name for claims that do not exist: those that went without Weir, and, after a
-// grace, those that were never stored. One live read after the records were read proves it.
+// grace, those that were never stored; and what is recorded for a claim that has something else. One live read after the records were read
+// proves it.
 func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
 	ref := reference(&ipamv1.IPClaim{})
 	ref.Namespace, ref.Name = key.Namespace, key.Name
@@ -129,12 +139,21 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	var errs []error
 	for _, h := range recorded {
 		isEarly := live.UID == "" && r.Ledger.IsArriving(h) // its claim may be restored, too
-		if h.Claim.UID == string(live.UID) || isEarly || r.needs(live, h) {
+		isOwn := h.Claim.UID == string(live.UID) && !r.isSpare(live, h)
+		if isOwn || isEarly || r.needs(live, h) {
 			continue
 		}
 		errs = append(errs, r.giveUp(ctx, h))
 	}
 	return errors.Join(errs...)
+}
+
+// isSpare says whether the record can never be told to its claim, which has another prefix, with a record: two managers have answered it
+// at once.
+func (r *Reconciler) isSpare(claim *ipamv1.IPClaim, h ledger.Holding) bool {
+	has, err := netip.ParsePrefix(claim.Spec.CIDR)
+	return err == nil && h.Purpose == ipamv1.ClaimPurpose && h.Claim.UID == string(claim.UID) && h.CIDR.Addr() != has.Addr() &&
+		r.Ledger.Holds(reference(claim), has.Addr())
 }
 
 // needs says whether a namesake's record is all that keeps the prefix of a claim, which arrived together with it and is not recorded

@@ -217,6 +217,8 @@ func (s *storm) expectRetained(ctx context.Context) {
 		Eventually(func() error { return s.again(ctx, claim) }, "2m", "1s").Should(Succeed())
 		Expect(claim.Spec.CIDR).To(Equal(a.Spec.CIDR), "%s was retained for %s", a.Spec.CIDR, claim.Name)
 		s.tally.answered(claim.Name, prefixOf(a.Spec.CIDR))
+		Expect(k.Delete(ctx, claim)).To(Succeed()) // of one name several may be retained, of different lengths
+		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(claim), claim) }, "2m", "50ms").Should(Satisfy(apierrors.IsNotFound))
 	}
 	Eventually(func(g Gomega) { // leaves first: a pool is kept as long as something is carved out of it
 		deleteAll(ctx)

@@ -97,8 +97,6 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 	if !ok || hasArrived(p) || ptr.Deref(req.DryRun, false) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
 	request, _, err := c.registry.Carving(ctx, p)
 	if err == nil {
 		err = c.refuseStored(ctx, p, request.Ref)

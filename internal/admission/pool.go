@@ -44,6 +44,8 @@ type poolValidator[P ownPool] struct {
 // to carve from, an overlap, and keeping what is held.
 // What it records for the pool's UID it records last.
 func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admission.Warnings, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference())
 	if shape != nil {
 		if err := v.carver.mayCarve(ctx, created); err != nil {

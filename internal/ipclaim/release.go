@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -68,7 +67,7 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1.IPClaim, r
 		if h.Claim.UID == string(claim.UID) || !r.Ledger.IsArriving(h) {
 			continue
 		}
-		if err := r.giveUp(ctx, h); err != nil {
+		if err := r.giveUp(ctx, h, r.Ledger.LetGo); err != nil {
 			return err
 		}
 	}
@@ -102,8 +101,7 @@ func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
 // retains says whether a record of the claim is retained. What somebody else holds as well, or instead, is his.
 func (r *Reconciler) retains(claim *ipamv1.IPClaim, h ledger.Holding) bool {
 	return claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR &&
-		conditions.GetReason(claim, ipamv1.ReadyCondition) != ipamv1.ClaimReadyDuplicateReason &&
-		r.Ledger.Disputed(reference(claim), h.CIDR.Addr()) == nil
+		!r.Ledger.IsContested(h)
 }
 
 // recorded returns the claim's records. That an answered claim has none is proved: one that is deleted at once may be known here
@@ -143,7 +141,11 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 		if isOwn || isEarly || r.needs(live, h) {
 			continue
 		}
-		errs = append(errs, r.giveUp(ctx, h))
+		give := r.Ledger.LetGo
+		if h.Claim.UID == string(live.UID) { // nobody has been told it: it need not cool
+			give = r.Ledger.Drop
+		}
+		errs = append(errs, r.giveUp(ctx, h, give))
 	}
 	return errors.Join(errs...)
 }
@@ -163,8 +165,8 @@ func (r *Reconciler) needs(live *ipamv1.IPClaim, h ledger.Holding) bool {
 		!r.Ledger.HasWon(reference(live), h.CIDR.Addr()) && !r.isSettled(live)
 }
 
-// giveUp lets go of the record of a claim that is gone, unless it must stay for now.
-func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) error {
+// giveUp lets go of a record that its claim does not need any more, unless it must stay for now.
+func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding, give func(context.Context, ledger.Holding) error) error {
 	record := &ipamv1.IPAllocation{}
 	if err := r.Live.Get(ctx, h.Record, record); err != nil {
 		return client.IgnoreNotFound(err)
@@ -172,5 +174,5 @@ func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) error {
 	if kept, err := pool.IsRecordKept(ctx, r.Client, record); kept || err != nil {
 		return err
 	}
-	return r.Ledger.LetGo(ctx, h)
+	return give(ctx, h)
 }

@@ -88,6 +88,20 @@ func (x *index) holderOver(s snapshot) (Holding, bool) {
 	return v.by, v.outcome != won && !x.isRecent(v.by.seen)
 }
 
+// IsContested says whether somebody else holds the prefix of the record, or part of it, and is not just about to let go of that: an older
+// record is there, so that this one has never won, or a younger one that stays.
+func (l *Ledger) IsContested(h Holding) bool {
+	x := l.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.records.at(h.version.key)
+	if r == nil || r.uid != h.version.uid {
+		return false
+	}
+	v := x.judge(r)
+	return v.outcome == lost || v.outcome == blocked && !x.isRecent(v.by.seen)
+}
+
 // rivalTo returns a record that overlaps r where one of the two arrived with its prefix: the claims of both stay as they are. Any
 // other that overlaps is about to lose.
 func (x *index) rivalTo(r *record) (Holding, bool) {

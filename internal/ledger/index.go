@@ -261,6 +261,9 @@ func (x *index) insert(r *record) {
 	r.pool.history.hold(r)
 	x.count(r)
 	x.suspect(r)
+	if e := r.pool; r.purpose == ipamv1.ChildPoolPurpose && e.children == 1 && len(e.serving) == 0 {
+		x.serve(e) // it does not, but keeps back from now on, for what is carved from it
+	}
 	if r.confirmed {
 		x.reblock(r)
 	}

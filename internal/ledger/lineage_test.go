@@ -176,6 +176,22 @@ func TestWhatIsKeptBackAbove(t *testing.T) {
 	}
 }
 
+// TestWhatIsKeptBackForTheFirstThatIsCarved: a pool that does not serve keeps back nothing for itself; for a pool that arrives with a block
+// of its it does.
+func TestWhatIsKeptBackForTheFirstThatIsCarved(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.put(root("above", "10.0.0.0/24", confirmed))
+	b.x.setPool(poolNamed("above", shapeConfig{entries: "10.0.0.0/23", excluded: "10.0.0.0", reserved: pooltree.AllocateReserved}))
+	b.put(recordNamed("of-p", "10.0.0.0/28", fromPool("above"), carved("p"), confirmed))
+	p := poolNamed("p", shapeConfig{entries: "10.0.0.0/28", reserved: pooltree.AllocateReserved})
+	p.Parent = poolRef("above")
+	b.x.setPool(p)
+	if got := b.lowest("p"); got != "10.0.0.1" {
+		t.Errorf("chosen: %s", got)
+	}
+}
+
 // TestWhatComesToNothingBelow: a choice or a record of a pool that is too late for a block does not mean that the pool of that block is
 // exhausted, and who waits there is told when it goes.
 func TestWhatComesToNothingBelow(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -100,8 +101,8 @@ var _ = It("two that serve a label's value each do not hand out each other's add
 	isSafe(ctx)
 
 	By("moving the pool away, so that the claim is answered")
-	overlapping.Spec.Addresses = []ipamv1.AddressEntry{"10.3.0.0/24"}
-	Expect(k.Update(ctx, overlapping)).To(Succeed())
+	moved := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"addresses":["10.3.0.0/24"]}}`))
+	Expect(k.Patch(ctx, overlapping, moved)).To(Succeed())
 	isAnswered(ctx, claimOf("green"))
 	isUntouched(ctx, stranger, unserved)
 	Expect(k.Delete(ctx, stranger)).To(Succeed())

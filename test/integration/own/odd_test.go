@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,7 +56,9 @@ var _ = Describe("A claim", func() {
 
 	BeforeEach(func(ctx SpecContext) {
 		ns = newNamespace(ctx)
-		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
+		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
+			CIDR: "10.0.0.0/24", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{CooldownSeconds: ptr.To[int32](1)},
+		}))
 	})
 
 	It("that two managers have answered at once keeps no record but of what it has", func(ctx SpecContext) {

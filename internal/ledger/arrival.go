@@ -88,8 +88,8 @@ func (x *index) holderOver(s snapshot) (Holding, bool) {
 	return v.by, v.outcome != won && !x.isRecent(v.by.seen)
 }
 
-// IsContested says whether somebody else holds the prefix of the record, or part of it, and is not just about to let go of that: an older
-// record is there, so that this one has never won, or a younger one that stays.
+// IsContested says whether somebody else has what the record holds, or part of it: an older record is there, so that this one has never
+// won, or one of the two arrived. What a manager that died has recorded over it takes nothing from it.
 func (l *Ledger) IsContested(h Holding) bool {
 	x := l.index
 	x.mu.Lock()
@@ -98,8 +98,8 @@ func (l *Ledger) IsContested(h Holding) bool {
 	if r == nil || r.uid != h.version.uid {
 		return false
 	}
-	v := x.judge(r)
-	return v.outcome == lost || v.outcome == blocked && !x.isRecent(v.by.seen)
+	_, hasRival := x.rivalTo(r)
+	return hasRival || x.judge(r).outcome == lost
 }
 
 // rivalTo returns a record that overlaps r where one of the two arrived with its prefix: the claims of both stay as they are. Any

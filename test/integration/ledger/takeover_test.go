@@ -103,27 +103,30 @@ var _ = Describe("A hold", func() {
 })
 
 var _ = Describe("A hold that comes late", func() {
-	// moved has a claim's record marked as clusterctl marks what it moves, and returns what both managers know of it.
-	moved := func(ctx context.Context, ns string, pool book.Pool, managers ...*manager) book.Holding {
-		GinkgoHelper()
+	var (
+		ns          string
+		late, other *manager
+		h           book.Holding
+	)
+
+	BeforeEach(func(ctx SpecContext) { // both know of a record that is marked as clusterctl marks what it moves
+		ns = newNamespace(ctx)
+		late, other = startManager(ctx, longClock()), startManager(ctx, longClock())
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, late, other)
 		c := newClaim(pool, "c")
 		c.Ref.Namespace = newNamespace(ctx)
 		record := rival(ctx, c, ns, prefix("10.0.0.3/32"))
 		Expect(k.Patch(ctx, record, client.RawPatch(types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)))).To(Succeed())
 		Expect(k.Delete(ctx, record)).To(Succeed())
-		for _, m := range managers {
+		for _, m := range []*manager{late, other} {
 			Eventually(func() []book.Holding { return m.Leaving(pool.Ref) }, "1m", "10ms").Should(HaveLen(1))
 		}
-		return managers[0].Leaving(pool.Ref)[0]
-	}
+		h = late.Leaving(pool.Ref)[0]
+	})
 
 	It("goes again if its record had gone before it", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		late, other := startManager(ctx, longClock()), startManager(ctx, longClock())
-		pool := newPool(ns, "p", "10.0.0.0/29")
-		open(ctx, pool, late, other)
-		h := moved(ctx, ns, pool, late, other)
 		late.onWrite(func(n int, _ client.Object) {
 			if n > 1 {
 				return
@@ -139,11 +142,6 @@ var _ = Describe("A hold that comes late", func() {
 	})
 
 	It("stays if another manager has let the record go because of it", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		late, other := startManager(ctx, longClock()), startManager(ctx, longClock())
-		pool := newPool(ns, "p", "10.0.0.0/29")
-		open(ctx, pool, late, other)
-		h := moved(ctx, ns, pool, late, other)
 		late.onWrite(func(n int, _ client.Object) {
 			if n == 2 { // the hold is stored
 				defer GinkgoRecover()

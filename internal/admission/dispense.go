@@ -16,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,6 +32,13 @@ const answerTime = 6 * time.Second
 // startTime is for how long a call waits for a pool that does not serve yet: it may just have been created.
 const startTime = 2 * time.Second
 
+// maxUnstored bounds what is reserved of one pool for creates of one namespace that nobody has seen stored. Of an honest burst of 50 clients
+// there are at most as many at a time, and what this replica's cache has yet to show: a few milliseconds' worth.
+const maxUnstored = 128
+
+// floodRetry is when a client whose namespace has reached the bound is told to come back, in seconds.
+const floodRetry = 10
+
 // Ledger hands out prefixes while objects are admitted.
 type Ledger interface {
 	// Preview returns what the claim would get, and changes nothing.
@@ -43,6 +51,8 @@ type Ledger interface {
 	Recorded(claim ipamv1.ClaimReference) []ledger.Holding
 	// Prove returns once every record is known that was created before the call.
 	Prove(ctx context.Context, pool ipamv1.PoolReference) error
+	// Unstored returns how many prefixes of the pool are recorded for objects of that namespace that nobody has seen stored.
+	Unstored(pool ipamv1.PoolReference, namespace string) int
 	// WaitServing returns once the pool hands out prefixes.
 	WaitServing(ctx context.Context, pool ipamv1.PoolReference) error
 }
@@ -64,8 +74,7 @@ func (d dispenser) refuseStored(ctx context.Context, obj client.Object, claim ip
 	if err != nil || !stored {
 		return err
 	}
-	resource := ipamv1.GroupVersion.WithResource(strings.ToLower(claim.Kind) + "s").GroupResource()
-	return apierrors.NewAlreadyExists(resource, obj.GetName())
+	return apierrors.NewAlreadyExists(resourceOf(claim.Kind), obj.GetName())
 }
 
 // isNamed says whether the object has a name that it can have, or gets one from the API server, which names the field otherwise: it asks
@@ -74,10 +83,39 @@ func isNamed(obj client.Object) bool {
 	return obj.GetName() == "" || len(validation.IsDNS1123Subdomain(obj.GetName())) == 0
 }
 
+// refuseFlood errs where too much of the pool is reserved for creates of the namespace that came to nothing: each keeps its prefix from
+// everybody else for --repair-grace.
+func (d dispenser) refuseFlood(c ledger.Claim) error {
+	n := d.ledger.Unstored(c.Pool, c.Ref.Namespace)
+	if n < maxUnstored {
+		return nil
+	}
+	err := again("%s: %d prefixes are reserved for creates %s that the API server refused afterwards, or has not stored yet; a quota "+
+		"(count/%s) or another admission webhook usually does that; remove the reason, and retry when --repair-grace is over",
+		nameOf(c.Pool), n, creatorsIn(c.Ref.Namespace), resourceOf(c.Ref.Kind))
+	err.ErrStatus.Details.RetryAfterSeconds = floodRetry
+	return err
+}
+
+func creatorsIn(namespace string) string {
+	if namespace == "" {
+		return "of cluster-wide objects"
+	}
+	return "in namespace " + namespace
+}
+
+// resourceOf returns the resource of one of Weir's kinds.
+func resourceOf(kind string) schema.GroupResource {
+	return ipamv1.GroupVersion.WithResource(strings.ToLower(kind) + "s").GroupResource()
+}
+
 // pick returns a prefix for the object under admission; a dry run leaves no trace.
 func (d dispenser) pick(ctx context.Context, c ledger.Claim, dryRun bool) (cidr netip.Prefix, err error) {
 	if dryRun {
 		return d.ledger.Preview(c)
+	}
+	if err := d.refuseFlood(c); err != nil {
+		return netip.Prefix{}, err
 	}
 	defer timed(proposeStep, &err)()
 	return d.ledger.Propose(ctx, c)
@@ -99,6 +137,9 @@ func (d dispenser) choose(ctx context.Context, c ledger.Claim, dryRun bool) (net
 
 // reserve records for the object's UID what it says.
 func (d dispenser) reserve(ctx context.Context, c ledger.Claim) (err error) {
+	if err := d.refuseFlood(c); err != nil {
+		return err
+	}
 	defer timed(reserveStep, &err)()
 	_, err = d.ledger.Reserve(ctx, c)
 	if errors.Is(err, ledger.ErrTaken) { // it was free when it was chosen
@@ -116,8 +157,10 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	var taken *ledger.TakenError
 	var own *apierrors.StatusError
 	switch {
-	case apierrors.IsAlreadyExists(err) && errors.As(err, &own):
+	case (apierrors.IsAlreadyExists(err) || apierrors.IsTooManyRequests(err)) && errors.As(err, &own):
 		return own
+	case errors.Is(err, ledger.ErrForbidden):
+		return status(http.StatusForbidden, err.Error())
 	case errors.As(err, &carve):
 		return status(carve.Code, carve.Error())
 	case errors.As(err, &refusal):

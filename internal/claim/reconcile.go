@@ -184,7 +184,7 @@ func (r *Reconciler) settle(err error) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: jitter(min(retryWaiting, max(retryArriving, r.Arrivals.grace)))}, nil
 	case errors.Is(err, errArriving):
 		return ctrl.Result{RequeueAfter: jitter(retryArriving)}, nil
-	case errors.Is(err, ledger.ErrTaken):
+	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrForbidden):
 		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
 	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady),
 		errors.Is(err, ledger.ErrRefused), errors.Is(err, errWaiting):

@@ -23,8 +23,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// retryTaken is when a claim asks again for an address that another pool's claim holds: its own pool's watch would not
-// tell.
+// retryTaken is when a claim asks again for an address that another pool's claim holds, or for a record that a quota forbids: its own
+// pool's watch would not tell.
 const retryTaken = 30 * time.Second
 
 // retryBusy is when a claim that lost a race, or that another manager is answering, is looked at again.
@@ -83,6 +83,8 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error
 	case errors.Is(outcome, ledger.ErrTaken), errors.Is(outcome, ledger.ErrRefused):
 		c.Reason = ipamv1beta2.IPAddressClaimReadyAllocationFailedReason
 		c.Message = r.askedMessage(ctx, s, outcome)
+	case errors.Is(outcome, ledger.ErrForbidden):
+		c.Reason, c.Message = ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, outcome.Error()
 	default:
 		return c, false
 	}

@@ -142,7 +142,7 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 			continue
 		}
 		give := r.Ledger.LetGo
-		if h.Claim.UID == string(live.UID) { // nobody has been told it: it need not cool
+		if h.Claim.UID == string(live.UID) || r.Ledger.WasUnstored(h) { // nobody has been told it: it need not cool
 			give = r.Ledger.Drop
 		}
 		errs = append(errs, r.giveUp(ctx, h, give))

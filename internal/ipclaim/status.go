@@ -39,7 +39,7 @@ const (
 const (
 	// retryBusy is when a claim is looked at again whose record is contended, or has not come to this manager yet.
 	retryBusy = 200 * time.Millisecond
-	// retryTaken is when a claim asks again for a prefix that somebody else holds.
+	// retryTaken is when a claim asks again for a prefix that somebody else holds, or for a record that a quota forbids.
 	retryTaken = 30 * time.Second
 )
 
@@ -49,7 +49,7 @@ func settle(err error) (ctrl.Result, error) {
 	switch {
 	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrRefused):
 		return ctrl.Result{}, nil
-	case errors.Is(err, ledger.ErrTaken):
+	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrForbidden):
 		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
 	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
@@ -147,6 +147,8 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 		c.Reason, c.Message = ipamv1.ClaimReadyDuplicateReason, "spec.cidr: somebody else holds it, or part of it; neither is renumbered"
 	case errors.As(outcome, &refused):
 		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, "spec.cidr: "+refused.Reason
+	case errors.Is(outcome, ledger.ErrForbidden):
+		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, outcome.Error()
 	default:
 		return c, false
 	}

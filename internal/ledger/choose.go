@@ -95,10 +95,14 @@ func (x *index) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
 	}
 }
 
-// pickKept picks what the pool keeps for the claim, as if that had asked for it; anything where nothing is kept for it.
+// pickKept picks what the pool keeps for the claim, as if that had asked for it; what another request for its name has got; anything where
+// there is neither.
 func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	own, ok := x.keptFor(e, c)
 	if !ok || c.Want.IsValid() {
+		if again, ok := x.firstTry(s, e, c); ok {
+			return again, nil
+		}
 		return x.pick(s, e, c)
 	}
 	c.Want = own
@@ -170,6 +174,7 @@ func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 		switch {
 		case x.isAbove(r, e.ref, c.Want), r.role == stored && isBack && x.isAbove(asked, r.pool.ref, r.cidr):
 		case r.role == stored && isPredecessor(r, asked) && (!r.hasGone() || c.returnsTo(r)):
+		case isOtherTry(r, asked):
 		case r.role == tentative, r.role == promised:
 			return ErrBusy
 		case r.role == stored:

@@ -28,10 +28,15 @@ func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
 	return l.drop(ctx, h.version)
 }
 
-// isHeldOn says whether a namesake of the claim holds the very same prefix, or it is retained for the next: then nothing is let go of.
+// isHeldOn says whether a namesake of the claim holds the very same prefix, or it is retained for the next: then nothing is let go of. One
+// whose object was perhaps never stored holds on to nothing: its record goes without cooling.
 func (l *Ledger) isHeldOn(h Holding) bool {
-	return slices.ContainsFunc(l.index.recordsFor(h.Claim), func(r snapshot) bool {
-		return r.claim.UID != h.Claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool && (!r.released() || r.retained && !r.terminating) && !r.left
+	x := l.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.ContainsFunc(x.records.of(keyOf(h.Claim)), func(r *record) bool {
+		isIts := r.claim.UID != h.Claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool
+		return isIts && (!r.released() || r.retained && !r.terminating) && !r.left && !x.isUnstored(r)
 	})
 }
 

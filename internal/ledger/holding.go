@@ -29,6 +29,8 @@ var (
 	// ErrBusy: somebody else's record or a lost race stands in the way, or it is not certain yet that nothing is free; trying
 	// again soon may end otherwise.
 	ErrBusy = errors.New("allocation is contended")
+	// ErrForbidden: the API server does not let the record be stored, because of a quota or another webhook; the text is its own.
+	ErrForbidden = errors.New("the IPAllocation cannot be stored")
 )
 
 // RefusedError says why an asked prefix is not handed out. It is an ErrRefused. Its text names nobody; HeldFor does.

@@ -102,13 +102,6 @@ func (x *index) isRecent(seen int64) bool {
 	return ago >= 0 && ago < int64(takeoverDelay/time.Second)
 }
 
-// isPending says whether a record may belong to an object of Weir's own kinds that is not stored yet, but may still be: the API
-// server has asked a webhook about it less than the grace ago, never rounded down. It is the only clock that safety leans on. Of an
-// object that arrives there was no such call.
-func (x *index) isPending(r *record) bool {
-	return isOwnKind(r) && !r.owned && !r.confirmed && !r.released() && !r.arrived && x.isNew(r.seen)
-}
-
 // isNew says whether something was seen less than the grace ago.
 func (x *index) isNew(seen int64) bool { return x.now()-seen <= x.grace }
 

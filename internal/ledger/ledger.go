@@ -31,9 +31,9 @@ const takeoverDelay = 5 * time.Second
 // retractTime bounds what is done about a record after the request that made it has run out of time.
 const retractTime = 2 * time.Second
 
-// DefaultGrace is how long a record may wait for the object that was admitted with it, where Options say nothing else: many times
-// the API server's request timeout.
-const DefaultGrace = 10 * time.Minute
+// DefaultGrace is how long a record may wait for the object that was admitted with it, where Options say nothing else: twice the API
+// server's request timeout, as that is by default (--request-timeout).
+const DefaultGrace = 2 * time.Minute
 
 // Options of a Ledger.
 type Options struct {
@@ -253,6 +253,9 @@ func (e *lostError) Unwrap() error { return errLost }
 func (l *Ledger) createError(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("another manager is answering the claim: %w", ErrBusy)
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: %w", ErrForbidden, err)
 	}
 	return fmt.Errorf("creating IPAllocation: %w", err)
 }

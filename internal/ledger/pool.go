@@ -35,6 +35,8 @@ type poolEntry struct {
 	released map[handle]struct{}
 	// leaving are the records that somebody has marked for deletion.
 	leaving map[handle]struct{}
+	// unstored are the records whose object nobody has seen, by its namespace.
+	unstored map[string]map[handle]struct{}
 	// unavailable is how much of the pool's usable space its records take.
 	unavailable ipspace.Count
 	claims      int32
@@ -226,6 +228,7 @@ func (x *index) count(r *record) {
 	if r.terminating {
 		e.leaving[r.handle] = struct{}{}
 	}
+	e.noteUnstored(r)
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.cidr))
 	}
@@ -244,6 +247,7 @@ func (x *index) uncount(r *record) {
 	}
 	delete(e.released, r.handle)
 	delete(e.leaving, r.handle)
+	e.forgetUnstored(r)
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.cidr))
 	}

@@ -102,10 +102,13 @@ func (x *index) promise(c Claim) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, err
 	}
-	if _, isKept := x.keptFor(e, c); !isKept && !c.Want.IsValid() && x.isCrowded(e) {
+	s := x.spaceOf(e.pool.Space)
+	_, isKept := x.keptFor(e, c)
+	_, isTried := x.firstTry(s, e, c)
+	if !isKept && !isTried && !c.Want.IsValid() && x.isCrowded(e) {
 		cidr = x.inLane(e, c, cidr)
 	}
-	mark := &record{role: promised, cidr: cidr, space: x.spaceOf(e.pool.Space), pool: e, claim: c.Ref, purpose: c.Purpose}
+	mark := &record{role: promised, cidr: cidr, space: s, pool: e, claim: c.Ref, purpose: c.Purpose}
 	x.keepOut(mark)
 	x.promises[mark] = c.GenerateName[:min(len(c.GenerateName), maxStem)]
 	time.AfterFunc(promiseTime, func() { x.expire(mark) })

@@ -64,6 +64,9 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 			return err
 		}
 	}
+	if r.Ledger.WasUnstored(block) { // nobody has had it: it need not cool
+		return r.Ledger.Drop(ctx, block)
+	}
 	return r.giveBack(ctx, block)
 }
 

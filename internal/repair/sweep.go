@@ -56,8 +56,6 @@ func (r *Repairer) Start(ctx context.Context) error {
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return nil // the manager stops
 	}
-	ticker := time.NewTicker(min(longest, r.Grace))
-	defer ticker.Stop()
 	for {
 		if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).WithName("repair").Error(err, "Sweeping", "kind", r.Kind.Name)
@@ -65,9 +63,18 @@ func (r *Repairer) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-time.After(r.pause()):
 		}
 	}
+}
+
+// pause returns how long to wait for the next sweep: not longer than until the first record is overdue whose object was never stored.
+func (r *Repairer) pause() time.Duration {
+	pause := min(longest, r.Grace)
+	if overdue, ok := r.Ledger.NextOverdue(); ok {
+		pause = min(pause, overdue)
+	}
+	return pause
 }
 
 // NeedLeaderElection is true: one sweep a cluster is enough, and any number is safe.

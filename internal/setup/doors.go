@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -83,6 +84,10 @@ func (w *wiring) pools(ctx context.Context) (controllers []follower, err error) 
 			return nil, fmt.Errorf("setting up the controller of %ss: %w", kind, err)
 		}
 		controllers = append(controllers, r)
+		object, _ := pool.New(kind)
+		if err = w.noteStored(ctx, object, kind); err != nil {
+			return nil, err
+		}
 		if err = w.repair(repair.Kind{Name: kind, Living: r.Living, Settle: r.Settle}); err != nil {
 			return nil, err
 		}
@@ -109,7 +114,29 @@ func (w *wiring) claims(ctx context.Context) (*ipclaim.Reconciler, error) {
 	if err := r.SetupWithManager(ctx, w); err != nil {
 		return nil, fmt.Errorf("setting up the controller of IPClaims: %w", err)
 	}
+	if err := w.noteStored(ctx, &ipamv1.IPClaim{}, ipamv1.IPClaimKind); err != nil {
+		return nil, err
+	}
 	return r, w.repair(repair.Kind{Name: ipamv1.IPClaimKind, Living: r.Living, Settle: r.Settle})
+}
+
+// noteStored tells the ledger, on every replica, which objects of the kind are stored.
+func (w *wiring) noteStored(ctx context.Context, obj client.Object, kind string) error {
+	note := func(stored any) {
+		if o, ok := stored.(client.Object); ok {
+			w.book.Stored(ipamv1.ClaimReference{
+				APIGroup: ipamv1.GroupVersion.Group, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
+			})
+		}
+	}
+	informer, err := w.GetCache().GetInformer(ctx, obj)
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, stored any) { note(stored) }})
+	}
+	if err != nil {
+		return fmt.Errorf("following %ss: %w", kind, err)
+	}
+	return nil
 }
 
 func (w *wiring) repair(kind repair.Kind) error {

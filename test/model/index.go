@@ -75,7 +75,28 @@ func (x *index) isPending(e entry) bool {
 	if !x.rules.GraceOutlivesRequests {
 		wait = 0
 	}
-	return x.rules.GraceForUnstored && e.own && !e.owned && e.released == 0 && x.server.clock-e.seen <= wait
+	return x.rules.GraceForUnstored && e.own && !e.owned && e.released == 0 && x.server.clock-e.seen <= wait &&
+		(x.rules.GraceIsItsOwn || !x.isAnotherStored(e))
+}
+
+// isUnstored says whether nothing shows that the own claim was ever stored.
+func (e entry) isUnstored() bool { return e.own && !e.owned && !e.hold && e.released == 0 && !e.adopts }
+
+// isAnotherStored says whether another own claim of the name was stored, and has the same.
+func (x *index) isAnotherStored(e entry) bool {
+	return slices.ContainsFunc(x.entries, func(other entry) bool {
+		return other.uid != e.uid && other.name == e.name && other.cidr == e.cidr && other.owned
+	})
+}
+
+// pendingFor returns what is recorded for another request for the claim's name that has not been stored yet.
+func (x *index) pendingFor(name int, c claim) (space, bool) {
+	for _, e := range x.entries {
+		if e.name == name && x.isPending(e) && slices.Contains(c.candidates(), e.cidr) {
+			return e.cidr, true
+		}
+	}
+	return noSpace, false
 }
 
 // under returns what is recorded for claims of the name and not let go of, whatever their UID.
@@ -140,7 +161,7 @@ func (x *index) precedes(uid int, e entry) bool {
 // isHeldOn says whether a namesake of the claim holds the very same: then nothing is let go of with the record.
 func (x *index) isHeldOn(r record) bool {
 	return slices.ContainsFunc(x.entries, func(e entry) bool {
-		return e.name == r.name && e.uid != r.uid && e.cidr == r.cidr && e.carved == r.carved && e.released == 0
+		return e.name == r.name && e.uid != r.uid && e.cidr == r.cidr && e.carved == r.carved && e.released == 0 && !e.isUnstored()
 	})
 }
 

@@ -137,6 +137,8 @@ func (m *mender) readOwn() {
 	switch {
 	case live.uid == m.found.uid, m.needs(live):
 		m.next = nil
+	case m.found.isUnstored() && !m.found.block: // nobody was told of it: it need not cool
+		m.next = (*mender).dropUnlessKept
 	case m.found.block && live.uid == 0:
 		m.proof = len(m.manager.server.log)
 		m.next = (*mender).proveEmpty

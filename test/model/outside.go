@@ -49,11 +49,18 @@ func (w *world) disturbByTheme(name int) {
 	}
 }
 
-// strip removes a claim without Weir: somebody takes its finalizers away.
+// strip removes a claim without Weir: somebody takes its finalizers away. An own one that Weir has not bound yet looks then as if it had
+// never been stored, and has no right to a cooldown.
 func (w *world) strip(name int) {
-	if !w.server.claims[name].moving {
-		w.server.removeClaim(name, w.server.claims[name].uid)
+	c := &w.server.claims[name]
+	if c.moving {
+		return
 	}
+	isBound := func(r record) bool { return r.uid == c.uid && r.owned }
+	if c.own && !c.arrived && !slices.ContainsFunc(w.server.records, isBound) {
+		c.told = noSpace
+	}
+	w.server.removeClaim(name, c.uid)
 }
 
 func (w *world) deleteClaim(name int) {

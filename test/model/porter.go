@@ -17,8 +17,8 @@ type porter struct {
 	next    func(*porter)
 }
 
-// propose returns what a new claim of an own kind shall ask for: what it wishes if anything, what is retained for it, or what is
-// free.
+// propose returns what a new claim of an own kind shall ask for: what it wishes if anything, what is retained for it, what another
+// request for its name has, which may be the same client's first try, or what is free.
 func (p *porter) propose(c claim, wish space) (space, bool) {
 	x := &p.manager.index
 	if kept, ok := x.retainedFor(ownName, c); ok && wish == noSpace {
@@ -26,6 +26,10 @@ func (p *porter) propose(c claim, wish space) (space, bool) {
 	}
 	if wish != noSpace {
 		return wish, x.isOpen(c.asks(ownName, wish))
+	}
+	if first, ok := x.pendingFor(ownName, c); ok && x.isOpen(c.asks(ownName, first)) {
+		p.manager.tally.repeated++
+		return first, true
 	}
 	free := slices.DeleteFunc(c.candidates(), func(s space) bool { return !x.isFree(c.asks(ownName, s)) })
 	if len(free) == 0 {

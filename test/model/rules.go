@@ -76,6 +76,9 @@ type Rules struct {
 	GraceForUnstored bool
 	// GraceOutlivesRequests: the grace is longer than any request.
 	GraceOutlivesRequests bool
+	// GraceIsItsOwn: that another own claim of the name was stored says nothing of this record's: once the other is gone, the API server
+	// may store this one.
+	GraceIsItsOwn bool
 	// BindDropsNothing: the record of a stored claim is kept whatever it is judged when it is bound.
 	BindDropsNothing bool
 	// SecondYields: of two records of one claim for the same the younger keeps the older from nothing, and goes.

@@ -5,16 +5,23 @@ package model
 
 // admit has an own claim stored, with a manager as its webhooks, if that gives it what it wishes.
 func (w *world) admit(m int, c claim, wish space) {
+	if w.ask(m, c, wish) {
+		w.server.finish(0, false)
+	}
+}
+
+// ask has the webhooks let an own claim through, so that the API server may store it.
+func (w *world) ask(m int, c claim, wish space) bool {
 	p := w.managers[m]
 	c.uid, c.own = w.server.newID(), true
 	var ok bool
 	if c.status, ok = p.porter.propose(c, wish); !ok {
-		return
+		return false
 	}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
 	p.porter.receive(c)
 	w.turn(m, admits)
-	w.server.finish(0, false)
+	return true
 }
 
 // live has an own claim stored and bound by M1, and release has it deleted and given up.
@@ -48,6 +55,19 @@ func admittedTwice(w *world) {
 	for _, m := range w.managers {
 		m.start(len(w.server.log))
 	}
+}
+
+// triedAgainAndStored: a client tries again before the API server has stored its first try, and both tries come through the webhooks, with
+// the same address. The first one is stored and bound. To come by chance: somebody looks after the other one's record; the claim is
+// deleted; somebody else gets its address; the API server stores the second try.
+func triedAgainAndStored(w *world) {
+	w.catchUp(0)
+	for range 2 {
+		w.ask(0, claim{}, noSpace)
+	}
+	w.server.finish(0, false)
+	w.turn(0, ownName)
+	w.turn(0, ownName)
 }
 
 // retainedAndCollected: what an own claim had is retained, and the garbage collector looks for what its owner has left. To come by

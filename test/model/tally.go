@@ -13,7 +13,7 @@ import (
 // tally counts what walks have come to, so that a model that does nothing is noticed.
 type tally struct {
 	crashes, relists, takeovers, exhausted, voids, discards, admitted, repaired int
-	bound, thawed, arrived, duplicates, moved, held                             int
+	bound, thawed, arrived, duplicates, moved, held, repeated                   int
 
 	verdicts [superseded + 1]int
 	letGo    [retains + 1]int
@@ -30,6 +30,7 @@ func (t *tally) all() map[string]int {
 		"left-over answers":     t.discards,
 		"own claims admitted":   t.admitted,
 		"own claims bound":      t.bound,
+		"own claims repeated":   t.repeated,
 		"records repaired":      t.repaired,
 		"records cooled":        t.letGo[letsGo],
 		"records retained":      t.letGo[retains],

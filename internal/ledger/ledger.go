@@ -128,8 +128,10 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 		case errors.As(err, &blocked) && !c.Want.IsValid() && stuck == "":
 			stuck = blocked.record
 			continue
-		case found || err != nil:
+		case err != nil:
 			return a, err
+		case found:
+			return a, l.stays(c, a)
 		}
 		a, err = l.attempt(ctx, c, types.NamespacedName{Namespace: cmp.Or(c.Namespace, c.Ref.Namespace), Name: name})
 		if !errors.Is(err, errLost) {
@@ -142,6 +144,19 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 
 // errLost ends one attempt of Reserve: its record was judged lost and is dropped.
 var errLost = errors.New("lost the judgement")
+
+// stays errs where what the claim has recorded has gone, or is just going, to another cluster. The record is left to repair: whoever
+// made it may have told somebody.
+func (l *Ledger) stays(c Claim, a Allocation) error {
+	r, ok := l.index.recordOf(c, "")
+	if !ok || r.identity.uid != a.record.uid {
+		return nil // changed meanwhile: whoever changed it has judged it anew
+	}
+	if by, gone := l.index.leftBehind(c, &r.record); gone {
+		return &TakenError{CIDR: a.CIDR, By: by}
+	}
+	return nil
+}
 
 // existing returns the record that the claim has already, other than the stuck one: won by this process, or taken over from
 // whoever made it.

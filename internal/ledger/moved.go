@@ -226,12 +226,13 @@ func (l *Ledger) Returned(pool ipamv1.PoolReference) []Return {
 
 // leftBehind returns what has gone, or is just going, to another cluster with the prefix that a claim has won here, if anything has:
 // the choice may not have seen it yet. Judging lets it pass, as it lets pass what any namesake has left; by now the index shows all
-// that is older than the claim's record.
+// that is older than the claim's record. Since that was judged a hold may have taken the place of what it was judged with.
 func (x *index) leftBehind(c Claim, mark *record) (Holding, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, r := range x.overlapping(mark.space, mark.cidr) {
-		if r.hasGone() && isPredecessor(r, mark) && !c.returnsTo(r) {
+		isPassed := isPredecessor(r, mark) || r.holds() && r.pool == mark.pool && keyOf(r.claim) == keyOf(mark.claim)
+		if r.hasGone() && isPassed && !c.returnsTo(r) {
 			return r.holding(), true
 		}
 	}

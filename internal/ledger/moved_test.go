@@ -107,10 +107,10 @@ func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
 		edits []edit
 		left  bool
 	}{
-		"a namesake that stays":         {edits: []edit{own}},
-		"a namesake that is deleted":    {edits: []edit{own, terminating}},
-		"a namesake that is leaving":    {edits: []edit{own, terminating, moving}, left: true},
-		"a hold, which judging refuses": {edits: []edit{own, func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.MovedPurpose }}},
+		"a namesake that stays":                           {edits: []edit{own}},
+		"a namesake that is deleted":                      {edits: []edit{own, terminating}},
+		"a namesake that is leaving":                      {edits: []edit{own, terminating, moving}, left: true},
+		"a hold that has taken its place since it judged": {edits: []edit{own, func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.MovedPurpose }}, left: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

@@ -118,10 +118,12 @@ func (x *index) inTheWay(r record) []record {
 	})
 }
 
-// leftBehind says whether what the record has won has gone, or is just going, to another cluster.
+// leftBehind says whether what the record has won has gone, or is just going, to another cluster. Since it was judged a hold may have
+// taken the place of what it was judged with.
 func (x *index) leftBehind(r record) bool {
 	return x.rules.LeavingIsRefused && slices.ContainsFunc(x.entries, func(e entry) bool {
-		return e.cidr.overlaps(r.cidr) && e.hasGone() && x.isPredecessor(e.record, r) && !returns(r, e.record)
+		isPassed := x.isPredecessor(e.record, r) || e.hold && e.name == r.name && e.carved == r.carved
+		return e.cidr.overlaps(r.cidr) && e.hasGone() && isPassed && !returns(r, e.record)
 	})
 }
 

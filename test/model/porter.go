@@ -102,8 +102,10 @@ func (p *porter) takeOver() {
 func (p *porter) heed() {
 	switch {
 	case p.verdict == pending:
-	case p.verdict == won && (p.takenOver || !p.manager.index.leftBehind(p.record)):
+	case p.verdict == won && !p.manager.index.leftBehind(p.record):
 		p.allow()
+	case p.verdict == won && p.takenOver: // an earlier call may have been allowed: the record waits for its grace
+		p.stop()
 	case p.verdict == won, p.verdict == lost:
 		p.drop([]record{p.record})
 	default:

@@ -58,6 +58,7 @@ func (w *world) strip(name int) {
 	}
 	isBound := func(r record) bool { return r.uid == c.uid && r.owned }
 	if c.own && !c.arrived && !slices.ContainsFunc(w.server.records, isBound) {
+		w.server.witness.forgive(name, c.told)
 		c.told = noSpace
 	}
 	w.server.removeClaim(name, c.uid)

@@ -74,6 +74,15 @@ func (w *witness) leave(name int, c claim, clock int) {
 	}
 }
 
+// forgive notes that nobody can be held to a cooldown after what was told to a claim of the name.
+func (w *witness) forgive(name int, told space) {
+	for i := range w.freed {
+		if told.overlaps(1<<i) && w.freed[i].name == name {
+			w.freed[i].until = 0
+		}
+	}
+}
+
 // goAway notes that what a claim was told is in use elsewhere from now on.
 func (w *witness) goAway(name int, c claim) {
 	if c.told != noSpace {

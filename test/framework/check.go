@@ -390,13 +390,16 @@ func contains(outer, inner *holding) bool {
 // such), or answers of different kinds, read one after the other, of which one
 // was being released.
 func mayContain(outer, inner *holding) bool {
-	if outer.block != (poolKey{}) && slices.Contains(inner.pools, outer.block) ||
-		inner.block != (poolKey{}) && slices.Contains(outer.pools, inner.block) {
-		return true
-	}
-	if outer.claim == inner.claim {
+	if isAround(outer, inner) || outer.claim == inner.claim {
 		return true
 	}
 	sameList := outer.answer.Group == inner.answer.Group && outer.answer.Kind == inner.answer.Kind
 	return !sameList && (outer.claim.terminating() || inner.claim.terminating())
+}
+
+// isAround reports whether one of the two is a pool's block, and the other comes
+// from that pool.
+func isAround(outer, inner *holding) bool {
+	return outer.block != (poolKey{}) && slices.Contains(inner.pools, outer.block) ||
+		inner.block != (poolKey{}) && slices.Contains(outer.pools, inner.block)
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -208,11 +209,35 @@ type etcdReply struct {
 		MemberID string `json:"member_id"`
 		Revision string `json:"revision"`
 	} `json:"header"`
-	Leader string `json:"leader"`
+	Leader string     `json:"leader"`
+	KVs    []keyValue `json:"kvs"`
+}
+
+// keyValue is one key of etcd's. Of one that was deleted only the key and the
+// revision of its deletion are known.
+type keyValue struct {
+	Key            []byte `json:"key"`
+	Value          []byte `json:"value"`
+	CreateRevision int64  `json:"create_revision,string"`
+	ModRevision    int64  `json:"mod_revision,string"`
 }
 
 // etcdCall makes a call of etcd's API in its JSON form.
 func etcdCall(ctx context.Context, url string, request any) (*etcdReply, error) {
+	body, err := etcdStream(ctx, url, request)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	reply := &etcdReply{}
+	if err := json.NewDecoder(body).Decode(reply); err != nil {
+		return nil, fmt.Errorf("reading etcd's reply: %w", err)
+	}
+	return reply, nil
+}
+
+// etcdStream makes a call that may be answered more than once.
+func etcdStream(ctx context.Context, url string, request any) (io.ReadCloser, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a request to etcd: %w", err)
@@ -225,13 +250,9 @@ func etcdCall(ctx context.Context, url string, request any) (*etcdReply, error) 
 	if err != nil {
 		return nil, fmt.Errorf("asking etcd: %w", err)
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
 		return nil, fmt.Errorf("asking etcd: %s: %s", url, resp.Status)
 	}
-	reply := &etcdReply{}
-	if err := json.NewDecoder(resp.Body).Decode(reply); err != nil {
-		return nil, fmt.Errorf("reading etcd's reply: %w", err)
-	}
-	return reply, nil
+	return resp.Body, nil
 }

@@ -1,0 +1,50 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Union takes two clusters together, whose revisions have no common order, at one
+// moment that both have: it asks for one's history before and after the other's.
+// What was held before and after, by the same write, was held at that moment of
+// the other, too. It returns what must not be then: overlaps, and claims with two
+// prefixes; and how many holdings it compared. Claims of one kind, namespace and
+// name are one claim, as everything is at times while it moves.
+func Union(ctx context.Context, here, there *History) (findings []string, compared int, err error) {
+	moments := make([]*Moment, 3)
+	for i, history := range []*History{here, there, here} {
+		if moments[i], err = history.Now(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	before, between, after := moments[0].held, moments[1].held, moments[2].held
+	for uid, h := range before {
+		if after[uid].since != h.since {
+			continue
+		}
+		compared++
+		findings = append(findings, against(h.holding, between)...)
+	}
+	return findings, compared + len(between), nil
+}
+
+// against names what one cluster has that another's holding cannot be beside.
+func against(h *holding, others map[types.UID]tenure) (findings []string) {
+	for _, other := range others {
+		isSame := h.claim.Group == other.claim.Group && h.claim.String() == other.claim.String() && h.claim.Kind != heldKind
+		switch {
+		case isSame && h.space == other.space && h.cidr == other.cidr:
+		case isSame:
+			findings = append(findings, fmt.Sprintf("one claim, two prefixes: here %s, there %s", h, other.holding))
+		case contains(h, other.holding) && !isAround(h, other.holding):
+			findings = append(findings, fmt.Sprintf("here %s, there %s", h, other.holding))
+		}
+	}
+	return findings
+}

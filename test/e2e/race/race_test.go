@@ -49,6 +49,7 @@ type race struct {
 	strangers *strangers
 	disturber *unrest.Disturber
 	chronicle *unrest.Chronicle
+	history   *framework.History
 	// told are the claims that have ever named an answer; how many is read while they come.
 	told      map[types.UID]bool
 	toldCount atomic.Int64
@@ -62,6 +63,7 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 	r := start(ctx)
 	DeferCleanup(func(ctx SpecContext) {
 		framework.Account(r.account(r.counted(ctx)))
+		framework.Account(fmt.Sprint("history: ", r.now(ctx).Account))
 	})
 
 	By("making and deleting claims while everybody is disturbed")
@@ -77,6 +79,7 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 	Eventually(func() int { return len(known(ctx)) }, "10m", "1s").Should(BeZero())
 	scene.AtRest(ctx, config, r.expectSafe)
 	expectBlocksOnly(ctx)
+	r.expectHistory(ctx)
 
 	counted := r.counted(ctx)
 	for _, name := range []string{"ledger_relists_total", "ledger_lost_judgements_total", "ledger_takeovers_total"} {
@@ -91,7 +94,8 @@ func start(ctx context.Context) *race {
 	for _, name := range []string{"one", "two", "three"} {
 		r.disturber.Replicas = append(r.disturber.Replicas, unrest.StartReplica(ctx, site, config, name))
 	}
-	r.strangers = newStrangers(ctx)
+	r.follow(ctx)
+	r.strangers = newStrangers(ctx, r.history)
 	r.disturber.Links = r.strangers.links
 	return r
 }
@@ -141,6 +145,7 @@ func (r *race) sample(ctx context.Context) {
 			return err
 		}, "2m", "1s").Should(Succeed())
 		r.expectSafe(report)
+		r.expectPast(context.WithoutCancel(ctx))
 		r.samples.Add(1)
 		unrest.Nap(ctx, checks)
 	}

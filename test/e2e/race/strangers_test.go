@@ -41,13 +41,14 @@ type strangers struct {
 	ledgers []*book.Ledger
 	links   []*framework.Link
 	pools   []book.Pool
+	history *framework.History
 
 	answered, exhausted atomic.Int64
 }
 
-func newStrangers(ctx context.Context) *strangers {
+func newStrangers(ctx context.Context, history *framework.History) *strangers {
 	GinkgoHelper()
-	s := &strangers{town: town.New()}
+	s := &strangers{town: town.New(), history: history}
 	for i := range 3 {
 		link, via := unrest.Linked(site, config)
 		direct, err := site.ClientFor(via)
@@ -121,9 +122,12 @@ func (s *strangers) live(ctx context.Context, random *rand.Rand, c book.Claim, l
 		}
 		return err
 	})
-	if _, ok := s.town.Told(c.Ref.UID); ok {
+	if cidr, ok := s.town.Told(c.Ref.UID); ok {
 		s.answered.Add(1)
+		uid := types.UID(c.Ref.UID)
+		again(func() error { return s.history.Hold(ctx, framework.Held{Space: namespace, CIDR: cidr, UID: uid}) })
 		unrest.Nap(ctx, unrest.UpTo(random, 3*time.Second))
+		again(func() error { return s.history.Release(ctx, uid) })
 	}
 	again(func() error { return s.town.Leave(ctx, c, ledgers) })
 }

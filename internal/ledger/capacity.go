@@ -33,6 +33,9 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		Serving:     len(e.serving) > 0,
 		LargestFree: -1,
 	}
+	if c.Available.IsZero() {
+		return c, true // of what is left, reserved addresses, nothing is handed out by itself
+	}
 	above := x.aboveAll(e)
 	own := func(h handle) bool {
 		role := x.records.shared(h).role

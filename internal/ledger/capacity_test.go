@@ -164,7 +164,9 @@ func (m *ledgerModel) want() sums {
 			allocated, s.Claims = allocated+size, s.Claims+1
 		}
 	}
-	s.LargestFree = m.largestFree()
+	if available > 0 {
+		s.LargestFree = m.largestFree()
+	}
 	for text, n := range map[*string]int64{
 		&s.Total: total, &s.Excluded: excluded, &s.Available: available,
 		&s.Allocated: allocated, &s.Cooling: cooling, &s.Delegated: delegated,

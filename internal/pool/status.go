@@ -34,6 +34,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	switch {
 	case known:
 		setCapacity(status, s, capacity)
+		r.closeForeign(s.pool)
 	case len(s.invalid) > 0: // nobody counts any more what it has
 		status.Capacity, status.UtilizationPercent, status.LargestFreePrefixLength = ipamv1.Capacity{}, nil, nil
 		status.Claims, status.Children = nil, nil
@@ -48,8 +49,23 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 		return errors.Join(unsure, client.IgnoreNotFound(err))
 	}
 	r.announce(s.pool, before, ready)
-	observe(s.pool.PoolReference(), capacity)
+	if r.Registry.isForeign(s.pool) {
+		unobserve(s.pool.PoolReference()) // who watches for pools that run low would be told of it
+	} else {
+		observe(s.pool.PoolReference(), capacity)
+	}
 	return unsure
+}
+
+// closeForeign takes out of the status of a pool that is at home elsewhere what it would promise here: it hands out nothing here, and how
+// much of it is used is known there only.
+func (r *Reconciler) closeForeign(p Object) {
+	if !r.Registry.isForeign(p) {
+		return
+	}
+	status := p.PoolStatus()
+	status.Capacity.Available = "0"
+	status.UtilizationPercent, status.LargestFreePrefixLength = nil, nil
 }
 
 // write stores what has changed: labels and annotations, and the whole status in one write, so that nobody sees a pool that is

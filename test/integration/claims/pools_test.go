@@ -115,6 +115,26 @@ var _ = Describe("A pool", func() {
 		Expect(conditions.IsFalse(pool, ipamv1.PausedCondition)).To(BeTrue())
 	})
 
+	It("that is at home in another cluster has nothing available here", func(ctx SpecContext) {
+		pool := &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: ipamv1.IPPoolSpec{CIDR: "10.1.0.0/28", AddressSpace: ns}}
+		create(ctx, pool)
+		answered(ctx, create(ctx, newClaim(ns, "a", "GlobalIPPool", ns)))
+		home := pool.Annotations[ipamv1.HomeAnnotation]
+		for _, at := range []struct{ home, reason, available string }{{"elsewhere", "ForeignHome", "0"}, {home, "Available", "13"}} {
+			change(ctx, pool, func() { pool.Annotations[ipamv1.HomeAnnotation] = at.home })
+			Eventually(func(g Gomega) {
+				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+				g.Expect(conditions.GetReason(pool, ipamv1.ReadyCondition)).To(Equal(at.reason))
+				g.Expect(pool.Status.Capacity).To(Equal(ipamv1.Capacity{
+					Total: "16", Excluded: "2", Allocated: "1", Available: at.available, Cooling: "0", Delegated: "0",
+				}))
+			}, "1m", "50ms").Should(Succeed())
+			here := at.home == home
+			Expect(pool.Status.UtilizationPercent != nil).To(Equal(here))
+			Expect(pool.Status.LargestFreePrefixLength != nil).To(Equal(here))
+		}
+	})
+
 	It("and the other kinds are named and labelled as Cluster API's contract wants", func(ctx SpecContext) {
 		crds := &metav1.PartialObjectMetadataList{}
 		crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})

@@ -4,9 +4,14 @@
 package claim
 
 import (
+	"cmp"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // Event reasons and actions. An ordinary success is no event: it would be one more write for each claim.
@@ -19,6 +24,15 @@ const (
 	keepAction     = "Keep"
 )
 
+// settling is for how long after its creation a claim is refused without an event: one that was applied together with its pool is answered
+// in a moment. That its pool is full is told at once.
+const settling = 5 * time.Second
+
+// settles says whether a refusal of the claim may end by itself in a moment.
+func (r *Reconciler) settles(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Condition) bool {
+	return ready.Reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason && r.Clock.Since(claim.CreationTimestamp.Time) < settling
+}
+
 // announce tells of a refusal, and of the recovery from one.
 func (r *Reconciler) announce(claim *ipamv1beta2.IPAddressClaim, before *metav1.Condition, after metav1.Condition) {
 	switch {
@@ -26,8 +40,30 @@ func (r *Reconciler) announce(claim *ipamv1beta2.IPAddressClaim, before *metav1.
 		if after.Reason == ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason {
 			exhausted.Inc()
 		}
-		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, allocationRefusedEvent, allocateAction, "%s: %s", after.Reason, after.Message)
-	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:
+		if !r.settles(claim, &after) {
+			r.warn(claim, &after)
+		}
+	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse && !r.settles(claim, before):
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, addressAllocatedEvent, allocateAction, "The claim has an address now")
 	}
+}
+
+// remind tells of a refusal that has outlasted settling, and has the claim looked at again for that. What was told in that pass already
+// the recorder puts together.
+func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
+	age := r.Clock.Since(s.claim.CreationTimestamp.Time)
+	ready := conditions.Get(s.claim, ipamv1beta2.IPAddressClaimReadyCondition) // as it was read
+	switch {
+	case s.answer != nil || age >= 2*settling:
+	case age < settling:
+		result.RequeueAfter = cmp.Or(result.RequeueAfter, settling-age)
+	case ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason &&
+		ready.LastTransitionTime.Sub(s.claim.CreationTimestamp.Time) < settling:
+		r.warn(s.claim, ready)
+	}
+	return result
+}
+
+func (r *Reconciler) warn(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Condition) {
+	r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, allocationRefusedEvent, allocateAction, "%s: %s", ready.Reason, ready.Message)
 }

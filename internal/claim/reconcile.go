@@ -106,7 +106,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if _, err := finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
 	}
-	return r.settle(r.report(ctx, s, r.answer(ctx, s)))
+	result, err := r.settle(r.report(ctx, s, r.answer(ctx, s)))
+	return r.remind(s, result), err
 }
 
 // answer gives the claim its IPAddress. Where an earlier claim's record stood in the way, it is tried again.

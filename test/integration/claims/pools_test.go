@@ -421,6 +421,23 @@ var _ = Describe("A pool", func() {
 		Expect(eventsAbout(ctx, plain)).To(BeEmpty())
 	})
 
+	It("tells of no refusal of a claim that was applied together with it, and of one that has to wait", func(ctx SpecContext) {
+		lost := create(ctx, newClaim(ns, "lost", "IPPool", "nowhere"))
+		tries := 0
+		var together *ipamv1beta2.IPAddressClaim
+		Eventually(func() time.Duration { // where this machine is slow, the claim has to wait indeed
+			tries++
+			name := fmt.Sprint("p", tries)
+			together = create(ctx, newClaim(ns, name, "IPPool", name))
+			ready(ctx, together, metav1.ConditionFalse, "PoolNotReady")
+			create(ctx, newPool(ns, name, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/28", AddressSpace: ns + name}))
+			answered(ctx, together)
+			return time.Since(together.CreationTimestamp.Time)
+		}, "2m", "50ms").Should(BeNumerically("<", 4*time.Second))
+		Eventually(func() []string { return eventsAbout(ctx, lost) }, "1m", "100ms").Should(ConsistOf("AllocationRefused"))
+		Expect(eventsAbout(ctx, together)).To(BeEmpty())
+	}, SpecTimeout(4*time.Minute))
+
 	It("tells of its own states in events", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/30", AddressSpace: ns}))
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")

@@ -16,6 +16,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -84,6 +85,12 @@ var (
 // cooling is a record that its claim has let go of.
 func cooling(h ledger.Holding) ledger.Holding {
 	h.ReleasedAt = time.Unix(1, 0)
+	return h
+}
+
+// moved is a record that holds what a claim took along to another cluster.
+func moved(h ledger.Holding, namespace, name string) ledger.Holding {
+	h.Purpose, h.Record = ipamv1.MovedPurpose, types.NamespacedName{Namespace: namespace, Name: name}
 	return h
 }
 

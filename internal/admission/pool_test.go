@@ -289,6 +289,11 @@ func TestPoolDeletion(t *testing.T) {
 		"a pool in which something cools down": {
 			held: held{cooling(claimed(team, "192.0.2.4/32", "claim"))}, user: "jo",
 		},
+		"a pool with a claim that has moved to another cluster, and whose address is held": {
+			held: held{moved(claimed(team, "192.0.2.4/32", "web-0"), "weir-system", "web-0-moved")}, user: "jo",
+			want: verdict{code: 403, parts: []string{`192.0.2.4 for IPAddressClaim team/web-0, which has moved to another cluster: ` +
+				`held until it moves back or IPAllocation weir-system/web-0-moved is deleted`}},
+		},
 		"by the garbage collector": {
 			held: manyClaims(1), user: "system:serviceaccount:kube-system:generic-garbage-collector",
 		},

@@ -193,6 +193,8 @@ func (h Holding) String() string {
 		name += ", retained"
 	case !h.ReleasedAt.IsZero():
 		name += ", cooling down since " + h.ReleasedAt.UTC().Format(time.RFC3339)
+	case h.Purpose == ipamv1.MovedPurpose:
+		name += ", which has moved to another cluster: held until it moves back or IPAllocation " + h.Record.String() + " is deleted"
 	}
 	return h.Claim.Kind + " " + name
 }

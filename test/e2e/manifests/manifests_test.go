@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -204,6 +205,20 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		}}
 		Expect(clientAs(ctx, "editor").Create(ctx, own)).To(Succeed())
 		Expect(own.Spec.CIDR).NotTo(BeEmpty())
+	})
+
+	It("let viewers read Cluster API's claims and addresses, and not write them", func(ctx SpecContext) {
+		for _, resource := range []string{"ipaddressclaims", "ipaddresses"} {
+			for verb, may := range map[string]bool{"get": true, "list": true, "watch": true, "create": false, "delete": false} {
+				review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+					ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Namespace: tenant, Verb: verb, Group: ipamv1beta2.GroupVersion.Group, Resource: resource,
+					},
+				}}
+				Expect(clientAs(ctx, "viewer").Create(ctx, review)).To(Succeed())
+				Expect(review.Status.Allowed).To(Equal(may), "%s %s", verb, resource)
+			}
+		}
 	})
 
 	It("have samples that are answered as they are", func(ctx SpecContext) {

@@ -161,7 +161,7 @@ type IPAllocationSpec struct {
 	// +optional
 	Holder AllocationHolder `json:"holder,omitempty,omitzero"`
 
-	// external names what backs the allocation outside the cluster. Changed by Weir only.
+	// external names what backs the allocation outside the cluster. Changed by Weir only. Not supported yet: it is never set.
 	// +optional
 	External ExternalReference `json:"external,omitempty,omitzero"`
 

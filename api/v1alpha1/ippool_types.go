@@ -103,6 +103,7 @@ type IPPoolSpec struct {
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
 	// delegateTo is the name of the member cluster whose Weir hands out this pool. Immutable.
+	// Not supported yet: a pool with it is refused.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -112,7 +113,7 @@ type IPPoolSpec struct {
 	// +optional
 	Mode PoolMode `json:"mode,omitempty"`
 
-	// expansion of a delegated pool at the hub.
+	// expansion of a delegated pool at the hub. Not supported yet: a pool with it is refused.
 	// +optional
 	Expansion *Expansion `json:"expansion,omitempty"`
 
@@ -124,7 +125,7 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ClusterName string `json:"clusterName,omitempty"`
 
-	// openStack makes the pool hand out floating IPs from Neutron.
+	// openStack makes the pool hand out floating IPs from Neutron. Not supported yet: a pool with it is refused.
 	// +optional
 	OpenStack *OpenStackSource `json:"openStack,omitempty"`
 }
@@ -143,7 +144,8 @@ type Capacity struct {
 	// +kubebuilder:validation:MaxLength=39
 	Allocated string `json:"allocated,omitempty"`
 
-	// available to claims and child pools; what is kept for a claim that does not hold it is not.
+	// available to claims and child pools; what is kept for a claim that does not hold it is not. A GlobalIPPool that is at home in
+	// another cluster has 0: it hands out nothing here.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39
@@ -207,7 +209,8 @@ type IPPoolStatus struct {
 	// +optional
 	Capacity Capacity `json:"capacity,omitempty,omitzero"`
 
-	// utilizationPercent is the share of total that is not available, rounded down.
+	// utilizationPercent is the share of total that is not available, rounded down. Absent on a GlobalIPPool that is at home in another
+	// cluster: how much of it is used is known there.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -231,7 +234,7 @@ type IPPoolStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Claims *int32 `json:"claims,omitempty"`
 
-	// released is set by a member cluster that has let go of a delegated pool.
+	// released is set by a member cluster that has let go of a delegated pool. Not supported yet: it is never set.
 	// +optional
 	Released *ReleasedTemplate `json:"released,omitempty"`
 }

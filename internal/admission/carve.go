@@ -81,10 +81,15 @@ func (c carver) mayCarve(ctx context.Context, created ownPool) error {
 	if !ok || hasArrived(p) || !carves(p.PoolSpec()) {
 		return nil
 	}
-	if request, _, err := c.registry.Carving(ctx, p); err != nil {
-		return statusFor(request, err)
+	request, _, err := c.registry.Carving(ctx, p)
+	if err == nil {
+		return nil
 	}
-	return nil
+	refusal := statusFor(request, err)
+	if req, err := admission.RequestFromContext(ctx); err == nil && isEarly(req, refusal) {
+		return nil // the other webhook has warned
+	}
+	return refusal
 }
 
 // reserve records the block of a new pool, for its UID. A dry run records nothing.

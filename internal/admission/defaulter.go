@@ -48,7 +48,10 @@ func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admiss
 		return admission.Patched("", append(marks, d.homePatch(req, marks)...)...)
 	}
 	patch, err := d.carver.propose(ctx, req, spec)
-	if err != nil {
+	switch {
+	case err != nil && isEarly(req, err):
+		return warned(err)
+	case err != nil:
 		return refused(err)
 	}
 	patch = append(append(patch, keptMarks(req)...), setOnce(spec, old)...)

@@ -52,7 +52,10 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 		return admission.Patched("", arrivalPatch(claim, true)...)
 	}
 	request, cidr, err := h.firstWithRoom(ctx, claim, ptr.Deref(req.DryRun, false))
-	if err != nil {
+	switch {
+	case err != nil && isEarly(req, err):
+		return warned(err)
+	case err != nil:
 		return refused(statusFor(request, err))
 	}
 	claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: request.Pool.Kind, Name: request.Pool.Name}

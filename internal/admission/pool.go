@@ -47,6 +47,10 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference())
+	if isUncarved(ctx, created) { // without a block only what does not depend on one can be judged
+		errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return err.Detail != poolspec.NotSupported })
+		return nil, invalidPool(created, errs)
+	}
 	if shape != nil {
 		if err := v.carver.mayCarve(ctx, created); err != nil {
 			return nil, err

@@ -38,6 +38,8 @@ type RefusalError struct {
 	Message string
 	// NotReady: nothing is wrong with the claim, its pool hands out nothing now.
 	NotReady bool
+	// Missing: there is no pool as the claim names it, or wants it, and there may be one yet.
+	Missing bool
 }
 
 func (e *RefusalError) Error() string { return e.Field + ": " + e.Message }
@@ -105,7 +107,10 @@ func (d *Desk) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim,
 		}
 	}
 	if len(requests) == 0 {
-		return nil, refuse(http.StatusUnprocessableEntity, "spec.poolSelector", "no %s that hands out what is asked for here matches", c.Spec.PoolSelector.Kind)
+		return nil, &RefusalError{
+			Code: http.StatusUnprocessableEntity, Field: "spec.poolSelector", Missing: true,
+			Message: fmt.Sprintf("no %s that hands out what is asked for here matches", c.Spec.PoolSelector.Kind),
+		}
 	}
 	return requests, nil
 }
@@ -200,7 +205,7 @@ func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, e
 // than that there is none for it.
 func absent(ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
 	return &RefusalError{
-		Code: http.StatusNotFound, Field: "spec.poolRef.name", Message: tenancy.Absent(ref, c.Namespace), NotReady: ref.Namespace != "",
+		Code: http.StatusNotFound, Field: "spec.poolRef.name", Message: tenancy.Absent(ref, c.Namespace), NotReady: ref.Namespace != "", Missing: true,
 	}
 }
 

@@ -4,7 +4,9 @@
 package ipclaims
 
 import (
+	"errors"
 	"net/http"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,6 +44,58 @@ var _ = It("A dry run records nothing and shows the very prefix that the next cr
 	Expect(k.Create(ctx, s.Claim("web", "pool").Build(), client.DryRunAll)).To(scene.Refused(http.StatusInsufficientStorage, "exhausted"))
 	Expect(k.Create(ctx, s.Claim("web", "pool").WithCIDR("10.0.0.7/32").Build(), client.DryRunAll)).To(scene.Refused(http.StatusConflict, "taken"))
 }, SpecTimeout(time.Minute))
+
+// exitCode is what kubectl ended with; 0 where it did not fail.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+var _ = It("A dry run and a diff of pools and claims on an empty cluster warn of what is not there yet, and reserve nothing", func(ctx SpecContext) {
+	s := scene.New(ctx, site)
+	child := "{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: child, labels: {tier: gold}}, spec: {parentRef: {kind: IPPool, name: root}, prefixLength: 24, " +
+		"preAllocations: [{claimName: db, kind: IPClaim, address: 10.0.0.9}]}}"
+	manifest := strings.Join([]string{
+		"{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: root}, spec: {cidr: 10.0.0.0/16, addressSpace: " + s.Namespace + "}}",
+		child,
+		"{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: pinned}, spec: {parentRef: {kind: IPPool, name: root}, cidr: 10.0.9.0/24, " +
+			"addressSpace: " + s.Namespace + "}}",
+		"{apiVersion: ipam.weir.dev/v1alpha1, kind: IPClaim, metadata: {name: web}, spec: {poolRef: {kind: IPPool, name: child}}}",
+		"{apiVersion: ipam.weir.dev/v1alpha1, kind: IPClaim, metadata: {name: any}, spec: {poolSelector: {kind: IPPool, matchLabels: {tier: gold}}}}",
+	}, "\n---\n")
+	in := "--namespace=" + s.Namespace
+
+	for _, dryRun := range [][]string{{"apply", "--server-side"}, {"apply"}, {"create"}} {
+		args := append(dryRun, "--dry-run=server", in, "-f-")
+		_, err := site.Kubectl(ctx, manifest, args...)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = site.Kubectl(ctx, manifest, append(args, "--warnings-as-errors")...)
+		Expect(err).To(MatchError(And(
+			ContainSubstring(`Warning: spec.parentRef.name: there is no IPPool "root" in namespace `+s.Namespace),
+			ContainSubstring(`Warning: spec.poolRef.name: there is no IPPool "child" in namespace `+s.Namespace),
+			ContainSubstring(`Warning: spec.poolSelector: no IPPool that hands out what is asked for here matches; a create is refused until there is one`),
+		)))
+	}
+	for _, diff := range [][]string{{"diff"}, {"diff", "--server-side"}} {
+		shown, err := site.Kubectl(ctx, manifest, append(diff, in, "-f-")...)
+		Expect(exitCode(err)).To(Equal(1), "differences, and no failure: %v", err)
+		Expect(shown).To(And(ContainSubstring("+  prefixLength: 24"), ContainSubstring("+    name: child")))
+	}
+	_, err := site.Kubectl(ctx, child, "create", in, "-f-")
+	Expect(err).To(MatchError(ContainSubstring(`there is no IPPool "root"`)), "a create is refused as ever")
+	Expect(s.HandedOut(ctx)).To(BeEmpty())
+
+	By("applying it, and finding no drift then")
+	Eventually(func() error { // a selector goes by the manager's cache
+		_, err := site.Kubectl(ctx, manifest, "apply", "--server-side", in, "-f-")
+		return err
+	}, patience, "100ms").Should(Succeed())
+	_, err = site.Kubectl(ctx, manifest, "diff", "--server-side", in, "-f-")
+	Expect(err).NotTo(HaveOccurred())
+}, SpecTimeout(2*time.Minute))
 
 var _ = It("Claims whose names are generated are answered, many at once", func(ctx SpecContext) {
 	s := scene.New(ctx, site)

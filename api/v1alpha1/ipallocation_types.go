@@ -187,11 +187,16 @@ type IPAllocationStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:selectablefield:JSONPath=`.spec.cidr`
 // +kubebuilder:selectablefield:JSONPath=`.spec.poolRef.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.poolRef.namespace`
 // +kubebuilder:selectablefield:JSONPath=`.spec.claimRef.name`
 // +kubebuilder:printcolumn:name="CIDR",type="string",JSONPath=".spec.cidr",description="Prefix in use"
 // +kubebuilder:printcolumn:name="Pool",type="string",JSONPath=".spec.poolRef.name",description="Pool that the prefix comes from"
+// +kubebuilder:printcolumn:name="PoolNamespace",type="string",priority=1,JSONPath=".spec.poolRef.namespace",description="Namespace of the pool; none for a GlobalIPPool"
+// +kubebuilder:printcolumn:name="Kind",type="string",JSONPath=".spec.claimRef.kind",description="Kind of what the prefix is held for"
 // +kubebuilder:printcolumn:name="Claim",type="string",JSONPath=".spec.claimRef.name",description="What the prefix is held for"
 // +kubebuilder:printcolumn:name="Purpose",type="string",JSONPath=".spec.purpose",description="Purpose of the allocation"
+// +kubebuilder:printcolumn:name="State",type="string",JSONPath=".spec.holder.state",description="Confirmed or Retained; none is a record that its claim holds, or that cools down"
+// +kubebuilder:printcolumn:name="Released",type="date",JSONPath=".spec.releasedAt",description="Time since the claim let go of the prefix; none while it holds it"
 // +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type IPAllocation struct {

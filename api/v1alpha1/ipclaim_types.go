@@ -126,6 +126,7 @@ type IPClaimStatus struct {
 // +kubebuilder:printcolumn:name="CIDR",type="string",JSONPath=".spec.cidr",description="Prefix"
 // +kubebuilder:printcolumn:name="Pool",type="string",JSONPath=".spec.poolRef.name",description="Pool"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the claim is recorded"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type IPClaim struct {
 	metav1.TypeMeta `json:",inline"`

@@ -216,6 +216,18 @@ type IPPoolStatus struct {
 	// +kubebuilder:validation:Maximum=100
 	UtilizationPercent *int32 `json:"utilizationPercent,omitempty"`
 
+	// utilization is utilizationPercent as text with its sign, for kubectl get.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4
+	Utilization string `json:"utilization,omitempty"`
+
+	// addressSummary tells the first entries of spec.addresses and how many follow, for kubectl get. Absent on a pool with a cidr.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=320
+	AddressSummary string `json:"addressSummary,omitempty"`
+
 	// largestFreePrefixLength is the length of the largest block that can still be handed out, in bits. Absent when there
 	// is none.
 	// +optional
@@ -249,12 +261,16 @@ type IPPoolStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.spec.parentRef.name`
 // +kubebuilder:selectablefield:JSONPath=`.spec.delegateTo`
 // +kubebuilder:printcolumn:name="CIDR",type="string",JSONPath=".spec.cidr",description="Block of the pool"
+// +kubebuilder:printcolumn:name="Addresses",type="string",JSONPath=".status.addressSummary",description="What a pool without a block consists of"
 // +kubebuilder:printcolumn:name="Parent",type="string",JSONPath=".spec.parentRef.name",description="Pool that the block was carved from"
 // +kubebuilder:printcolumn:name="Total",type="string",JSONPath=".status.capacity.total",description="Addresses of the pool"
 // +kubebuilder:printcolumn:name="Available",type="string",JSONPath=".status.capacity.available",description="Addresses that can be handed out"
-// +kubebuilder:printcolumn:name="Used",type="string",JSONPath=".status.utilizationPercent",description="Share that is not available, in percent"
+// +kubebuilder:printcolumn:name="Used",type="string",JSONPath=".status.utilization",description="Share that is not available"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool serves"
 // +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why"
+// +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space; none means default"
+// +kubebuilder:printcolumn:name="Mode",type="string",priority=1,JSONPath=".spec.mode",description="Draining: the pool hands out nothing more"
+// +kubebuilder:printcolumn:name="Paused",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether the pool is paused, by itself or with its Cluster"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type IPPool struct {
 	metav1.TypeMeta `json:",inline"`
@@ -292,12 +308,16 @@ type IPPoolList struct {
 // +kubebuilder:selectablefield:JSONPath=`.spec.parentRef.name`
 // +kubebuilder:selectablefield:JSONPath=`.spec.delegateTo`
 // +kubebuilder:printcolumn:name="CIDR",type="string",JSONPath=".spec.cidr",description="Block of the pool"
+// +kubebuilder:printcolumn:name="Addresses",type="string",JSONPath=".status.addressSummary",description="What a pool without a block consists of"
 // +kubebuilder:printcolumn:name="Parent",type="string",JSONPath=".spec.parentRef.name",description="Pool that the block was carved from"
 // +kubebuilder:printcolumn:name="Total",type="string",JSONPath=".status.capacity.total",description="Addresses of the pool"
 // +kubebuilder:printcolumn:name="Available",type="string",JSONPath=".status.capacity.available",description="Addresses that can be handed out"
-// +kubebuilder:printcolumn:name="Used",type="string",JSONPath=".status.utilizationPercent",description="Share that is not available, in percent"
+// +kubebuilder:printcolumn:name="Used",type="string",JSONPath=".status.utilization",description="Share that is not available"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool serves"
 // +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why"
+// +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space; none means default"
+// +kubebuilder:printcolumn:name="Mode",type="string",priority=1,JSONPath=".spec.mode",description="Draining: the pool hands out nothing more"
+// +kubebuilder:printcolumn:name="Paused",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether the pool is paused, by itself or with its Cluster"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type GlobalIPPool struct {
 	metav1.TypeMeta `json:",inline"`

@@ -30,6 +30,7 @@ const shownHoldings = 5
 func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) error {
 	status := s.pool.PoolStatus()
 	status.ObservedGeneration = s.pool.GetGeneration()
+	status.AddressSummary = summaryOf(s.pool.PoolSpec().Addresses)
 	capacity, known := r.Ledger.Capacity(s.pool.PoolReference())
 	switch {
 	case known:
@@ -37,7 +38,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 		r.closeForeign(s.pool)
 	case len(s.invalid) > 0: // nobody counts any more what it has
 		status.Capacity, status.UtilizationPercent, status.LargestFreePrefixLength = ipamv1.Capacity{}, nil, nil
-		status.Claims, status.Children = nil, nil
+		status.Claims, status.Children, status.Utilization = nil, nil, ""
 	}
 	before := conditions.Get(s.pool, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
 	ready := r.readyCondition(ctx, s, capacity, outcome)
@@ -65,7 +66,26 @@ func (r *Reconciler) closeForeign(p Object) {
 	}
 	status := p.PoolStatus()
 	status.Capacity.Available = "0"
-	status.UtilizationPercent, status.LargestFreePrefixLength = nil, nil
+	status.UtilizationPercent, status.LargestFreePrefixLength, status.Utilization = nil, nil, ""
+}
+
+// summarized is how many entries of a pool's addresses kubectl get shows.
+const summarized = 3
+
+// summaryOf tells the first entries, and how many follow.
+func summaryOf(entries []ipamv1.AddressEntry) string {
+	var b strings.Builder
+	for i, entry := range entries {
+		if i == summarized {
+			fmt.Fprintf(&b, ", %d more", len(entries)-summarized)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(entry))
+	}
+	return b.String()
 }
 
 // write stores what has changed: labels and annotations, and the whole status in one write, so that nobody sees a pool that is
@@ -107,6 +127,7 @@ func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {
 		Delegated: c.Delegated.String(),
 	}
 	status.UtilizationPercent = ptr.To(ipspace.Percent(c.Total.Sub(c.Available), c.Total))
+	status.Utilization = fmt.Sprintf("%d%%", *status.UtilizationPercent)
 	status.Claims, status.Children = ptr.To(c.Claims), ptr.To(c.Children)
 	status.LargestFreePrefixLength = nil
 	if c.LargestFree >= 0 {

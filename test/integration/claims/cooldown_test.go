@@ -18,6 +18,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -219,9 +220,16 @@ var _ = Describe("A released address", func() {
 		answered(ctx, claim)
 		record := records(ctx, ns)[0]
 		Expect(k.Patch(ctx, &record, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"releasedAt":"2020-01-01T00:00:00Z"}}`)))).To(Succeed())
+		manager, _ := lateManager(ctx, claim, 0)
+		pool := poolOf(ctx, ns)
+		Expect(manager.Ledger.Cooling(pool.PoolReference())).To(HaveLen(1), "its cooldown has long been over")
+		_, err := latePool(manager, k).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(pool)})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(records(ctx, ns)).To(ConsistOf(And(
+			HaveField("UID", record.UID), HaveField("DeletionTimestamp", BeNil()), HaveField("Finalizers", ContainElement(ipamv1.AllocationFinalizer)))))
 		other := create(ctx, newClaim(ns, "b", "IPPool", "p"))
 		ready(ctx, other, metav1.ConditionFalse, "PoolExhausted")
-		Consistently(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "6s", "200ms").Should(HaveLen(1))
+		Expect(records(ctx, ns)).To(ConsistOf(HaveField("UID", record.UID)), "not one of somebody else's")
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		Expect(answered(ctx, other).Spec.Address).To(Equal("10.1.0.7"))
 	})

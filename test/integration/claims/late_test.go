@@ -30,7 +30,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
 )
 
-// late reads from the API server, but the first so many reads of a claim show it as it once was.
+// late reads from the API server, but the first so many reads of a claim show it as it once was: not there, if it had no UID yet.
 type late struct {
 	client.Client
 	claim *ipamv1beta2.IPAddressClaim
@@ -38,12 +38,16 @@ type late struct {
 }
 
 func (l *late) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if c, ok := obj.(*ipamv1beta2.IPAddressClaim); ok && l.reads > 0 {
-		l.reads--
-		l.claim.DeepCopyInto(c)
-		return nil
+	c, ok := obj.(*ipamv1beta2.IPAddressClaim)
+	if !ok || l.reads == 0 || key != client.ObjectKeyFromObject(l.claim) {
+		return l.Client.Get(ctx, key, obj, opts...)
 	}
-	return l.Client.Get(ctx, key, obj, opts...)
+	l.reads--
+	if l.claim.UID == "" {
+		return apierrors.NewNotFound(ipamv1beta2.GroupVersion.WithResource("ipaddressclaims").GroupResource(), key.Name)
+	}
+	l.claim.DeepCopyInto(c)
+	return nil
 }
 
 // List knows no index: it returns all of the claim's namespace.

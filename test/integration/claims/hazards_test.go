@@ -1,0 +1,329 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claims
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+)
+
+// The specs of this file are named after the hazards of docs/design/ledger.md.
+
+// looked has a late manager work on the claim a few times. It comes to no end: what it writes fails.
+func looked(ctx context.Context, r *claim.Reconciler, claim client.Object) {
+	GinkgoHelper()
+	for range 3 {
+		_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(claim)})
+		Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// onWrites has something done to what a late manager writes beside its records.
+func onWrites(r *claim.Reconciler, writes interceptor.Funcs) {
+	r.Client.(*late).Client = interceptor.NewClient(site.Client(), writes)
+}
+
+// onLiveReads has something done to what it reads live.
+func onLiveReads(r *claim.Reconciler, reads interceptor.Funcs) {
+	r.Live.(*late).Client = interceptor.NewClient(site.Client(), reads)
+}
+
+// lives stores a claim that the suite's manager leaves alone.
+func lives(ctx context.Context, ns, name string) *ipamv1beta2.IPAddressClaim {
+	GinkgoHelper()
+	c := newClaim(ns, name, "IPPool", "p")
+	c.Annotations, c.Finalizers = map[string]string{clusterv1.PausedAnnotation: ""}, []string{ipamv1.ClaimFinalizer}
+	return create(ctx, c)
+}
+
+// unpaused is the claim as a manager sees it that knows of no pause.
+func unpaused(c *ipamv1beta2.IPAddressClaim) *ipamv1beta2.IPAddressClaim {
+	seen := c.DeepCopy()
+	seen.Annotations = nil
+	return seen
+}
+
+// dies removes a claim past Weir.
+func dies(ctx context.Context, c *ipamv1beta2.IPAddressClaim) {
+	GinkgoHelper()
+	change(ctx, c, func() { c.Finalizers = nil })
+	Expect(k.Delete(ctx, c)).To(Succeed())
+}
+
+// answerOf is an IPAddress that answers the claim with the pool's only address.
+func answerOf(c *ipamv1beta2.IPAddressClaim) *ipamv1beta2.IPAddress {
+	return &ipamv1beta2.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Namespace, Name: c.Name, Finalizers: []string{ipamv1.AddressFinalizer},
+			OwnerReferences: []metav1.OwnerReference{claimOwner(c)},
+		},
+		Spec: ipamv1beta2.IPAddressSpec{
+			ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: c.Name}, PoolRef: c.Spec.PoolRef,
+			Address: "10.1.0.7", Prefix: ptr.To[int32](24),
+		},
+	}
+}
+
+// recordOf is a record that a manager of Weir's has made for the claim.
+func recordOf(ctx context.Context, name string, c *ipamv1beta2.IPAddressClaim, purpose ipamv1.AllocationPurpose) *ipamv1.IPAllocation {
+	GinkgoHelper()
+	r := record(c.Namespace, name, c.UID, purpose)
+	r.Spec.ClaimRef.Name = c.Name
+	r.OwnerReferences = []metav1.OwnerReference{claimOwner(c), {
+		APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPPoolKind, Name: "p", UID: poolOf(ctx, c.Namespace).UID,
+	}}
+	Expect(k.Create(ctx, r, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+	return r
+}
+
+func poolOf(ctx context.Context, ns string) *ipamv1.IPPool {
+	GinkgoHelper()
+	p := &ipamv1.IPPool{}
+	Expect(k.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p)).To(Succeed())
+	return p
+}
+
+// latePool is the pools' controller of a late manager.
+func latePool(r *claim.Reconciler, c client.Client) *pool.Reconciler {
+	registry := &pool.Registry{Client: k, Live: k, Ledger: r.Ledger, Rules: r.Rules, Namespace: "weir-system"}
+	return &pool.Reconciler{
+		Client: c, Live: k, Registry: registry, Ledger: r.Ledger, Recorder: events.NewFakeRecorder(100), Clock: r.Clock, Kind: ipamv1.IPPoolKind,
+	}
+}
+
+var _ = Describe("A manager whose cache is old", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) {
+		ns = newNamespace(ctx)
+		poolReady(ctx, create(ctx, newPool(ns, "p", singleAddress(ns, 0))), metav1.ConditionTrue, "Available")
+	})
+
+	// stays expects that the living claim's answer and record are as they were.
+	stays := func(ctx context.Context, answer *ipamv1beta2.IPAddress, held *ipamv1.IPAllocation) {
+		GinkgoHelper()
+		now := answer.DeepCopy()
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(answer), now)).To(Succeed())
+		Expect(now.UID).To(Equal(answer.UID))
+		Expect(now.DeletionTimestamp).To(BeNil())
+		Expect(now.OwnerReferences).To(Equal(answer.OwnerReferences))
+		Expect(records(ctx, ns)).To(ConsistOf(And(HaveField("UID", held.UID), HaveField("DeletionTimestamp", BeNil()))))
+	}
+
+	It("neither takes nor removes the answer of the claim that lives, for the namesake that it sees and that is dead", func(ctx SpecContext) {
+		dead := lives(ctx, ns, "a")
+		manager, clock := lateManager(ctx, unpaused(dead), 0)
+		dies(ctx, dead)
+		living := lives(ctx, ns, "a")
+		answer, held := create(ctx, answerOf(living)), recordOf(ctx, "held", living, ipamv1.ClaimPurpose)
+		reconciled(ctx, manager, clock, living)
+		stays(ctx, answer, held)
+	})
+
+	It("does not name the answer of a dead claim in the status of the next of its name", func(ctx SpecContext) {
+		dead := lives(ctx, ns, "a")
+		manager, _ := lateManager(ctx, unpaused(dead), 0)
+		var living *ipamv1beta2.IPAddressClaim
+		onWrites(manager, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				err := c.Create(ctx, obj, opts...)
+				if living == nil { // it hangs
+					dies(ctx, dead)
+					living = lives(ctx, ns, "a")
+				}
+				return err
+			},
+		})
+		looked(ctx, manager, dead)
+		Expect(living).NotTo(BeNil(), "the dead claim was answered")
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(living), living)).To(Succeed())
+		Expect(living.Status.AddressRef.Name).To(BeEmpty())
+		Expect(living.Status.Conditions).To(BeEmpty())
+	})
+
+	It("does not remove as left over the answer of a claim that it does not see yet", func(ctx SpecContext) {
+		living := lives(ctx, ns, "a")
+		answer, held := create(ctx, answerOf(living)), recordOf(ctx, "held", living, ipamv1.ClaimPurpose)
+		manager, clock := lateManager(ctx, newClaim(ns, "a", "IPPool", "p"), 0)
+		reconciled(ctx, manager, clock, living)
+		stays(ctx, answer, held)
+	})
+
+	It("does not drop with a dead claim's record that of the next of its name, made after it had read that there is none", func(ctx SpecContext) {
+		dead := lives(ctx, ns, "a")
+		recordOf(ctx, "left", dead, ipamv1.ClaimPurpose)
+		manager, clock := lateManager(ctx, newClaim(ns, "a", "IPPool", "p"), 0)
+		var held *ipamv1.IPAllocation
+		onLiveReads(manager, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if _, isClaim := obj.(*ipamv1beta2.IPAddressClaim); !isClaim || held != nil {
+					return c.Get(ctx, key, obj, opts...)
+				}
+				dies(ctx, dead)
+				err := c.Get(ctx, key, obj, opts...) // and hangs
+				held = recordOf(ctx, "held", lives(ctx, ns, "a"), ipamv1.ClaimPurpose)
+				Eventually(func() []ledger.Holding { return manager.Ledger.Recorded(held.Spec.ClaimRef) }, "1m", "5ms").
+					Should(ContainElement(HaveField("Record.Name", held.Name)))
+				return err
+			},
+		})
+		reconciled(ctx, manager, clock, dead)
+		Expect(held).NotTo(BeNil(), "it has read that there is no claim")
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").
+			Should(ConsistOf(And(HaveField("UID", held.UID), HaveField("DeletionTimestamp", BeNil()))))
+	})
+
+	It("does not drop the record of a claim that lives for the address that the dead namesake waits for which it sees", func(ctx SpecContext) {
+		dead := lives(ctx, ns, "a")
+		manager, clock := lateManager(ctx, unpaused(dead), 0)
+		dies(ctx, dead)
+		held := recordOf(ctx, "held", lives(ctx, ns, "a"), ipamv1.ClaimPurpose) // whoever has made it hangs before the answer
+		told := 0
+		onWrites(manager, interceptor.Funcs{
+			SubResourcePatch: func(
+				ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+			) error {
+				told++
+				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+			},
+		})
+		Eventually(func(g Gomega) {
+			clock.SetTime(clock.Now().Add(time.Minute))
+			looked(ctx, manager, dead)
+			g.Expect(told).To(BeNumerically(">", 1), "that nothing is free")
+		}, "1m", "50ms").Should(Succeed())
+		Expect(records(ctx, ns)).To(ConsistOf(And(HaveField("UID", held.UID), HaveField("DeletionTimestamp", BeNil()))))
+	})
+
+	It("does not release the address of a claim that it does not see paused", func(ctx SpecContext) {
+		paused := lives(ctx, ns, "a")
+		answer, held := create(ctx, answerOf(paused)), recordOf(ctx, "held", paused, ipamv1.ClaimPurpose)
+		Expect(k.Delete(ctx, paused)).To(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(paused), paused)).To(Succeed())
+		manager, clock := lateManager(ctx, unpaused(paused), 0)
+		reconciled(ctx, manager, clock, paused)
+		stays(ctx, answer, held)
+	})
+
+	It("does not give up the block of a pool that it does not see", func(ctx SpecContext) {
+		manager, _ := lateManager(ctx, newClaim(ns, "a", "IPPool", "p"), 0)
+		blind := interceptor.NewClient(site.Client(), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if _, isPool := obj.(*ipamv1.IPPool); isPool {
+					return apierrors.NewNotFound(ipamv1.GroupVersion.WithResource("ippools").GroupResource(), key.Name)
+				}
+				return c.Get(ctx, key, obj, opts...)
+			},
+		})
+		before := blocks(ctx, ns, "p")
+		Expect(before).To(HaveLen(1))
+		late := latePool(manager, blind)
+		for range 3 { // the proof that nothing is handed out of it changes the block
+			_, err := late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "p"}})
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(blocks(ctx, ns, "p")).To(Equal(before))
+	})
+})
+
+var _ = Describe("A manager that begins with a pool", func() {
+	It("records what IPAddresses there are of it before it hands out the first address", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		poolReady(ctx, create(ctx, newPool(ns, "p", singleAddress(ns, 0))), metav1.ConditionTrue, "Available")
+		restored := lives(ctx, ns, "restored")
+		create(ctx, answerOf(restored)) // while nobody looks: it has no record
+		next := lives(ctx, ns, "a")
+		manager, clock := lateManager(ctx, unpaused(next), 0)
+		reconciled(ctx, manager, clock, next)
+		Expect(apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(next), &ipamv1beta2.IPAddress{}))).To(BeTrue(), "nobody has the address twice")
+		Expect(records(ctx, ns)).To(ConsistOf(HaveField("Spec.ClaimRef.UID", string(restored.UID))))
+	})
+})
+
+var _ = Describe("A claim that came with its answer", func() {
+	var ns string
+	var third, stored *ipamv1beta2.IPAddressClaim
+
+	BeforeEach(func(ctx SpecContext) {
+		ns = newNamespace(ctx)
+		poolReady(ctx, create(ctx, newPool(ns, "p", singleAddress(ns, 0))), metav1.ConditionTrue, "Available")
+		third, stored = lives(ctx, ns, "third"), lives(ctx, ns, "a")
+		create(ctx, answerOf(stored))
+	})
+
+	It("keeps the record of the one before it, of its name, while its own has not won: the address would go to a third", func(ctx SpecContext) {
+		former := create(ctx, record(ns, "former", "11111111-2222-3333-4444-555555555555", ipamv1.AdoptedPurpose))
+		recordOf(ctx, "third", third, ipamv1.ClaimPurpose)
+		own := recordOf(ctx, "own", stored, ipamv1.AdoptedPurpose)
+		manager, clock := lateManager(ctx, unpaused(stored), 0)
+		reconciled(ctx, manager, clock, stored)
+		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
+		Expect(records(ctx, ns)).To(ContainElements(HaveField("UID", former.UID), HaveField("UID", own.UID)))
+	})
+
+	It("is not told that it has the address for a half-made record of its own that has lost", func(ctx SpecContext) {
+		recordOf(ctx, "third", third, ipamv1.ClaimPurpose)
+		recordOf(ctx, "lost", stored, ipamv1.ClaimPurpose)
+		manager, clock := lateManager(ctx, unpaused(stored), 0)
+		reconciled(ctx, manager, clock, stored)
+		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
+	})
+})
+
+var _ = Describe("A claim that is released", func() {
+	It("loses its finalizer last: whoever dies in between leaves what the next manager goes on with", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		poolReady(ctx, create(ctx, newPool(ns, "p", singleAddress(ns, 0))), metav1.ConditionTrue, "Available")
+		stored := lives(ctx, ns, "a")
+		create(ctx, answerOf(stored))
+		recordOf(ctx, "held", stored, ipamv1.ClaimPurpose)
+		Expect(k.Delete(ctx, stored)).To(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
+
+		var order []string
+		note := func(obj client.Object) {
+			switch obj.(type) {
+			case *ipamv1beta2.IPAddress:
+				order = append(order, "answer")
+			case *ipamv1.IPAllocation:
+				order = append(order, "record")
+			case *ipamv1beta2.IPAddressClaim:
+				order = append(order, "claim")
+			}
+		}
+		writes := interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				note(obj)
+				return c.Patch(ctx, obj, patch, opts...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+				note(obj)
+				return c.Delete(ctx, obj, opts...)
+			},
+		}
+		manager, clock := lateManagerThat(ctx, unpaused(stored), 1, writes) // the pause is the suite's, and not what this is about
+		onWrites(manager, writes)
+		reconciled(ctx, manager, clock, stored)
+		gone(ctx, stored)
+		Expect(slices.Compact(order)).To(Equal([]string{"answer", "record", "claim"}))
+	})
+})

@@ -210,6 +210,33 @@ var _ = Describe("Takeover", func() {
 		Expect(found[0].Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer))
 	})
 
+	It("makes a late deletion by the creator fail also between its two writes", func(ctx SpecContext) {
+		ns, clock := newNamespace(ctx), longClock()
+		creator, heir := startManager(ctx, longClock()), startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, creator, heir)
+		c := newClaim(pool, "c")
+		var first *ipamv1.IPAllocation
+		var got book.Allocation
+		creator.onWrite(func(n int, _ client.Object) {
+			defer GinkgoRecover()
+			switch n {
+			case 1: // somebody takes the address just before the record is created
+				first = rival(ctx, newClaim(pool, "first"), ns, prefix("10.0.0.0/32"))
+			case 3: // and lets it go when the loser has lost its finalizer, and is still there
+				erase(ctx, first)
+				follow(heir, c)
+				pass(clock)
+				Eventually(func() (err error) { got, err = heir.Reserve(ctx, c); return err }, "1m", "5ms").Should(Succeed())
+			}
+		})
+		_, err := creator.Reserve(ctx, c)
+		Expect(got.CIDR).To(Equal(prefix("10.0.0.0/32")))
+		Expect(err).To(MatchError(book.ErrBusy))
+		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(And(
+			HaveField("Spec.CIDR", "10.0.0.0/32"), HaveField("DeletionTimestamp", BeNil()), HaveField("Finalizers", ConsistOf(ipamv1.AllocationFinalizer)))))
+	})
+
 	It("puts back what a deletion cut short has taken", func(ctx SpecContext) {
 		ns, clock := newNamespace(ctx), longClock()
 		m := startManager(ctx, clock)

@@ -25,9 +25,15 @@ import (
 // startLedger runs a ledger of the spec's own, which knows all records when this returns.
 func startLedger(ctx context.Context) *ledger.Ledger {
 	GinkgoHelper()
+	return startLedgerWith(ctx, site.Client())
+}
+
+// startLedgerWith runs one that writes and watches with this client.
+func startLedgerWith(ctx context.Context, c client.WithWatch) *ledger.Ledger {
+	GinkgoHelper()
 	lists, err := ledger.ListClient(site.Config())
 	Expect(err).NotTo(HaveOccurred())
-	book := ledger.New(ledger.Options{Client: site.Client(), REST: lists, Instance: "spec", Clock: clock.RealClock{}})
+	book := ledger.New(ledger.Options{Client: c, REST: lists, Instance: "spec", Clock: clock.RealClock{}})
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	DeferCleanup(stop)
 	go func() {

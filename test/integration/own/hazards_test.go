@@ -1,0 +1,186 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package own
+
+import (
+	"context"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+)
+
+// The specs of this file are named after the hazards of docs/design/ledger.md.
+
+// withGets returns a client of which somebody looks at what is read of IPClaims.
+func withGets(look func(claim *ipamv1.IPClaim)) client.WithWatch {
+	return interceptor.NewClient(site.Client(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, obj, opts...)
+			if claim, ok := obj.(*ipamv1.IPClaim); ok && err == nil {
+				look(claim)
+			}
+			return err
+		},
+	})
+}
+
+// unpause makes of a claim what a manager saw before somebody paused it.
+func unpause(claim *ipamv1.IPClaim) { claim.Annotations = nil }
+
+// lateClaims is the IPClaims' controller of a second manager, whose cache does not show that a claim is paused. The one of the suite
+// leaves such a claim alone. Live reads are as they are given.
+func lateClaims(book *ledger.Ledger, live client.Reader) *ipclaim.Reconciler {
+	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
+	registry := &pool.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
+	return &ipclaim.Reconciler{
+		Client: withGets(unpause), Live: live, Ledger: book, Desk: &ipclaim.Desk{Client: k, Registry: registry, Rules: rules},
+		Recorder: events.NewFakeRecorder(100),
+	}
+}
+
+// heldBack is a client whose watch shows nothing before open is called.
+func heldBack(open <-chan struct{}, onProof func()) client.WithWatch {
+	return interceptor.NewClient(site.Client(), interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			w, err := c.Watch(ctx, list, opts...)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(w, func(event watch.Event) (watch.Event, bool) {
+				<-open
+				return event, true
+			}), nil
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			onProof()
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			onProof()
+			return c.List(ctx, list, opts...)
+		},
+	})
+}
+
+var _ = Describe("A manager whose cache is old", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) {
+		ns = newNamespace(ctx)
+		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
+	})
+
+	// paused stores a claim whose prefix is to be retained, and that the suite's manager leaves alone.
+	paused := func(ctx context.Context) *ipamv1.IPClaim {
+		GinkgoHelper()
+		claim := newClaim(ns, "c", "root")
+		claim.Spec.ReclaimPolicy = ipamv1.ClaimReclaimRetain
+		claim.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		return create(ctx, claim)
+	}
+	attempt := func(ctx context.Context, late *ipclaim.Reconciler) {
+		GinkgoHelper()
+		_, err := late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "c"}})
+		Expect(err).NotTo(HaveOccurred())
+	}
+	goes := func(ctx context.Context, claim *ipamv1.IPClaim) {
+		GinkgoHelper()
+		Expect(client.IgnoreNotFound(k.Delete(ctx, claim))).To(Succeed())
+		gone(ctx, claim)
+	}
+
+	It("does not release the prefix of a claim that it does not see paused", func(ctx SpecContext) {
+		claim := paused(ctx)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		attempt(ctx, lateClaims(startLedger(ctx), k))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		Expect(claim.Finalizers).To(ConsistOf(ipamv1.ClaimFinalizer))
+		list := &ipamv1.IPAllocationList{}
+		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+		Expect(list.Items).To(ContainElement(And(
+			HaveField("Spec.ClaimRef.UID", string(claim.UID)), HaveField("Spec.ReleasedAt", Equal(metav1.Time{})))))
+	})
+
+	DescribeTable("does not take what is retained for the next of the name for what the claim found that it had read, which is gone",
+		func(ctx SpecContext, isDeleted bool) {
+			claim := paused(ctx)
+			create(ctx, &ipamv1.IPAllocation{ // so that there is something to give up at all
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "before", Finalizers: []string{ipamv1.AllocationFinalizer}},
+				Spec: ipamv1.IPAllocationSpec{
+					PoolRef:      ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "root"},
+					AddressSpace: ns, CIDR: "10.0.0.9/32", Purpose: ipamv1.ClaimPurpose, ReleasedAt: metav1.Now(),
+					ClaimRef: ipamv1.ClaimReference{
+						APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c", UID: "before",
+					},
+					Holder: ipamv1.AllocationHolder{Instance: "a dead manager", State: ipamv1.RetainedState},
+				},
+			})
+			if isDeleted {
+				Expect(k.Delete(ctx, claim)).To(Succeed())
+			}
+			book := startLedger(ctx)
+			var next *ipamv1.IPClaim
+			var once sync.Once
+			late := lateClaims(book, withGets(func(seen *ipamv1.IPClaim) {
+				unpause(seen)
+				once.Do(func() { // it hangs: the claim goes, and so does the next of its name
+					patch(ctx, claim, `{"metadata":{"annotations":null}}`)
+					goes(ctx, claim)
+					next = newClaim(ns, "c", "root")
+					next.Spec.ReclaimPolicy = ipamv1.ClaimReclaimRetain
+					create(ctx, next)
+					Expect(next.Spec.CIDR).To(Equal(claim.Spec.CIDR))
+					Eventually(func(g Gomega) {
+						g.Expect(k.Get(ctx, client.ObjectKeyFromObject(next), next)).To(Succeed())
+						g.Expect(conditions.IsTrue(next, ipamv1.ReadyCondition)).To(BeTrue())
+					}, "1m", "50ms").Should(Succeed())
+					goes(ctx, next)
+					Eventually(func() []ledger.Holding {
+						return book.Retained(ledger.ClaimOf(ipamv1.PoolReference{Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c"}, ""))
+					},
+						"1m", "5ms").Should(ConsistOf(HaveField("Claim.UID", string(next.UID))))
+				})
+			}))
+			attempt(ctx, late)
+			Expect(next).NotTo(BeNil(), "it has read the claim")
+			Expect(records(ctx, ns)).To(Equal([]string{"c " + next.Spec.CIDR}))
+			Expect(create(ctx, newClaim(ns, "c", "root")).Spec.CIDR).To(Equal(next.Spec.CIDR))
+		},
+		Entry("while it binds that", false),
+		Entry("while it releases that", true),
+	)
+
+	It("does not let a claim go whose record it does not know, which is to be retained", func(ctx SpecContext) {
+		open := make(chan struct{})
+		proved := sync.OnceFunc(func() { close(open) })
+		book := startLedgerWith(ctx, heldBack(open, proved))
+		DeferCleanup(proved)
+		claim := paused(ctx)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		late := lateClaims(book, withGets(unpause))
+		Eventually(func() error {
+			attempt(ctx, late)
+			return k.Get(ctx, client.ObjectKeyFromObject(claim), claim)
+		}, "1m", "50ms").ShouldNot(Succeed())
+		list := &ipamv1.IPAllocationList{}
+		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+		Expect(list.Items).To(ContainElement(And(
+			HaveField("Spec.ClaimRef.UID", string(claim.UID)), HaveField("Spec.Holder.State", ipamv1.RetainedState))))
+	})
+})

@@ -107,7 +107,7 @@ var _ = Describe("Guarded annotations", func() {
 			Expect(k.Create(ctx, object)).To(Succeed())
 			for _, key := range []string{
 				"clusterctl.cluster.x-k8s.io/delete-for-move", ipamv1.ForceReleaseAnnotation, ipamv1.HomeAnnotation,
-				ipamv1.LeaveBehindAnnotation,
+				ipamv1.LeaveBehindAnnotation, ipamv1.ArrivedAnnotation,
 			} {
 				for _, value := range []string{"", "(unset)", "x"} {
 					annotate(object, key, value)
@@ -165,6 +165,23 @@ var _ = Describe("The mark of what has arrived", func() {
 		c.SetAnnotations(nil)
 		Expect(u.Update(ctx, c)).To(Succeed())
 	}, SpecTimeout(time.Minute))
+
+	It("is set on an IPAddress by manage only: what has arrived keeps its address", func(ctx SpecContext) {
+		addresses := rbacv1.PolicyRule{APIGroups: []string{ipamv1beta2.GroupVersion.Group}, Resources: []string{"ipaddresses"}, Verbs: plain}
+		grant(ctx, "addresser", "", addresses)
+		u := as(ctx, "addresser")
+		prefix := int32(24)
+		a := &ipamv1beta2.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "marked"}, Spec: ipamv1beta2.IPAddressSpec{
+			ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "marked"}, Address: "10.0.0.7", Prefix: &prefix,
+			PoolRef: ipamv1beta2.IPPoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Name: "p"},
+		}}
+		Eventually(func() error { return u.Create(ctx, a) }, "1m").Should(Succeed())
+		annotate(a, ipamv1.ArrivedAnnotation, "true")
+		forbidden(u.Update(ctx, a), "manage")
+		Expect(k.Update(ctx, a)).To(Succeed())
+		a.SetAnnotations(nil)
+		Expect(u.Update(ctx, a)).To(Succeed())
+	}, SpecTimeout(time.Minute))
 })
 
 func annotate(object client.Object, key, value string) {
@@ -205,6 +222,13 @@ var _ = Describe("Projects", func() {
 		grant(ctx, "blue-lead", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces/status"}, Verbs: []string{"patch"}})
 		aside := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+ipamv1.ProjectLabel+`":"blue"}}}`))
 		Eventually(func() error { return u.Status().Patch(ctx, project("green-1", ""), aside) }, "1m").Should(MatchError(ContainSubstring("assign")))
+		grant(ctx, "blue-lead", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces/finalize"}, Verbs: []string{"update"}})
+		Eventually(func() error {
+			finalized := &corev1.Namespace{}
+			Expect(k.Get(ctx, client.ObjectKey{Name: "green-1"}, finalized)).To(Succeed())
+			finalized.Labels = map[string]string{ipamv1.ProjectLabel: "blue"}
+			return u.SubResource("finalize").Update(ctx, finalized)
+		}, "1m").Should(MatchError(ContainSubstring("assign")))
 		moved.Labels = map[string]string{ipamv1.ProjectLabel: "green", "harmless": "x"}
 		Expect(u.Update(ctx, moved)).To(Succeed())
 	}, SpecTimeout(time.Minute))

@@ -238,6 +238,13 @@ test-cover: control-plane ## Run unit and integration tests, write out/coverage.
 test-fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each
 	@FUZZTIME=$(FUZZTIME) hack/fuzz.sh
 
+# Only these patches of hack/mutants, by name, with commas; empty: all of them.
+export MUTANTS ?=
+
+.PHONY: test-mutants
+test-mutants: control-plane $(KUSTOMIZE) ## Break the code with each patch of hack/mutants (or MUTANTS=name,...) and see a test fail (half an hour)
+	go run ./hack/mutants
+
 .PHONY: test-soak
 test-soak: ## Run all tests at soak size, and each fuzz target for ten minutes (hours)
 	$(MAKE) WEIR_SUITE_SIZE=soak GOTESTFLAGS="-count 1 -timeout 12h" test

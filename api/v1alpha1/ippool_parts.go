@@ -109,8 +109,8 @@ type ParentReference struct {
 
 // Network is what comes with a single address.
 type Network struct {
-	// prefixLength of the network that the address is in, in bits. Absent means that of the pool's block, or host length
-	// for a pool of addresses.
+	// prefixLength of the network that the address is in, in bits. Absent means that of the pool's block, or of the entry of
+	// addresses if that is a block. Ranges and single addresses have host length then, and with a gateway need prefixLength.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128

@@ -58,10 +58,14 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 		to := audienceOf(ctx, v.rights)
 		errs = append(v.overlaps(ctx, to, created, change{shape: shape}), v.promised(ctx, to, created, change{shape: shape})...)
 	}
-	if len(errs) > 0 || created.PoolSpec().ParentRef == nil {
+	mistakes, warnings := hostLengths(created.PoolSpec(), nil, created.PoolReference())
+	if errs = append(errs, mistakes...); len(errs) > 0 {
 		return nil, invalidPool(created, errs)
 	}
-	return nil, v.carver.reserve(ctx, created)
+	if created.PoolSpec().ParentRef == nil {
+		return warnings, nil
+	}
+	return warnings, v.carver.reserve(ctx, created)
 }
 
 // ValidateUpdate refuses what ValidateCreate refuses as far as the update
@@ -80,10 +84,12 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 	was, _ := poolspec.Resolve(old.PoolSpec(), ref)
 	to, c := audienceOf(ctx, v.rights), change{inUse(v.holdings.Holdings(ref)), shape, was}
 	errs = append(v.overlaps(ctx, to, updated, c), fallenOut(ctx, to, c)...)
+	mistakes, warnings := hostLengths(updated.PoolSpec(), old.PoolSpec(), ref)
+	errs = append(errs, mistakes...)
 	if errs = append(errs, v.promised(ctx, to, updated, c)...); len(errs) > 0 {
 		return nil, invalidPool(updated, errs)
 	}
-	return keptBack(ctx, to, c), nil
+	return append(warnings, keptBack(ctx, to, c)...), nil
 }
 
 // ValidateDelete refuses to delete a pool that something is allocated from,

@@ -129,6 +129,34 @@ func TestPoolCreation(t *testing.T) {
 			pool: team, spec: `{cidr: 192.0.2.1/24, delegateTo: edge}`,
 			want: verdict{code: 422, parts: []string{`spec.delegateTo: Forbidden: not supported yet`, `spec.cidr: Invalid value: "192.0.2.1/24"`}},
 		},
+		"ranges with a gateway and no network length": {
+			pool: team, spec: `{addresses: [203.0.113.0/28, 203.0.113.64-203.0.113.99], network: {gateway: 203.0.113.1}}`,
+			want: verdict{code: 422, parts: []string{
+				`spec.network.prefixLength: Required value: ranges and single addresses come with a /32 otherwise, and machines do not reach gateway 203.0.113.1`,
+			}},
+		},
+		"ranges with a gateway and the network's length": {
+			pool: team, spec: `{addresses: [203.0.113.64-203.0.113.99], network: {gateway: 203.0.113.1, prefixLength: 24}}`,
+		},
+		"ranges with a gateway and host length on purpose": {
+			pool: team, spec: `{addresses: [203.0.113.64-203.0.113.99], network: {gateway: 203.0.113.1, prefixLength: 32}}`,
+		},
+		"blocks with a gateway": {
+			pool: team, spec: `{addresses: [203.0.113.0/28, 203.0.113.64/26], network: {gateway: 203.0.113.1}}`,
+		},
+		"a range without gateway and network length": {
+			pool: team, spec: `{addresses: ["2001:db8::1-2001:db8::9"]}`,
+			want: verdict{warn: []string{
+				`spec.network.prefixLength: not set: ranges and single addresses come with a /128; set the length of their network, or 128 if that is what is wanted`,
+			}},
+		},
+		"ranges in subnets, which have a length": {
+			pool: team, spec: `{addresses: [203.0.113.64-203.0.113.99], subnets: [{cidr: 203.0.113.0/24, network: {gateway: 203.0.113.1}}]}`,
+		},
+		"a subnet of one address with a gateway": {
+			pool: team, spec: `{cidr: 203.0.113.0/24, subnets: [{cidr: 203.0.113.7/32, network: {gateway: 203.0.113.1}}]}`,
+			want: verdict{code: 422, parts: []string{`spec.subnets[0].network.prefixLength: Required value`}},
+		},
 		"an invalid spec of a cluster-scoped pool": {
 			pool: global, spec: `{cidr: 203.0.113.0/24, clusterName: prod}`,
 			want: verdict{code: 422, parts: []string{`GlobalIPPool.ipam.weir.dev "pool" is invalid`, `spec.clusterName: Forbidden`}},
@@ -238,6 +266,17 @@ func TestPoolUpdate(t *testing.T) {
 			old:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}]}`,
 			new:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}], excludedAddresses: [192.0.2.1]}`,
 			want: verdict{code: 422, parts: []string{`spec.preAllocations[0].address: Invalid value: "192.0.2.1": is excluded`}},
+		},
+		"a pool of ranges with a gateway that was stored without network length": {
+			old: `{addresses: [192.0.2.1-192.0.2.9], network: {gateway: 192.0.2.20}}`,
+			new: `{addresses: [192.0.2.1-192.0.2.9], network: {gateway: 192.0.2.20}, excludedAddresses: [192.0.2.5]}`,
+			want: verdict{warn: []string{
+				`spec.network.prefixLength: Required value: ranges and single addresses come with a /32 otherwise, and machines do not reach gateway 192.0.2.20: set the length of its network`,
+			}},
+		},
+		"a gateway for ranges without network length": {
+			old: `{addresses: [192.0.2.1-192.0.2.9]}`, new: `{addresses: [192.0.2.1-192.0.2.9], network: {gateway: 192.0.2.20}}`,
+			want: verdict{code: 422, parts: []string{`spec.network.prefixLength: Required value`}},
 		},
 		"an invalid spec that stays as it is": {
 			old: `{cidr: 192.0.2.1/24}`, new: `{cidr: 192.0.2.1/24}`,

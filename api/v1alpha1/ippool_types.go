@@ -33,8 +33,8 @@ type IPPoolSpec struct {
 	// +optional
 	ParentRef *ParentReference `json:"parentRef,omitempty"`
 
-	// prefixLength of the block to carve, in bits. Absent means the parent's allocation.defaultPrefixLength, or a single address
-	// if it has none. Immutable.
+	// prefixLength of the block to carve, in bits. Absent means the parent's allocation.defaultPrefixLength; it is required if the
+	// parent has none. Immutable.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128
@@ -67,7 +67,8 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	AddressSpace string `json:"addressSpace,omitempty"`
 
-	// network is what comes with a single address.
+	// network is what comes with a single address. A pool with a parentRef that sets none of it has that of the nearest pool above
+	// that does, also when it changes there.
 	// +optional
 	Network *Network `json:"network,omitempty"`
 

@@ -11,21 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 // ownPool is either kind of pool.
-type ownPool interface {
-	client.Object
-	PoolSpec() *ipamv1.IPPoolSpec
-	PoolReference() ipamv1.PoolReference
-}
+type ownPool interface{ pool.Object }
 
 // +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ippools,verbs=create;update;delete,versions=v1alpha1,name=validation.ippool.ipam.weir.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-globalippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=globalippools,verbs=create;update;delete,versions=v1alpha1,name=validation.globalippool.ipam.weir.dev,admissionReviewVersions=v1
@@ -46,7 +42,7 @@ type poolValidator[P ownPool] struct {
 func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admission.Warnings, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	shape, errs := poolspec.Resolve(created.PoolSpec(), created.PoolReference())
+	shape, errs := v.carver.registry.Resolve(ctx, created)
 	if isUncarved(ctx, created) { // without a block only what does not depend on one can be judged
 		errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return err.Detail != poolspec.NotSupported })
 		return nil, invalidPool(created, errs)
@@ -77,11 +73,11 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 		return nil, nil
 	}
 	ref := updated.PoolReference()
-	shape, errs := poolspec.Resolve(updated.PoolSpec(), ref)
+	shape, errs := v.carver.registry.Resolve(ctx, updated)
 	if shape == nil {
 		return nil, invalidPool(updated, errs)
 	}
-	was, _ := poolspec.Resolve(old.PoolSpec(), ref)
+	was, _ := v.carver.registry.Resolve(ctx, old)
 	to, c := audienceOf(ctx, v.rights), change{inUse(v.holdings.Holdings(ref)), shape, was}
 	errs = append(v.overlaps(ctx, to, updated, c), fallenOut(ctx, to, c)...)
 	mistakes, warnings := hostLengths(updated.PoolSpec(), old.PoolSpec(), ref)

@@ -55,11 +55,19 @@ func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, led
 	case closed != nil && (closed.Invalid || child.GetAnnotations()[ipamv1.ArrivedAnnotation] == ""):
 		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.parentRef.name", "%s", closed.Message)
 	}
+	if spec := child.PoolSpec(); spec.CIDR == "" && spec.PrefixLength == nil && !hasDefaultLength(p.PoolSpec()) {
+		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.prefixLength",
+			"required, because %s %q has no allocation.defaultPrefixLength", ref.Kind, ref.Name)
+	}
 	c, err := r.carveRequest(child, parent)
 	if err != nil || child.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" {
 		return c, parent, err
 	}
 	return c, parent, r.checkCarveLength(ctx, child, p, parent, c)
+}
+
+func hasDefaultLength(spec *ipamv1.IPPoolSpec) bool {
+	return spec.Allocation != nil && spec.Allocation.DefaultPrefixLength != nil
 }
 
 // carveRequest reads what is asked of the parent: this very block, or any of a length.

@@ -120,6 +120,7 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 			case ref := <-changed:
 				later(ref)
 			case ref := <-freed:
+				later(ref) // what the pools above say may have changed it
 				for _, request := range r.waiting(ctx, ref) {
 					queue.Add(request)
 				}

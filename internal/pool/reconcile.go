@@ -91,6 +91,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !predicates.IsWatched(p, r.WatchFilter) {
 		return ctrl.Result{}, nil
 	}
+	if err := r.Registry.registerAbove(ctx, p); err != nil {
+		return ctrl.Result{}, err
+	}
 	r.Registry.Register(p) // also of a pool that is paused: its claims are released, by what it says now
 	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
 		return result, err

@@ -67,9 +67,12 @@ type version struct {
 	uid        types.UID
 	generation int64
 	pool       ledger.Pool
+	// inherits is the spec of a pool that has its parent's network settings; nil for any other.
+	inherits *ipamv1.IPPoolSpec
 }
 
-// Register makes the pool, as it is now, known to the ledger. It does nothing if that has been done.
+// Register makes the pool, as it is now, known to the ledger, with what it has of its parent as far as that is registered. It does
+// nothing if that has been done.
 func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +80,7 @@ func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
 	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
 		return v.pool, nil
 	}
-	shape, errs := poolspec.Resolve(p.PoolSpec(), ref)
+	shape, errs := poolspec.ResolveUnder(p.PoolSpec(), ref, r.shapeAbove(p.PoolSpec(), ref))
 	if len(errs) > 0 {
 		r.forget(ref)
 		return ledger.Pool{}, errs
@@ -92,7 +95,12 @@ func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
 	if r.known == nil {
 		r.known = map[ipamv1.PoolReference]version{}
 	}
-	r.known[ref] = version{uid: p.GetUID(), generation: p.GetGeneration(), pool: pool}
+	v := version{uid: p.GetUID(), generation: p.GetGeneration(), pool: pool}
+	if poolspec.Inherits(p.PoolSpec()) {
+		v.inherits = p.PoolSpec().DeepCopy()
+	}
+	r.known[ref] = v
+	r.passOn(ref)
 	return pool, nil
 }
 
@@ -104,26 +112,14 @@ func (r *Registry) RecordNamespace(ref ipamv1.PoolReference) string {
 // Find returns a pool and its registration. The error is the API server's; a pool that cannot be served has field errors.
 func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (Object, ledger.Pool, field.ErrorList, error) {
 	p, err := r.get(ctx, ref)
+	if err == nil {
+		err = r.registerAbove(ctx, p)
+	}
 	if err != nil {
 		return nil, ledger.Pool{}, nil, err
 	}
 	registered, errs := r.Register(p)
-	r.registerAbove(ctx, registered)
 	return p, registered, errs, nil
-}
-
-// registerAbove makes known what the cache shows of the pools that a pool is carved from, the next one first: what they keep back is not
-// handed out below.
-func (r *Registry) registerAbove(ctx context.Context, p ledger.Pool) {
-	for range ledger.Deepest {
-		parent, known := New(p.Parent.Kind)
-		if !known || r.Client.Get(ctx, client.ObjectKey{Namespace: p.Parent.Namespace, Name: p.Parent.Name}, parent) != nil {
-			return
-		}
-		if p, _ = r.Register(parent); p.Shape == nil {
-			return
-		}
-	}
 }
 
 // get reads a pool from the cache, and one that has just been created from the API server.

@@ -47,13 +47,18 @@ func (p *part) networkBits(e entry) int {
 // areas returns the addresses of the part with what comes with them.
 func (p *part) areas() []pooltree.Area {
 	areas := make([]pooltree.Area, 0, len(p.entries))
+	implied := !p.subnet.IsValid() && (p.spec == nil || p.spec.PrefixLength == nil) && !needsNetwork(p.gateway)
 	for _, e := range p.entries {
 		areas = append(areas, pooltree.Area{
-			Range: e.addrs, Network: pooltree.Network{Bits: p.networkBits(e), Gateway: p.gateway, DNSServers: p.dns},
+			Range: e.addrs, Network: pooltree.Network{Bits: p.networkBits(e), Implied: implied, Gateway: p.gateway, DNSServers: p.dns},
 		})
 	}
 	return areas
 }
+
+// needsNetwork reports whether hosts reach the gateway only where it is in
+// their network.
+func needsNetwork(gateway netip.Addr) bool { return gateway.IsValid() && !gateway.IsLinkLocalUnicast() }
 
 // readNetworks reads the pool's network and those of its subnets. A subnet
 // that names no DNS servers has the pool's.

@@ -27,6 +27,12 @@ import (
 // comes to, is looked at once everything else is right.
 func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool, field.ErrorList) {
 	r := resolver{spec: spec, pool: pool, path: field.NewPath("spec")}
+	shape := r.resolve()
+	return shape, r.errs
+}
+
+// resolve returns the shape, or nil where there are mistakes.
+func (r *resolver) resolve() *pooltree.Pool {
 	r.checkSupported()
 	r.checkSource()
 	r.checkParent()
@@ -40,23 +46,23 @@ func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool
 	r.readStrategy()
 	r.readPreAllocations()
 	if len(r.errs) > 0 {
-		return nil, r.errs
+		return nil
 	}
 	shape := pooltree.New(r.config())
 	if n := len(shape.Blocks()); n > ipamv1.MaxBlocks {
 		r.invalid(r.path.Child("addresses"), fmt.Sprintf("%d entries", len(r.spec.Addresses)),
 			"come to %d prefixes, each of which is recorded; a pool may have %d", n, ipamv1.MaxBlocks)
-		return nil, r.errs
+		return nil
 	}
 	if n := len(shape.Excluded()); n > ipamv1.MaxExclusions {
 		r.invalid(r.path.Child("excludedAddresses"), fmt.Sprintf("%d entries", len(r.spec.ExcludedAddresses)),
 			"come to %d prefixes, which are kept in memory; a pool may have %d", n, ipamv1.MaxExclusions)
-		return nil, r.errs
+		return nil
 	}
 	if r.checkKept(shape); len(r.errs) > 0 {
-		return nil, r.errs
+		return nil
 	}
-	return shape, nil
+	return shape
 }
 
 // Space returns the address space that the pool's addresses are unique in.

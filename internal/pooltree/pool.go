@@ -16,11 +16,19 @@ import (
 type Network struct {
 	// Bits is the prefix length of the network that the address is in.
 	Bits int
+	// Implied: Bits is only the length of the pool's block, which nobody has
+	// chosen for a network and no gateway depends on.
+	Implied bool
 	// Gateway of the network; the zero value means none.
 	Gateway netip.Addr
 	// DNSServers in the order to try them, of either family. Not to be
 	// modified.
 	DNSServers []netip.Addr
+}
+
+// Equal reports whether both are the same for who gets an address.
+func (n Network) Equal(other Network) bool {
+	return n.Bits == other.Bits && n.Gateway == other.Gateway && slices.Equal(n.DNSServers, other.DNSServers)
 }
 
 // Area is a part of a pool whose addresses have the same network settings.

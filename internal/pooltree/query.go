@@ -98,6 +98,18 @@ func (p *Pool) NetworkOf(a netip.Addr) Network {
 	return Network{Bits: a.BitLen()}
 }
 
+// AreasIn returns what comes with the addresses of the pool that lie inside r,
+// ascending.
+func (p *Pool) AreasIn(r netipx.IPRange) []Area { return clip(p.areas, r) }
+
+// HasNetworksOf reports whether both pools have the same addresses, and the
+// same comes with each.
+func (p *Pool) HasNetworksOf(other *Pool) bool {
+	return slices.EqualFunc(p.areas, other.areas, func(a, b Area) bool {
+		return a.Range == b.Range && a.Network.Equal(b.Network)
+	})
+}
+
 // Refuses says why prefix may not be handed out even if nobody holds it:
 // outside the pool, excluded, gateway, or reserved.
 func (p *Pool) Refuses(prefix netip.Prefix) (reason string, refused bool) {

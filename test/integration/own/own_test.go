@@ -113,6 +113,20 @@ var _ = Describe("What is answered while it is created", func() {
 		Expect(apierrors.IsNotFound(k.Create(ctx, newPool(ns, "p", spec)))).To(BeTrue())
 	})
 
+	It("is refused where neither it nor its parent says how long a block it is to have", func(ctx SpecContext) {
+		spec := carved(24)
+		spec.PrefixLength = nil
+		err := k.Create(ctx, newPool(ns, "p", spec))
+		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+		Expect(err).To(MatchError(ContainSubstring(`spec.prefixLength: required, because IPPool "root" has no allocation.defaultPrefixLength`)))
+		patch(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{}), `{"spec":{"allocation":{"defaultPrefixLength":26}}}`)
+		Eventually(func(g Gomega) {
+			pool := newPool(ns, "p", spec)
+			g.Expect(k.Create(ctx, pool)).To(Succeed())
+			g.Expect(pool.Spec.CIDR).To(HaveSuffix("/26"))
+		}, "1m", "50ms").Should(Succeed())
+	})
+
 	It("is recorded for its UID when it is applied", func(ctx SpecContext) {
 		claim := newClaim(ns, "c", "root")
 		claim.SetGroupVersionKind(ipamv1.GroupVersion.WithKind("IPClaim"))

@@ -1,0 +1,77 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// registerAbove makes known the pools that a pool is carved from, the topmost first: what they keep back is not handed out below, and
+// their network settings are those of pools below that set none. What is not there, or may not be read, is passed over.
+//
+// An IPAddress never changes, so a pool that inherits is not served before its ancestors could be asked for.
+func (r *Registry) registerAbove(ctx context.Context, p Object) error {
+	var above []Object
+	for range ledger.Deepest {
+		ref := poolspec.Parent(p.PoolSpec(), p.PoolReference())
+		if ref.Kind == "" {
+			break
+		}
+		parent, err := r.get(ctx, ref)
+		if err != nil && poolspec.Inherits(p.PoolSpec()) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("getting parent %s %s: %w", ref.Kind, ref.Name, err)
+		}
+		if err != nil {
+			break
+		}
+		above, p = append(above, parent), parent
+	}
+	for _, parent := range slices.Backward(above) {
+		r.Register(parent)
+	}
+	return nil
+}
+
+// Resolve returns the shape that the pool has, or would have, with what it has of its parent as far as that can be read.
+func (r *Registry) Resolve(ctx context.Context, p Object) (*pooltree.Pool, field.ErrorList) {
+	if err := r.registerAbove(ctx, p); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Reading the pools above")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return poolspec.ResolveUnder(p.PoolSpec(), p.PoolReference(), r.shapeAbove(p.PoolSpec(), p.PoolReference()))
+}
+
+// shapeAbove returns the shape of a pool's parent; nil for a root, or where the parent is not registered.
+func (r *Registry) shapeAbove(spec *ipamv1.IPPoolSpec, ref ipamv1.PoolReference) *pooltree.Pool {
+	return r.known[poolspec.Parent(spec, ref)].pool.Shape
+}
+
+// passOn gives the pools below the network settings that a pool has now. What they have stays while it is not registered.
+func (r *Registry) passOn(parent ipamv1.PoolReference) {
+	for ref, v := range r.known {
+		if v.inherits == nil || v.pool.Parent != parent {
+			continue
+		}
+		shape, errs := poolspec.ResolveUnder(v.inherits, ref, r.known[parent].pool.Shape)
+		if len(errs) > 0 || shape.HasNetworksOf(v.pool.Shape) {
+			continue
+		}
+		v.pool.Shape = shape
+		r.known[ref] = v
+		r.Ledger.SetPool(v.pool)
+		r.passOn(ref)
+	}
+}

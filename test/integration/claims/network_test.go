@@ -1,0 +1,89 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claims
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// settings are what comes with an address.
+func settings(a *ipamv1beta2.IPAddress) string {
+	return fmt.Sprintf("/%d %s %s", ptr.Deref(a.Spec.Prefix, 0), a.Spec.Gateway, a.Annotations[ipamv1.DNSServersAnnotation])
+}
+
+var _ = Describe("The network settings of a pool", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) { ns = newNamespace(ctx) })
+
+	// child is the spec of a pool carved from another one of the namespace.
+	child := func(parent, cidr string) ipamv1.IPPoolSpec {
+		return ipamv1.IPPoolSpec{CIDR: cidr, AddressSpace: ns, ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: parent}}
+	}
+
+	It("are those of the pools carved from it that set none, also when they change", func(ctx SpecContext) {
+		root := create(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/16", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)},
+			Network: &ipamv1.Network{Gateway: "10.1.0.1", DNSServers: []ipamv1.DNSServer{"10.1.0.53"}},
+		}))
+		middle := newPool(ns, "middle", child("root", "10.1.16.0/20"))
+		middle.Spec.Allocation = &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)}
+		create(ctx, middle)
+		leaf := create(ctx, newPool(ns, "leaf", child("middle", "10.1.16.0/28")))
+		poolReady(ctx, leaf, metav1.ConditionTrue, "Available")
+		Expect(leaf.Status.Capacity.Excluded).To(Equal("0"), "the block lies in the middle of the network")
+
+		By("answering claims of both kinds with them")
+		first := answered(ctx, create(ctx, newClaim(ns, "first", "IPPool", "leaf")))
+		Expect(first.Spec.Address).To(Equal("10.1.16.0"))
+		Expect(settings(first)).To(Equal("/16 10.1.0.1 10.1.0.53"))
+		own := create(ctx, newIPClaim(ns, "own", "IPPool", "leaf"))
+		bound(ctx, own)
+		Expect(own.Status.Network).To(Equal(&ipamv1.Network{
+			PrefixLength: ptr.To[int32](16), Gateway: "10.1.0.1", DNSServers: []ipamv1.DNSServer{"10.1.0.53"},
+		}))
+
+		By("changing them at the top")
+		change(ctx, root, func() { root.Spec.Network.Gateway = "10.1.16.9" })
+		Eventually(func(g Gomega) string {
+			claim := create(ctx, newClaim(ns, "next", "IPPool", "leaf"))
+			next := answered(ctx, claim)
+			g.Expect(k.Delete(ctx, claim)).To(Succeed())
+			gone(ctx, claim)
+			return settings(next)
+		}, "1m").Should(Equal("/16 10.1.16.9 10.1.0.53"))
+		asking := newClaim(ns, "asking", "IPPool", "leaf")
+		asking.Annotations = map[string]string{ipamv1.AddressAnnotation: "10.1.16.9"}
+		Expect(ready(ctx, create(ctx, asking), metav1.ConditionFalse, "AllocationFailed")).To(ContainSubstring("gateway"))
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(leaf), leaf)).To(Succeed())
+			g.Expect(leaf.Status.Capacity.Excluded).To(Equal("1"))
+		}, "1m", "100ms").Should(Succeed())
+		change(ctx, root, func() { root.Spec.Network = nil })
+		Eventually(func(g Gomega) { // the leaf's own block is a network of its own now, with two ends
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(leaf), leaf)).To(Succeed())
+			g.Expect(leaf.Status.Capacity.Excluded).To(Equal("2"))
+		}, "1m", "100ms").Should(Succeed())
+	})
+
+	It("are none of a carved pool's that sets some of its own", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/16", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)},
+			Network: &ipamv1.Network{Gateway: "10.1.0.1"},
+		}))
+		leaf := newPool(ns, "leaf", child("root", "10.1.1.0/24"))
+		leaf.Spec.Network = &ipamv1.Network{DNSServers: []ipamv1.DNSServer{"10.1.1.53"}}
+		create(ctx, leaf)
+		Expect(settings(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "leaf"))))).To(Equal("/24  10.1.1.53"))
+	})
+})

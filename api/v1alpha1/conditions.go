@@ -7,7 +7,8 @@ package v1alpha1
 const (
 	// ReadyCondition is true when the object does what its spec asks for; its reason says what should be done otherwise.
 	ReadyCondition = "Ready"
-	// PausedCondition is true while the pool is paused, by its Cluster or by the annotation cluster.x-k8s.io/paused.
+	// PausedCondition is true while the object, or the pool that an unanswered claim waits for, is paused: by its Cluster or by the
+	// annotation cluster.x-k8s.io/paused. A claim has it only if it is or has been.
 	PausedCondition = "Paused"
 	// MovableCondition is false while clusterctl move would leave something behind of what is handed out of a pool. It does not
 	// count towards Ready, and is shown only where Cluster API is installed. What moves is told by what Weir can see: an owner of a
@@ -52,6 +53,10 @@ const (
 	// PoolReadyForeignHomeReason: the GlobalIPPool was created in another cluster, which goes on handing out its addresses; here
 	// nothing new is handed out until somebody sets the annotation ipam.weir.dev/home to this cluster.
 	PoolReadyForeignHomeReason = "ForeignHome"
+	// PoolReadyPausedReason: the pool is paused and hands out nothing new; the condition Paused says why.
+	PoolReadyPausedReason = "Paused"
+	// PoolReadyClusterNotFoundReason: spec.clusterName names a Cluster that does not exist. The pool hands out nothing before it does.
+	PoolReadyClusterNotFoundReason = "ClusterNotFound"
 	// PoolReadyDeletingReason: the pool is being deleted and waits for what is allocated from it.
 	PoolReadyDeletingReason = "Deleting"
 )
@@ -70,6 +75,8 @@ const (
 	// ClaimReadyArrivingReason: the claim was created with Weir's finalizer, as a restore does, and waits for its IPAddress or its
 	// record to arrive, too.
 	ClaimReadyArrivingReason = "Arriving"
+	// ClaimReadyClusterNotFoundReason: the claim's Cluster does not exist. Nothing is done for the claim before it does.
+	ClaimReadyClusterNotFoundReason = "ClusterNotFound"
 	// ClaimReadyDuplicateReason: the claim, or its IPAddress, carries what somebody else holds; neither side is renumbered.
 	ClaimReadyDuplicateReason = "Duplicate"
 )

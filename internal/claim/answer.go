@@ -49,6 +49,9 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 		if found {
 			err = r.secure(ctx, answer, s.claim) // first of all
 		}
+		if offer.Hidden == nil && hasAnswer(s.claim) {
+			why = errWaiting // what it says stays true
+		}
 		return cmp.Or(err, why)
 	}
 	s.offer = offer

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -95,13 +95,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.began = r.Clock.Now()
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.Namespace, claim.Spec.PoolRef.Name)))
 
-	if idle, err := r.isIdle(ctx, claim); err != nil {
+	why, err := r.halted(ctx, claim)
+	switch {
+	case err != nil:
 		return ctrl.Result{}, err
-	} else if idle {
-		return r.settle(r.rest(ctx, claim))
-	}
-	if !claim.DeletionTimestamp.IsZero() {
-		return r.settle(r.release(ctx, s))
+	case why != nil:
+		return r.settle(errors.Join(r.rest(ctx, claim), r.tell(ctx, s, why)))
+	case !claim.DeletionTimestamp.IsZero():
+		return r.settle(cmp.Or(r.tell(ctx, s, errWaiting), r.release(ctx, s)))
 	}
 	if _, err := finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
@@ -126,24 +127,45 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	return outcome
 }
 
-// isIdle says whether the claim must not be touched: its Cluster is paused, it is itself, or the Cluster is missing, in
-// which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it is done.
-func (r *Reconciler) isIdle(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (bool, error) {
+// halted says why nothing of the claim but its status must be touched, if that is so: its Cluster is paused, it is itself, or the Cluster
+// is missing, in which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it
+// is done.
+func (r *Reconciler) halted(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (why, err error) {
 	if hasLeft(claim) {
-		return false, nil
+		return nil, nil
 	}
-	if annotations.HasPaused(claim) {
-		return true, nil
-	}
+	var cluster *clusterv1.Cluster
 	name := clusterOf(claim)
-	if name == "" {
-		return false, nil
+	if name != "" {
+		if cluster, err = r.cluster(ctx, claim.Namespace, name); err != nil {
+			return nil, err
+		}
 	}
-	cluster, err := r.cluster(ctx, claim.Namespace, name)
-	if cluster == nil || err != nil {
-		return claim.DeletionTimestamp.IsZero(), err
+	if paused := predicates.WhyPaused(cluster, addressClaimKind, claim); paused != "" {
+		return &RefusalError{Paused: paused}, nil
 	}
-	return predicates.IsPaused(cluster, claim), nil
+	if name == "" || cluster != nil || !claim.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	return r.clusterless(ctx, claim, name)
+}
+
+// clusterless says that there is no such Cluster, once a live read has shown it: the cache may be behind. What is answered says nothing.
+func (r *Reconciler) clusterless(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, name string) (why, err error) {
+	if hasAnswer(claim) {
+		return errWaiting, nil
+	}
+	if conditions.GetReason(claim, ipamv1beta2.IPAddressClaimReadyCondition) != ipamv1.ClaimReadyClusterNotFoundReason {
+		err = r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, &clusterv1.Cluster{})
+		if err == nil || !apierrors.IsNotFound(err) {
+			return errWaiting, err
+		}
+	}
+	field := "spec.clusterName"
+	if claim.Spec.ClusterName == "" {
+		field = "metadata.labels[" + clusterv1.ClusterNameLabel + "] or metadata.ownerReferences"
+	}
+	return refuse(ipamv1.ClaimReadyClusterNotFoundReason, "%s: %s", field, holder.NoCluster(claim.Namespace, name)), nil
 }
 
 // cluster returns a Cluster, or nil if there is none of that name.

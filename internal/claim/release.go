@@ -39,7 +39,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if live.UID != s.claim.UID || live.DeletionTimestamp.IsZero() || hasForeignFinalizer(live) || !hasFinalizer(live, ipamv1.ClaimFinalizer) {
 		return errWaiting
 	}
-	if idle, err := r.isIdle(ctx, live); idle || err != nil {
+	if why, err := r.halted(ctx, live); why != nil || err != nil {
 		return err
 	}
 	if predicates.IsMoving(live) {
@@ -140,7 +140,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	if err != nil || !isIts {
 		return err
 	}
-	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil && !s.offer.Paused && s.offer.Hidden == nil {
+	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil && s.offer.Halted == nil && s.offer.Hidden == nil {
 		err = r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 	}
 	var refusal *RefusalError

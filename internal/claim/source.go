@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 
@@ -30,8 +31,8 @@ type Offer struct {
 	Owner metav1.OwnerReference
 	// Leaving: the pool is being deleted. The garbage collector takes it off its dependents' owners then, and nobody puts it back.
 	Leaving bool
-	// Paused: the pool or its Cluster is paused, so nothing is to be done.
-	Paused bool
+	// Halted says why nothing is to be done: the pool or its Cluster is paused, or the Cluster is not there; nil if neither is so.
+	Halted error
 	// Hidden says why the claim may have nothing of the pool; nil if it may. What it has it keeps, and what it arrived with nobody
 	// else gets.
 	Hidden error
@@ -46,10 +47,7 @@ type Offer struct {
 
 // withheld says why the claim cannot be looked after; nil if it can.
 func (o *Offer) withheld() error {
-	if o.Hidden == nil && o.Paused {
-		return errWaiting
-	}
-	return o.Hidden
+	return cmp.Or(o.Hidden, o.Halted)
 }
 
 // block returns what a claim gets that begins with this address; false if nothing of the pool's length does.
@@ -65,6 +63,9 @@ type RefusalError struct {
 	Reason string
 	// Message names the field that is wrong.
 	Message string
+	// Paused says why the claim, or its pool, is paused; empty if that is not what is the matter. Where there is no Reason, nothing
+	// is told but that.
+	Paused string
 }
 
 func (e *RefusalError) Error() string { return e.Message }

@@ -32,25 +32,45 @@ const retryBusy = time.Second
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
 func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
-	ready, tell := r.readyCondition(ctx, s, outcome)
-	if !tell {
-		return outcome
+	if err := r.tell(ctx, s, outcome); err != nil {
+		return err
 	}
+	return outcome
+}
+
+// tell writes what came of the claim into its status, if that says something new. Where the outcome is still open, that is only whether the
+// claim is paused.
+func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	before := conditions.Get(s.claim, ipamv1beta2.IPAddressClaimReadyCondition)
 	after := s.claim.DeepCopy()
-	conditions.Set(after, ready)
-	if s.answer != nil {
+	ready, isKnown := r.readyCondition(ctx, s, outcome)
+	if isKnown {
+		conditions.Set(after, ready)
+		holder.SetWithinPool(after, r.overridden(ctx, s))
+	}
+	if s.answer != nil && isKnown {
 		after.Status.AddressRef = ipamv1beta2.IPAddressReference{Name: s.answer.Name}
 	}
-	holder.SetWithinPool(after, r.overridden(ctx, s))
+	holder.SetPaused(after, pausedBy(outcome))
 	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
-		return outcome
+		return nil
 	}
 	if err := r.patchStatus(ctx, after); err != nil {
 		return err
 	}
-	r.announce(s.claim, before, ready)
-	return outcome
+	if isKnown {
+		r.announce(s.claim, before, ready)
+	}
+	return nil
+}
+
+// pausedBy says why the claim is paused; nothing if it is not.
+func pausedBy(outcome error) string {
+	var refusal *RefusalError
+	if errors.As(outcome, &refusal) {
+		return refusal.Paused
+	}
+	return ""
 }
 
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
@@ -72,6 +92,8 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error
 	switch {
 	case outcome == nil:
 		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.ClaimReadyAllocatedReason
+	case errors.As(outcome, &refusal) && refusal.Reason == "":
+		return c, false
 	case errors.As(outcome, &refusal):
 		c.Reason, c.Message = refusal.Reason, refusal.Message
 	case errors.Is(outcome, ledger.ErrExhausted):

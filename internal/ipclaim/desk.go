@@ -40,6 +40,11 @@ type RefusalError struct {
 	NotReady bool
 	// Missing: there is no pool as the claim names it, or wants it, and there may be one yet.
 	Missing bool
+	// Paused says why the claim, or its pool, is paused; empty if that is not what is the matter. Where there is no Message, nothing is
+	// told but that.
+	Paused string
+	// Reason of the Ready condition, if it is neither AllocationFailed nor PoolNotReady.
+	Reason string
 }
 
 func (e *RefusalError) Error() string { return e.Field + ": " + e.Message }
@@ -165,9 +170,7 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	case !ok:
 		return ledger.Claim{}, refuse(http.StatusForbidden, "spec.poolRef.name", "%s", reason)
 	case closed != nil:
-		return ledger.Claim{}, &RefusalError{
-			Code: http.StatusUnprocessableEntity, Field: "spec.poolRef.name", Message: closed.Message, NotReady: true,
-		}
+		return ledger.Claim{}, shut(closed)
 	}
 	want, bits, err := d.wanted(ctx, c, p, registered)
 	if err != nil {
@@ -176,6 +179,15 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	return ledger.Claim{
 		Ref: reference(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ipamv1.ClaimPurpose,
 	}, nil
+}
+
+// shut is what a claim is told whose pool hands out nothing now.
+func shut(closed *pool.ClosedError) error {
+	refusal := &RefusalError{Code: http.StatusUnprocessableEntity, Field: "spec.poolRef.name", Message: closed.Message, NotReady: true}
+	if closed.Paused {
+		refusal.Paused = closed.Message
+	}
+	return refusal
 }
 
 // Adoption returns what a claim asks for that arrived with its prefix: that very one, whatever the pool's bounds and exclusions,

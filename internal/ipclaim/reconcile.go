@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -67,38 +66,71 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !predicates.IsWatched(claim, r.WatchFilter) {
 		return ctrl.Result{}, nil
 	}
-	if idle, err := r.isIdle(ctx, claim); idle || err != nil {
+	s := &scope{claim: claim}
+	why, err := r.halted(ctx, claim)
+	switch {
+	case err != nil:
 		return ctrl.Result{}, err
-	}
-	if !claim.DeletionTimestamp.IsZero() {
-		return settle(r.release(ctx, claim))
+	case why != nil:
+		return settle(r.tell(ctx, s, why))
+	case !claim.DeletionTimestamp.IsZero():
+		return settle(errors.Join(r.tell(ctx, s, errOpen), r.release(ctx, claim)))
 	}
 	if _, err := finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
 		return settle(client.IgnoreNotFound(err))
 	}
-	s := &scope{claim: claim}
 	if r.isSettled(claim) {
 		return settle(errors.Join(r.dropRetained(ctx, s), r.settleNamesakes(ctx, s)))
 	}
 	return settle(r.report(ctx, s, r.answer(ctx, s)))
 }
 
-// isIdle says whether the claim must not be touched: it or its Cluster is paused, or its Cluster is missing, in which case only a
-// deletion goes on.
-func (r *Reconciler) isIdle(ctx context.Context, claim *ipamv1.IPClaim) (bool, error) {
+// errOpen: nothing is known yet of what comes of a claim.
+var errOpen = errors.New("open")
+
+// halted says why nothing of the claim but its status must be touched, if that is so: it or its Cluster is paused, or its Cluster is
+// missing, in which case only a deletion goes on.
+func (r *Reconciler) halted(ctx context.Context, claim *ipamv1.IPClaim) (why, err error) {
 	name := holder.ClusterName(claim)
-	if annotations.HasPaused(claim) || name == "" {
-		return annotations.HasPaused(claim), nil
+	cluster, err := clusterOf(ctx, r.Client, claim, name)
+	if err != nil {
+		return nil, err
+	}
+	if paused := predicates.WhyPaused(cluster, ipamv1.IPClaimKind, claim); paused != "" {
+		return &RefusalError{Paused: paused}, nil
+	}
+	if name == "" || cluster != nil || !claim.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	ready := meta.FindStatusCondition(claim.Status.Conditions, ipamv1.ReadyCondition)
+	if isAnswered := ready != nil && ready.Status == metav1.ConditionTrue; isAnswered { // what it says stays true
+		return errOpen, nil
+	}
+	if ready == nil || ready.Reason != ipamv1.ClaimReadyClusterNotFoundReason { // the cache may be behind
+		if cluster, err = clusterOf(ctx, r.Live, claim, name); cluster != nil || err != nil {
+			return errOpen, err
+		}
+	}
+	return &RefusalError{
+		Field:   "metadata.labels[" + clusterv1.ClusterNameLabel + "] or metadata.ownerReferences",
+		Message: holder.NoCluster(claim.Namespace, name), Reason: ipamv1.ClaimReadyClusterNotFoundReason,
+	}, nil
+}
+
+// clusterOf returns the claim's Cluster of that name; nil if there is none.
+func clusterOf(ctx context.Context, reader client.Reader, claim *ipamv1.IPClaim, name string) (*clusterv1.Cluster, error) {
+	if name == "" {
+		return nil, nil //nolint:nilnil // no Cluster is an answer
 	}
 	cluster := &clusterv1.Cluster{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, cluster)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, cluster)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return claim.DeletionTimestamp.IsZero(), nil
+		return nil, nil //nolint:nilnil // no Cluster is an answer
 	case err != nil:
-		return true, fmt.Errorf("getting Cluster %s: %w", name, err)
+		return nil, fmt.Errorf("getting Cluster %s: %w", name, err)
 	}
-	return predicates.IsPaused(cluster, claim), nil
+	return cluster, nil
 }
 
 // isSettled says whether nothing is left to be done for the claim: its status says that it is bound, and the ledger that it is.
@@ -108,7 +140,8 @@ func (r *Reconciler) isSettled(claim *ipamv1.IPClaim) bool {
 	return err == nil && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == claim.Generation &&
 		claim.Status.AllocatedCIDR == claim.Spec.CIDR &&
 		r.Ledger.IsBound(ledger.Claim{Ref: reference(claim), Want: want}) && r.Ledger.Disputed(reference(claim), want.Addr()) == nil &&
-		(r.overridden(claim) == "") == (meta.FindStatusCondition(claim.Status.Conditions, ipamv1.WithinPoolCondition) == nil)
+		(r.overridden(claim) == "") == (meta.FindStatusCondition(claim.Status.Conditions, ipamv1.WithinPoolCondition) == nil) &&
+		!meta.IsStatusConditionTrue(claim.Status.Conditions, ipamv1.PausedCondition)
 }
 
 // answer brings the claim's record to belong to it. A claim that came without a prefix past the webhooks gets one.

@@ -36,7 +36,7 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if live.UID != claim.UID || live.DeletionTimestamp.IsZero() || hasForeignFinalizer(live) || !slices.Contains(live.Finalizers, ipamv1.ClaimFinalizer) {
 		return nil
 	}
-	if idle, err := r.isIdle(ctx, live); idle || err != nil {
+	if why, err := r.halted(ctx, live); why != nil || err != nil {
 		return err
 	}
 	if predicates.IsMoving(live) {

@@ -4,6 +4,7 @@
 package ipclaim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,27 +66,47 @@ func jitter(d time.Duration) time.Duration {
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
 func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
-	ready, tell := readyCondition(s, outcome)
-	if !tell {
-		return outcome
+	if err := r.tell(ctx, s, outcome); err != nil {
+		return err
 	}
+	return outcome
+}
+
+// tell writes what came of the claim into its status, if that says something new. Where the outcome is still open, that is only whether the
+// claim is paused.
+func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	before := meta.FindStatusCondition(s.claim.Status.Conditions, ipamv1.ReadyCondition)
 	after := s.claim.DeepCopy()
-	meta.SetStatusCondition(&after.Status.Conditions, ready)
+	ready, isKnown := readyCondition(s, outcome)
+	if isKnown {
+		meta.SetStatusCondition(&after.Status.Conditions, ready)
+		holder.SetWithinPool(after, r.overridden(after))
+	}
 	if outcome == nil {
 		after.Status.AllocatedCIDR = s.allocation.CIDR.String()
 		after.Status.AllocationRef = &ipamv1.AllocationReference{Name: s.allocation.Name()}
 		after.Status.Network = s.network()
 	}
-	holder.SetWithinPool(after, r.overridden(after))
+	holder.SetPaused(after, pausedBy(outcome))
 	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
-		return outcome
+		return nil
 	}
 	if err := r.patchStatus(ctx, after); err != nil {
 		return err
 	}
-	r.announce(s.claim, before, ready)
-	return outcome
+	if isKnown {
+		r.announce(s.claim, before, ready)
+	}
+	return nil
+}
+
+// pausedBy says why the claim is paused; nothing if it is not.
+func pausedBy(outcome error) string {
+	var refusal *RefusalError
+	if errors.As(outcome, &refusal) {
+		return refusal.Paused
+	}
+	return ""
 }
 
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
@@ -134,8 +155,10 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 	switch {
 	case outcome == nil:
 		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.ClaimReadyAllocatedReason
+	case errors.As(outcome, &refusal) && refusal.Message == "":
+		return c, false
 	case errors.As(outcome, &refusal):
-		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, refusal.Error()
+		c.Reason, c.Message = cmp.Or(refusal.Reason, ipamv1.ClaimReadyAllocationFailedReason), refusal.Error()
 		if refusal.NotReady {
 			c.Reason = ipamv1.ClaimReadyPoolNotReadyReason
 		}

@@ -21,13 +21,14 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -95,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	r.Registry.Register(p) // also of a pool that is paused: its claims are released, by what it says now
-	if idle, result, err := r.isIdle(ctx, p); idle || err != nil {
+	if halted, result, err := r.halt(ctx, p); halted || err != nil {
 		return result, err
 	}
 	if added, err := finalizer.Ensure(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
@@ -124,29 +125,51 @@ func (r *Reconciler) bring(ctx context.Context, s *scope) error {
 	return r.serve(ctx, s)
 }
 
-// isIdle says whether the pool must not be touched now, and when to look again if no watch will tell: it is paused, its
-// Paused condition has just been written, or its Cluster is not there, in which case only a deletion goes on.
-func (r *Reconciler) isIdle(ctx context.Context, p Object) (bool, ctrl.Result, error) {
+// halt says whether nothing of the pool but its status must be touched now, has that say why, and says when to look again if no watch
+// will tell: the pool is paused, or its Cluster is not there, in which case only a deletion goes on.
+func (r *Reconciler) halt(ctx context.Context, p Object) (bool, ctrl.Result, error) {
 	cluster, missing, err := ClusterOf(ctx, r.Client, p)
-	if err != nil {
+	if missing && p.GetDeletionTimestamp().IsZero() && conditions.GetReason(p, ipamv1.ReadyCondition) != ipamv1.PoolReadyClusterNotFoundReason {
+		_, missing, err = ClusterOf(ctx, r.Live, p) // the cache may be behind
+		if !missing && err == nil {
+			return true, ctrl.Result{RequeueAfter: retryBusy}, nil
+		}
+	}
+	why := predicates.WhyPaused(cluster, r.Kind, p)
+	ready := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse}
+	switch {
+	case err != nil:
 		return true, ctrl.Result{}, err
-	}
-	isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, p)
-	if isPaused || requeue || err != nil || predicates.IsPaused(cluster, p) {
-		return true, ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if missing && p.GetDeletionTimestamp().IsZero() {
-		return true, ctrl.Result{RequeueAfter: retryOverlap}, nil
+	case why != "":
+		ready.Reason, ready.Message = ipamv1.PoolReadyPausedReason, why
+		return true, ctrl.Result{}, r.showHalt(ctx, p, holder.PausedCondition(why), ready)
+	case missing && p.GetDeletionTimestamp().IsZero():
+		ready.Reason = ipamv1.PoolReadyClusterNotFoundReason
+		ready.Message = "spec.clusterName: " + holder.NoCluster(p.GetNamespace(), p.PoolSpec().ClusterName)
+		return true, ctrl.Result{RequeueAfter: retryOverlap}, r.showHalt(ctx, p, holder.PausedCondition(""), ready)
 	}
 	return false, ctrl.Result{}, nil
 }
 
+// showHalt writes conditions of a pool of which nothing else may be touched, if they say something new.
+func (r *Reconciler) showHalt(ctx context.Context, p Object, shown ...metav1.Condition) error {
+	before, _ := p.DeepCopyObject().(Object)
+	for _, c := range shown {
+		conditions.Set(p, c)
+	}
+	err := r.write(ctx, &scope{pool: p, before: before})
+	if apierrors.IsConflict(err) { // the watch shows what has changed
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
 // ClusterOf returns the Cluster that a pool belongs to; nil if it belongs to none, and missing if that is not there.
-func ClusterOf(ctx context.Context, c client.Client, p Object) (cluster *clusterv1.Cluster, missing bool, err error) {
+func ClusterOf(ctx context.Context, c client.Reader, p Object) (cluster *clusterv1.Cluster, missing bool, err error) {
 	return clusterNamed(ctx, c, p.GetNamespace(), p.PoolSpec().ClusterName)
 }
 
-func clusterNamed(ctx context.Context, c client.Client, namespace, name string) (cluster *clusterv1.Cluster, missing bool, err error) {
+func clusterNamed(ctx context.Context, c client.Reader, namespace, name string) (cluster *clusterv1.Cluster, missing bool, err error) {
 	if name == "" {
 		return nil, false, nil
 	}
@@ -294,7 +317,8 @@ func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.C
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
 		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, after.Reason, "Serve", "%s", noteOf(after.Message))
-	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse && before.Reason != ipamv1.PoolReadyReservingReason:
+	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse &&
+		before.Reason != ipamv1.PoolReadyReservingReason && before.Reason != ipamv1.PoolReadyPausedReason:
 		r.Recorder.Eventf(p, nil, corev1.EventTypeNormal, after.Reason, "Serve", "%s", noteOf(after.Message))
 	}
 }

@@ -155,6 +155,8 @@ type ClosedError struct {
 	Missing bool
 	// Invalid: its spec cannot be served, so that nothing is known of its shape.
 	Invalid bool
+	// Paused: it is paused, by itself or with its Cluster.
+	Paused  bool
 	Message string
 }
 
@@ -179,23 +181,29 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, 
 	case r.isForeign(p):
 		return p, registered, closed(ref, "is at home in another cluster, which hands out its addresses")
 	}
-	paused, err := r.IsPaused(ctx, p)
+	halt, err := r.Halt(ctx, p)
 	switch {
 	case err != nil:
 		return nil, ledger.Pool{}, err
-	case paused:
-		return p, registered, closed(ref, "is paused, by itself or with its Cluster")
+	case halt != nil:
+		return p, registered, halt
 	}
 	return p, registered, nil
 }
 
-// IsPaused says whether the pool is paused, by its annotation or its Cluster; a Cluster that is not there pauses too.
-func (r *Registry) IsPaused(ctx context.Context, p Object) (bool, error) {
+// Halt says why nothing is done for what is asked of the pool: it is paused, or its Cluster is not there; nil if neither is so. It names
+// no Cluster: who asks may be of another project.
+func (r *Registry) Halt(ctx context.Context, p Object) (*ClosedError, error) {
 	cluster, missing, err := ClusterOf(ctx, r.Client, p)
-	if err != nil || missing {
-		return true, err
+	switch {
+	case err != nil:
+		return nil, err
+	case missing:
+		return &ClosedError{Message: saying(p.PoolReference(), "waits for its Cluster, which does not exist; see its Ready condition")}, nil
+	case predicates.IsPaused(cluster, p):
+		return &ClosedError{Paused: true, Message: saying(p.PoolReference(), "is paused, by itself or with its Cluster")}, nil
 	}
-	return predicates.IsPaused(cluster, p), nil
+	return nil, nil //nolint:nilnil // no halt is an answer
 }
 
 func closed(ref ipamv1.PoolReference, why string) error {

@@ -44,6 +44,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
+	conditions.Set(s.pool, holder.PausedCondition(""))
 	holder.SetWithinPool(s.pool, r.overridden(s.pool))
 	unsure := r.setMovable(ctx, s, capacity) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {

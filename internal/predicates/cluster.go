@@ -4,9 +4,13 @@
 package predicates
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -22,6 +26,21 @@ func IsPaused(cluster *clusterv1.Cluster, obj metav1.Object) bool {
 		return annotations.HasPaused(obj)
 	}
 	return annotations.IsPaused(cluster, obj) || annotations.HasPaused(cluster)
+}
+
+// WhyPaused says why an object of that kind is paused; nothing if it is not. The Cluster may be nil.
+func WhyPaused(cluster *clusterv1.Cluster, kind string, obj metav1.Object) string {
+	var why []string
+	if cluster != nil && ptr.Deref(cluster.Spec.Paused, false) {
+		why = append(why, fmt.Sprintf("Cluster %q has spec.paused", cluster.Name))
+	}
+	if cluster != nil && annotations.HasPaused(cluster) {
+		why = append(why, fmt.Sprintf("Cluster %q has the annotation %s", cluster.Name, clusterv1.PausedAnnotation))
+	}
+	if annotations.HasPaused(obj) {
+		why = append(why, fmt.Sprintf("the %s has the annotation %s", kind, clusterv1.PausedAnnotation))
+	}
+	return strings.Join(why, ", ")
 }
 
 // IsMoving says whether clusterctl move deletes the object here because it lives on elsewhere.

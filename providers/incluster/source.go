@@ -55,7 +55,7 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	case closed != nil && closed.Invalid:
 		return nil, notReady("spec.poolRef.name: %s", closed.Message)
 	}
-	paused, err := s.Registry.IsPaused(ctx, p)
+	halt, err := s.Registry.Halt(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,6 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 		Pool:     ref,
 		Owner:    pool.OwnerReference(p),
 		Leaving:  !p.GetDeletionTimestamp().IsZero(),
-		Paused:   paused,
 		Bits:     registered.Shape.ClaimBits(),
 		HostBits: registered.Shape.HostBits(),
 		Network:  registered.Shape.NetworkOf,
@@ -73,6 +72,9 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	}
 	if closed != nil {
 		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
+	}
+	if halt != nil {
+		offer.Halted = halted(halt)
 	}
 	return offer, nil
 }
@@ -106,6 +108,15 @@ func failed(format string, args ...any) error {
 		Reason:  ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
 		Message: fmt.Sprintf(format, args...),
 	}
+}
+
+// halted is what a claim is told that has to wait with its pool.
+func halted(halt *pool.ClosedError) error {
+	refusal := &claim.RefusalError{Reason: ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason, Message: "spec.poolRef.name: " + halt.Message}
+	if halt.Paused {
+		refusal.Paused = halt.Message
+	}
+	return refusal
 }
 
 func notReady(format string, args ...any) error {

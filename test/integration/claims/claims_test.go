@@ -74,6 +74,20 @@ func ready(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, status metav1
 	return message
 }
 
+// saysPaused waits until the object says that it is paused, and returns why.
+func saysPaused[T interface {
+	client.Object
+	conditions.Getter
+}](ctx context.Context, obj T) string {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		g.Expect(conditions.IsTrue(obj, clusterv1.PausedCondition)).To(BeTrue())
+	}, "1m", "50ms").Should(Succeed())
+	Expect(conditions.GetReason(obj, clusterv1.PausedCondition)).To(Equal(clusterv1.PausedReason))
+	return conditions.GetMessage(obj, clusterv1.PausedCondition)
+}
+
 // answered waits until the claim has an address, and returns it.
 func answered(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) *ipamv1beta2.IPAddress {
 	GinkgoHelper()
@@ -278,7 +292,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(foreign.Status.Conditions).To(BeEmpty())
 	})
 
-	It("of a paused or missing Cluster is left alone until the Cluster is there and not paused", func(ctx SpecContext) {
+	It("of a paused or missing Cluster says so and is left alone until the Cluster is there and not paused", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := newClaim(ns, "a", "IPPool", "p")
 		claim.Spec.ClusterName = "c"
@@ -286,6 +300,9 @@ var _ = Describe("An IPAddressClaim", func() {
 		labelled.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
 		create(ctx, claim)
 		create(ctx, labelled)
+		Expect(ready(ctx, claim, metav1.ConditionFalse, "ClusterNotFound")).To(HavePrefix(`spec.clusterName: there is no Cluster "c" in namespace ` + ns))
+		Expect(ready(ctx, labelled, metav1.ConditionFalse, "ClusterNotFound")).To(ContainSubstring(clusterv1.ClusterNameLabel))
+		Expect(conditions.Has(claim, clusterv1.PausedCondition)).To(BeFalse(), "it is not paused")
 		answered(ctx, create(ctx, newClaim(ns, "free", "IPPool", "p")))
 		cluster := create(ctx, newCluster(ns, true))
 		owned := newClaim(ns, "o", "IPPool", "p")
@@ -295,14 +312,59 @@ var _ = Describe("An IPAddressClaim", func() {
 			for _, c := range []*ipamv1beta2.IPAddressClaim{claim, labelled, owned} {
 				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 				g.Expect(c.Finalizers).To(BeEmpty())
-				g.Expect(c.Status.Conditions).To(BeEmpty())
+				g.Expect(conditions.IsTrue(c, ipamv1beta2.IPAddressClaimReadyCondition)).To(BeFalse())
 			}
+		}
+		for _, c := range []*ipamv1beta2.IPAddressClaim{claim, labelled, owned} {
+			Expect(saysPaused(ctx, c)).To(Equal(`Cluster "c" has spec.paused`))
 		}
 		Consistently(untouched, "400ms", "50ms").Should(Succeed())
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		Expect(answered(ctx, claim).Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
 		answered(ctx, labelled)
 		answered(ctx, owned)
+		for _, c := range []*ipamv1beta2.IPAddressClaim{claim, labelled, owned} {
+			Expect(conditions.GetReason(c, clusterv1.PausedCondition)).To(Equal(clusterv1.NotPausedReason))
+			Expect(conditions.IsFalse(c, clusterv1.PausedCondition)).To(BeTrue())
+		}
+	})
+
+	It("that is answered says when it is paused, and when it is not any more, and one that never was says nothing of it", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		cluster := create(ctx, newCluster(ns, false))
+		claim, other := newClaim(ns, "a", "IPPool", "p"), newClaim(ns, "b", "IPPool", "p")
+		claim.Spec.ClusterName = "c"
+		answered(ctx, create(ctx, claim))
+		answered(ctx, create(ctx, other))
+		Expect(conditions.Has(claim, clusterv1.PausedCondition)).To(BeFalse())
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
+		saysPaused(ctx, claim)
+		Expect(conditions.IsTrue(claim, ipamv1beta2.IPAddressClaimReadyCondition)).To(BeTrue())
+		Expect(k.Delete(ctx, cluster)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(conditions.IsFalse(claim, clusterv1.PausedCondition)).To(BeTrue())
+			g.Expect(conditions.IsTrue(claim, ipamv1beta2.IPAddressClaimReadyCondition)).To(BeTrue(), "it has its address, whatever becomes of the Cluster")
+		}, "1m", "50ms").Should(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
+		Expect(conditions.Has(other, clusterv1.PausedCondition)).To(BeFalse())
+	})
+
+	It("that is paused, deleted and not paused any more does not look paused while somebody else's finalizer keeps it", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := newClaim(ns, "a", "IPPool", "p")
+		claim.Finalizers = []string{inUse}
+		answered(ctx, create(ctx, claim))
+		change(ctx, claim, func() { claim.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		Expect(saysPaused(ctx, claim)).To(Equal("the IPAddressClaim has the annotation " + clusterv1.PausedAnnotation))
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		change(ctx, claim, func() { claim.Annotations = nil })
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(conditions.IsFalse(claim, clusterv1.PausedCondition)).To(BeTrue())
+		}, "1m", "50ms").Should(Succeed())
+		change(ctx, claim, func() { claim.Finalizers = without(claim.Finalizers, inUse) })
+		gone(ctx, claim)
 	})
 
 	It("keeps its address while somebody else's finalizer is on it", func(ctx SpecContext) {
@@ -370,9 +432,9 @@ var _ = Describe("An IPAddressClaim", func() {
 		create(ctx, itself)
 		answered(ctx, create(ctx, newClaim(ns, "free", "IPPool", "p")))
 		for _, claim := range []*ipamv1beta2.IPAddressClaim{ofCluster, itself} {
-			Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			Expect(saysPaused(ctx, claim)).To(ContainSubstring(clusterv1.PausedAnnotation))
 			Expect(claim.Finalizers).To(BeEmpty())
-			Expect(claim.Status.Conditions).To(BeEmpty())
+			Expect(conditions.Has(claim, ipamv1beta2.IPAddressClaimReadyCondition)).To(BeFalse())
 		}
 		for _, obj := range []client.Object{cluster, itself} {
 			change(ctx, obj, func() { obj.SetAnnotations(nil) })

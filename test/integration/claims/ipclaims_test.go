@@ -49,11 +49,32 @@ var _ = Describe("An IPClaim", func() {
 		Eventually(func() bool { // the manager has seen the pause
 			return k.Get(ctx, client.ObjectKeyFromObject(watched), watched) == nil && conditions.IsTrue(watched, ipamv1.PausedCondition)
 		}, "1m", "50ms").Should(BeTrue())
+		Expect(saysPaused(ctx, claim)).To(Equal(`Cluster "c" has spec.paused`))
+		Expect(conditions.IsTrue(claim, ipamv1.ReadyCondition)).To(BeTrue())
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		Consistently(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1s", "100ms").Should(HaveLen(1))
 		change(ctx, owner, func() { owner.Spec.Paused = ptr.To(false) })
 		gone(ctx, claim)
 		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
+	})
+
+	It("of a Cluster that is missing or paused says so, and is bound when that is over", func(ctx SpecContext) {
+		poolReady(ctx, create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns})), metav1.ConditionTrue, "Available")
+		claim := newIPClaim(ns, "a", "IPPool", "p")
+		claim.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
+		create(ctx, claim)
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(conditions.GetReason(claim, ipamv1.ReadyCondition)).To(Equal("ClusterNotFound"))
+		}, "1m", "50ms").Should(Succeed())
+		Expect(conditions.GetMessage(claim, ipamv1.ReadyCondition)).To(And(
+			HavePrefix("metadata.labels["+clusterv1.ClusterNameLabel+"]"), ContainSubstring(`there is no Cluster "c" in namespace `+ns)))
+		cluster := create(ctx, newCluster(ns, true))
+		Expect(saysPaused(ctx, claim)).To(Equal(`Cluster "c" has spec.paused`))
+		Expect(records(ctx, ns)).To(BeEmpty())
+		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+		bound(ctx, claim)
+		Expect(conditions.IsFalse(claim, ipamv1.PausedCondition)).To(BeTrue())
 	})
 
 	It("does not let go of what was retained for its name and is just moving to another cluster", func(ctx SpecContext) {

@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -46,6 +48,7 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	ready, isKnown := r.readyCondition(ctx, s, outcome)
 	if isKnown {
 		conditions.Set(after, ready)
+		v1beta1conditions.Set(after, mirrored(ready))
 		holder.SetWithinPool(after, r.overridden(ctx, s))
 	}
 	if s.answer != nil && isKnown {
@@ -62,6 +65,22 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 		r.announce(s.claim, before, ready)
 	}
 	return nil
+}
+
+// mirrored is the Ready condition in the form of v1beta1, which Cluster API's v1beta1 kinds show and some providers still look at. That
+// has a reason, a message and a severity only where something is wrong: an error is for somebody to mend, all else mends itself.
+func mirrored(ready metav1.Condition) *clusterv1.Condition {
+	if ready.Status == metav1.ConditionTrue {
+		return v1beta1conditions.TrueCondition(clusterv1.ReadyV1Beta1Condition)
+	}
+	severity := clusterv1.ConditionSeverityError
+	switch ready.Reason {
+	case ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason:
+		severity = clusterv1.ConditionSeverityWarning
+	case ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason, ipamv1.ClaimReadyClusterNotFoundReason, ipamv1.ClaimReadyArrivingReason:
+		severity = clusterv1.ConditionSeverityInfo
+	}
+	return v1beta1conditions.FalseCondition(clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)
 }
 
 // pausedBy says why the claim is paused; nothing if it is not.

@@ -4,6 +4,7 @@
 package claims
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -179,6 +181,40 @@ var _ = Describe("An IPAddressClaim", func() {
 		Eventually(func() float64 { return counted("weir_claim_exhausted_total") }, "1m", "50ms").Should(BeNumerically(">", told))
 		Expect(k.Delete(ctx, first)).To(Succeed())
 		Expect(answered(ctx, waiting).Spec.Address).To(Equal("10.1.0.1"))
+	})
+
+	It("says in the deprecated conditions of v1beta1, too, how it stands", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/32", AddressSpace: ns}))
+		first, full := newClaim(ns, "first", "IPPool", "p"), newClaim(ns, "full", "IPPool", "p")
+		absent, odd := newClaim(ns, "absent", "IPPool", "none"), newClaim(ns, "odd", "IPSwamp", "p")
+		answered(ctx, create(ctx, first))
+		type told struct {
+			claim    *ipamv1beta2.IPAddressClaim
+			status   metav1.ConditionStatus
+			reason   string
+			severity string
+		}
+		for _, want := range []told{
+			{first, metav1.ConditionTrue, "", ""},
+			{full, metav1.ConditionFalse, "PoolExhausted", "Warning"},
+			{absent, metav1.ConditionFalse, "PoolNotReady", "Info"},
+			{odd, metav1.ConditionFalse, "AllocationFailed", "Error"},
+		} {
+			if want.claim.UID == "" {
+				create(ctx, want.claim)
+			}
+			message := ready(ctx, want.claim, want.status, cmp.Or(want.reason, "Allocated"))
+			old := &ipamv1beta1.IPAddressClaim{}
+			Expect(ipamv1beta1.Convert_v1beta2_IPAddressClaim_To_v1beta1_IPAddressClaim(want.claim, old, nil)).To(Succeed())
+			Expect(old.Status.Conditions).To(ConsistOf(And(
+				HaveField("Type", BeEquivalentTo("Ready")), HaveField("Status", BeEquivalentTo(want.status)), HaveField("Reason", want.reason),
+				HaveField("Severity", BeEquivalentTo(want.severity)), HaveField("Message", message),
+			)), want.claim.Name)
+		}
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		answered(ctx, full)
+		Expect(full.GetV1Beta1Conditions()).To(ConsistOf(And(
+			HaveField("Status", BeEquivalentTo("True")), HaveField("Reason", ""), HaveField("Severity", BeEquivalentTo("")))))
 	})
 
 	It("waits for a pool that does not exist yet", func(ctx SpecContext) {

@@ -10,6 +10,9 @@ const (
 	// PausedCondition is true while the object, or the pool that an unanswered claim waits for, is paused: by its Cluster or by the
 	// annotation cluster.x-k8s.io/paused. A claim has it only if it is or has been.
 	PausedCondition = "Paused"
+	// ExhaustedCondition is true while a pool has nothing available; the message says where it has gone. Such a pool is healthy: it does
+	// not count towards Ready.
+	ExhaustedCondition = "Exhausted"
 	// MovableCondition is false while clusterctl move would leave something behind of what is handed out of a pool. It does not
 	// count towards Ready, and is shown only where Cluster API is installed. What moves is told by what Weir can see: an owner of a
 	// kind of Cluster API's groups, or an IPPool or IPClaim, counts as moving, any other as staying.
@@ -23,6 +26,14 @@ const (
 // OverriddenReason of the WithinPool condition: exclusions, bounds or what is kept for others are overridden; the message says which.
 const OverriddenReason = "Overridden"
 
+// Reasons of a pool's Exhausted condition.
+const (
+	// PoolExhaustedNoneAvailableReason: no address is available.
+	PoolExhaustedNoneAvailableReason = "NoneAvailable"
+	// PoolExhaustedSomeAvailableReason: addresses are available.
+	PoolExhaustedSomeAvailableReason = "SomeAvailable"
+)
+
 // Reasons of a pool's Movable condition.
 const (
 	// PoolMovableAllMovesReason: all claims and child pools move together with the pool, if their namespace is moved; those of a
@@ -35,10 +46,8 @@ const (
 
 // Reasons of a pool's Ready condition.
 const (
-	// PoolReadyAvailableReason: the pool hands out addresses.
+	// PoolReadyAvailableReason: the pool hands out addresses, as long as it has any.
 	PoolReadyAvailableReason = "Available"
-	// PoolReadyPoolExhaustedReason: no address is available.
-	PoolReadyPoolExhaustedReason = "PoolExhausted"
 	// PoolReadyOverlapReason: a block of the pool overlaps another root pool of its address space; the pool serves nothing.
 	PoolReadyOverlapReason = "Overlap"
 	// PoolReadyInvalidSpecReason: the spec got past admission although it cannot be served; the message names the field.

@@ -94,7 +94,8 @@ type AllocationReference struct {
 
 // IPClaimStatus is what is known of the claim's prefix.
 type IPClaimStatus struct {
-	// conditions: Ready; WithinPool is there, and False, while the pool would not hand out the prefix.
+	// conditions: Ready; Paused is there once the claim was paused; WithinPool is there, and False, while the pool would not hand out the
+	// prefix.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -187,7 +187,7 @@ type ReleasedTemplate struct {
 
 // IPPoolStatus is the observed state of an IPPool or GlobalIPPool. It can be lost and is rebuilt.
 type IPPoolStatus struct {
-	// conditions: Ready and Paused; WithinPool is there, and False, while the parent would not give the block; where Cluster API is
+	// conditions: Ready, Exhausted and Paused; WithinPool is there, and False, while the parent would not give the block; where Cluster API is
 	// installed also Movable: whether clusterctl move leaves nothing behind.
 	// +optional
 	// +listType=map

@@ -323,6 +323,18 @@ func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.C
 	}
 }
 
+// announceRoom tells of a pool that has nothing available any more, and that it has again.
+func (r *Reconciler) announceRoom(before, after Object) {
+	was, is := conditions.IsTrue(before, ipamv1.ExhaustedCondition), conditions.IsTrue(after, ipamv1.ExhaustedCondition)
+	switch {
+	case is && !was:
+		r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, ipamv1.ExhaustedCondition, "Serve", "%s",
+			noteOf(conditions.GetMessage(after, ipamv1.ExhaustedCondition)))
+	case was && !is:
+		r.Recorder.Eventf(after, nil, corev1.EventTypeNormal, ipamv1.PoolReadyAvailableReason, "Serve", "addresses are available again")
+	}
+}
+
 // maxNote is how long an event's note may be, in bytes.
 const maxNote = 1024
 

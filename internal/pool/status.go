@@ -44,6 +44,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
+	setExhausted(s.pool, capacity, known && !r.Registry.isForeign(s.pool))
 	conditions.Set(s.pool, holder.PausedCondition(""))
 	holder.SetWithinPool(s.pool, r.overridden(s.pool))
 	unsure := r.setMovable(ctx, s, capacity) // the rest is known all the same
@@ -51,6 +52,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 		return errors.Join(unsure, client.IgnoreNotFound(err))
 	}
 	r.announce(s.pool, before, ready)
+	r.announceRoom(s.before, s.pool)
 	if r.Registry.isForeign(s.pool) {
 		unobserve(s.pool.PoolReference()) // who watches for pools that run low would be told of it
 	} else {
@@ -162,12 +164,27 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capa
 		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
 	case outcome != nil || !c.Serving:
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
-	case c.Available.IsZero():
-		condition.Reason, condition.Message = ipamv1.PoolReadyPoolExhaustedReason, "no address is available"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason
 	}
 	return condition
+}
+
+// setExhausted says whether nothing of the pool is available; nothing of a pool of which nobody counts that.
+func setExhausted(p Object, c ledger.Capacity, known bool) {
+	condition := metav1.Condition{
+		Type: ipamv1.ExhaustedCondition, Status: metav1.ConditionFalse, Reason: ipamv1.PoolExhaustedSomeAvailableReason,
+	}
+	switch {
+	case !known:
+		conditions.Delete(p, ipamv1.ExhaustedCondition)
+		return
+	case c.Available.IsZero():
+		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolExhaustedNoneAvailableReason
+		condition.Message = fmt.Sprintf("no address is available: of %s, %s are allocated, %s delegated, %s cooling and %s excluded; what remains is kept for claims",
+			c.Total, c.Allocated, c.Delegated, c.Cooling, c.Excluded)
+	}
+	conditions.Set(p, condition)
 }
 
 // shownMistakes is how many mistakes of a spec are told.

@@ -248,8 +248,7 @@ func (e *environment) ensure(ctx context.Context, pool *ipamv1.IPPool) error {
 		if client.IgnoreNotFound(err) == nil && err != nil {
 			err = e.client.Create(ctx, pool)
 		}
-		reason := conditions.GetReason(pool, ipamv1.ReadyCondition)
-		return err == nil && (reason == ipamv1.PoolReadyAvailableReason || reason == ipamv1.PoolReadyPoolExhaustedReason), err
+		return err == nil && conditions.IsTrue(pool, ipamv1.ReadyCondition), err
 	})
 }
 

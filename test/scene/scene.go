@@ -180,6 +180,15 @@ func (s *Scene) NotReady(ctx context.Context, obj Conditioned, reason string, wo
 	}, patience, "20ms").Should(Succeed())
 }
 
+// Exhausted waits until a pool says that nothing of it is available, and that it is healthy all the same.
+func (s *Scene) Exhausted(ctx context.Context, pool Conditioned) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(s.condition(ctx, g, pool).Status).To(Equal(metav1.ConditionTrue))
+		g.Expect(meta.IsStatusConditionTrue(pool.GetConditions(), ipamv1.ExhaustedCondition)).To(BeTrue())
+	}, patience, "20ms").Should(Succeed())
+}
+
 func (s *Scene) condition(ctx context.Context, g Gomega, obj Conditioned) metav1.Condition {
 	g.Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 	ready := meta.FindStatusCondition(obj.GetConditions(), ipamv1.ReadyCondition)

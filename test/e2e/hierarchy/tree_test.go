@@ -110,7 +110,7 @@ var _ = It("What a pool excludes after it was carved is not handed out below, wh
 	Expect(next.Spec.CIDR).To(Equal("10.0.0.3/32"))
 
 	exclude(`["10.0.0.0/28"]`)
-	s.NotReady(ctx, leaf, ipamv1.PoolReadyPoolExhaustedReason)
+	s.Exhausted(ctx, leaf)
 	s.Refuses(ctx, s.Claim("refused", "leaf").Build(), 507, "exhausted")
 	waiting := builder.IPAddressClaim(s.Namespace, "waiting", ipamv1.IPPoolKind, "leaf").Build()
 	s.Create(ctx, waiting)

@@ -28,7 +28,7 @@ var _ = Describe("A pool that is full", func() {
 		s.Create(ctx, first, second)
 		s.Refuses(ctx, s.Claim("third", "pool").Build(), http.StatusInsufficientStorage, "IPPool "+s.Namespace+"/pool", "/32", "exhausted")
 		Expect(apierrors.ReasonForError(k.Create(ctx, s.Claim("third", "pool").Build()))).To(BeEquivalentTo("InsufficientStorage"))
-		s.NotReady(ctx, pool, ipamv1.PoolReadyPoolExhaustedReason)
+		s.Exhausted(ctx, pool)
 
 		s.Delete(ctx, first)
 		third := s.Claim("third", "pool").Build()

@@ -54,7 +54,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		Expect(got).To(Equal([]string{"10.1.0.1", "10.1.0.3", "10.1.0.4", "10.1.0.5", "10.1.0.6"}))
 		waiting := create(ctx, newClaim(ns, "waiting", "IPPool", "p"))
 		ready(ctx, waiting, metav1.ConditionFalse, "PoolExhausted")
-		poolReady(ctx, pool, metav1.ConditionFalse, "PoolExhausted")
+		poolExhausted(ctx, pool)
 		Expect(pool.Status.Capacity).To(Equal(ipamv1.Capacity{
 			Total: "8", Allocated: "5", Available: "0", Excluded: "2", Cooling: "0", Delegated: "0",
 		}))
@@ -178,7 +178,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		ready(ctx, create(ctx, newClaim(ns, "late", "IPPool", "p")), metav1.ConditionFalse, "PoolExhausted")
 		Expect(block(newClaim(ns, "mine", "IPPool", "p"))).To(Equal("10.2.0.0/28"))
 		Expect(block(newClaim(ns, "theirs", "IPPool", "p"))).To(Equal("10.2.0.32/28"))
-		poolReady(ctx, pool, metav1.ConditionFalse, "PoolExhausted")
+		poolExhausted(ctx, pool)
 		Expect(pool.Status.LargestFreePrefixLength).To(BeNil())
 	})
 

@@ -42,6 +42,16 @@ func poolReady(ctx context.Context, pool *ipamv1.IPPool, status metav1.Condition
 	return message
 }
 
+// poolExhausted waits until the pool says that nothing of it is available, and that it is healthy all the same; it returns the message.
+func poolExhausted(ctx context.Context, pool *ipamv1.IPPool) string {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		g.Expect(conditions.IsTrue(pool, ipamv1.ExhaustedCondition)).To(BeTrue())
+	}, "1m", "50ms").Should(Succeed())
+	return conditions.GetMessage(pool, ipamv1.ExhaustedCondition)
+}
+
 // blocks returns the prefixes that a pool's own records hold, in the order of their names.
 func blocks(ctx context.Context, ns, pool string) []string {
 	GinkgoHelper()
@@ -133,6 +143,24 @@ var _ = Describe("A pool", func() {
 			Expect(pool.Status.UtilizationPercent != nil).To(Equal(here))
 			Expect(pool.Status.LargestFreePrefixLength != nil).To(Equal(here))
 		}
+	})
+
+	It("that is full is healthy, says where its addresses have gone, and when it has some again", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/30", AddressSpace: ns}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		Expect(conditions.IsFalse(pool, ipamv1.ExhaustedCondition)).To(BeTrue())
+		first := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, first)
+		answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p")))
+		Expect(poolExhausted(ctx, pool)).To(HavePrefix("no address is available: of 4, 2 are allocated, 0 delegated, 0 cooling and 2 excluded"))
+		ready(ctx, create(ctx, newClaim(ns, "c", "IPPool", "p")), metav1.ConditionFalse, "PoolExhausted")
+		Expect(k.Delete(ctx, newClaim(ns, "c", "IPPool", "p"))).To(Succeed())
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(conditions.IsFalse(pool, ipamv1.ExhaustedCondition)).To(BeTrue())
+		}, "1m", "50ms").Should(Succeed())
+		Eventually(func() []string { return eventsAbout(ctx, pool) }, "1m", "100ms").Should(ConsistOf("Exhausted", "Available"))
 	})
 
 	It("and the other kinds are named and labelled as Cluster API's contract wants", func(ctx SpecContext) {

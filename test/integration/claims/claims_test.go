@@ -386,6 +386,27 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(conditions.Has(other, clusterv1.PausedCondition)).To(BeFalse())
 	})
 
+	It("that was never paused costs one write of its status", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		create(ctx, newCluster(ns, false))
+		written := func() float64 {
+			counts, err := framework.APIRequests(ctx, site.Config())
+			Expect(err).NotTo(HaveOccurred())
+			return counts[framework.RequestKey{
+				Verb: "PATCH", Code: "200", Group: ipamv1beta2.GroupVersion.Group, Resource: "ipaddressclaims", Subresource: "status",
+			}]
+		}
+		before := written()
+		const claims = 10
+		for i := range claims {
+			claim := newClaim(ns, fmt.Sprint("c", i), "IPPool", "p")
+			claim.Spec.ClusterName = "c"
+			answered(ctx, create(ctx, claim))
+		}
+		Expect(written() - before).To(BeEquivalentTo(claims))
+	})
+
 	It("that is paused, deleted and not paused any more does not look paused while somebody else's finalizer keeps it", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := newClaim(ns, "a", "IPPool", "p")

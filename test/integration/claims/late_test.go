@@ -130,8 +130,9 @@ var _ = Describe("A manager that is late", func() {
 		stored.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		stored.Finalizers = []string{ipamv1.ClaimFinalizer}
 		create(ctx, stored)
+		saysPaused(ctx, stored) // the last that the suite's manager writes
 		seen = stored.DeepCopy()
-		seen.Annotations = nil
+		seen.Annotations, seen.Status = nil, ipamv1beta2.IPAddressClaimStatus{}
 		return stored, seen
 	}
 	arrived := func(owners ...metav1.OwnerReference) *ipamv1beta2.IPAddress {
@@ -207,8 +208,13 @@ var _ = Describe("A manager that is late", func() {
 		stored.Annotations = map[string]string{clusterv1.PausedAnnotation: "", ipamv1.ArrivedAnnotation: "true"}
 		stored.Finalizers, stored.Spec.ClusterName = []string{ipamv1.ClaimFinalizer}, "c"
 		create(ctx, stored)
-		seen := stored.DeepCopy()
-		delete(seen.Annotations, clusterv1.PausedAnnotation)
+		seen := &ipamv1beta2.IPAddressClaim{}
+		see := func(why string) { // what the claim is once the suite's manager has written its last
+			Eventually(func() string { return saysPaused(ctx, stored) }, "1m", "50ms").Should(HavePrefix(why))
+			stored.DeepCopyInto(seen)
+			delete(seen.Annotations, clusterv1.PausedAnnotation)
+		}
+		see("Cluster")
 		marked := 0
 		manager, clock := lateManagerThat(ctx, seen, 0, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
@@ -222,6 +228,7 @@ var _ = Describe("A manager that is late", func() {
 		})
 		reconciled(ctx, manager, clock, stored) // while the Cluster is paused
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+		see("the IPAddressClaim")
 		Eventually(func(g Gomega) { // its cache never shows what it does
 			_, err := manager.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored)})
 			g.Expect(err).NotTo(HaveOccurred())

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
@@ -49,11 +50,11 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 		err = c.refuseStored(ctx, p, request.Ref)
 	}
 	if err != nil {
-		return nil, statusFor(request, err)
+		return nil, c.refuse(req, p, carving(p, request), err)
 	}
 	block, err := c.choose(ctx, request, ptr.Deref(req.DryRun, false))
 	if err != nil {
-		return nil, statusFor(request, err)
+		return nil, c.refuse(req, p, request, err)
 	}
 	labels := p.GetLabels()
 	pool.Complete(p, block, parent)
@@ -110,9 +111,18 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 		err = c.dispenser.reserve(ctx, request)
 	}
 	if err != nil {
-		return statusFor(request, err)
+		return c.refuse(req, p, carving(p, request), err)
 	}
+	c.refusals.Forget(claimOf(req, p))
 	return nil
+}
+
+// carving is what was asked of the ledger; of a pool that did not come so far the parent that it names.
+func carving(p pool.Object, request ledger.Claim) ledger.Claim {
+	if request.Pool.Name == "" {
+		request.Pool = poolspec.Parent(p.PoolSpec(), p.PoolReference())
+	}
+	return request
 }
 
 // labelPatch sets a label on an object that has these.

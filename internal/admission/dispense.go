@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
@@ -61,6 +65,28 @@ type Ledger interface {
 type dispenser struct {
 	ledger   Ledger
 	registry *pool.Registry
+	refusals *audit.Refusals
+}
+
+// refuse is how a request is told that nothing is handed out to it, and tells the audit trail. What may be otherwise in a moment, what
+// exists already and what Weir itself fails at is no refusal.
+func (d dispenser) refuse(req admission.Request, obj client.Object, c ledger.Claim, err error) *apierrors.StatusError {
+	told := statusFor(c, err)
+	isRefusal := told.ErrStatus.Code != http.StatusTooManyRequests && told.ErrStatus.Code < http.StatusInternalServerError ||
+		told.ErrStatus.Code == http.StatusInsufficientStorage
+	if !isRefusal || apierrors.IsAlreadyExists(told) || ptr.Deref(req.DryRun, false) {
+		return told
+	}
+	d.refusals.Tell(audit.Entry{Prefix: c.Want, Pool: c.Pool, Claim: claimOf(req, obj), Reason: string(told.ErrStatus.Reason)}, told.ErrStatus.Message)
+	return told
+}
+
+// claimOf is how the audit trail names what is being created; by what its name will begin with, where it has none yet.
+func claimOf(req admission.Request, obj client.Object) ipamv1.ClaimReference {
+	return ipamv1.ClaimReference{
+		APIGroup: ipamv1.GroupVersion.Group, Kind: req.Kind.Kind, Namespace: req.Namespace,
+		Name: cmp.Or(obj.GetName(), obj.GetGenerateName()), UID: string(obj.GetUID()),
+	}
 }
 
 // refuseStored errs if there is such an object already. The API server would find that out too, but only after the webhooks: what

@@ -56,7 +56,7 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 	case err != nil && isEarly(req, err):
 		return warned(err)
 	case err != nil:
-		return refused(statusFor(request, err))
+		return refused(h.refuse(req, claim, asking(claim, request), err))
 	}
 	claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: request.Pool.Kind, Name: request.Pool.Name}
 	return admission.Patched("", append(append(finalizerPatch(claim.Finalizers, ipamv1.ClaimFinalizer), arrivalPatch(claim, false)...),
@@ -123,12 +123,24 @@ func (h claims) reserveClaim(ctx context.Context, req admission.Request) admissi
 		err = h.refuseStored(ctx, claim, requests[0].Ref)
 	}
 	if err != nil {
-		return refused(statusFor(ledger.Claim{}, err))
+		return refused(h.refuse(req, claim, asking(claim, ledger.Claim{}), err))
 	}
 	if err := h.reserve(ctx, requests[0]); err != nil {
-		return refused(statusFor(requests[0], err))
+		return refused(h.refuse(req, claim, requests[0], err))
 	}
+	h.refusals.Forget(claimOf(req, claim))
 	return admission.Allowed("")
+}
+
+// asking is what was asked of the ledger; of a claim that did not come so far as much as it says itself.
+func asking(claim *ipamv1.IPClaim, request ledger.Claim) ledger.Claim {
+	if ref := claim.Spec.PoolRef; request.Pool.Name == "" && ref != nil {
+		request.Pool = ipamv1.PoolReference{Kind: ref.Kind, Name: ref.Name}
+		if ref.Kind == ipamv1.IPPoolKind {
+			request.Pool.Namespace = claim.Namespace
+		}
+	}
+	return request
 }
 
 // claimIn reads an IPClaim; nil if there is none.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
@@ -62,8 +63,9 @@ type Options struct {
 }
 
 func webhooks(scheme *runtime.Scheme, o Options, rights Rights) map[string]http.Handler {
-	carving := carver{dispenser{o.Ledger, o.Registry}, rights}
-	own := claims{dispenser{o.Ledger, o.Registry}, o.Desk, rights}
+	dispensing := dispenser{o.Ledger, o.Registry, &audit.Refusals{}}
+	carving := carver{dispensing, rights}
+	own := claims{dispensing, o.Desk, rights}
 	return map[string]http.Handler{
 		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{carving, o.Registry.Home}},
 		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{carving, o.Registry.Home}},

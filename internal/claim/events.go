@@ -12,6 +12,10 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 )
 
 // Event reasons and actions. An ordinary success is no event: it would be one more write for each claim.
@@ -33,13 +37,16 @@ func (r *Reconciler) settles(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Co
 	return ready.Reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason && r.Clock.Since(claim.CreationTimestamp.Time) < settling
 }
 
-// announce tells of a refusal, and of the recovery from one.
+// announce tells of a refusal, in the audit trail, too, and of the recovery from one.
 func (r *Reconciler) announce(claim *ipamv1beta2.IPAddressClaim, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
 		if after.Reason == ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason {
 			exhausted.Inc()
 		}
+		audit.Refused(audit.Entry{
+			Pool: poolOf(claim), Claim: reference(client.ObjectKeyFromObject(claim), claim.UID), Reason: after.Reason,
+		}, after.Message)
 		if !r.settles(claim, &after) {
 			r.warn(claim, &after)
 		}
@@ -66,4 +73,13 @@ func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
 
 func (r *Reconciler) warn(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Condition) {
 	r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, allocationRefusedEvent, allocateAction, "%s: %s", ready.Reason, ready.Message)
+}
+
+// poolOf is the pool that the claim names.
+func poolOf(claim *ipamv1beta2.IPAddressClaim) ipamv1.PoolReference {
+	ref := ipamv1.PoolReference{Kind: claim.Spec.PoolRef.Kind, Name: claim.Spec.PoolRef.Name}
+	if ref.Kind != ipamv1.GlobalIPPoolKind {
+		ref.Namespace = claim.Namespace
+	}
+	return ref
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -178,12 +180,30 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 	return c, true
 }
 
-// announce tells of a refusal, and of the recovery from one.
+// announce tells of a refusal, in the audit trail, too, and of the recovery from one.
 func (r *Reconciler) announce(claim *ipamv1.IPClaim, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
+		audit.Refused(audit.Entry{Prefix: asked(claim), Pool: chosenPool(claim), Claim: reference(claim), Reason: after.Reason}, after.Message)
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, allocationRefusedEvent, allocateAction, "%s: %s", after.Reason, after.Message)
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, prefixAllocatedEvent, allocateAction, "The claim has its prefix now")
 	}
+}
+
+// asked is the prefix that the claim says; the zero value if none.
+func asked(claim *ipamv1.IPClaim) netip.Prefix {
+	prefix, _ := netip.ParsePrefix(claim.Spec.CIDR) // invalid only where it is empty, by the schema
+	return prefix
+}
+
+// chosenPool is the pool that the claim names, or one of the selector's kind that has no name yet.
+func chosenPool(claim *ipamv1.IPClaim) ipamv1.PoolReference {
+	switch {
+	case claim.Spec.PoolRef != nil:
+		return poolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
+	case claim.Spec.PoolSelector != nil:
+		return poolOf(claim, claim.Spec.PoolSelector.Kind, "")
+	}
+	return ipamv1.PoolReference{}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 )
 
 // What arrives with a prefix, moved or restored, may find that somebody else holds it. Neither is renumbered: both have a record, so
@@ -149,10 +150,12 @@ func (l *Ledger) insist(ctx context.Context, c Claim) (Allocation, error) {
 	case err != nil:
 		return Allocation{}, err
 	case v.outcome == won:
+		tellGiven(w.mark, id, c, audit.Arrived)
 		return Allocation{CIDR: c.Want, record: id}, nil
 	case v.outcome == superseded:
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
 	default:
+		tellGiven(w.mark, id, c, audit.Duplicate)
 		return Allocation{}, l.dispute(c.Ref, c.Want, v.by)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 )
 
 // ReserveBlock makes one block of a pool the pool's own: recorded, judged, and confirmed on the record, because no answer object
@@ -115,6 +116,7 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 	if err != nil {
 		return err
 	}
+	tellGiven(w.mark, a.record, c, audit.Requested)
 	return l.confirm(ctx, snapshot{record: record{identity: a.record}})
 }
 

@@ -12,6 +12,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 )
 
 // Cooling returns what claims have let go of in a pool and what is not to be handed out before Drop, in no order: it cools down,
@@ -23,9 +24,9 @@ func (l *Ledger) Cooling(pool ipamv1.PoolReference) []Holding { return l.index.c
 // wants proved.
 func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
 	if l.Cools(h) && !l.isHeldOn(h) {
-		return l.letGo(ctx, h.version, "")
+		return l.letGo(ctx, h, "")
 	}
-	return l.drop(ctx, h.version)
+	return l.giveUp(ctx, h, audit.Gone)
 }
 
 // isHeldOn says whether a namesake of the claim holds the very same prefix, or it is retained for the next: then nothing is let go of. One
@@ -43,7 +44,7 @@ func (l *Ledger) isHeldOn(h Holding) bool {
 // Retain gives up one record, if it has not changed since it was read, and keeps its prefix for the next claim of that name. The
 // caller has proved what Release wants proved.
 func (l *Ledger) Retain(ctx context.Context, h Holding) error {
-	return l.letGo(ctx, h.version, ipamv1.RetainedState)
+	return l.letGo(ctx, h, ipamv1.RetainedState)
 }
 
 // Cools says whether a prefix cools down when its claim lets go of it.
@@ -65,7 +66,11 @@ type coolPatch struct {
 
 // letGo stores that the claim has let go of the prefix. The owners go with it, for the garbage collector would take the record
 // along with them; clusterctl moves what has no owner by its label.
-func (l *Ledger) letGo(ctx context.Context, id identity, state ipamv1.HolderState) error {
+func (l *Ledger) letGo(ctx context.Context, h Holding, state ipamv1.HolderState) error {
+	id, reason := h.version, audit.Cooling
+	if state == ipamv1.RetainedState {
+		reason = audit.Retained
+	}
 	var p coolPatch
 	p.Metadata.patchMetadata = patchMetadata{UID: id.uid, ResourceVersion: id.version, Annotations: l.touched()}
 	p.Metadata.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
@@ -77,8 +82,11 @@ func (l *Ledger) letGo(ctx context.Context, id identity, state ipamv1.HolderStat
 	if id.created != "" {
 		p.Spec.Holder["createdRevision"] = id.created
 	}
-	_, err := l.patch(ctx, id, p)
-	return err
+	if _, err := l.patch(ctx, id, p); err != nil {
+		return err
+	}
+	tellReleased(h, reason)
+	return nil
 }
 
 // nextSecond rounds up to what the API stores, so that no cooldown is cut short.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 )
 
 // attempts is how often one call of Reserve goes on after a lost judgement before it says ErrBusy.
@@ -182,9 +183,11 @@ func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName)
 		w, err = l.chooseCurrent(ctx, c, key)
 	}
 	if err != nil {
+		explain(c.Ref, "Nothing was chosen", "pool", c.Pool, "bits", c.Bits, "wanted", c.Want, "err", err)
 		return Allocation{}, err
 	}
 	defer l.index.dismiss(w)
+	explain(c.Ref, "Chose a candidate", "prefix", w.mark.cidr, "pool", c.Pool, "bits", c.Bits, "wanted", c.Want)
 	a, err := l.create(ctx, newRecord(l.instance, c, key, w.mark), w)
 	if err != nil {
 		return a, err
@@ -192,6 +195,7 @@ func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName)
 	if by, gone := l.index.leftBehind(c, w.mark); gone {
 		return Allocation{}, errors.Join(&TakenError{CIDR: a.CIDR, By: by}, l.drop(ctx, a.record))
 	}
+	tellGiven(w.mark, a.record, c, audit.Requested)
 	return a, nil
 }
 
@@ -223,6 +227,7 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
 	default:
 		lostJudgements.Inc()
+		explain(w.mark.claim, "Lost the judgement", "prefix", w.mark.cidr, "allocation", id.key, "to", v.by.String(), "its", v.by.Record)
 		if err := l.drop(ctx, id); err != nil {
 			return Allocation{}, err
 		}
@@ -289,8 +294,10 @@ func (l *Ledger) takeOver(ctx context.Context, r snapshot) (Allocation, bool, er
 	if err != nil {
 		return Allocation{}, false, err
 	}
+	explain(r.claim, "Took a record over", "prefix", r.cidr, "allocation", id.key, "from", r.instance, "outcome", v.outcome, "disputedBy", v.by.String())
 	switch {
 	case v.outcome == won:
+		tellGiven(&r.record, id, Claim{Ref: r.claim, Pool: r.pool.ref, Purpose: r.purpose}, audit.TakenOver)
 		return Allocation{CIDR: r.cidr, record: id}, true, nil
 	case v.outcome == lost && r.created != "":
 		return Allocation{}, false, l.drop(ctx, id)
@@ -350,7 +357,12 @@ func (l *Ledger) Prove(ctx context.Context, pool ipamv1.PoolReference) error {
 }
 
 // Void drops an allocation whose claim was answered otherwise.
-func (l *Ledger) Void(ctx context.Context, a Allocation) error { return l.drop(ctx, a.record) }
+func (l *Ledger) Void(ctx context.Context, a Allocation) error {
+	if h, ok := l.index.holdingOf(a.record); ok {
+		return l.giveUp(ctx, h, audit.Void)
+	}
+	return l.drop(ctx, a.record)
+}
 
 // Recorded returns every record of claims of this kind, namespace and name, whatever their UID. What the claim has let go of
 // is not its record any more.
@@ -367,7 +379,12 @@ func (l *Ledger) Recorded(claim ipamv1.ClaimReference) []Holding {
 
 // Drop drops one record, if it has not changed since it was read. The caller has proved that nobody was told of it, or that
 // its claim is gone and its cooldown over.
-func (l *Ledger) Drop(ctx context.Context, h Holding) error { return l.drop(ctx, h.version) }
+func (l *Ledger) Drop(ctx context.Context, h Holding) error {
+	if h.Purpose == ipamv1.RootPurpose {
+		return l.giveUp(ctx, h, audit.Gone)
+	}
+	return l.giveUp(ctx, h, audit.Void)
+}
 
 // Release lets go of all records of the claim of this UID. The caller has proved by a live read, begun after the index showed
 // the records, that the claim is gone or is being deleted with nobody else holding it, and has removed its answer. A hold stays.

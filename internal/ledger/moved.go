@@ -121,6 +121,17 @@ func (x *index) has(id identity) bool {
 	return r != nil && r.uid == id.uid
 }
 
+// holdingOf returns the record at exactly that version, if the watch shows it.
+func (x *index) holdingOf(id identity) (Holding, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.records.at(id.key)
+	if r == nil || r.uid != id.uid || r.version != id.version {
+		return Holding{}, false
+	}
+	return r.holding(), true
+}
+
 // wentBefore says whether the record, which the watch showed while the waiter waited for it, went before that version of another one was
 // made. A list that shows both changes at once does not tell.
 func (x *index) wentBefore(w *waiter, id identity, version string) bool {

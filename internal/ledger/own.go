@@ -43,6 +43,7 @@ func (l *Ledger) Propose(ctx context.Context, c Claim) (netip.Prefix, error) {
 	}
 	cidr, err := l.index.promise(c)
 	if !errors.Is(err, errUnproved) {
+		explain(c.Ref, "Proposed", "prefix", cidr, "pool", c.Pool, "bits", c.Bits, "wanted", c.Want, "err", err)
 		return cidr, err
 	}
 	if c.Revision, err = l.join(ctx, c.Pool).wait(ctx); err != nil {

@@ -165,9 +165,15 @@ func (l *Ledger) patch(ctx context.Context, id identity, p any) (identity, error
 // it since. A terminating record that still has the finalizer was therefore marked by somebody else, and stays taken. One
 // with somebody else's finalizer stays taken until that is gone, too.
 func (l *Ledger) drop(ctx context.Context, id identity) error {
+	_, err := l.remove(ctx, id)
+	return err
+}
+
+// remove does what drop says, and tells whether it was this call that took the record away.
+func (l *Ledger) remove(ctx context.Context, id identity) (bool, error) {
 	finalizers, err := l.kept(ctx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	patch := map[string]any{"metadata": map[string]any{"uid": id.uid, "resourceVersion": id.version, "finalizers": finalizers}}
 	if id.created != "" {
@@ -175,22 +181,23 @@ func (l *Ledger) drop(ctx context.Context, id identity) error {
 	}
 	body, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
+		return false, fmt.Errorf("encoding a patch: %w", err)
 	}
 	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.key.Namespace, Name: id.key.Name}}
 	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
 	if err != nil {
-		return l.dropError(id, err)
+		return false, l.dropError(id, err)
 	}
 	if slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) { // admission has put it back: the record moves, and is held
-		return fmt.Errorf("record %s is leaving: %w", id.key, ErrBusy)
+		return false, fmt.Errorf("record %s is leaving: %w", id.key, ErrBusy)
 	}
 	drops.Inc()
 	err = l.client.Delete(ctx, a, client.Preconditions{UID: &id.uid, ResourceVersion: ptr.To(a.ResourceVersion)})
 	if err == nil {
 		l.index.leave(id)
 	}
-	return l.dropError(id, err)
+	err = l.dropError(id, err)
+	return err == nil, err
 }
 
 func (l *Ledger) dropError(id identity, err error) error {

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -316,11 +317,25 @@ func (r *Reconciler) result(err error) (ctrl.Result, error) {
 func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
+		tellRefused(p, after)
 		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, after.Reason, "Serve", "%s", noteOf(after.Message))
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse &&
 		before.Reason != ipamv1.PoolReadyReservingReason && before.Reason != ipamv1.PoolReadyPausedReason:
 		r.Recorder.Eventf(p, nil, corev1.EventTypeNormal, after.Reason, "Serve", "%s", noteOf(after.Message))
 	}
+}
+
+// tellRefused writes the line of the audit trail for a pool that cannot have its blocks.
+func tellRefused(p Object, ready metav1.Condition) {
+	if ready.Reason != ipamv1.PoolReadyOverlapReason && ready.Reason != ipamv1.PoolReadyParentNotReadyReason {
+		return
+	}
+	ref, of := p.PoolReference(), p.PoolReference()
+	if p.PoolSpec().ParentRef != nil {
+		of = poolspec.Parent(p.PoolSpec(), ref)
+	}
+	asked, _ := netip.ParsePrefix(p.PoolSpec().CIDR) // none where Weir is to choose
+	audit.Refused(audit.Entry{Prefix: asked, Pool: of, Claim: ledger.ClaimOf(ref, string(p.GetUID())), Reason: ready.Reason}, ready.Message)
 }
 
 // announceRoom tells of a pool that has nothing available any more, and that it has again.

@@ -73,7 +73,7 @@ func (m *running) end() {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(klog.Background())
+	ctrl.SetLogger(withTrail(klog.Background()))
 	var err error
 	site, err = framework.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},

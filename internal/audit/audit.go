@@ -1,0 +1,88 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+var log = ctrl.Log.WithName("audit")
+
+// Reasons of lines that are not refusals, whose reason is what whoever asked is told.
+const (
+	// Requested: somebody asked for it.
+	Requested = "Requested"
+	// TakenOver: another manager, or an earlier start of this one, had begun to hand it out.
+	TakenOver = "TakenOver"
+	// Arrived: the claim, or the pool, came with it from another cluster or a backup.
+	Arrived = "Arrived"
+	// Duplicate: it came with it, and somebody else holds it, or part of it.
+	Duplicate = "Duplicate"
+	// Gone: what it was held for is gone. The prefix is free.
+	Gone = "Gone"
+	// Cooling: what it was held for is gone. The prefix is free once it has cooled down.
+	Cooling = "Cooling"
+	// Retained: the claim is gone. The prefix is kept for the next one of the name.
+	Retained = "Retained"
+	// CooledDown: the prefix has cooled down, and is free.
+	CooledDown = "CooledDown"
+	// RetentionEnded: the prefix is kept no longer for the next claim of the name, or that has it now.
+	RetentionEnded = "RetentionEnded"
+	// HoldEnded: the prefix is held no longer for what has moved to another cluster.
+	HoldEnded = "HoldEnded"
+	// Void: the claim was answered otherwise; nobody was told of the prefix.
+	Void = "Void"
+)
+
+// Entry is what a line says.
+type Entry struct {
+	// Prefix is the zero value where a refusal is of none in particular, and so is Allocation.
+	Prefix netip.Prefix
+	// AddressSpace is empty where it is not known.
+	AddressSpace string
+	Pool         ipamv1.PoolReference
+	// Claim is what the prefix is for: a claim, or a pool.
+	Claim ipamv1.ClaimReference
+	// Allocation is the record.
+	Allocation types.NamespacedName
+	Reason     string
+}
+
+// Allocated tells that a prefix was handed out.
+func Allocated(e Entry) { log.Info("Allocated", e.keys()...) }
+
+// Adopted tells that a prefix was recorded for what came with it.
+func Adopted(e Entry) { log.Info("Adopted", e.keys()...) }
+
+// Released tells that a prefix is not held any more.
+func Released(e Entry) { log.Info("Released", e.keys()...) }
+
+// Refused tells that nothing was handed out, and what whoever asked is told.
+func Refused(e Entry, message string) { log.Info("Refused", append(e.keys(), "message", message)...) }
+
+// keys are the line's keys and values; a key without a value is left out.
+func (e Entry) keys() []any {
+	var keys []any
+	if e.Prefix.IsValid() {
+		keys = append(keys, "address", e.Prefix.Addr().String(), "prefix", e.Prefix.String())
+	}
+	if e.AddressSpace != "" {
+		keys = append(keys, "addressSpace", e.AddressSpace)
+	}
+	keys = append(keys,
+		"pool", named(e.Pool.Kind, e.Pool.Namespace, e.Pool.Name),
+		"claim", named(e.Claim.Kind, e.Claim.Namespace, e.Claim.Name), "claimGroup", e.Claim.APIGroup, "claimUID", e.Claim.UID)
+	if e.Allocation.Name != "" {
+		keys = append(keys, "allocation", e.Allocation.String())
+	}
+	return append(keys, "reason", e.Reason)
+}
+
+// named has three parts always: what has no namespace has an empty one.
+func named(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }

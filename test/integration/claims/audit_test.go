@@ -1,0 +1,161 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claims
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// trail keeps what the manager logs as its audit trail.
+type trail struct {
+	mu sync.Mutex
+	// lines are the message and the keys and values of each.
+	lines []map[string]string
+}
+
+// logged is the trail of the suite's manager.
+var logged = &trail{}
+
+// sink passes a log on, and notes what belongs to the trail.
+type sink struct {
+	logr.LogSink
+
+	name  string
+	trail *trail
+}
+
+func (s sink) WithName(name string) logr.LogSink {
+	return sink{s.LogSink.WithName(name), name, s.trail}
+}
+
+func (s sink) WithValues(values ...any) logr.LogSink {
+	return sink{s.LogSink.WithValues(values...), s.name, s.trail}
+}
+
+func (s sink) Info(level int, message string, values ...any) {
+	s.LogSink.Info(level, message, values...)
+	if s.name != "audit" {
+		return
+	}
+	line := map[string]string{"msg": message}
+	for i := 0; i+1 < len(values); i += 2 {
+		line[fmt.Sprint(values[i])] = fmt.Sprint(values[i+1])
+	}
+	s.trail.mu.Lock()
+	defer s.trail.mu.Unlock()
+	s.trail.lines = append(s.trail.lines, line)
+}
+
+// of returns what was told of a claim or pool in a namespace: message, reason and prefix of each line.
+func (t *trail) of(kind, ns, name string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var told []string
+	for _, line := range t.lines {
+		if line["claim"] == kind+"/"+ns+"/"+name {
+			told = append(told, strings.TrimSpace(line["msg"]+" "+line["reason"]+" "+line["prefix"]))
+		}
+	}
+	return told
+}
+
+var _ = Describe("The audit trail", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) { ns = newNamespace(ctx) })
+
+	told := func(kind, name string, lines ...string) {
+		GinkgoHelper()
+		Eventually(func() []string { return logged.of(kind, ns, name) }, "1m", "50ms").Should(HaveExactElements(lines))
+	}
+
+	It("tells of a claim's address when it is handed out, let go of, and free again", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/24", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{CooldownSeconds: ptr.To[int32](1)},
+		}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		told("IPPool", "p", "Allocated Requested 10.1.0.0/24")
+		told("IPAddressClaim", "a", "Allocated Requested 10.1.0.1/32")
+		logged.mu.Lock()
+		Expect(logged.lines[len(logged.lines)-1]).To(Equal(map[string]string{
+			"msg": "Allocated", "reason": "Requested", "address": "10.1.0.1", "prefix": "10.1.0.1/32", "addressSpace": ns,
+			"pool": "IPPool/" + ns + "/p", "claim": "IPAddressClaim/" + ns + "/a", "claimGroup": "ipam.cluster.x-k8s.io",
+			"claimUID": string(claim.UID), "allocation": ns + "/" + records(ctx, ns)[0].Name,
+		}))
+		logged.mu.Unlock()
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		told("IPAddressClaim", "a", "Allocated Requested 10.1.0.1/32", "Released Cooling 10.1.0.1/32", "Released CooledDown 10.1.0.1/32")
+		Expect(k.Delete(ctx, pool)).To(Succeed())
+		told("IPPool", "p", "Allocated Requested 10.1.0.0/24", "Released Gone 10.1.0.0/24")
+	})
+
+	It("tells of a refusal once, until it changes", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/32", AddressSpace: ns}))
+		first := create(ctx, newClaim(ns, "first", "IPPool", "p"))
+		answered(ctx, first)
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		ready(ctx, claim, metav1.ConditionFalse, "PoolExhausted")
+		for n := range 3 {
+			change(ctx, claim, func() { claim.Labels = map[string]string{"looked": fmt.Sprint(n)} })
+		}
+		change(ctx, pool, func() { pool.Spec.Mode = ipamv1.DrainingMode })
+		ready(ctx, claim, metav1.ConditionFalse, "PoolNotReady")
+		told("IPAddressClaim", "a", "Refused PoolExhausted", "Refused PoolNotReady")
+		overlapping := create(ctx, newPool(ns, "q", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		poolReady(ctx, overlapping, metav1.ConditionFalse, "Overlap")
+		told("IPPool", "q", "Refused Overlap 10.1.0.0/24")
+	})
+
+	It("tells of IPClaims and carved pools, of what is retained, and of what is adopted", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/24", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](28)},
+		}))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		first := newIPClaim(ns, "a", "IPPool", "p")
+		first.Spec.ReclaimPolicy = ipamv1.ClaimReclaimRetain
+		bound(ctx, create(ctx, first))
+		prefix := first.Spec.CIDR
+		Expect(k.Delete(ctx, first)).To(Succeed())
+		gone(ctx, first)
+		told("IPClaim", "a", "Allocated Requested "+prefix, "Released Retained "+prefix)
+		bound(ctx, create(ctx, newIPClaim(ns, "a", "IPPool", "p")))
+		told("IPClaim", "a", "Allocated Requested "+prefix, "Released Retained "+prefix, "Allocated Requested "+prefix, "Released RetentionEnded "+prefix)
+
+		child := create(ctx, newPool(ns, "child", ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: "p"}, PrefixLength: ptr.To[int32](28)}))
+		poolReady(ctx, child, metav1.ConditionTrue, "Available")
+		told("IPPool", "child", "Allocated Requested "+child.Spec.CIDR)
+		Expect(k.Delete(ctx, child)).To(Succeed())
+		told("IPPool", "child", "Allocated Requested "+child.Spec.CIDR, "Released Gone "+child.Spec.CIDR)
+
+		create(ctx, &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "back", Finalizers: []string{ipamv1.AddressFinalizer}},
+			Spec: ipamv1beta2.IPAddressSpec{
+				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "back"}, PoolRef: newClaim(ns, "back", "IPPool", "p").Spec.PoolRef,
+				Address: "10.1.0.77", Prefix: ptr.To[int32](24),
+			},
+		})
+		answered(ctx, create(ctx, newClaim(ns, "back", "IPPool", "p")))
+		told("IPAddressClaim", "back", "Adopted Arrived 10.1.0.77/32")
+	})
+
+})
+
+// withTrail has a log noted.
+func withTrail(log logr.Logger) logr.Logger {
+	return log.WithSink(sink{LogSink: log.GetSink(), trail: logged})
+}

@@ -214,6 +214,8 @@ func (r *Reconciler) settle(err error) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
+	case predicates.IsEnding(err):
+		return ctrl.Result{RequeueAfter: jitter(retryEnding)}, nil
 	default:
 		return ctrl.Result{}, err
 	}

@@ -32,6 +32,9 @@ const retryTaken = 30 * time.Second
 // retryBusy is when a claim that lost a race, or that another manager is answering, is looked at again.
 const retryBusy = time.Second
 
+// retryEnding is when a claim is looked at again whose namespace is being deleted, or which seems to be gone.
+const retryEnding = 5 * time.Second
+
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
 func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
 	if err := r.tell(ctx, s, outcome); err != nil {

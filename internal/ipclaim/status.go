@@ -27,6 +27,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // Event reasons and actions. An ordinary success is no event.
@@ -44,6 +45,8 @@ const (
 	retryBusy = 200 * time.Millisecond
 	// retryTaken is when a claim asks again for a prefix that somebody else holds, or for a record that a quota forbids.
 	retryTaken = 30 * time.Second
+	// retryEnding is when a claim is looked at again whose namespace is being deleted, or which seems to be gone.
+	retryEnding = 5 * time.Second
 )
 
 // settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.
@@ -56,6 +59,8 @@ func settle(err error) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
 	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
+	case predicates.IsEnding(err):
+		return ctrl.Result{RequeueAfter: jitter(retryEnding)}, nil
 	default:
 		return ctrl.Result{}, err
 	}

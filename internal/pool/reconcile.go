@@ -306,7 +306,7 @@ func (r *Reconciler) result(err error) (ctrl.Result, error) {
 	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: retryBusy}, nil
 	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrExhausted),
-		errors.Is(err, ledger.ErrRefused), errors.As(err, &refusal):
+		errors.Is(err, ledger.ErrRefused), errors.As(err, &refusal), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return ctrl.Result{RequeueAfter: retryOverlap}, nil
 	default:
 		return ctrl.Result{}, err

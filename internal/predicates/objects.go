@@ -6,7 +6,9 @@ package predicates
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -26,6 +28,12 @@ func IsWatched(obj metav1.Object, filter string) bool {
 // namespace is everybody's.
 func IsServed(namespace, single string) bool {
 	return single == "" || namespace == "" || namespace == single
+}
+
+// IsEnding says whether a write was refused because its namespace is being deleted, or because what it is for is gone. What is there goes
+// as well, and nobody has to be told.
+func IsEnding(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }
 
 // Update returns a predicate for update events alone; creation and deletion are left to the others.

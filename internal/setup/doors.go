@@ -76,7 +76,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 func (w *wiring) pools(ctx context.Context) (controllers []follower, err error) {
 	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
 		r := &pool.Reconciler{
-			Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.GetEventRecorder("weir"),
+			Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.recorder(),
 			Clock: clock.RealClock{}, Kind: kind,
 			WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 		}
@@ -108,7 +108,7 @@ func homeOf(ctx context.Context, live client.Reader) (string, error) {
 // claims registers the controller of Weir's own claims.
 func (w *wiring) claims(ctx context.Context) (*ipclaim.Reconciler, error) {
 	r := &ipclaim.Reconciler{
-		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Desk: w.desk, Recorder: w.GetEventRecorder("weir"),
+		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Desk: w.desk, Recorder: w.recorder(),
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 	}
 	if err := r.SetupWithManager(ctx, w); err != nil {
@@ -171,7 +171,7 @@ func (w *wiring) clusterAPI(controllers []follower) *door {
 			r := &claim.Reconciler{
 				Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book,
 				Source: &incluster.Source{Client: w.GetClient(), Registry: w.registry}, Rules: w.registry.Rules,
-				Recorder: w.GetEventRecorder("weir"), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
+				Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
 				WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 			}
 			if err := r.SetupWithManager(ctx, w); err != nil {

@@ -5,12 +5,15 @@ package claims
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -19,11 +22,12 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// trail keeps what the manager logs as its audit trail.
+// trail keeps what the manager logs as its audit trail, and as errors.
 type trail struct {
 	mu sync.Mutex
 	// lines are the message and the keys and values of each.
-	lines []map[string]string
+	lines  []map[string]string
+	errors []string
 }
 
 // logged is the trail of the suite's manager.
@@ -33,16 +37,17 @@ var logged = &trail{}
 type sink struct {
 	logr.LogSink
 
-	name  string
-	trail *trail
+	name   string
+	values []any
+	trail  *trail
 }
 
 func (s sink) WithName(name string) logr.LogSink {
-	return sink{s.LogSink.WithName(name), name, s.trail}
+	return sink{s.LogSink.WithName(name), name, s.values, s.trail}
 }
 
 func (s sink) WithValues(values ...any) logr.LogSink {
-	return sink{s.LogSink.WithValues(values...), s.name, s.trail}
+	return sink{s.LogSink.WithValues(values...), s.name, append(slices.Clone(s.values), values...), s.trail}
 }
 
 func (s sink) Info(level int, message string, values ...any) {
@@ -59,6 +64,13 @@ func (s sink) Info(level int, message string, values ...any) {
 	s.trail.lines = append(s.trail.lines, line)
 }
 
+func (s sink) Error(err error, message string, values ...any) {
+	s.LogSink.Error(err, message, values...)
+	s.trail.mu.Lock()
+	defer s.trail.mu.Unlock()
+	s.trail.errors = append(s.trail.errors, fmt.Sprint(message, err, s.values, values))
+}
+
 // of returns what was told of a claim or pool in a namespace: message, reason and prefix of each line.
 func (t *trail) of(kind, ns, name string) []string {
 	t.mu.Lock()
@@ -70,6 +82,13 @@ func (t *trail) of(kind, ns, name string) []string {
 		}
 	}
 	return told
+}
+
+// errorsAbout returns the errors that name the namespace.
+func (t *trail) errorsAbout(ns string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(t.errors), func(e string) bool { return !strings.Contains(e, ns+"/") && !strings.Contains(e, " "+ns+" ") })
 }
 
 var _ = Describe("The audit trail", func() {
@@ -153,6 +172,24 @@ var _ = Describe("The audit trail", func() {
 		told("IPAddressClaim", "back", "Adopted Arrived 10.1.0.77/32")
 	})
 
+	It("leaves the log without errors while a namespace ends", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/29", AddressSpace: ns}))
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+		for i := 0; ; i++ {
+			claim := newClaim(ns, fmt.Sprint("c", i), "IPPool", "p")
+			if err := k.Create(ctx, claim); err != nil {
+				Expect(apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)).To(BeTrue(), "%v", err)
+				break
+			}
+			if i == 20 {
+				Expect(k.Delete(ctx, namespace)).To(Succeed())
+			}
+		}
+		Eventually(func() bool {
+			return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(namespace), namespace))
+		}, "1m", "200ms").Should(BeTrue())
+		Expect(logged.errorsAbout(ns)).To(BeEmpty())
+	})
 })
 
 // withTrail has a log noted.

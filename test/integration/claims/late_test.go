@@ -5,10 +5,12 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -200,6 +202,24 @@ var _ = Describe("A manager that is late", func() {
 		reconciled(ctx, manager, clock, seen)
 		Expect(recorded).To(Equal(1))
 		Expect(apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(seen), &ipamv1beta2.IPAddress{}))).To(BeTrue())
+	})
+
+	It("does not complain of a namespace that is being deleted", func(ctx SpecContext) {
+		_, seen := paused(ctx)
+		refused := 0
+		manager, _ := lateManagerThat(ctx, seen, 0, interceptor.Funcs{
+			Create: func(_ context.Context, _ client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
+				refused++
+				err := apierrors.NewForbidden(ipamv1.GroupVersion.WithResource("ipallocations").GroupResource(), "a", errors.New("the namespace is being terminated"))
+				err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+				return err
+			},
+		})
+		Eventually(func(g Gomega) {
+			_, err := manager.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(seen)})
+			Expect(err).NotTo(HaveOccurred())
+			g.Expect(refused).To(BeNumerically(">", 0))
+		}, "1m", "50ms").Should(Succeed())
 	})
 
 	It("makes an arrived claim one like any other before it answers that afresh, also after a pause", func(ctx SpecContext) {

@@ -1,0 +1,45 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// recorder records no events in namespaces that are being deleted: the API server would refuse them, and that be logged as an error.
+type recorder struct {
+	events.EventRecorder
+
+	// cache is where the controllers' namespaces are.
+	cache client.Reader
+}
+
+func (w *wiring) recorder() events.EventRecorder {
+	return recorder{w.GetEventRecorder("weir"), w.GetClient()}
+}
+
+// Eventf records an event about an object.
+func (r recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	if obj, err := meta.Accessor(regarding); err == nil && r.isEnding(obj.GetNamespace()) {
+		return
+	}
+	r.EventRecorder.Eventf(regarding, related, eventtype, reason, action, note, args...)
+}
+
+func (r recorder) isEnding(namespace string) bool {
+	if namespace == "" {
+		return false
+	}
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.cache.Get(context.Background(), client.ObjectKey{Name: namespace}, found)
+	return err == nil && !found.DeletionTimestamp.IsZero()
+}

@@ -56,7 +56,8 @@ const (
 	ForceReleaseAnnotation = "ipam.weir.dev/force-release"
 )
 
-// FieldManager is under which name Weir makes records and IPAddresses, and writes finalizers: by that its webhooks leave it alone.
+// FieldManager is under which name Weir makes records and IPAddresses, and writes finalizers: by that its webhooks leave it alone. Anybody
+// may write under it: where that would gain something, it counts for who has the verb manage only.
 const FieldManager = "weir"
 
 // Bounds that are not in the schema because they are used in code as well.

@@ -29,8 +29,13 @@ func arrives(ctx context.Context, rights Rights, req admission.Request, obj clie
 
 // mayRestore says whether the user may manage IPAllocations where the object is to be.
 func mayRestore(ctx context.Context, rights Rights, req admission.Request) (bool, error) {
+	return mayManage(ctx, rights, req, req.Namespace)
+}
+
+// mayManage says whether the user may manage IPAllocations in a namespace, or in all of them.
+func mayManage(ctx context.Context, rights Rights, req admission.Request, namespace string) (bool, error) {
 	return rights.May(ctx, req.UserInfo, authorizationv1.ResourceAttributes{
-		Verb: "manage", Group: ipamv1.GroupVersion.Group, Resource: "ipallocations", Namespace: req.Namespace,
+		Verb: "manage", Group: ipamv1.GroupVersion.Group, Resource: "ipallocations", Namespace: namespace,
 	})
 }
 

@@ -45,10 +45,15 @@ type arrivals struct{ rights Rights }
 // gives new ones their finalizer, for the configuration lists this one first. Only who may manage IPAllocations restores anything: what
 // has arrived keeps its address even where somebody else has it.
 func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Response {
-	var options metav1.CreateOptions
 	var obj arrival
-	isOurs := json.Unmarshal(req.Options.Raw, &options) == nil && options.FieldManager == ipamv1.FieldManager
-	if json.Unmarshal(req.Object.Raw, &obj) != nil || isOurs && !isSaid(&obj) {
+	if json.Unmarshal(req.Object.Raw, &obj) != nil {
+		return admission.Allowed("")
+	}
+	isOurs, err := h.isOurs(ctx, req)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	if isOurs && !isSaid(&obj) {
 		return admission.Allowed("")
 	}
 	arrived, err := h.hasArrived(ctx, req, obj)
@@ -60,6 +65,19 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 		patch = append(patch, jsonpatch.NewOperation("remove", "/spec/holder/createdRevision", nil))
 	}
 	return admission.Patched("", patch...)
+}
+
+// isOurs says whether Weir itself makes the object. Anybody may write under its name. For an IPAddress that gains nothing; who makes a
+// record under it must be able to manage all of them, as Weir is.
+func (h arrivals) isOurs(ctx context.Context, req admission.Request) (bool, error) {
+	var options metav1.CreateOptions
+	if json.Unmarshal(req.Options.Raw, &options) != nil || options.FieldManager != ipamv1.FieldManager {
+		return false, nil
+	}
+	if _, isAnswer := finalizers[req.Kind.Kind]; isAnswer {
+		return true, nil
+	}
+	return mayManage(ctx, h.rights, req, metav1.NamespaceAll)
 }
 
 // hasArrived says whether the object has been Weir's before. No other may say that it has.

@@ -29,6 +29,14 @@ func (r restorer) May(_ context.Context, _ authenticationv1.UserInfo, what autho
 	return bool(r) && what.Verb == "manage" && what.Resource == "ipallocations", nil
 }
 
+// restorerIn is the namespace in which the user may restore.
+type restorerIn string
+
+// May implements Rights.
+func (r restorerIn) May(_ context.Context, _ authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
+	return what.Namespace == string(r) && what.Verb == "manage" && what.Resource == "ipallocations", nil
+}
+
 // unknowing cannot say what anybody may do.
 type unknowing struct{}
 
@@ -59,7 +67,11 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {holder: {instance: m}}}`,
 		},
 		"a record of Weir's": {
-			kind: "IPAllocation", manager: ipamv1.FieldManager, object: `{metadata: {}, spec: {}}`, want: `{metadata: {}, spec: {}}`,
+			rights: restorer(true), kind: "IPAllocation", manager: ipamv1.FieldManager, object: `{metadata: {}, spec: {}}`, want: `{metadata: {}, spec: {}}`,
+		},
+		"a record that somebody restores in one namespace who says that he is Weir": {
+			rights: restorerIn("team"), kind: "IPAllocation", manager: ipamv1.FieldManager, object: `{metadata: {}, spec: {holder: {createdRevision: "7"}}}`,
+			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {holder: {}}}`,
 		},
 		"an IPAddress that has been an answer": {
 			rights: restorer(true), kind: "IPAddress", manager: "clusterctl", object: `{metadata: {annotations: {a: b}, finalizers: [ipam.weir.dev/address]}}`,
@@ -100,6 +112,7 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 			object := rawYAML(t, test.object)
 			req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
 			req.Kind.Kind, req.Options = test.kind, raw(t, metav1.CreateOptions{FieldManager: test.manager})
+			req.Namespace = "team"
 			response := arrivals{test.rights}.mark(t.Context(), req)
 			if !response.Allowed {
 				t.Errorf("refused: %v", response.Result)

@@ -188,23 +188,6 @@ func annotate(object client.Object, key, value string) {
 	object.SetAnnotations(map[string]string{key: value})
 }
 
-var _ = Describe("Claims that move without their pool", func() {
-	It("keep Weir's finalizer until Weir takes it off", func(ctx SpecContext) {
-		c := builder.IPAddressClaim(home, "moves", ipamv1.GlobalIPPoolKind, "stays").Build()
-		c.Finalizers = []string{ipamv1.ClaimFinalizer}
-		annotate(c, clusterctlv1.DeleteForMoveAnnotation, "")
-		Expect(k.Create(ctx, c)).To(Succeed())
-		Expect(k.Delete(ctx, c)).To(Succeed())
-		Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
-		c.Finalizers = nil
-		Expect(k.Update(ctx, c.DeepCopy())).To(MatchError(ContainSubstring("must stay taken here")))
-		unmarked := c.DeepCopy() // the way out where nobody serves it
-		unmarked.Annotations = nil
-		Expect(k.Update(ctx, unmarked, client.DryRunAll)).To(Succeed())
-		Expect(k.Update(ctx, c, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
-	}, SpecTimeout(time.Minute))
-})
-
 var _ = Describe("Projects", func() {
 	It("are entered and left by who has the verb assign for them", func(ctx SpecContext) {
 		grantNamespaces(ctx, "blue-lead")

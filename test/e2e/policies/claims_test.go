@@ -1,0 +1,162 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// claimer returns a client that may do everything with Cluster API's claims and addresses, and manage no records.
+func claimer(ctx context.Context, user string) client.Client {
+	GinkgoHelper()
+	grant(ctx, user, "", rbacv1.PolicyRule{
+		APIGroups: []string{ipamv1beta2.GroupVersion.Group}, Resources: []string{"ipaddressclaims", "ipaddresses"}, Verbs: plain,
+	})
+	u := as(ctx, user)
+	Eventually(func() error { return u.Create(ctx, addressClaim(user), client.DryRunAll) }, "1m").Should(Succeed())
+	return u
+}
+
+func addressClaim(name string) *ipamv1beta2.IPAddressClaim {
+	return builder.IPAddressClaim(home, name, ipamv1.IPPoolKind, "p").Build()
+}
+
+// address is an answer, of one of Weir's pools unless another group is named.
+func address(name, group string) *ipamv1beta2.IPAddress {
+	a := &ipamv1beta2.IPAddress{}
+	a.Namespace, a.Name = home, name
+	a.Spec = ipamv1beta2.IPAddressSpec{
+		ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: name}, Address: "10.0.0.7", Prefix: ptr.To(int32(24)),
+		PoolRef: ipamv1beta2.IPPoolReference{APIGroup: group, Kind: ipamv1.IPPoolKind, Name: "p"},
+	}
+	return a
+}
+
+// leaving returns a claim of a GlobalIPPool on which clusterctl has only the finalizer left to remove.
+func leaving(ctx context.Context, name string) *ipamv1beta2.IPAddressClaim {
+	GinkgoHelper()
+	c := builder.IPAddressClaim(home, name, ipamv1.GlobalIPPoolKind, "stays").Build()
+	c.Finalizers = []string{ipamv1.ClaimFinalizer}
+	annotate(c, clusterctlv1.DeleteForMoveAnnotation, "")
+	Expect(k.Create(ctx, c)).To(Succeed())
+	Expect(k.Delete(ctx, c)).To(Succeed())
+	Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+	return c
+}
+
+func weir(ctx context.Context) client.Client {
+	return client.WithFieldOwner(as(ctx, "system:serviceaccount:weir-system:weir-system-manager"), ipamv1.FieldManager)
+}
+
+// letGo takes every finalizer off.
+func letGo(ctx context.Context, u client.Client, c *ipamv1beta2.IPAddressClaim) error {
+	freed := c.DeepCopy()
+	freed.Finalizers = nil
+	return u.Patch(ctx, freed, client.MergeFrom(c))
+}
+
+var _ = Describe("Claims that move without their pool", func() {
+	It("keep Weir's finalizer until Weir takes it off, and not somebody who says that he is", func(ctx SpecContext) {
+		c := leaving(ctx, "moves")
+		tenant := claimer(ctx, "weirs-namesake")
+		Expect(letGo(ctx, k, c)).To(MatchError(ContainSubstring("must stay taken here")))
+		Expect(letGo(ctx, client.WithFieldOwner(tenant, ipamv1.FieldManager), c)).To(MatchError(ContainSubstring("must stay taken here")))
+		unmarked := c.DeepCopy() // the way out where nobody serves it
+		unmarked.Annotations, unmarked.Finalizers = nil, nil
+		Expect(k.Update(ctx, unmarked, client.DryRunAll)).To(Succeed())
+		Expect(letGo(ctx, weir(ctx), c)).To(Succeed())
+	}, SpecTimeout(time.Minute))
+})
+
+var _ = Describe("The webhooks that look at what somebody else writes", func() {
+	It("are asked about who only says that he is Weir, and not about Weir", func(ctx SpecContext) {
+		c := leaving(ctx, "asked-about")
+		tenant := client.WithFieldOwner(claimer(ctx, "weirs-double"), ipamv1.FieldManager)
+		grant(ctx, "weirs-double", home, rbacv1.PolicyRule{Resources: []string{"ipallocations"}, Verbs: []string{"manage", "create"}})
+		installUnreachable(ctx, "arrival.ipallocation.ipam.weir.dev", "moved.ipaddressclaim.ipam.weir.dev")
+		asked := MatchError(ContainSubstring("failed calling webhook"))
+		Eventually(func() error { return k.Create(ctx, record(home, "asked-about"), client.DryRunAll) }, "1m").Should(asked)
+
+		Expect(tenant.Create(ctx, record(home, "asked-about"))).To(asked)
+		r := record(home, "asked-about")
+		Expect(weir(ctx).Create(ctx, r)).To(Succeed())
+		other := claimer(ctx, "weirs-other-double") // who may manage nothing
+		Expect(letGo(ctx, client.WithFieldOwner(other, ipamv1.FieldManager), c)).To(asked)
+		Expect(letGo(ctx, k, c)).To(asked)
+		Expect(letGo(ctx, weir(ctx), c)).To(Succeed())
+		release(ctx, r)
+	}, SpecTimeout(2*time.Minute))
+})
+
+// installUnreachable has the API server ask these webhooks of the release where nobody answers.
+func installUnreachable(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	dir, err := framework.ReleaseDir()
+	Expect(err).NotTo(HaveOccurred())
+	objects, err := framework.ReadManifests(filepath.Join(dir, "ipam-components.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		if o.GetKind() != "MutatingWebhookConfiguration" {
+			continue
+		}
+		webhooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
+		Expect(err).NotTo(HaveOccurred())
+		webhooks = slices.DeleteFunc(webhooks, func(w any) bool {
+			name, _, _ := unstructured.NestedString(w.(map[string]any), "name")
+			return !slices.Contains(names, name)
+		})
+		Expect(webhooks).To(HaveLen(len(names)))
+		Expect(unstructured.SetNestedSlice(o.Object, webhooks, "webhooks")).To(Succeed())
+		Expect(framework.RedirectWebhooks(o, nil, "https://127.0.0.1:1")).To(Succeed())
+		Expect(framework.Apply(ctx, site.Config(), o)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(k.Delete(ctx, o)).To(Succeed())
+			Eventually(func() error { return k.Create(ctx, record(home, "probe"), client.DryRunAll) }, "1m").Should(Succeed())
+		})
+	}
+}
+
+var _ = DescribeTable("That an object of Cluster API moves is said, and unsaid, by manage only",
+	func(ctx SpecContext, user string, object, created, foreign client.Object) {
+		u := claimer(ctx, user)
+		annotate(created, clusterctlv1.DeleteForMoveAnnotation, "")
+		forbidden(u.Create(ctx, created), "manage")
+		Expect(k.Create(ctx, object)).To(Succeed())
+		annotate(object, clusterctlv1.DeleteForMoveAnnotation, "")
+		forbidden(u.Update(ctx, object), "manage")
+		Expect(k.Update(ctx, object)).To(Succeed())
+		object.SetLabels(map[string]string{"harmless": "x"})
+		Expect(u.Update(ctx, object)).To(Succeed())
+		object.SetAnnotations(nil)
+		forbidden(u.Update(ctx, object), "manage")
+		Expect(k.Update(ctx, object)).To(Succeed())
+		annotate(foreign, clusterctlv1.DeleteForMoveAnnotation, "")
+		Expect(u.Create(ctx, foreign)).To(Succeed(), "what is of another provider")
+	},
+	Entry("of an IPAddressClaim", "claim-mover", addressClaim("said-to-move"), addressClaim("created-to-move"), foreignClaim("foreign-mover")),
+	Entry("of an IPAddress", "address-mover", address("said-to-move", "ipam.weir.dev"), address("created-to-move", "ipam.weir.dev"),
+		address("foreign-mover", "ipam.example.com")),
+)
+
+func foreignClaim(name string) *ipamv1beta2.IPAddressClaim {
+	c := addressClaim(name)
+	c.Spec.PoolRef.APIGroup = "ipam.example.com"
+	return c
+}

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -159,4 +160,67 @@ func foreignClaim(name string) *ipamv1beta2.IPAddressClaim {
 	c := addressClaim(name)
 	c.Spec.PoolRef.APIGroup = "ipam.example.com"
 	return c
+}
+
+var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
+	refused := MatchError(ContainSubstring("spec: is immutable"))
+
+	It("does not change, whoever changes it, where Cluster API's webhooks are missing", func(ctx SpecContext) {
+		c, a := addressClaim("fixed"), address("fixed", "ipam.weir.dev")
+		Expect(k.Create(ctx, c)).To(Succeed())
+		Expect(k.Create(ctx, a)).To(Succeed())
+		other := c.DeepCopy()
+		other.Spec.PoolRef.Name = "other"
+		Expect(k.Update(ctx, other)).To(refused)
+		other.Spec.PoolRef = ipamv1beta2.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: "p"}
+		Expect(k.Update(ctx, other)).To(refused)
+		a.Spec.Address = "10.0.0.8"
+		Expect(k.Update(ctx, a)).To(refused)
+		c.Labels = map[string]string{"harmless": "x"}
+		Expect(k.Update(ctx, c)).To(Succeed())
+	}, SpecTimeout(time.Minute))
+
+	It("does not change by another version of the kind either", func(ctx SpecContext) {
+		serveToo(ctx, "ipaddressclaims.ipam.cluster.x-k8s.io", "v1beta1")
+		c := addressClaim("versioned")
+		Expect(k.Create(ctx, c)).To(Succeed())
+		old := &unstructured.Unstructured{}
+		old.SetGroupVersionKind(ipamv1beta2.GroupVersion.WithKind("IPAddressClaim"))
+		old.SetAPIVersion("ipam.cluster.x-k8s.io/v1beta1")
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(c), old)).To(Succeed())
+		old.SetLabels(map[string]string{"harmless": "x"})
+		Expect(k.Update(ctx, old)).To(Succeed())
+		Expect(unstructured.SetNestedField(old.Object, "other", "spec", "poolRef", "name")).To(Succeed())
+		Expect(k.Update(ctx, old)).To(refused)
+	}, SpecTimeout(time.Minute))
+
+	It("is another provider's own affair where the pool is, until it names one of Weir's", func(ctx SpecContext) {
+		c, a := foreignClaim("foreign"), address("foreign", "ipam.example.com")
+		Expect(k.Create(ctx, c)).To(Succeed())
+		Expect(k.Create(ctx, a)).To(Succeed())
+		c.Spec.PoolRef.Name = "other"
+		Expect(k.Update(ctx, c)).To(Succeed())
+		a.Spec.Address = "10.0.0.8"
+		Expect(k.Update(ctx, a)).To(Succeed())
+		c.Spec.PoolRef.APIGroup = "ipam.weir.dev"
+		Expect(k.Update(ctx, c)).To(refused)
+	}, SpecTimeout(time.Minute))
+})
+
+// serveToo has the API server serve a kind in one more version, which looks like the stored one.
+func serveToo(ctx context.Context, name, version string) {
+	GinkgoHelper()
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	Expect(k.Get(ctx, client.ObjectKey{Name: name}, crd)).To(Succeed())
+	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	Expect(err).NotTo(HaveOccurred())
+	another := (&unstructured.Unstructured{Object: versions[0].(map[string]any)}).DeepCopy().Object
+	another["name"], another["storage"] = version, false
+	Expect(unstructured.SetNestedSlice(crd.Object, append(versions, another), "spec", "versions")).To(Succeed())
+	Expect(k.Update(ctx, crd)).To(Succeed())
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("ipam.cluster.x-k8s.io/" + version)
+	list.SetKind("IPAddressClaimList")
+	Eventually(func() error { return k.List(ctx, list) }, "1m", "100ms").Should(Succeed())
 }

@@ -149,7 +149,6 @@ func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1be
 	if !hasFinalizer(patched, ipamv1.AddressFinalizer) {
 		patched.Finalizers = append(patched.Finalizers, ipamv1.AddressFinalizer)
 	}
-	delete(patched.Annotations, ipamv1.ArrivedAnnotation) // it has its claim
 	if ownedAlike(patched, answer) && !hasArrived(answer) {
 		return nil
 	}
@@ -158,7 +157,9 @@ func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1be
 			return err
 		}
 	}
-	err := r.Client.Patch(ctx, patched, client.MergeFromWithOptions(answer, client.MergeFromWithOptimisticLock{}))
+	err := r.patchMetadata(ctx, patched, map[string]any{
+		"ownerReferences": patched.OwnerReferences, "finalizers": patched.Finalizers, "annotations": unmarked, // it has its claim
+	})
 	if err != nil {
 		return fmt.Errorf("patching IPAddress: %w", err)
 	}

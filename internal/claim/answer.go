@@ -31,12 +31,10 @@ var errWaiting = errors.New("waiting")
 
 // allocate gives the claim its IPAddress.
 func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
-	answer := &ipamv1beta2.IPAddress{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("getting IPAddress: %w", err)
+	answer, found, err := r.namesake(ctx, s.claim)
+	if err != nil {
+		return err
 	}
-	found := err == nil
 	offer, err := r.Source.Offer(ctx, s.claim)
 	if isRefused := err != nil || offer.Hidden != nil; isRefused && found && r.isAnswered(s, answer) {
 		s.answer = answer
@@ -64,6 +62,20 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 		}
 	}
 	return r.allocateAfresh(ctx, s)
+}
+
+// namesake returns the IPAddress under the claim's name, if there is one. Of another provider's the cache has no more than a stub.
+func (r *Reconciler) namesake(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (answer *ipamv1beta2.IPAddress, found bool, err error) {
+	answer = &ipamv1beta2.IPAddress{}
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(claim), answer)
+	if err == nil && !r.Source.Serves(answer.Spec.PoolRef) {
+		answer = &ipamv1beta2.IPAddress{}
+		err = r.Live.Get(ctx, client.ObjectKeyFromObject(claim), answer)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return nil, false, fmt.Errorf("getting IPAddress: %w", err)
+	}
+	return answer, err == nil, nil
 }
 
 // allocateAfresh gives the claim an address that it has not had before.

@@ -5,6 +5,7 @@ package claim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -96,6 +97,20 @@ func (a *Arrivals) forget(uid types.UID) {
 
 // hasArrived says whether an object was marked at its creation: it has been here, or elsewhere, before.
 func hasArrived(obj metav1.Object) bool { return obj.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" }
+
+// unmarked takes the mark off, in a patch.
+var unmarked = map[string]any{ipamv1.ArrivedAnnotation: nil}
+
+// patchMetadata changes some metadata of an object, if nobody has changed the object since it was read. A patch made of two versions of
+// it would take off what the cache does not keep: with the last annotation that it knows, all of them.
+func (r *Reconciler) patchMetadata(ctx context.Context, obj client.Object, metadata map[string]any) error {
+	metadata["resourceVersion"] = obj.GetResourceVersion()
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	return r.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body))
+}
 
 // isArriving says whether an IPAddress may still get the claim that it arrived with.
 func (r *Reconciler) isArriving(answer *ipamv1beta2.IPAddress) bool {
@@ -205,13 +220,12 @@ func (r *Reconciler) receiveError(ctx context.Context, s *scope, h ledger.Holdin
 // unmark makes an arrived claim a claim like any other: it has waited long enough. That is stored, so that a restart does not begin
 // to wait again, and that what is recorded for it from now on does not count as what it came with.
 func (r *Reconciler) unmark(ctx context.Context, s *scope) error {
-	unmarked := s.claim.DeepCopy()
-	delete(unmarked.Annotations, ipamv1.ArrivedAnnotation)
-	if err := r.Client.Patch(ctx, unmarked, client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})); err != nil {
+	claim := s.claim.DeepCopy()
+	if err := r.patchMetadata(ctx, claim, map[string]any{"annotations": unmarked}); err != nil {
 		return fmt.Errorf("taking annotation %s off: %w", ipamv1.ArrivedAnnotation, err)
 	}
 	r.Arrivals.forget(s.claim.UID)
-	s.claim = unmarked
+	s.claim = claim
 	return nil
 }
 

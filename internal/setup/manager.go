@@ -99,7 +99,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		Cache: cache.Options{
 			SyncPeriod:       &o.SyncPeriod,
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: transform,
 		},
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,

@@ -1,0 +1,61 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
+)
+
+// readDomains are those of the labels and annotations that Weir reads on Cluster API's claims and addresses.
+var readDomains = []string{"ipam.weir.dev", "cluster.x-k8s.io", "clusterctl.cluster.x-k8s.io"}
+
+// transform keeps in the cache what Weir reads: of IPAddressClaims and IPAddresses no labels and annotations of others, and of those of
+// other providers' pools only what says that they are there, and whose. It is for all kinds: naming one in the cache's options would
+// need its CRD when the manager starts.
+//
+// So what comes out of the cache is less than what is stored. Its lists, spec and status are whole; maps are not, and must be written
+// key by key.
+func transform(obj any) (any, error) {
+	switch o := obj.(type) {
+	case *ipamv1beta2.IPAddressClaim:
+		if isForeign(o.Spec.PoolRef) {
+			*o = ipamv1beta2.IPAddressClaim{ObjectMeta: stub(o), Spec: ipamv1beta2.IPAddressClaimSpec{PoolRef: o.Spec.PoolRef}}
+		}
+		trim(&o.ObjectMeta)
+	case *ipamv1beta2.IPAddress:
+		if isForeign(o.Spec.PoolRef) {
+			*o = ipamv1beta2.IPAddress{ObjectMeta: stub(o), Spec: ipamv1beta2.IPAddressSpec{PoolRef: o.Spec.PoolRef}}
+		}
+		trim(&o.ObjectMeta)
+	}
+	return cache.TransformStripManagedFields()(obj)
+}
+
+func isForeign(ref ipamv1beta2.IPPoolReference) bool { return !(&incluster.Source{}).Serves(ref) }
+
+// stub is what is kept of the metadata of another provider's object.
+func stub(obj metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+		DeletionTimestamp: obj.GetDeletionTimestamp(),
+	}
+}
+
+// trim drops the labels and annotations that Weir does not read.
+func trim(meta *metav1.ObjectMeta) {
+	isUnread := func(key, _ string) bool {
+		domain, _, _ := strings.Cut(key, "/")
+		return !slices.Contains(readDomains, domain)
+	}
+	maps.DeleteFunc(meta.Labels, isUnread)
+	maps.DeleteFunc(meta.Annotations, isUnread)
+}

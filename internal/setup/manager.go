@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/webhookserver"
 )
 
 // leaseName is the name of the lease that a leader holds.
@@ -84,6 +84,10 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 	if err != nil {
 		return nil, fmt.Errorf("reading manager options: %w", err)
 	}
+	clients, err := o.webhookClients()
+	if err != nil {
+		return nil, err
+	}
 	options := ctrl.Options{
 		Scheme: scheme,
 		Client: client.Options{FieldValidation: fieldValidation},
@@ -101,8 +105,8 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 			SyncPeriod:       &o.SyncPeriod,
 			DefaultTransform: transform,
 		},
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
+		WebhookServer: webhookserver.New(webhookserver.Options{
+			Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLS: tlsOptions, Clients: clients,
 		}),
 	}
 	if o.Namespace != "" {

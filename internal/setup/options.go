@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/flags"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/webhookserver"
 )
 
 // defaultPlatformProject is the project that the manager's own namespace belongs to, unless another is named.
@@ -35,6 +36,10 @@ type Options struct {
 	WebhookPort    int
 	WebhookHost    string
 	WebhookCertDir string
+	// WebhookClientCAFile and WebhookClientName say who may call the webhooks; see webhookserver.Clients. Without them everybody may,
+	// and nothing of others is named in what the webhooks answer.
+	WebhookClientCAFile string
+	WebhookClientName   string
 
 	ClusterName     string
 	PlatformProject string
@@ -65,6 +70,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookHost, "webhook-host", "", "The address that the webhooks are served on. Empty means all.")
 	fs.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
 		"The directory with tls.crt and tls.key of the webhook server.")
+	fs.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", "",
+		"A PEM file with the CA of the API servers' client certificates: nobody else may call the webhooks. Empty lets everybody who reaches the port.")
+	fs.StringVar(&o.WebhookClientName, "webhook-client-name", "",
+		"The common name, or a DNS name, of the client certificate that may call the webhooks. Empty allows every one of --webhook-client-ca-file.")
 	fs.StringVar(&o.ClusterName, "cluster-name", "", "The name of this cluster, for delegated pools (not supported yet).")
 	fs.StringVar(&o.PlatformProject, "platform-project", defaultPlatformProject, "The name of the platform project, which the manager's own namespace belongs to.")
 	fs.DurationVar(&o.RepairGrace, "repair-grace", ledger.DefaultGrace,
@@ -95,6 +104,21 @@ func (o *Options) checkSupported() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// webhookClients returns who may call the webhooks; nil means everybody.
+func (o *Options) webhookClients() (*webhookserver.Clients, error) {
+	switch {
+	case o.WebhookClientCAFile != "":
+		clients, err := webhookserver.NewClients(o.WebhookClientCAFile, o.WebhookClientName)
+		if err != nil {
+			return nil, fmt.Errorf("--webhook-client-ca-file: %w", err)
+		}
+		return clients, nil
+	case o.WebhookClientName != "":
+		return nil, errors.New("--webhook-client-name: needs --webhook-client-ca-file, whose certificates have such names")
+	}
+	return nil, nil
 }
 
 func (o *Options) checkFeatureGates() error {

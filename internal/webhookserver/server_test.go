@@ -1,0 +1,203 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhookserver
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestManyRequestsAtOnceOnOneConnectionAreNotSpoken(t *testing.T) {
+	t.Parallel()
+	s := serve(t, readAll, maxConnections, nil)
+	for want, offered := range map[string][]string{"http/1.1": {"h2", "http/1.1"}, "": {"h2"}} {
+		config := s.tls()
+		config.NextProtos = offered
+		conn, err := tls.Dial("tcp", s.address, config)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%v is spoken", offered)
+			}
+			continue
+		}
+		if err != nil || conn.ConnectionState().NegotiatedProtocol != want {
+			t.Errorf("%v: %v", offered, err)
+		}
+	}
+}
+
+func TestABurstOfManyAPIServersIsServed(t *testing.T) {
+	t.Parallel()
+	const servers, clients, each = 6, 50, 4
+	s := serve(t, readAll, maxConnections, nil)
+	var done sync.WaitGroup
+	for range servers {
+		server := s.as(t)
+		for range clients {
+			done.Go(func() {
+				for range each {
+					s.answers(t, server)
+				}
+			})
+		}
+	}
+	done.Wait()
+}
+
+func TestSlowAndSilentConnectionsGiveWay(t *testing.T) {
+	t.Parallel()
+	const limit = 8
+	for name, open := range map[string]func(*testing.T, *served) net.Conn{
+		"no handshake": func(t *testing.T, s *served) net.Conn { t.Helper(); return s.connect(t) },
+		"half a header": func(t *testing.T, s *served) net.Conn {
+			t.Helper()
+			return s.begin(t, "POST /hook HTTP/1.1\r\nHost: weir\r\n")
+		},
+		"half a body":  func(t *testing.T, s *served) net.Conn { t.Helper(); return s.begin(t, large(100)+"half") },
+		"a large body": func(t *testing.T, s *served) net.Conn { t.Helper(); return s.begin(t, large(maxBody)+"half") },
+		"an idle connection": func(t *testing.T, s *served) net.Conn {
+			t.Helper()
+			return s.begin(t, large(5)+"small")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, readAll, limit, nil)
+			conns := make([]net.Conn, 0, 4*limit)
+			for range cap(conns) {
+				conns = append(conns, open(t, s))
+				s.answers(t, s.as(t)) // a new connection each time
+			}
+			open := 0
+			for _, conn := range conns {
+				if !isClosed(conn) {
+					open++
+				}
+			}
+			if open > limit {
+				t.Errorf("%d connections are open", open)
+			}
+			eventually(t, "the first to be closed", func() bool { return isClosed(conns[0]) })
+		})
+	}
+}
+
+func TestARequestIsAnsweredThatHasArrived(t *testing.T) {
+	t.Parallel()
+	const limit = 3
+	var arrived sync.WaitGroup
+	arrived.Add(limit)
+	answer := make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); string(body) == "slow" {
+			arrived.Done()
+			<-answer
+		}
+		readAll(w, r)
+	}, limit, nil)
+	var done sync.WaitGroup
+	for range limit {
+		done.Go(func() {
+			if code, text, err := s.post(s.as(t), strings.NewReader("slow")); code != http.StatusOK {
+				t.Errorf("%d %s %v", code, text, err)
+			}
+		})
+	}
+	arrived.Wait()
+	waiting := make(chan struct{})
+	go func() {
+		defer close(waiting)
+		s.answers(t, s.as(t))
+	}()
+	silent := s.connect(t)
+	select {
+	case <-waiting:
+		t.Error("more connections are served than there may be")
+	default:
+	}
+	close(answer)
+	done.Wait()
+	<-waiting
+	silent.Close()
+}
+
+func TestNobodyMayTakeForEver(t *testing.T) {
+	t.Parallel()
+	s := serve(t, readAll, maxConnections, nil)
+	for name, conn := range map[string]net.Conn{
+		"no handshake":  s.connect(t),
+		"half a header": s.begin(t, "POST /hook HTTP/1.1\r\nHost: weir\r\n"),
+		"half a body":   s.begin(t, large(100)+"half"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eventually(t, "the connection to be closed", func() bool { return isClosed(conn) })
+		})
+	}
+}
+
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	whole := bytes.Repeat([]byte("x"), maxBody)
+
+	t.Run("are read up to what can be stored", func(t *testing.T) {
+		t.Parallel()
+		s := serve(t, readAll, maxConnections, nil)
+		for name, test := range map[string]struct {
+			body io.Reader
+			code int
+		}{
+			"the largest":                     {bytes.NewReader(whole), http.StatusOK},
+			"a larger one":                    {io.LimitReader(bytes.NewReader(append(whole[:maxBody:maxBody], 'x')), maxBody+1), http.StatusBadRequest},
+			"a larger one that says so":       {bytes.NewReader(append(whole[:maxBody:maxBody], 'x')), http.StatusRequestEntityTooLarge},
+			"one that does not say how large": {io.MultiReader(bytes.NewReader(whole)), http.StatusOK},
+		} {
+			if code, text, err := s.post(s.as(t), test.body); code != test.code {
+				t.Errorf("%s: %d %s %v", name, code, text, err)
+			}
+		}
+	})
+
+	t.Run("wait for each other, and small ones do not wait for them", func(t *testing.T) {
+		t.Parallel()
+		s := serve(t, readAll, maxConnections, nil)
+		slow := make([]net.Conn, 0, largeBodies)
+		for range cap(slow) {
+			slow = append(slow, s.begin(t, large(maxBody)+"half"))
+		}
+		waiting := make(chan int, 1)
+		go func() {
+			code, _, _ := s.post(s.as(t), bytes.NewReader(whole))
+			waiting <- code
+		}()
+		for range 20 {
+			s.answers(t, s.as(t))
+		}
+		for _, conn := range slow {
+			conn.Close()
+		}
+		if code := <-waiting; code != http.StatusOK {
+			t.Errorf("%d", code)
+		}
+	})
+
+	t.Run("do not wait for a place on a connection that is closed", func(t *testing.T) {
+		t.Parallel()
+		l := newLimits()
+		for range largeBodies {
+			l.places <- struct{}{}
+		}
+		v := &visitor{gone: make(chan struct{})}
+		close(v.gone)
+		if l.take(v) {
+			t.Error("a place is taken")
+		}
+	})
+}

@@ -62,7 +62,7 @@ func optionsWith(tb testing.TB, h Holdings) Options {
 	rules := &tenancy.Rules{Client: none, Platform: "platform", Namespace: "weir-system"}
 	registry := &pool.Registry{Client: none, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	desk := &ipclaim.Desk{Client: none, Registry: registry, Rules: rules}
-	return Options{Holdings: h, Ledger: book, Registry: registry, Desk: desk}
+	return Options{Holdings: h, Ledger: book, Registry: registry, Desk: desk, Authenticated: true}
 }
 
 // allowed is a user's rights: a function that says so.

@@ -32,8 +32,9 @@ type ownPool interface{ pool.Object }
 // use. For a new pool with a parent it reserves the block.
 type poolValidator[P ownPool] struct {
 	holdings Holdings
-	rights   Rights
-	carver   carver
+	// rights say what may be named; nil means nothing.
+	rights Rights
+	carver carver
 }
 
 // ValidateCreate refuses an invalid spec, carving from what is not the pool's

@@ -55,7 +55,7 @@ type audience struct {
 	known  map[scope]bool
 }
 
-// audienceOf returns who sent the request. Where there is none, nothing is named.
+// audienceOf returns who sent the request. Where there is none, or without rights, nothing is named.
 func audienceOf(ctx context.Context, rights Rights) *audience {
 	a := &audience{known: map[scope]bool{}}
 	if req, err := admission.RequestFromContext(ctx); err == nil {

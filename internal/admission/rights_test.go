@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -124,6 +125,38 @@ func TestAnAnswerCostsFiveReviewsAtMost(t *testing.T) {
 		`40 prefixes are allocated from it: 192.0.2.9 for IPAddressClaim ns-4/c, 192.0.2.10 for IPAddressClaim ns-4/c, ...`,
 	}}.check(t, handlerFor(t, ipamv1.IPPoolKind, records, rights).Handle(t.Context(), req))
 	if reviewed != 5 {
+		t.Errorf("%d reviews", reviewed)
+	}
+}
+
+func TestNothingIsNamedToWhomNobodyVouchesFor(t *testing.T) {
+	t.Parallel()
+	records := held{claimed(team, "192.0.2.1/32", "hidden"), root(global, "198.51.100.0/24")}
+	reviewed := 0
+	rights := allowed(func(authorizationv1.ResourceAttributes) bool { reviewed++; return true })
+	options := optionsWith(t, records)
+	options.Authenticated = false
+	for name, req := range map[string]admission.Request{
+		"a deletion": request(admissionv1.Delete, runtime.RawExtension{}, object(t, team, `{cidr: 192.0.2.0/24}`), "jo"),
+		"an overlap": request(admissionv1.Create, object(t, team, `{cidr: 198.51.0.0/16}`), runtime.RawExtension{}, "jo"),
+		"what falls out": request(admissionv1.Update,
+			object(t, team, `{addresses: [192.0.2.128/25]}`), object(t, team, `{addresses: [192.0.2.0/24]}`), "jo"),
+		"what is kept back": request(admissionv1.Update,
+			object(t, team, `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.1]}`), object(t, team, `{cidr: 192.0.2.0/24}`), "jo"),
+		"what is promised": request(admissionv1.Update,
+			object(t, team, `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}]}`), object(t, team, `{cidr: 192.0.2.0/24}`), "jo"),
+	} {
+		webhook, ok := webhooks(scheme(t), options, rights)[validateIPPoolPath].(*admission.Webhook)
+		if !ok {
+			t.Fatal("no webhook")
+		}
+		got := webhook.Handle(t.Context(), req)
+		says := got.Result.Message + strings.Join(got.Warnings, " ")
+		if says == "" || strings.Contains(says, "hidden") || strings.Contains(says, "IPPool other") || strings.Contains(says, "198.51.100.0") {
+			t.Errorf("%s: says %q", name, says)
+		}
+	}
+	if reviewed > 0 {
 		t.Errorf("%d reviews", reviewed)
 	}
 }

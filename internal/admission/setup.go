@@ -60,19 +60,26 @@ type Options struct {
 	Ledger   Ledger
 	Registry *pool.Registry
 	Desk     *ipclaim.Desk
+	// Authenticated says that every review comes from an API server that has proved to be one: so the user who it says has asked
+	// has. Without that, what the user may not have asked for is not named, whatever the user may read.
+	Authenticated bool
 }
 
 func webhooks(scheme *runtime.Scheme, o Options, rights Rights) map[string]http.Handler {
 	dispensing := dispenser{o.Ledger, o.Registry, &audit.Refusals{}}
 	carving := carver{dispensing, rights}
 	own := claims{dispensing, o.Desk, rights}
+	readers := rights
+	if !o.Authenticated {
+		readers = nil // who asks may be anybody, and reads nothing
+	}
 	return map[string]http.Handler{
 		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{carving, o.Registry.Home}},
 		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{carving, o.Registry.Home}},
 		validateIPPoolPath: admission.WithValidator(scheme,
-			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, rights, carving})),
+			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, readers, carving})),
 		validateGlobalIPPoolPath: admission.WithValidator(scheme,
-			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, rights, carving})),
+			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, readers, carving})),
 		defaultIPClaimPath:      &admission.Webhook{Handler: admission.HandlerFunc(own.propose)},
 		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(own.reserveClaim)},
 		keepIPAllocationPath:    &admission.Webhook{Handler: admission.HandlerFunc(keepMoved)},

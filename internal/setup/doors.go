@@ -66,7 +66,9 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	if err != nil {
 		return err
 	}
-	if err = admission.SetupWithManager(mgr, admission.Options{Holdings: book, Ledger: book, Registry: registry, Desk: w.desk}); err != nil {
+	if err = admission.SetupWithManager(mgr, admission.Options{
+		Holdings: book, Ledger: book, Registry: registry, Desk: w.desk, Authenticated: o.WebhookClientCAFile != "",
+	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
 	return mgr.Add(w.clusterAPI(append(controllers, claims)))

@@ -92,7 +92,9 @@ func startWebhooks(ctx context.Context, folder string) {
 	rules := &tenancy.Rules{Client: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pool.Registry{Client: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	desk := &ipclaim.Desk{Client: k, Registry: registry, Rules: rules}
-	Expect(admission.SetupWithManager(manager, admission.Options{Holdings: records, Ledger: book, Registry: registry, Desk: desk})).To(Succeed())
+	Expect(admission.SetupWithManager(manager, admission.Options{
+		Holdings: records, Ledger: book, Registry: registry, Desk: desk, Authenticated: true,
+	})).To(Succeed())
 	run, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- manager.Start(run) }()

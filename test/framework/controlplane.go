@@ -144,12 +144,18 @@ func (cp *ControlPlane) writePKI() error {
 	if cp.admin, err = ca.client("weir-admin", "system:masters"); err != nil {
 		return err
 	}
-	return writeFiles(cp.path("pki"), map[string][]byte{
+	webhooks, err := ca.client(WebhookClient)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeFiles(cp.path("pki"), map[string][]byte{
 		"ca.crt":        ca.pem,
 		"apiserver.crt": serving.cert,
 		"apiserver.key": serving.key,
 		"sa.key":        accounts.key,
-	})
+		"webhooks.crt":  webhooks.cert,
+		"webhooks.key":  webhooks.key,
+	}), writeFiles(cp.dir, cp.webhookClient()))
 }
 
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
@@ -167,6 +173,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		"--service-account-key-file=" + key,
 		"--service-account-signing-key-file=" + key,
 		"--service-cluster-ip-range=10.0.0.0/24",
+		"--admission-control-config-file=" + cp.path(admissionFile),
 		"--authorization-mode=RBAC",
 		"--allow-privileged",
 	}, cp.opts.APIServerArgs...)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
@@ -33,8 +34,8 @@ type Manager struct {
 // detached are the site's. Where the options say nothing, it has a name of its
 // own and the identity of the release's service account or, without a release,
 // the administrator's. Args come after the site's flags, and of a flag that is
-// given twice the last one wins: without any a manager elects no leader and
-// serves no diagnostics.
+// given twice the last one wins: without any a manager elects no leader, serves
+// no diagnostics, and has nobody but the API server call its webhooks.
 func (s *Site) Launch(ctx context.Context, opts ManagerOptions) (*Manager, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,10 +52,10 @@ func (s *Site) Launch(ctx context.Context, opts ManagerOptions) (*Manager, error
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("manager-%d", s.launched))
 	opts.Dir, opts.Detach = s.Dir(), s.opts.Detach
 	opts.Env = append([]string{"POD_NAMESPACE=" + ManagerNamespace}, opts.Env...)
-	opts.Args = append([]string{
+	opts.Args = slices.Concat([]string{
 		"--leader-elect=false", "--diagnostics-address=0",
 		"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port), "--webhook-cert-dir=" + s.WebhookCerts(),
-	}, opts.Args...)
+	}, s.WebhookClientFlags(), opts.Args)
 	m := &Manager{options: opts, webhooks: hostPort(port)}
 	if m.ManagerProcess, err = StartManager(opts); err != nil {
 		return nil, err

@@ -73,6 +73,7 @@ func startManager(certs string) (end func()) {
 	o := setup.Options{
 		Concurrency: 8, KubeAPIQPS: -1, SyncPeriod: 10 * time.Minute,
 		WebhookHost: "127.0.0.1", WebhookPort: port, WebhookCertDir: certs,
+		WebhookClientCAFile: site.ClientCA(), WebhookClientName: framework.WebhookClient,
 		HealthAddress: "0", PlatformProject: "platform", RepairGrace: 10 * time.Minute,
 		OwnNamespace: "weir-system",
 	}

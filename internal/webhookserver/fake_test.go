@@ -85,7 +85,7 @@ func (a *authority) client(t *testing.T, name string, changes ...func(*x509.Cert
 // write puts the certificates of the authorities into a file.
 func write(t *testing.T, path string, all ...*authority) {
 	t.Helper()
-	var text []byte
+	text := make([]byte, 0, 4096)
 	for _, a := range all {
 		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
 	}
@@ -167,7 +167,7 @@ func (s *served) connect(t *testing.T) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
@@ -191,7 +191,7 @@ func isClosed(conn net.Conn) bool {
 	_ = conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	_, err := io.Copy(io.Discard, conn)
 	var waiting net.Error
-	return err == nil || !(errors.As(err, &waiting) && waiting.Timeout())
+	return err == nil || !errors.As(err, &waiting) || !waiting.Timeout()
 }
 
 func eventually(t *testing.T, what string, done func() bool) {
@@ -203,8 +203,9 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// readAll is a webhook that reads its request.
+// readAll is a webhook that reads its request, and closes it, as controller-runtime's do.
 func readAll(w http.ResponseWriter, r *http.Request) {
+	defer r.Body.Close()
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	}

@@ -44,8 +44,9 @@ func (l limits) around(next http.Handler) http.Handler {
 			}
 			defer func() { <-l.places }()
 		}
-		r.Body = &body{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), read: func() { sent(w, r) }}
-		next.ServeHTTP(w, r)
+		limited := *r // the server looks at its own, whether the connection is good for another request
+		limited.Body = &body{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), read: func() { sent(w, r) }}
+		next.ServeHTTP(w, &limited)
 	})
 }
 

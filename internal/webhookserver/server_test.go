@@ -125,7 +125,7 @@ func TestARequestIsAnsweredThatHasArrived(t *testing.T) {
 	close(answer)
 	done.Wait()
 	<-waiting
-	silent.Close()
+	_ = silent.Close()
 }
 
 func TestNobodyMayTakeForEver(t *testing.T) {
@@ -181,7 +181,7 @@ func TestLargeBodies(t *testing.T) {
 			s.answers(t, s.as(t))
 		}
 		for _, conn := range slow {
-			conn.Close()
+			_ = conn.Close()
 		}
 		if code := <-waiting; code != http.StatusOK {
 			t.Errorf("%d", code)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -26,9 +28,10 @@ const (
 type limits struct {
 	// places are taken by large bodies, from before they are read until they are answered.
 	places chan struct{}
+	clock  clock.Clock
 }
 
-func newLimits() limits { return limits{make(chan struct{}, largeBodies)} }
+func newLimits() limits { return limits{make(chan struct{}, largeBodies), clock.RealClock{}} }
 
 // around returns a handler that serves requests within the limits, and refuses others.
 func (l limits) around(next http.Handler) http.Handler {
@@ -52,14 +55,14 @@ func (l limits) around(next http.Handler) http.Handler {
 
 // take waits for a place, for as long as the request may take to arrive and its connection is open.
 func (l limits) take(v *visitor) bool {
-	timeout := time.NewTimer(sendTime)
+	timeout := l.clock.NewTimer(sendTime)
 	defer timeout.Stop()
 	select {
 	case l.places <- struct{}{}:
 		return true
 	case <-v.gone:
 		return false
-	case <-timeout.C:
+	case <-timeout.C():
 		return false
 	}
 }

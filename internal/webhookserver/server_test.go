@@ -5,13 +5,18 @@ package webhookserver
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestManyRequestsAtOnceOnOneConnectionAreNotSpoken(t *testing.T) {
@@ -188,16 +193,40 @@ func TestLargeBodies(t *testing.T) {
 		}
 	})
 
-	t.Run("do not wait for a place on a connection that is closed", func(t *testing.T) {
+	t.Run("keep small ones waiting never, nor a place for a connection that is closed", func(t *testing.T) {
 		t.Parallel()
 		l := newLimits()
+		l.clock = clocktesting.NewFakeClock(time.Now()) // which stands still
 		for range largeBodies {
 			l.places <- struct{}{}
 		}
-		v := &visitor{gone: make(chan struct{})}
-		close(v.gone)
-		if l.take(v) {
-			t.Error("a place is taken")
+		v := &visitor{crowd: newCrowd(nil, 1), gone: make(chan struct{})}
+		answer := func(size int) chan int {
+			code := make(chan int, 1)
+			go func() {
+				r := httptest.NewRequestWithContext(context.WithValue(t.Context(), visitorKey{}, v), http.MethodPost, "/hook", bytes.NewReader(whole[:size]))
+				w := httptest.NewRecorder()
+				l.around(http.HandlerFunc(readAll)).ServeHTTP(w, r)
+				code <- w.Code
+			}()
+			return code
 		}
+		within(t, answer(smallBody), http.StatusOK)
+		waiting := answer(smallBody + 1)
+		close(v.gone)
+		within(t, waiting, http.StatusServiceUnavailable)
 	})
+}
+
+// within waits for the code of an answer.
+func within(t *testing.T, got <-chan int, want int) {
+	t.Helper()
+	select {
+	case code := <-got:
+		if code != want {
+			t.Errorf("answers %d, not %d", code, want)
+		}
+	case <-time.After(patience):
+		t.Errorf("waiting for %d", want)
+	}
 }

@@ -136,28 +136,30 @@ func (r *record) repeats(other Holding) bool {
 }
 
 // DropRepeats drops the claim's records beside which an older one of its own holds the same: two managers have begun at the claim, and one
-// of them has died before it dropped its own. Such a record has lost, whoever looks at it. It says whether there were any. One that has
-// been seen only just now is left to who made it, and so is one whose older one may be about to go.
+// of them has died before it dropped its own. Each is taken over first, and goes if it has lost: the older one may be gone, and its creator
+// may have seen it win. It says whether there were any. One that has been seen only just now is left to who made it, and so is one whose
+// older one may be about to go.
 func (l *Ledger) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
 	repeats := l.index.repeats(claim)
 	errs := make([]error, 0, len(repeats))
-	for _, id := range repeats {
-		errs = append(errs, l.drop(ctx, id))
+	for _, r := range repeats {
+		_, _, err := l.takeOver(ctx, r)
+		errs = append(errs, err)
 	}
 	return len(repeats) > 0, errors.Join(errs...)
 }
 
-func (x *index) repeats(claim ipamv1.ClaimReference) []identity {
+func (x *index) repeats(claim ipamv1.ClaimReference) []snapshot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var found []identity
+	var found []snapshot
 	records := x.records.of(keyOf(claim))
 	for _, r := range records {
 		isSecond := func(first *record) bool {
 			return saysSame(r, first) && first.older(r) && !first.left && !first.terminating
 		}
-		if r.claim.UID == claim.UID && !r.left && !x.isRecent(r.seen) && slices.ContainsFunc(records, isSecond) {
-			found = append(found, r.identity)
+		if r.claim.UID == claim.UID && !r.left && !r.confirmed && !x.isRecent(r.seen) && slices.ContainsFunc(records, isSecond) {
+			found = append(found, snapshot{record: *r})
 		}
 	}
 	return found

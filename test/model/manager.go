@@ -41,6 +41,7 @@ func (m *manager) waiters(call func(*waiter)) {
 		call(&m.tasks[name].waiter)
 	}
 	call(&m.porter.waiter)
+	call(&m.mender.waiter)
 }
 
 // deliver lets the watch show one event. Judging happens in the same callback.

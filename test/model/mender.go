@@ -6,12 +6,13 @@ package model
 // mender is repair, and what tidies up under the name of a claim that lives; for one record or one name at a time. The record is
 // read first, from the index, then claim and answer, live:
 //
-//	an older record of its claim says the same     the younger is given up, unread
+//	an older record of its claim says the same     the younger is taken over, and given up if it has lost
 //	no claim of the name                           what is left of an answer is removed, and the record given up
 //	the claim lives, the record can be told        right, or for the claim's own task to settle
 //	the claim lives, the record never can          stray: given up
 //	an own claim of the record's UID does not live  given up, unless it may be on its way, or is all that the living one has
 type mender struct {
+	waiter
 	dropper
 
 	name   int
@@ -43,7 +44,9 @@ func (m *mender) begin(i int) {
 	}
 	m.claim = m.manager.claims[m.name]
 	switch {
-	case m.found.uid != 0 && x.isRepeated(m.found): // it has lost, whoever looks at it
+	case m.found.uid != 0 && x.isRepeated(m.found) && m.manager.rules.SecondIsJudged:
+		m.next = (*mender).takeOver
+	case m.found.uid != 0 && x.isRepeated(m.found):
 		m.part(drops)
 	case m.name == ownName:
 		m.beginOwn()
@@ -51,6 +54,32 @@ func (m *mender) begin(i int) {
 		m.next = (*mender).readOwner
 	default:
 		m.next = (*mender).readLeftover
+	}
+}
+
+// takeOver makes a second record of a claim this process's own: its creator may not have seen the first one, and that may be gone.
+func (m *mender) takeOver() {
+	old := m.manager.index.aged(m.found)
+	held, ok := m.manager.server.updateRecord(old.id, old.version, func(r *record) {
+		r.touched, r.finalizer, r.created = true, true, max(r.created, old.created)
+	})
+	if !ok {
+		m.next = nil
+		return
+	}
+	m.waiter = waiter{record: held, takenOver: true, listening: true}
+	m.next = (*mender).heed
+}
+
+func (m *mender) heed() {
+	switch m.verdict {
+	case pending:
+	case lost:
+		m.manager.tally.repaired++
+		m.giveUp(drops, m.record)
+		m.next = (*mender).dropping
+	default:
+		m.next = nil
 	}
 }
 

@@ -84,6 +84,9 @@ type Rules struct {
 	// SecondYields: of two records of one claim for the same the younger keeps the older from nothing, and goes.
 	SecondYields bool
 
+	// SecondIsJudged: who drops the younger of two records of one claim has taken it over, and seen it lose.
+	SecondIsJudged bool
+
 	// Retention.
 
 	// RetainedIsTaken: what is retained is taken, for everybody but the claim of its name.

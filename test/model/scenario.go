@@ -86,6 +86,23 @@ func olderLooksYounger(w *world) {
 	}
 }
 
+// secondWonUnseen: two managers have recorded the same for one claim, and the older record goes. M2 lists again, sees only its own record,
+// which has won, and hangs before the commit. M1 has started anew before that and hangs with its watch, so that it knows of both. To come by chance: M1
+// looks after the second record, somebody else gets the addresses, M2 commits.
+func secondWonUnseen(w *world) {
+	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
+	w.refresh(0)
+	w.refresh(1)
+	w.run(0, 0, 3) // begin, reserve, create
+	w.run(1, 0, 3)
+	w.managers[0].start(len(w.server.log))
+	w.hang(0, watches)
+	w.lose(w.server.records[0])
+	w.managers[1].relist(len(w.server.log))
+	w.run(1, 0, 1) // heed
+	w.hang(1, 0)
+}
+
 // dropCutShort: a manager dies between the two writes of a drop, so that the record has no finalizer. To come by chance:
 // somebody takes the record over and answers with it, and somebody else deletes it.
 func dropCutShort(w *world) {

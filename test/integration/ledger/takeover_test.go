@@ -75,6 +75,47 @@ var _ = Describe("Two records of one object", func() {
 	})
 })
 
+var _ = Describe("The younger of two records of one claim", func() {
+	var (
+		ns            string
+		late          *manager
+		c             book.Claim
+		first, second *ipamv1.IPAllocation
+	)
+
+	BeforeEach(func(ctx SpecContext) { // two managers have begun at the claim, and died
+		clock := longClock()
+		ns, late = newNamespace(ctx), startManager(ctx, clock)
+		pool := newPool(ns, "p", "10.0.0.0/29")
+		open(ctx, pool, late)
+		c = newClaim(pool, "c")
+		first = rival(ctx, c, ns, prefix("10.0.0.3/32"))
+		second = &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "second", Finalizers: first.Finalizers}, Spec: first.Spec}
+		Expect(k.Create(ctx, second)).To(Succeed())
+		Eventually(func() []book.Holding { return late.Recorded(c.Ref) }, "1m", "10ms").Should(HaveLen(2))
+		pass(clock)
+	})
+
+	It("goes", func(ctx SpecContext) {
+		Expect(late.DropRepeats(ctx, c.Ref)).To(BeTrue())
+		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(HaveField("UID", first.UID)))
+	})
+
+	It("stays where a late manager does not know that the older one has gone: its creator may have seen it win", func(ctx SpecContext) {
+		late.fallBehind()
+		erase(ctx, first)
+		done := make(chan error, 1)
+		go func() {
+			_, err := late.DropRepeats(ctx, c.Ref)
+			done <- err
+		}()
+		Consistently(done, "500ms").ShouldNot(Receive())
+		late.catchUp()
+		Eventually(done, "1m").Should(Receive(Succeed()))
+		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(HaveField("UID", second.UID)))
+	})
+})
+
 var _ = Describe("A hold", func() {
 	It("is as old as the record that it stands for", func(ctx SpecContext) {
 		ns := newNamespace(ctx)

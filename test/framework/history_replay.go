@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 const (
 	weirManager    = "weir"
 	weirFinalizers = "ipam.weir.dev/"
+	arrived        = "ipam.weir.dev/arrived"
 	deleteForMove  = "clusterctl.cluster.x-k8s.io/delete-for-move"
 	// heldKind is what a note of a suite is about: see History.Hold.
 	heldKind = "Held"
@@ -45,17 +47,19 @@ type HistoryAccount struct {
 	Holdings, Reuses int
 	// Terminating are the IPAddresses that were made for a claim that was being
 	// deleted, Late those of them for a claim that nobody used any more or that
-	// was gone, and LateTaken those of these whose address was another claim's by
-	// then.
+	// was gone, and LateTaken those of these whose address was another claim's
+	// meanwhile. LongestLate is for how long one was there.
 	Terminating, Late, LateTaken int
+	LongestLate                  time.Duration
 	// Gaps are how often changes were missed, and taken from a list.
 	Gaps int
 }
 
 func (a HistoryAccount) String() string {
 	return fmt.Sprintf("%d changes, %d moments, %d times a prefix was given, %d of them one that somebody else had had; "+
-		"%d IPAddresses for claims that were being deleted, %d of them when nobody used the claim any more, %d with an address that was "+
-		"another's by then; %d gaps", a.Changes, a.Moments, a.Holdings, a.Reuses, a.Terminating, a.Late, a.LateTaken, a.Gaps)
+		"%d IPAddresses for claims that were being deleted, %d of them when nobody used the claim any more (for %s at most), %d with an "+
+		"address that was another's meanwhile; %d gaps",
+		a.Changes, a.Moments, a.Holdings, a.Reuses, a.Terminating, a.Late, a.LongestLate.Round(time.Millisecond), a.LateTaken, a.Gaps)
 }
 
 // life is what became of one claim, one pool or one note, by UID.
@@ -88,6 +92,11 @@ type answered struct {
 	claim types.UID
 	// since is the revision from which on it is late; zero if it is not.
 	since int64
+	// late is what it would be if it were somebody's, for one of Weir's.
+	late *holding
+	made time.Time
+	// isTaken: somebody has had that meanwhile.
+	isTaken bool
 }
 
 // place is a prefix of an address space.
@@ -255,6 +264,9 @@ func (p *past) answerChanged(c change, before *item) {
 		if a != nil {
 			p.part(a, object)
 		}
+		if a != nil && a.late != nil {
+			p.account.LongestLate = max(p.account.LongestLate, time.Since(a.made))
+		}
 		return
 	case controllerOf(object) != "" && (a == nil || a.claim != controllerOf(object)):
 		if a != nil {
@@ -305,7 +317,7 @@ func (p *past) relate(c change) {
 	if l.isLetGo() {
 		a.since = c.revision
 		if isMade {
-			p.countLate(c.object)
+			p.countLate(a, c.object)
 		}
 		return
 	}
@@ -324,23 +336,33 @@ func (p *past) answer(l *life, object *item) {
 	p.settle(l)
 }
 
+// madeByWeir reports whether Weir created the IPAddress; clusterctl brings the
+// managers of what it moves along.
 func madeByWeir(object *item) bool {
-	return slices.ContainsFunc(object.Metadata.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == weirManager })
+	return object.Metadata.Annotations[arrived] == "" && slices.ContainsFunc(object.Metadata.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == weirManager })
 }
 
-func (p *past) countLate(answer *item) {
+// countLate counts an IPAddress that Weir has made too late.
+func (p *past) countLate(a *answered, answer *item) {
 	p.account.Late++
 	cidr, err := p.state.extent(answer)
 	if err != nil {
 		p.find("reading %s: %v", answer, err)
 		return
 	}
-	h := p.state.holding(answer, answer, cidr, answer.pool())
-	for _, other := range p.lives {
-		if other.has != nil && contains(other.has, h) && !isAround(p.asNow(other.has), h) {
-			p.account.LateTaken++
-			return
+	a.late, a.made = p.state.holding(answer, answer, cidr, answer.pool()), time.Now()
+	for _, l := range p.lives {
+		if l.has != nil {
+			p.countTaken(a, l.has)
 		}
+	}
+}
+
+// countTaken counts a late IPAddress, once, if a claim has what it carries.
+func (p *past) countTaken(a *answered, h *holding) {
+	if a.late != nil && !a.isTaken && contains(h, a.late) && !isAround(p.asNow(h), a.late) {
+		a.isTaken = true
+		p.account.LateTaken++
 	}
 }
 
@@ -421,6 +443,9 @@ func (p *past) begin(l *life, h *holding) {
 		if !isAround(p.asNow(other.has), h) {
 			p.find("%s and %s", other, l)
 		}
+	}
+	for _, a := range p.answers {
+		p.countTaken(a, h)
 	}
 }
 

@@ -73,11 +73,14 @@ func used(i *item) { i.Metadata.Finalizers = append(i.Metadata.Finalizers, "exam
 // told names the claim's IPAddress in its status.
 func told(i *item) { i.Status.AddressRef.Name = i.Metadata.Name }
 
-func (t *tale) answer(name string, claim types.UID, address string) {
+func (t *tale) answer(name string, claim types.UID, address string, edits ...func(*item)) {
 	t.write("IPAddress", name, "answer-"+claim, func(i *item) {
 		i.Spec.Address, i.Spec.ClaimRef.Name = address, name
 		i.Metadata.OwnerReferences = []metav1.OwnerReference{{Kind: "IPAddressClaim", UID: claim, Controller: ptr.To(true)}}
 		i.Metadata.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: weirManager}}
+		for _, edit := range edits {
+			edit(i)
+		}
 	})
 }
 
@@ -243,6 +246,13 @@ func TestHistoryFindsNothingWrongWithWhatIsRight(t *testing.T) {
 			t.remove("IPAllocation", "a")
 			t.give("b", "2", "10.0.0.7")
 		},
+		"moved here, before its record": func(t *tale) {
+			t.give("a", "1", "10.0.0.7")
+			t.end("a", "1")
+			t.claim("b", "2")
+			t.answer("b", "2", "10.0.0.7", func(i *item) { i.Metadata.Annotations = map[string]string{arrived: "now"} })
+			t.record("b", "2", "10.0.0.7/32")
+		},
 		"a note's address when it has gone": func(t *tale) {
 			t.write(heldKind, "x", "x", func(i *item) { i.Group, i.Spec.AddressSpace, i.Spec.CIDR = "ipam.history", "s", "10.0.0.7/32" })
 			t.remove(heldKind, "x")
@@ -296,8 +306,9 @@ func TestHistoryOfLateAnswers(t *testing.T) {
 	late.claim("a", "3") // not told of it
 	late.remove("IPAddress", "a")
 	late.answer("a", "1", "10.0.0.9") // its claim has gone
+	late.give("c", "4", "10.0.0.9")
 	late.remove("IPAddress", "a")
-	if a := late.account; a.Terminating != 2 || a.Late != 2 || a.LateTaken != 1 || len(late.late()) != 0 || len(late.findings) != 0 {
+	if a := late.account; a.Terminating != 2 || a.Late != 2 || a.LateTaken != 2 || len(late.late()) != 0 || len(late.findings) != 0 {
 		t.Errorf("%s; late %q, findings %q", a, late.late(), late.findings)
 	}
 

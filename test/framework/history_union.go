@@ -37,7 +37,7 @@ func Union(ctx context.Context, here, there *History) (findings []string, compar
 // against names what one cluster has that another's holding cannot be beside.
 func against(h *holding, others map[types.UID]tenure) (findings []string) {
 	for _, other := range others {
-		isSame := h.claim.Group == other.claim.Group && h.claim.String() == other.claim.String() && h.claim.Kind != heldKind
+		isSame := isAlike(h.claim, other.claim)
 		switch {
 		case isSame && h.space == other.space && h.cidr == other.cidr:
 		case isSame:
@@ -47,4 +47,10 @@ func against(h *holding, others map[types.UID]tenure) (findings []string) {
 		}
 	}
 	return findings
+}
+
+// isAlike reports whether two objects are one claim in two clusters.
+func isAlike(a, b *item) bool {
+	return a.Group == b.Group && a.Kind == b.Kind && a.Kind != heldKind &&
+		a.Metadata.Namespace == b.Metadata.Namespace && a.Metadata.Name == b.Metadata.Name
 }

@@ -109,6 +109,7 @@ func thereAndBack(ctx SpecContext) {
 	awaitAnswers(ctx, left, stays.name, 10+addressClaims+claims+10)
 	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "1m", "200ms").Should(BeEmpty())
 	check(ctx)
+	accountForHistory(ctx)
 }
 
 // awaitAnswers waits until so many claims and pools of a namespace have their prefix.

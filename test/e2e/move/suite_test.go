@@ -25,6 +25,7 @@ type side struct {
 	*framework.Site
 	ctl     *framework.Clusterctl
 	manager *framework.Manager
+	history *framework.History
 }
 
 // left and right are where Clusters move to and fro.
@@ -49,6 +50,7 @@ var _ = AfterEach(func() {
 
 var _ = Describe("clusterctl move", func() {
 	BeforeEach(lookOn)
+	BeforeEach(followOn)
 
 	It("claims of all pool kinds move there and back with their addresses, and both sides go on", thereAndBack, SpecTimeout(8*time.Minute))
 	It("a target that has the global pool already, and the release of what is held", bothHave, SpecTimeout(6*time.Minute))
@@ -78,5 +80,8 @@ func startSide(ctx context.Context) *side {
 	s.manager, err = site.StartManager(ctx, framework.ManagerOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(site.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
+	s.history, err = framework.FollowHistory(ctx, site.EtcdURL())
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(s.history.Stop)
 	return s
 }

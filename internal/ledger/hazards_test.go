@@ -114,3 +114,19 @@ func TestTheGraceIsForBlocksThatAreNotStoredYet(t *testing.T) {
 		t.Errorf("may be given up after the grace: %v", found)
 	}
 }
+
+// TestARecordIsForAUID: of two objects of one name that are admitted at once, the one that is not stored must not have the other's record
+// for its own, which would go with it.
+func TestARecordIsForAUID(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	a := b.put(recordNamed("r", "10.0.0.1/32", ofOwnKind("1")))
+	c := Claim{Ref: a.Spec.ClaimRef, Pool: a.Spec.PoolRef, Bits: 32, Purpose: ipamv1.ClaimPurpose}
+	if _, found := b.x.recordOf(c, ""); !found {
+		t.Error("a record does not answer the object that it was made for")
+	}
+	c.Ref.UID = "2"
+	if r, found := b.x.recordOf(c, ""); found {
+		t.Errorf("%s answers another object of the name", r.key)
+	}
+}

@@ -275,12 +275,12 @@ var _ = Describe("A claim that came with its answer", func() {
 
 	It("keeps the record of the one before it, of its name, while its own has not won: the address would go to a third", func(ctx SpecContext) {
 		former := create(ctx, record(ns, "former", "11111111-2222-3333-4444-555555555555", ipamv1.AdoptedPurpose))
-		recordOf(ctx, "third", third, ipamv1.ClaimPurpose)
+		holder := recordOf(ctx, "third", third, ipamv1.ClaimPurpose)
 		own := recordOf(ctx, "own", stored, ipamv1.AdoptedPurpose)
 		manager, clock := lateManager(ctx, unpaused(stored), 0)
 		reconciled(ctx, manager, clock, stored)
 		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
-		Expect(records(ctx, ns)).To(ContainElements(HaveField("UID", former.UID), HaveField("UID", own.UID)))
+		Expect(records(ctx, ns)).To(ConsistOf(HaveField("UID", former.UID), HaveField("UID", own.UID), HaveField("UID", holder.UID)), "what is in the way stays, too")
 	})
 
 	It("is not told that it has the address for a half-made record of its own that has lost", func(ctx SpecContext) {
@@ -328,5 +328,27 @@ var _ = Describe("A claim that is released", func() {
 		reconciled(ctx, manager, clock, stored)
 		gone(ctx, stored)
 		Expect(slices.Compact(order)).To(Equal([]string{"answer", "record", "claim"}))
+	})
+})
+
+var _ = Describe("A claim that asks for an address", func() {
+	It("that somebody else has does not drop a record of the claim that another manager may still tell it", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		poolReady(ctx, create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns})), metav1.ConditionTrue, "Available")
+		other := newClaim(ns, "other", "IPPool", "p")
+		other.Annotations = map[string]string{ipamv1.AddressAnnotation: "10.1.0.9"}
+		answered(ctx, create(ctx, other))
+		stored := lives(ctx, ns, "a")
+		for name, cidr := range map[string]string{"one": "10.1.0.20/32", "two": "10.1.0.21/32"} { // of managers that hang
+			r := record(ns, name, stored.UID, ipamv1.ClaimPurpose)
+			r.Spec.CIDR = cidr
+			Expect(k.Create(ctx, r, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+		}
+		seen := unpaused(stored)
+		seen.Annotations = other.Annotations
+		manager, clock := lateManager(ctx, seen, 0)
+		reconciled(ctx, manager, clock, stored)
+		ready(ctx, stored, metav1.ConditionFalse, "AllocationFailed")
+		Expect(records(ctx, ns)).To(ContainElements(HaveField("Name", "one"), HaveField("Name", "two")))
 	})
 })

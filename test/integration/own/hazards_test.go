@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -182,5 +183,28 @@ var _ = Describe("A manager whose cache is old", func() {
 		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 		Expect(list.Items).To(ContainElement(And(
 			HaveField("Spec.ClaimRef.UID", string(claim.UID)), HaveField("Spec.Holder.State", ipamv1.RetainedState))))
+	})
+})
+
+var _ = Describe("A prefix that is retained", func() {
+	It("is not given up like what has cooled down", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		root := newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns})
+		serving(ctx, root)
+		claim := newClaim(ns, "c", "root")
+		claim.Spec.ReclaimPolicy = ipamv1.ClaimReclaimRetain
+		create(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		gone(ctx, claim)
+		book := startLedger(ctx)
+		registry := &pool.Registry{Client: k, Live: k, Ledger: book, Namespace: "weir-system"}
+		late := &pool.Reconciler{
+			Client: k, Live: k, Registry: registry, Ledger: book, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Kind: ipamv1.IPPoolKind,
+		}
+		_, err := late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(root)})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(records(ctx, ns)).To(Equal([]string{"c " + claim.Spec.CIDR}))
+		create(ctx, newClaim(ns, "other", "root"))
+		Expect(create(ctx, newClaim(ns, "c", "root")).Spec.CIDR).To(Equal(claim.Spec.CIDR))
 	})
 })

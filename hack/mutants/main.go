@@ -108,8 +108,8 @@ func (t *tree) try(ctx context.Context, m mutant, applyOnly bool) (f fate, said 
 			err = mended
 		}
 	}()
-	if said, err := t.run(ctx, "go build "+strings.Join(m.packages(), " ")); err != nil {
-		return broken, said, nil //nolint:nilerr // it is what became of the mutant
+	if built, failure := t.run(ctx, "go build "+strings.Join(m.packages(), " ")); failure != nil {
+		return broken, built, nil
 	}
 	switch {
 	case applyOnly:
@@ -118,12 +118,12 @@ func (t *tree) try(ctx context.Context, m mutant, applyOnly bool) (f fate, said 
 		return equivalent, m.equivalent, nil
 	}
 	if m.make != "" {
-		if said, err := t.run(ctx, "make "+m.make); err != nil {
-			return unproved, said, nil //nolint:nilerr // it is what became of the mutant
+		if made, failure := t.run(ctx, "make "+m.make); failure != nil {
+			return unproved, made, nil
 		}
 	}
-	said, failure := t.run(ctx, "go test -count 1 -timeout 10m -vet=off -ldflags=-w "+m.kill)
-	return judge(said, failure), said, nil
+	out, failure := t.run(ctx, "go test -count 1 -timeout 5m -vet=off -ldflags=-w "+m.kill)
+	return judge(out, failure), out, nil
 }
 
 // judge says what a run of specs means. One that did not come to the specs proves nothing.

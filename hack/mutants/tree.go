@@ -101,9 +101,9 @@ func (t *tree) mutate(m mutant) (mend func() error, err error) {
 	before, after := map[string]string{}, map[string]string{}
 	for _, h := range m.hunks {
 		if _, read := before[h.file]; !read {
-			text, err := os.ReadFile(filepath.Join(t.root, h.file))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", h.file, err)
+			text, failure := os.ReadFile(filepath.Join(t.root, h.file))
+			if failure != nil {
+				return nil, fmt.Errorf("%s: %w", h.file, failure)
 			}
 			before[h.file], after[h.file] = string(text), string(text)
 		}

@@ -21,7 +21,14 @@ const (
 	// with that from another cluster or a backup, or the pool has been changed since. It is absent otherwise, and does not count
 	// towards Ready.
 	WithinPoolCondition = "WithinPool"
+	// NetworkCurrentCondition is false on a pool while IPAddresses carry another prefix length, gateway or DNS servers than the pool
+	// says now: an IPAddress never changes. It is absent otherwise, and does not count towards Ready.
+	NetworkCurrentCondition = "NetworkCurrent"
 )
+
+// AddressesOutdatedReason of the NetworkCurrent condition: the message counts the IPAddresses. They are gone when their machines have
+// been replaced.
+const AddressesOutdatedReason = "AddressesOutdated"
 
 // OverriddenReason of the WithinPool condition: exclusions, bounds or what is kept for others are overridden; the message says which.
 const OverriddenReason = "Overridden"

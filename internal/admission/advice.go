@@ -4,13 +4,18 @@
 package admission
 
 import (
+	"context"
+	"fmt"
+	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 // hostLengths refuses addresses with a gateway that come with host length, and
@@ -31,4 +36,61 @@ func hostLengths(updated, old *ipamv1.IPPoolSpec, ref ipamv1.PoolReference) (fie
 		}
 	}
 	return errs, warnings
+}
+
+// outdated warns of the IPAddresses that keep the network settings that the
+// pool had before: an IPAddress never changes. Those of pools below that
+// inherit the settings count, too.
+func (v poolValidator[P]) outdated(ctx context.Context, c change) admission.Warnings {
+	if c.was == nil || c.shape.HasNetworksOf(c.was) {
+		return nil
+	}
+	n := v.countOutdated(ctx, c.held, func(prefix netip.Prefix) bool {
+		return differ(prefix, c.shape.NetworkOf(prefix.Addr()), c.was.NetworkOf(prefix.Addr()))
+	}, func(prefix netip.Prefix) bool {
+		return differ(prefix, inherited(c.shape, prefix), inherited(c.was, prefix))
+	})
+	if n == 0 {
+		return nil
+	}
+	return admission.Warnings{fmt.Sprintf("spec.network: %s the prefix length, gateway and DNS servers of before until the claim is deleted; new ones get what the pool says now",
+		count(n, "IPAddress keeps", "IPAddresses keep"))}
+}
+
+// countOutdated counts the IPAddresses that differ among what is handed out of
+// a pool, and of those below that inherit from it.
+func (v poolValidator[P]) countOutdated(ctx context.Context, held []ledger.Holding, differs, differsBelow func(netip.Prefix) bool) (n int) {
+	for _, h := range held {
+		below := ipamv1.PoolReference{Kind: h.Claim.Kind, Namespace: h.Claim.Namespace, Name: h.Claim.Name}
+		switch {
+		case h.Claim.Kind == addressClaimKind && differs(h.CIDR):
+			n++
+		case h.Purpose == ipamv1.ChildPoolPurpose && v.inherits(ctx, below):
+			n += v.countOutdated(ctx, inUse(v.holdings.Holdings(below)), differsBelow, differsBelow)
+		}
+	}
+	return n
+}
+
+// inherits reports whether there is such a pool and it has its parent's network settings.
+func (v poolValidator[P]) inherits(ctx context.Context, ref ipamv1.PoolReference) bool {
+	p, _, _, err := v.carver.registry.Find(ctx, ref)
+	return err == nil && poolspec.Inherits(p.PoolSpec())
+}
+
+// inherited returns what a pool below has of the pool's settings for prefix: a length that nobody has chosen is not among them.
+func inherited(shape *pooltree.Pool, prefix netip.Prefix) pooltree.Network {
+	n := shape.NetworkOf(prefix.Addr())
+	if n.Implied {
+		n.Bits = 0
+	}
+	return n
+}
+
+// differ reports whether what comes with prefix has changed. A block has a length of its own.
+func differ(prefix netip.Prefix, now, before pooltree.Network) bool {
+	if !prefix.IsSingleIP() {
+		now.Bits, before.Bits = 0, 0
+	}
+	return !now.Equal(before)
 }

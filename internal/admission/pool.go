@@ -86,7 +86,7 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 	if errs = append(errs, v.promised(ctx, to, updated, c)...); len(errs) > 0 {
 		return nil, invalidPool(updated, errs)
 	}
-	return append(warnings, keptBack(ctx, to, c)...), nil
+	return slices.Concat(warnings, v.outdated(ctx, c), keptBack(ctx, to, c)), nil
 }
 
 // ValidateDelete refuses to delete a pool that something is allocated from,

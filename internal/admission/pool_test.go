@@ -188,7 +188,7 @@ func TestPoolUpdate(t *testing.T) {
 		"a shrink that makes an address in use the broadcast address": {
 			held: manyClaims(3),
 			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/30]}`,
-			want: verdict{warn: []string{`1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.3 for IPAddressClaim team/claim-2`}},
+			want: verdict{warn: []string{`spec.network: 3 IPAddresses keep the prefix length, gateway and DNS servers of before until the claim is deleted; new ones get what the pool says now`, `1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.3 for IPAddressClaim team/claim-2`}},
 		},
 		"a shrink by one address in use": {
 			held: manyClaims(4),
@@ -234,7 +234,26 @@ func TestPoolUpdate(t *testing.T) {
 		"an address in use becomes the gateway": {
 			held: manyClaims(1),
 			old:  `{cidr: 192.0.2.0/24}`, new: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.1}}`,
-			want: verdict{warn: []string{`1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.1 for IPAddressClaim team/claim-0`}},
+			want: verdict{warn: []string{`spec.network: 1 IPAddress keeps the prefix length, gateway and DNS servers of before until the claim is deleted; new ones get what the pool says now`, `1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.1 for IPAddressClaim team/claim-0`}},
+		},
+		"another gateway in a pool in use": {
+			held: append(manyClaims(2), claimed(team, "192.0.2.16/28", "block"), cooling(claimed(team, "192.0.2.9/32", "gone"))),
+			old:  `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.254}}`, new: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.253}}`,
+			want: verdict{warn: []string{
+				`spec.network: 3 IPAddresses keep the prefix length, gateway and DNS servers of before until the claim is deleted; new ones get what the pool says now`,
+			}},
+		},
+		"DNS servers for a part of a pool in use": {
+			held: manyClaims(2),
+			old:  `{cidr: 192.0.2.0/24}`,
+			new:  `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.2/31, network: {prefixLength: 24, dnsServers: [192.0.2.53]}}]}`,
+			want: verdict{warn: []string{
+				`spec.network: 1 IPAddress keeps the prefix length, gateway and DNS servers of before until the claim is deleted; new ones get what the pool says now`,
+			}},
+		},
+		"another gateway in a pool that no IPAddress is of": {
+			held: held{cooling(claimed(team, "192.0.2.9/32", "gone"))},
+			old:  `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.254}}`, new: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.253}}`,
 		},
 		"keeping an address for the claim that holds it": {
 			held: manyClaims(2),

@@ -24,9 +24,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// poolIndex finds the IPAddresses of a pool, by its kind and name.
-const poolIndex = "weir.pool"
-
 // SetupWithManager registers the controller. Cluster API's kinds must be served.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.indexClaims(ctx, mgr.GetFieldIndexer()); err != nil {
@@ -55,7 +52,7 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, holder.WaitingIndex, waiting); err != nil {
 		return err
 	}
-	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddress{}, poolIndex, r.poolOf); err != nil {
+	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddress{}, holder.PoolIndex, r.poolOf); err != nil {
 		return err
 	}
 	return indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, holder.ClusterIndex, func(obj client.Object) []string {
@@ -77,7 +74,7 @@ func (r *Reconciler) poolOf(obj client.Object) []string {
 	if !ok || !r.Source.Serves(answer.Spec.PoolRef) {
 		return nil
 	}
-	return []string{answer.Spec.PoolRef.Kind + "/" + answer.Spec.PoolRef.Name}
+	return []string{holder.PoolKey(answer.Spec.PoolRef.Kind, answer.Spec.PoolRef.Name)}
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {

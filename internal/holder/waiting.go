@@ -29,6 +29,12 @@ import (
 // WaitingIndex finds the claims of a kind that have nothing yet, by their Keys.
 const WaitingIndex = "weir.waiting"
 
+// PoolIndex finds the IPAddresses of a pool, by its PoolKey and, for an IPPool, their namespace.
+const PoolIndex = "weir.pool"
+
+// PoolKey is where PoolIndex finds the IPAddresses of a pool.
+func PoolKey(kind, name string) string { return kind + "/" + name }
+
 // Keys of WaitingIndex beside those of single pools.
 const (
 	// anyPool is of those that have not chosen a pool.

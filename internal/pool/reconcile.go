@@ -62,6 +62,8 @@ type Reconciler struct {
 	controller controller.Controller
 	// remains is what a move would leave behind.
 	remains preflight.Remains
+	// outdated remembers how many IPAddresses carry other network settings than their pool.
+	outdated outdated
 }
 
 // scope is one pool being worked on, with the facts that its status is computed from.

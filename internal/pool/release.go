@@ -22,6 +22,7 @@ import (
 // it need not any longer.
 func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.Result, error) {
 	r.Registry.Forget(ref)
+	r.outdated.forget(ref)
 	unobserve(ref)
 	if len(r.Ledger.OtherBlocks(ref, "", nil)) == 0 && len(r.Ledger.Cooling(ref)) == 0 {
 		return ctrl.Result{}, nil

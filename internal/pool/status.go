@@ -47,7 +47,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	setExhausted(s.pool, capacity, known && !r.Registry.isForeign(s.pool))
 	conditions.Set(s.pool, holder.PausedCondition(""))
 	holder.SetWithinPool(s.pool, r.overridden(s.pool))
-	unsure := r.setMovable(ctx, s, capacity) // the rest is known all the same
+	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s)) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
 		return errors.Join(unsure, client.IgnoreNotFound(err))
 	}

@@ -5,12 +5,14 @@ package claims
 
 import (
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -86,4 +88,41 @@ var _ = Describe("The network settings of a pool", func() {
 		create(ctx, leaf)
 		Expect(settings(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "leaf"))))).To(Equal("/24  10.1.1.53"))
 	})
+
+	It("are told apart from those that IPAddresses have got before, until these are gone, also below", func(ctx SpecContext) {
+		root := create(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/16", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)},
+			Network: &ipamv1.Network{Gateway: "10.1.0.1"},
+		}))
+		leaf := create(ctx, newPool(ns, "leaf", child("root", "10.1.1.0/24")))
+		poolReady(ctx, leaf, metav1.ConditionTrue, "Available")
+		claims := map[*ipamv1.IPPool][]*ipamv1beta2.IPAddressClaim{}
+		for _, pool := range []*ipamv1.IPPool{root, leaf} {
+			for i := range 2 {
+				claim := create(ctx, newClaim(ns, fmt.Sprint(pool.Name, i), "IPPool", pool.Name))
+				answered(ctx, claim)
+				claims[pool] = append(claims[pool], claim)
+			}
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			Expect(conditions.Get(pool, ipamv1.NetworkCurrentCondition)).To(BeNil())
+		}
+		says := func(pool *ipamv1.IPPool) string {
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			if c := conditions.Get(pool, ipamv1.NetworkCurrentCondition); c != nil {
+				return fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message)
+			}
+			return ""
+		}
+
+		change(ctx, root, func() { root.Spec.Network.Gateway = "10.1.0.2" })
+		for pool, old := range claims {
+			Eventually(says, "1m", "100ms").WithArguments(pool).Should(HavePrefix("False/AddressesOutdated: 2 IPAddresses"))
+			Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue(), "it hands out addresses all the same")
+			answered(ctx, create(ctx, newClaim(ns, pool.Name+"-new", "IPPool", pool.Name)))
+			Expect(k.Delete(ctx, old[0])).To(Succeed())
+			Eventually(says, "1m", "100ms").WithArguments(pool).Should(HavePrefix("False/AddressesOutdated: 1 IPAddresses"))
+			Expect(k.Delete(ctx, old[1])).To(Succeed())
+			Eventually(says, "1m", "100ms").WithArguments(pool).Should(BeEmpty())
+		}
+	}, SpecTimeout(3*time.Minute))
 })

@@ -8,9 +8,8 @@ import (
 )
 
 // IPPoolSpec is the desired state of an IPPool or GlobalIPPool.
-// +kubebuilder:validation:XValidation:rule="[has(self.cidr) || has(self.parentRef), has(self.addresses), has(self.openStack)].filter(x, x).size() == 1",message="exactly one source is required: cidr and/or parentRef, addresses, or openStack"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cidr) || (has(self.cidr) && self.cidr == oldSelf.cidr)",message="cidr is set once and neither changed nor removed",fieldPath=".cidr"
-// +kubebuilder:validation:XValidation:rule="has(self.addresses) == has(oldSelf.addresses)",message="the source of a pool is immutable",fieldPath=".addresses"
+// +kubebuilder:validation:XValidation:rule="[has(self.cidr) || has(self.parentRef), has(self.addresses), has(self.openStack)].filter(x, x).size() == 1",message="exactly one source is required: cidr and/or parentRef, addresses, or openStack; to grow a root pool, replace cidr by addresses that contain it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cidr) || (has(self.cidr) ? self.cidr == oldSelf.cidr : has(self.addresses) && !has(oldSelf.parentRef))",message="cidr is set once; to grow a root pool, replace it by addresses that contain it; a carved pool keeps its block",fieldPath=".cidr"
 // +kubebuilder:validation:XValidation:rule="has(self.openStack) == has(oldSelf.openStack)",message="the source of a pool is immutable",fieldPath=".openStack"
 // +kubebuilder:validation:XValidation:rule="has(self.parentRef) == has(oldSelf.parentRef) && (!has(self.parentRef) || self.parentRef == oldSelf.parentRef)",message="parentRef is immutable",fieldPath=".parentRef"
 // +kubebuilder:validation:XValidation:rule="has(self.prefixLength) == has(oldSelf.prefixLength) && (!has(self.prefixLength) || self.prefixLength == oldSelf.prefixLength)",message="prefixLength is immutable",fieldPath=".prefixLength"
@@ -22,7 +21,7 @@ import (
 type IPPoolSpec struct {
 	// cidr is the pool's block, in canonical form. Root pool: given by the user. Pool with a parentRef: empty means that
 	// Weir carves a block of prefixLength from the parent and writes it here in the create response, given means this very
-	// block or an error. Set once.
+	// block or an error. Set once; to grow a root pool, replace it by addresses that contain it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=43
@@ -42,7 +41,7 @@ type IPPoolSpec struct {
 
 	// addresses are what the pool consists of instead of one block: CIDRs, inclusive ranges and single addresses of one
 	// family. They come to 1,024 prefixes at most: a range that begins or ends within a prefix is several. The list may grow and
-	// shrink; what is in use may not fall out.
+	// shrink; what is in use may not fall out. A list may be replaced by a cidr under the same condition.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -187,7 +186,8 @@ type ReleasedTemplate struct {
 
 // IPPoolStatus is the observed state of an IPPool or GlobalIPPool. It can be lost and is rebuilt.
 type IPPoolStatus struct {
-	// conditions: Ready, Exhausted and Paused; WithinPool is there, and False, while the parent would not give the block; where Cluster API is
+	// conditions: Ready, Exhausted and Paused; WithinPool is there, and False, while the parent would not give the block; NetworkCurrent is there,
+	// and False, while IPAddresses carry other network settings than the pool has now; where Cluster API is
 	// installed also Movable: whether clusterctl move leaves nothing behind.
 	// +optional
 	// +listType=map

@@ -80,7 +80,7 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 	}
 	was, _ := v.carver.registry.Resolve(ctx, old)
 	to, c := audienceOf(ctx, v.rights), change{inUse(v.holdings.Holdings(ref)), shape, was}
-	errs = append(v.overlaps(ctx, to, updated, c), fallenOut(ctx, to, c)...)
+	errs = slices.Concat(v.overlaps(ctx, to, updated, c), uncovered(updated.PoolSpec(), old.PoolSpec(), shape), fallenOut(ctx, to, sourceOf(updated.PoolSpec()), c))
 	mistakes, warnings := hostLengths(updated.PoolSpec(), old.PoolSpec(), ref)
 	errs = append(errs, mistakes...)
 	if errs = append(errs, v.promised(ctx, to, updated, c)...); len(errs) > 0 {

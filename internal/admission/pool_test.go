@@ -213,6 +213,30 @@ func TestPoolUpdate(t *testing.T) {
 			held: manyClaims(4),
 			old:  `{addresses: [192.0.2.0/30, 192.0.2.64]}`, new: `{addresses: [192.0.2.0/30]}`,
 		},
+		"a cidr that becomes addresses around it": {
+			held: manyClaims(3),
+			old:  `{cidr: 192.0.2.0/24}`, new: `{addresses: [192.0.2.0/24, 198.51.100.0/24]}`,
+		},
+		"a cidr that becomes addresses which do not contain it": {
+			old: `{cidr: 192.0.2.0/24}`, new: `{addresses: [192.0.2.0/25, 198.51.100.0/24]}`,
+			want: verdict{code: 422, parts: []string{
+				`spec.addresses: Forbidden: must contain all of 192.0.2.0/24, the cidr that they replace; what is not in use may be taken out in another update`,
+			}},
+		},
+		"a cidr that becomes addresses over a neighbour": {
+			held: held{root(global, "198.51.100.0/25")},
+			old:  `{cidr: 192.0.2.0/24}`, new: `{addresses: [192.0.2.0/24, 198.51.100.0/24]}`,
+			want: verdict{code: 422, parts: []string{`spec.addresses: Forbidden: overlaps other pools`}},
+		},
+		"addresses that become a cidr with all that is in use": {
+			held: manyClaims(3),
+			old:  `{addresses: [192.0.2.0/24, 198.51.100.0/24]}`, new: `{cidr: 192.0.2.0/24}`,
+		},
+		"addresses that become a cidr without what is in use": {
+			held: manyClaims(3),
+			old:  `{addresses: [192.0.2.0/24, 198.51.100.0/24]}`, new: `{cidr: 198.51.100.0/24}`,
+			want: verdict{code: 422, parts: []string{`spec.cidr: Forbidden: 3 prefixes are in use and would fall out of the pool`}},
+		},
 		"a growth over a neighbour": {
 			held: held{root(global, "192.0.2.128/25")},
 			old:  `{addresses: [192.0.2.0/25]}`, new: `{addresses: [192.0.2.0/24]}`,

@@ -65,8 +65,19 @@ type change struct {
 	shape, was *pooltree.Pool
 }
 
+// uncovered refuses to replace a root pool's cidr by addresses that do not
+// contain all of it: the pool grows by that. The list may shrink afterwards.
+func uncovered(updated, old *ipamv1.IPPoolSpec, shape *pooltree.Pool) field.ErrorList {
+	block, err := netip.ParsePrefix(old.CIDR)
+	if err != nil || updated.CIDR != "" || shape.Contains(block) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "addresses"),
+		fmt.Sprintf("must contain all of %s, the cidr that they replace; what is not in use may be taken out in another update", block))}
+}
+
 // fallenOut refuses an update that takes addresses in use out of the pool.
-func fallenOut(ctx context.Context, to *audience, c change) field.ErrorList {
+func fallenOut(ctx context.Context, to *audience, source *field.Path, c change) field.ErrorList {
 	held, shape, was := c.held, c.shape, c.was
 	lost := slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool {
 		return shape.Contains(h.CIDR) || was != nil && !was.Contains(h.CIDR)
@@ -74,7 +85,7 @@ func fallenOut(ctx context.Context, to *audience, c change) field.ErrorList {
 	if len(lost) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(field.NewPath("spec", "addresses"),
+	return field.ErrorList{field.Forbidden(source,
 		fmt.Sprintf("%s in use and would fall out of the pool%s", count(len(lost), "prefix is", "prefixes are"), to.list(ctx, lost)))}
 }
 

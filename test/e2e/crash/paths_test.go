@@ -96,6 +96,22 @@ var paths = map[string]path{
 		},
 		done: func(ctx context.Context, w *world, g Gomega) { g.Expect(w.records(ctx, g)).To(BeEmpty()) },
 	},
+	"growing a pool from its cidr": {
+		before: func(ctx context.Context, w *world) {
+			w.pool.PoolSpec().CIDR = "10.0.0.0/30"
+			w.createPool(ctx)
+			w.answerClaim(ctx)
+		},
+		event: func(ctx context.Context, w *world) {
+			w.change(ctx, func(spec *ipamv1.IPPoolSpec) {
+				spec.CIDR, spec.Addresses = "", []ipamv1.AddressEntry{"10.0.0.0/29", "10.0.0.64/30"}
+			})
+		},
+		done: func(ctx context.Context, w *world, g Gomega) {
+			w.hasBlocks(ctx, g, "10.0.0.0/29", "10.0.0.64/30")
+			w.isAnswered(ctx, g)
+		},
+	},
 	"shrinking and growing a pool": {
 		before: func(ctx context.Context, w *world) {
 			w.createPool(ctx, "10.0.0.0/31", "10.0.0.8/31")

@@ -99,8 +99,9 @@ var _ = Describe("What is set once", func() {
 			expectInvalid(k.Update(ctx, changed), field)
 		},
 		Entry("cidr", `{cidr: 192.0.2.0/24}`, `{cidr: 192.0.2.0/25}`, "spec.cidr"),
-		Entry("cidr into addresses", `{cidr: 192.0.2.0/24}`, `{addresses: [192.0.2.1]}`, "spec.addresses"),
-		Entry("addresses into cidr", `{addresses: [192.0.2.1]}`, `{cidr: 192.0.2.0/24}`, "spec.addresses"),
+		Entry("cidr into addresses without it", `{cidr: 192.0.2.0/24}`, `{addresses: [192.0.2.1]}`, "spec.addresses"),
+		Entry("cidr into addresses and itself", `{cidr: 192.0.2.0/24}`, `{cidr: 192.0.2.0/24, addresses: [198.51.100.1]}`, "spec"),
+		Entry("a source that is left out", `{addresses: [192.0.2.1]}`, `{mode: Draining}`, "spec"),
 		Entry("family", `{addresses: [192.0.2.1]}`, `{addresses: [192.0.2.1], ipFamily: IPv6}`, "spec.ipFamily"),
 		Entry("family by its addresses", `{addresses: [192.0.2.1]}`, `{addresses: ["2001:db8::1"]}`, "spec.ipFamily"),
 		Entry("address space", `{cidr: 192.0.2.0/24, addressSpace: lab}`, `{cidr: 192.0.2.0/24, addressSpace: prod}`, "spec.addressSpace"),
@@ -109,6 +110,25 @@ var _ = Describe("What is set once", func() {
 		Entry("a parent that was not there", `{cidr: 192.0.2.0/24}`, `{cidr: 192.0.2.0/24, parentRef: {kind: IPPool, name: q}}`, "spec.parentRef"),
 		Entry("delegation", `{cidr: 192.0.2.0/24}`, `{cidr: 192.0.2.0/24, delegateTo: edge}`, "spec.delegateTo"),
 	)
+
+	It("says how a root pool grows", func(ctx SpecContext) {
+		pool := stored(ctx, builder.IPPool("team", "p").WithCIDR("192.0.2.0/24").Build())
+		pool.Spec.CIDR = "192.0.2.0/23"
+		expectInvalid(k.Update(ctx, pool.DeepCopy()), "spec.cidr", "to grow a root pool, replace it by addresses that contain it")
+	})
+
+	It("may become addresses that contain it, and a cidr again", func(ctx SpecContext) {
+		pool := stored(ctx, builder.IPPool("team", "p").WithCIDR("192.0.2.0/24").Build())
+		pool.Spec.CIDR, pool.Spec.Addresses = "", []ipamv1.AddressEntry{"192.0.2.0/24", "198.51.100.0/24"}
+		Expect(k.Update(ctx, pool)).To(Succeed())
+		Expect(pool.Spec.CIDR).To(BeEmpty())
+		pool.Spec.Addresses = append(pool.Spec.Addresses, "203.0.113.0/24")
+		Expect(k.Update(ctx, pool)).To(Succeed())
+		pool.Spec.CIDR, pool.Spec.Addresses = "192.0.2.0/23", nil
+		Expect(k.Update(ctx, pool)).To(Succeed())
+		patch := []byte(`{"spec":{"cidr":null,"addresses":["192.0.2.0/23","198.51.100.7"]}}`)
+		Expect(k.Patch(ctx, pool, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+	})
 
 	It("may be named by what it is by default", func(ctx SpecContext) {
 		pool := stored(ctx, builder.IPPool("team", "p").WithCIDR("192.0.2.0/24").Build())

@@ -360,6 +360,44 @@ var _ = Describe("A pool", func() {
 		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/31", "10.1.0.2/32"))
 	})
 
+	It("grows from a cidr to addresses and back, and its blocks, children and claims with it", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/29", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](29)},
+		}))
+		held := answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p")))
+		child := create(ctx, newPool(ns, "child", ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: "p"}, PrefixLength: ptr.To[int32](30)}))
+		poolReady(ctx, child, metav1.ConditionTrue, "Available")
+		block := child.Spec.CIDR
+		wide := newPool(ns, "wide", ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: "p"}, PrefixLength: ptr.To[int32](29)})
+		poolReady(ctx, create(ctx, wide), metav1.ConditionFalse, "ParentNotReady")
+		Expect(blocks(ctx, ns, "p")).To(ConsistOf("10.1.0.0/29"))
+
+		By("growing beside another root pool, which has a part of it")
+		rival := create(ctx, newPool(ns, "rival", ipamv1.IPPoolSpec{CIDR: "10.2.0.0/30", AddressSpace: ns}))
+		poolReady(ctx, rival, metav1.ConditionTrue, "Available")
+		change(ctx, pool, func() {
+			pool.Spec.CIDR, pool.Spec.Addresses = "", []ipamv1.AddressEntry{"10.1.0.0/29", "10.1.0.8/29", "10.2.0.0/29"}
+		})
+		poolReady(ctx, pool, metav1.ConditionFalse, "Overlap")
+		Expect(blocks(ctx, ns, "p")).To(ContainElement("10.1.0.0/29"), "what is in use stays under a block")
+		answered(ctx, create(ctx, newClaim(ns, "below", "IPPool", "child")))
+		Expect(k.Delete(ctx, rival)).To(Succeed())
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/28", "10.2.0.0/29"))
+		poolReady(ctx, wide, metav1.ConditionTrue, "Available")
+
+		By("being one block again")
+		Expect(k.Delete(ctx, wide)).To(Succeed())
+		gone(ctx, wide)
+		change(ctx, pool, func() { pool.Spec.CIDR, pool.Spec.Addresses = "10.1.0.0/27", nil })
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/27"))
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+		Expect(answered(ctx, newClaim(ns, "a", "IPPool", "p")).UID).To(Equal(held.UID))
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed())
+		Expect(child.Spec.CIDR).To(Equal(block))
+		poolReady(ctx, child, metav1.ConditionTrue, "Available")
+	}, SpecTimeout(3*time.Minute))
+
 	It("is kept while something is allocated from it, and says what", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))

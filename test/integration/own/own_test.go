@@ -127,6 +127,12 @@ var _ = Describe("What is answered while it is created", func() {
 		}, "1m", "50ms").Should(Succeed())
 	})
 
+	It("keeps its block, and is told that only root pools grow", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", carved(24)))
+		body := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cidr":null,"addresses":["10.0.0.0/16"]}}`))
+		Expect(k.Patch(ctx, pool.DeepCopy(), body)).To(MatchError(ContainSubstring("to grow a root pool, replace cidr by addresses that contain it")))
+	})
+
 	It("is recorded for its UID when it is applied", func(ctx SpecContext) {
 		claim := newClaim(ns, "c", "root")
 		claim.SetGroupVersionKind(ipamv1.GroupVersion.WithKind("IPClaim"))

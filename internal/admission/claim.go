@@ -45,7 +45,8 @@ func finalizeAddressClaim(_ context.Context, req admission.Request) admission.Re
 	if !slices.Contains(claim.Finalizers, ipamv1.ClaimFinalizer) {
 		patch = arrivalPatch(&claim, false)
 	}
-	return admission.Patched("", append(patch, finalizerPatch(claim.Finalizers, ipamv1.ClaimFinalizer)...)...)
+	return admission.Patched("", append(patch, finalizerPatch(claim.Finalizers, ipamv1.ClaimFinalizer)...)...).
+		WithWarnings(unknownAnnotations(claim.Annotations, nil)...)
 }
 
 func (c *addressClaim) isOurs() bool {

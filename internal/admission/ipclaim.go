@@ -11,6 +11,8 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -39,7 +41,7 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 	case claim == nil || !hasKnownKinds(claim) || !isNamed(claim):
 		return admission.Allowed("") // the schema names the field
 	case req.Operation == admissionv1.Update:
-		return admission.Patched("", restored(claim, old)...)
+		return admission.Patched("", restored(claim, old)...).WithWarnings(newlyUnknown(claim, old)...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -51,6 +53,9 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 	case arrived && claim.Spec.PoolRef != nil:
 		return admission.Patched("", arrivalPatch(claim, true)...)
 	}
+	if err := mistaken(claim); err != nil {
+		return refused(err)
+	}
 	request, cidr, err := h.firstWithRoom(ctx, claim, ptr.Deref(req.DryRun, false))
 	switch {
 	case err != nil && isEarly(req, err):
@@ -61,7 +66,32 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 	claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: request.Pool.Kind, Name: request.Pool.Name}
 	return admission.Patched("", append(append(finalizerPatch(claim.Finalizers, ipamv1.ClaimFinalizer), arrivalPatch(claim, false)...),
 		jsonpatch.NewOperation("add", "/spec/cidr", cidr.String()),
-		jsonpatch.NewOperation("add", "/spec/poolRef", claim.Spec.PoolRef))...)
+		jsonpatch.NewOperation("add", "/spec/poolRef", claim.Spec.PoolRef))...).WithWarnings(unknownAnnotations(claim.Annotations, nil)...)
+}
+
+// mistaken refuses a new claim that says what it can hardly mean: it asks for an address where nobody looks, or matches every pool.
+func mistaken(claim *ipamv1.IPClaim) *apierrors.StatusError {
+	var errs field.ErrorList
+	if _, asks := claim.Annotations[ipamv1.AddressAnnotation]; asks {
+		errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(ipamv1.AddressAnnotation),
+			"is for IPAddressClaims; an IPClaim asks for a prefix with spec.cidr"))
+	}
+	if s := claim.Spec.PoolSelector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		errs = append(errs, field.Required(field.NewPath("spec", "poolSelector"),
+			"matchLabels or matchExpressions; an empty selector matches every pool: name one in spec.poolRef instead"))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return invalid(ipamv1.IPClaimKind, claim.Name, errs)
+}
+
+// newlyUnknown warns of the annotations that an update adds without meaning to Weir.
+func newlyUnknown(claim, old *ipamv1.IPClaim) admission.Warnings {
+	if old == nil {
+		return nil
+	}
+	return unknownAnnotations(claim.Annotations, old.Annotations)
 }
 
 // firstWithRoom returns what the claim gets, out of the first of its pools that has it, and what was asked of that pool. If none

@@ -59,10 +59,13 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 	if errs = append(errs, mistakes...); len(errs) > 0 {
 		return nil, invalidPool(created, errs)
 	}
-	if created.PoolSpec().ParentRef == nil {
-		return warnings, nil
+	if created.PoolSpec().ParentRef != nil {
+		if err := v.carver.reserve(ctx, created); err != nil {
+			return nil, err
+		}
 	}
-	return warnings, v.carver.reserve(ctx, created)
+	return slices.Concat(warnings, unknownAnnotations(created.GetAnnotations(), nil), v.missingCluster(ctx, created, nil),
+		v.doubtful(ctx, audienceOf(ctx, v.rights), created, change{shape: shape})), nil
 }
 
 // ValidateUpdate refuses what ValidateCreate refuses as far as the update
@@ -70,8 +73,9 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 // leaves spec alone is always admitted: finalizers and labels must change on
 // pools, too, whose stored spec is not valid.
 func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (admission.Warnings, error) {
+	unknown := unknownAnnotations(updated.GetAnnotations(), old.GetAnnotations())
 	if equality.Semantic.DeepEqual(old.PoolSpec(), updated.PoolSpec()) {
-		return nil, nil
+		return unknown, nil
 	}
 	ref := updated.PoolReference()
 	shape, errs := v.carver.registry.Resolve(ctx, updated)
@@ -86,7 +90,8 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 	if errs = append(errs, v.promised(ctx, to, updated, c)...); len(errs) > 0 {
 		return nil, invalidPool(updated, errs)
 	}
-	return slices.Concat(warnings, v.outdated(ctx, c), keptBack(ctx, to, c)), nil
+	return slices.Concat(warnings, unknown, v.missingCluster(ctx, updated, old.PoolSpec()), v.doubtful(ctx, to, updated, c),
+		v.outdated(ctx, c), keptBack(ctx, to, c)), nil
 }
 
 // ValidateDelete refuses to delete a pool that something is allocated from,

@@ -157,6 +157,14 @@ func TestPoolCreation(t *testing.T) {
 			pool: team, spec: `{cidr: 203.0.113.0/24, subnets: [{cidr: 203.0.113.7/32, network: {gateway: 203.0.113.1}}]}`,
 			want: verdict{code: 422, parts: []string{`spec.subnets[0].network.prefixLength: Required value`}},
 		},
+		"exclusions outside the pool": {
+			pool: team, spec: `{cidr: 203.0.113.0/24, excludedAddresses: [203.0.113.9, 203.0.114.1, 10.0.0.0/8]}`,
+			want: verdict{warn: []string{`spec.excludedAddresses: 2 entries lie outside the pool: 203.0.114.1, 10.0.0.0/8`}},
+		},
+		"exclusions of all of the pool": {
+			pool: team, spec: `{cidr: 203.0.113.0/24, excludedAddresses: [203.0.113.1-203.0.113.254]}`,
+			want: verdict{warn: []string{`spec: the pool hands out nothing: each of its addresses is excluded, reserved or the gateway`}},
+		},
 		"an invalid spec of a cluster-scoped pool": {
 			pool: global, spec: `{cidr: 203.0.113.0/24, clusterName: prod}`,
 			want: verdict{code: 422, parts: []string{`GlobalIPPool.ipam.weir.dev "pool" is invalid`, `spec.clusterName: Forbidden`}},

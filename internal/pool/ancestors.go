@@ -9,8 +9,11 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -74,4 +77,26 @@ func (r *Registry) passOn(parent ipamv1.PoolReference) {
 		r.Ledger.SetPool(v.pool)
 		r.passOn(ref)
 	}
+}
+
+// Neighbours returns the pools of an address space that the cache shows, in no order.
+func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger.Pool) {
+	for _, kind := range []string{ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind} {
+		list := listOf(kind)
+		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Listing pools")
+			continue
+		}
+		_ = meta.EachListItem(list, func(obj runtime.Object) error {
+			p, ok := obj.(Object)
+			if !ok || poolspec.Space(p.PoolSpec()) != space {
+				return nil
+			}
+			if registered, errs := r.Register(p); len(errs) == 0 {
+				found = append(found, registered)
+			}
+			return nil
+		})
+	}
+	return found
 }

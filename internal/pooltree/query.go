@@ -98,6 +98,18 @@ func (p *Pool) NetworkOf(a netip.Addr) Network {
 	return Network{Bits: a.BitLen()}
 }
 
+// AllGateways returns the gateways that come with the pool's addresses, also
+// those outside it, each once.
+func (p *Pool) AllGateways() []netip.Addr {
+	gateways := slices.Clone(p.gateways)
+	for _, area := range p.areas {
+		if g := area.Network.Gateway; g.IsValid() && !slices.Contains(gateways, g) {
+			gateways = append(gateways, g)
+		}
+	}
+	return gateways
+}
+
 // AreasIn returns what comes with the addresses of the pool that lie inside r,
 // ascending.
 func (p *Pool) AreasIn(r netipx.IPRange) []Area { return clip(p.areas, r) }

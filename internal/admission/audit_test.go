@@ -35,7 +35,7 @@ func TestRefusalsAreInTheAuditTrail(t *testing.T) {
 		req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 			Namespace: "ns", Kind: metav1.GroupVersionKind{Kind: "IPClaim"}, DryRun: ptr.To(dryRun),
 		}}
-		d.refuse(req, claim, asked, err)
+		_ = d.refuse(req, claim, asked, err)
 	}
 	refuse(true, ledger.ErrExhausted)
 	refuse(false, ledger.ErrBusy)

@@ -51,7 +51,7 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	ready, isKnown := r.readyCondition(ctx, s, outcome)
 	if isKnown {
 		conditions.Set(after, ready)
-		v1beta1conditions.Set(after, mirrored(ready))
+		mirror(after, ready)
 		holder.SetWithinPool(after, r.overridden(ctx, s))
 	}
 	if s.answer != nil && isKnown {
@@ -70,11 +70,13 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	return nil
 }
 
-// mirrored is the Ready condition in the form of v1beta1, which Cluster API's v1beta1 kinds show and some providers still look at. That
-// has a reason, a message and a severity only where something is wrong: an error is for somebody to mend, all else mends itself.
-func mirrored(ready metav1.Condition) *clusterv1.Condition {
+// mirror has the claim say in the form of v1beta1, too, what Ready says: Cluster API's v1beta1 kinds show that, and some providers still
+// look at it. It has a reason, a message and a severity only where something is wrong: an error is for somebody to mend, all else mends
+// itself.
+func mirror(claim *ipamv1beta2.IPAddressClaim, ready metav1.Condition) {
 	if ready.Status == metav1.ConditionTrue {
-		return v1beta1conditions.TrueCondition(clusterv1.ReadyV1Beta1Condition)
+		v1beta1conditions.MarkTrue(claim, clusterv1.ReadyV1Beta1Condition)
+		return
 	}
 	severity := clusterv1.ConditionSeverityError
 	switch ready.Reason {
@@ -83,7 +85,7 @@ func mirrored(ready metav1.Condition) *clusterv1.Condition {
 	case ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason, ipamv1.ClaimReadyClusterNotFoundReason, ipamv1.ClaimReadyArrivingReason:
 		severity = clusterv1.ConditionSeverityInfo
 	}
-	return v1beta1conditions.FalseCondition(clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)
+	v1beta1conditions.MarkFalse(claim, clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)
 }
 
 // pausedBy says why the claim is paused; nothing if it is not.

@@ -55,7 +55,7 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	case closed != nil && closed.Invalid:
 		return nil, notReady("spec.poolRef.name: %s", closed.Message)
 	}
-	halt, err := s.Registry.Halt(ctx, p)
+	halted, err := s.halted(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,7 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 		Pool:     ref,
 		Owner:    pool.OwnerReference(p),
 		Leaving:  !p.GetDeletionTimestamp().IsZero(),
+		Halted:   halted,
 		Bits:     registered.Shape.ClaimBits(),
 		HostBits: registered.Shape.HostBits(),
 		Network:  registered.Shape.NetworkOf,
@@ -72,9 +73,6 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	}
 	if closed != nil {
 		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
-	}
-	if halt != nil {
-		offer.Halted = halted(halt)
 	}
 	return offer, nil
 }
@@ -110,13 +108,17 @@ func failed(format string, args ...any) error {
 	}
 }
 
-// halted is what a claim is told that has to wait with its pool.
-func halted(halt *pool.ClosedError) error {
+// halted is what a claim is told that has to wait with its pool; nil if none has.
+func (s *Source) halted(ctx context.Context, p pool.Object) (why, err error) {
+	halt, err := s.Registry.Halt(ctx, p)
+	if halt == nil || err != nil {
+		return nil, err
+	}
 	refusal := &claim.RefusalError{Reason: ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason, Message: "spec.poolRef.name: " + halt.Message}
 	if halt.Paused {
 		refusal.Paused = halt.Message
 	}
-	return refusal
+	return refusal, nil
 }
 
 func notReady(format string, args ...any) error {

@@ -54,8 +54,18 @@ ETCD := $(BIN)/etcd
 tool-version = $(shell awk '$$1 == "$(2)" {print $$2} $$2 == "$(2)" {print $$3}' hack/tools/$(1)/go.mod | head -n 1)
 # $(call semver-part,version,index) is one number of a version such as v1.36.3.
 semver-part = $(word $(2),$(subst ., ,$(patsubst v%,%,$(1))))
+# Which step of what the demo and the end-to-end tests need a program is, and how long it is built on two cores with empty caches.
+STEP_etcd := (1 of 7, cold about 2 minutes)
+STEP_kube-apiserver := (2 of 7, cold about 7 minutes)
+STEP_kube-controller-manager := (3 of 7, cold about 2 minutes)
+STEP_kubectl := (4 of 7, cold about 1 minute)
+STEP_clusterctl := (5 of 7, cold about 1 minute)
+STEP_kustomize := (6 of 7, cold less than a minute)
+STEP_manager := (7 of 7, cold about 1 minute)
+# $(call build,command) builds $@, and says so and how long it took: nobody shall wait for minutes and not know what for.
+build = @echo "building $(notdir $@) $(STEP_$(notdir $@)) ..."; $(1); echo "built $(notdir $@) in $$SECONDS s"
 # $(call build-tool,folder,package[,ldflags]) builds $@ from hack/tools/<folder>.
-build-tool = go -C hack/tools/$(1) build -trimpath -ldflags "$(strip -s -w $(3))" -o $(abspath $@) $(2)
+build-tool = $(call build,go -C hack/tools/$(1) build -trimpath -ldflags "$(strip -s -w $(3))" -o $(abspath $@) $(2))
 
 KUBE_VERSION = $(call tool-version,kubernetes,k8s.io/kubernetes)
 CLUSTERCTL_VERSION = $(call tool-version,clusterctl,sigs.k8s.io/cluster-api)
@@ -184,7 +194,7 @@ build: manager ## Build the manager
 
 .PHONY: manager
 manager: ## Build the manager into bin/
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager .
+	$(call build,CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager .)
 
 ##@ Test
 
@@ -209,7 +219,7 @@ PURE = $(addprefix $(shell go list -m)/,internal/allocator internal/pile test/mo
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
 	$(call gotest,pure,-timeout 15m $(PURE))
-	$(call gotest,unit,$(RACE) -timeout 15m $(filter-out $(PURE),$(shell go list . $(GO_SOURCES) ./hack/... ./test/architecture/...)))
+	$(call gotest,unit,$(RACE) -timeout 15m $(filter-out $(PURE),$(shell go list . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/demo/...)))
 
 # Three at a time, and the one that lasts first: much of it is waiting.
 .PHONY: test-integration
@@ -257,6 +267,10 @@ bench: control-plane manager release-manifests ## Measure claims per second and 
 .PHONY: demo
 demo: $(E2E_NEEDS) ## Show Weir at work on a throw-away control plane (KEEP=1 leaves it running)
 	go run ./test/demo
+
+.PHONY: demo-stop
+demo-stop: ## End the demo that KEEP=1 has left running
+	@go run ./test/demo stop
 
 ##@ Deploy (the cluster is kubectl's current context)
 

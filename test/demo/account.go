@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -64,14 +63,8 @@ func (a *account) table(head []string, rows [][]string) {
 	_ = w.Flush() // As with all other output, there is nobody to tell.
 }
 
-// farewell says how to use and how to stop a cluster that is kept. Without its
-// etcd an API server would not end on a milder signal.
+// farewell says how to use and how to stop a cluster that is kept.
 func (a *account) farewell(s *stage) {
-	running := s.pids()
-	pids := make([]string, 0, len(running))
-	for _, name := range slices.Sorted(maps.Keys(running)) {
-		pids = append(pids, strconv.Itoa(running[name]))
-	}
 	kubectl, err := framework.Binary("kubectl")
 	if err != nil {
 		kubectl = "kubectl"
@@ -83,9 +76,8 @@ The cluster is kept. To look around:
 The manager's log:
   %s
 To stop everything (%s):
-  kill -9 %s && rm -r %s
-`, s.site.KubeconfigPath(), kubectl, s.manager.LogPath(),
-		strings.Join(slices.Sorted(maps.Keys(running)), ", "), strings.Join(pids, " "), s.site.Dir())
+  make demo-stop
+`, s.site.KubeconfigPath(), kubectl, s.manager.LogPath(), strings.Join(slices.Sorted(maps.Keys(s.pids())), ", "))
 }
 
 // wrap breaks text into lines of at most width bytes, where words allow it.

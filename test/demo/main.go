@@ -7,7 +7,8 @@
 // what is not as it should be ends it with exit code 1.
 //
 // It leaves nothing behind, unless the environment variable KEEP is set: then
-// the cluster stays, and the last lines say how to use and how to stop it.
+// the cluster stays, and the last lines say how to use and how to stop it. With
+// the argument stop it ends what was kept.
 package main
 
 import (
@@ -20,6 +21,13 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "stop" {
+		if err := stopKept(os.Stdout, keptFile); err != nil {
+			fmt.Fprintln(os.Stderr, "demo:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Getenv("KEEP") != "")
 	stop()
@@ -39,6 +47,7 @@ func run(ctx context.Context, keep bool) (err error) {
 			err = errors.New("interrupted")
 		}
 		if keep && ctx.Err() == nil && s.manager != nil {
+			err = errors.Join(err, remember(keptFile, kept{Dir: s.site.Dir(), PIDs: s.pids()}))
 			a.farewell(s)
 			return
 		}

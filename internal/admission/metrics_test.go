@@ -31,6 +31,8 @@ func (a answering) Reserve(context.Context, ledger.Claim) (ledger.Allocation, er
 	return ledger.Allocation{}, a.err
 }
 
+func (a answering) Unstored(ipamv1.PoolReference, string) int { return 0 }
+
 func (a answering) Preview(ledger.Claim) (netip.Prefix, error) { return netip.Prefix{}, a.err }
 
 // TestWhatIsTimed: each step counts once, under what came of it; a dry run does not count.

@@ -5,6 +5,8 @@ package claim
 
 import (
 	"context"
+	"errors"
+	"net/netip"
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -20,7 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -84,7 +88,41 @@ func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []r
 func (r *Reconciler) claims() holder.Claims {
 	return holder.Claims{
 		Client: r.Client, Ledger: r.Ledger, Kind: addressClaimKind, List: &ipamv1beta2.IPAddressClaimList{}, Namespace: r.Namespace,
+		Waits: r.waits,
 	}
+}
+
+// waits says what a claim waits for, by what it was told last.
+func (r *Reconciler) waits(obj client.Object) holder.Waits {
+	claim, ok := obj.(*ipamv1beta2.IPAddressClaim)
+	if !ok {
+		return holder.ForAnything
+	}
+	switch conditions.GetReason(claim, ipamv1beta2.IPAddressClaimReadyCondition) {
+	case ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason:
+		return holder.ForRoom
+	case ipamv1beta2.IPAddressClaimReadyAllocationFailedReason:
+		if r.isAskedTaken(claim) {
+			return holder.ForOthers
+		}
+	}
+	return holder.ForAnything
+}
+
+// isAskedTaken says whether somebody else has the address that the claim asks for, as far as this process knows.
+func (r *Reconciler) isAskedTaken(claim *ipamv1beta2.IPAddressClaim) bool {
+	asked, err := netip.ParseAddr(claim.Annotations[ipamv1.AddressAnnotation])
+	if err != nil {
+		return false
+	}
+	ref := ipamv1.PoolReference{Kind: claim.Spec.PoolRef.Kind, Namespace: claim.Namespace, Name: claim.Spec.PoolRef.Name}
+	if ref.Kind == ipamv1.GlobalIPPoolKind {
+		ref.Namespace = ""
+	}
+	_, err = r.Ledger.Preview(ledger.Claim{
+		Ref: newScope(claim).ref, Pool: ref, Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ipamv1.ClaimPurpose,
+	})
+	return errors.Is(err, ledger.ErrTaken)
 }
 
 // Living returns the UIDs of the claims that the cache shows, for repair.

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,6 +67,8 @@ type Claims struct {
 	List client.ObjectList
 	// Namespace is the only one that is served; empty means all are.
 	Namespace string
+	// Waits says what a claim waits for that has nothing yet; nil means for anything.
+	Waits func(client.Object) Waits
 }
 
 // Wake has the controller look at the claims that wait when their pool changes, when it may have room, and when it may have become visible
@@ -82,27 +83,12 @@ func (c Claims) Wake(controller *ctrl.Builder) *ctrl.Builder {
 		WatchesRawSource(source.Func(c.followLedger))
 }
 
-func (c Claims) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (c Claims) followLedger(ctx context.Context, queue queue) error {
 	freed, concerned := c.Ledger.Freed(ctx), c.Ledger.Concerned(ctx)
 	if err := c.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case pool := <-freed:
-				for _, request := range c.waiting(ctx, pool) {
-					queue.Add(request)
-				}
-			case claim := <-concerned:
-				if claim.Kind == c.Kind && predicates.IsServed(claim.Namespace, c.Namespace) {
-					queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
-				}
-			}
-		}
-	}()
+	go (&lines{Claims: c, queue: queue, of: map[ipamv1.PoolReference]*line{}}).follow(ctx, freed, concerned)
 	return nil
 }
 
@@ -180,6 +166,10 @@ func (c Claims) each(ctx context.Context, do func(metav1.Object), options ...cli
 		}
 		return err
 	})
+}
+
+func requestFor(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
 func keyOfObject(obj metav1.Object) types.NamespacedName {

@@ -61,6 +61,15 @@ func (c Count) IsZero() bool { return c == Count{} }
 // String returns c in decimal.
 func (c Count) String() string { return c.big().String() }
 
+// Fit returns how many blocks of 2^bits addresses go into the count, most at most.
+func (c Count) Fit(bits, most int) int {
+	blocks := c.shiftRight(bits)
+	if blocks.hi > 0 || blocks.lo > uint64(most) { //nolint:gosec // nobody asks for less than none
+		return most
+	}
+	return int(blocks.lo) //nolint:gosec // at most most
+}
+
 func (c Count) big() *big.Int {
 	b := new(big.Int).SetUint64(c.hi)
 	return b.Lsh(b, 64).Or(b, new(big.Int).SetUint64(c.lo))

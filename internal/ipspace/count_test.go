@@ -140,3 +140,15 @@ func TestPercent(t *testing.T) {
 		})
 	}
 }
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		in        string
+		bits, fit int
+	}{{"10.0.0.0/24", 0, 100}, {"10.0.0.0/26", 0, 64}, {"10.0.0.0/26", 4, 4}, {"10.0.0.0/30", 4, 0}, {"2001:db8::/32", 64, 100}, {"2001:db8::/63", 64, 2}} {
+		if got := ipspace.PrefixSize(netip.MustParsePrefix(test.in)).Fit(test.bits, 100); got != test.fit {
+			t.Errorf("%s has %d times 2^%d, want %d", test.in, got, test.bits, test.fit)
+		}
+	}
+}

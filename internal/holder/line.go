@@ -188,7 +188,7 @@ func (l *lines) lookUp(ctx context.Context, pool ipamv1.PoolReference) []reconci
 		ctrl.LoggerFrom(ctx).Error(err, "Finding claims that wait", "kind", l.Kind)
 	}
 	slices.SortFunc(found, func(a, b standing) int {
-		return cmp.Or(a.since.Time.Compare(b.since.Time), strings.Compare(a.request.String(), b.request.String()))
+		return cmp.Or(a.since.Compare(b.since.Time), strings.Compare(a.request.String(), b.request.String()))
 	})
 	requests := make([]reconcile.Request, 0, len(found))
 	for _, f := range found {

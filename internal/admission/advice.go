@@ -59,7 +59,7 @@ func (v poolValidator[P]) outdated(ctx context.Context, c change) admission.Warn
 
 // countOutdated counts the IPAddresses that differ among what is handed out of
 // a pool, and of those below that inherit from it.
-func (v poolValidator[P]) countOutdated(ctx context.Context, held []ledger.Holding, differs, differsBelow func(netip.Prefix) bool) (n int) {
+func (v poolValidator[P]) countOutdated(ctx context.Context, held []ledger.Holding, differs, differsBelow func(netip.Prefix) bool) (n int) { //nolint:unparam // it is for the pools below
 	for _, h := range held {
 		below := ipamv1.PoolReference{Kind: h.Claim.Kind, Namespace: h.Claim.Namespace, Name: h.Claim.Name}
 		switch {

@@ -71,7 +71,10 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 // record under it must be able to manage all of them, as Weir is.
 func (h arrivals) isOurs(ctx context.Context, req admission.Request) (bool, error) {
 	var options metav1.CreateOptions
-	if json.Unmarshal(req.Options.Raw, &options) != nil || options.FieldManager != ipamv1.FieldManager {
+	if unreadable := json.Unmarshal(req.Options.Raw, &options); unreadable != nil {
+		return false, nil //nolint:nilerr // who says nothing is not Weir
+	}
+	if options.FieldManager != ipamv1.FieldManager {
 		return false, nil
 	}
 	if _, isAnswer := finalizers[req.Kind.Kind]; isAnswer {

@@ -140,7 +140,7 @@ func (d dispenser) pick(ctx context.Context, c ledger.Claim, dryRun bool) (cidr 
 	if dryRun {
 		return d.ledger.Preview(c)
 	}
-	if err := d.refuseFlood(c); err != nil {
+	if err = d.refuseFlood(c); err != nil {
 		return netip.Prefix{}, err
 	}
 	defer timed(proposeStep, &err)()
@@ -163,7 +163,7 @@ func (d dispenser) choose(ctx context.Context, c ledger.Claim, dryRun bool) (net
 
 // reserve records for the object's UID what it says.
 func (d dispenser) reserve(ctx context.Context, c ledger.Claim) (err error) {
-	if err := d.refuseFlood(c); err != nil {
+	if err = d.refuseFlood(c); err != nil {
 		return err
 	}
 	defer timed(reserveStep, &err)()
@@ -181,12 +181,10 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	var refusal *ipclaim.RefusalError
 	var refused *ledger.RefusedError
 	var taken *ledger.TakenError
-	var own *apierrors.StatusError
+	if final, ok := finalStatus(err); ok {
+		return final
+	}
 	switch {
-	case (apierrors.IsAlreadyExists(err) || apierrors.IsTooManyRequests(err)) && errors.As(err, &own):
-		return own
-	case errors.Is(err, ledger.ErrForbidden):
-		return status(http.StatusForbidden, err.Error())
 	case errors.As(err, &carve):
 		return status(carve.Code, carve.Error())
 	case errors.As(err, &refusal):
@@ -210,6 +208,18 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	default:
 		return apierrors.NewInternalError(err)
 	}
+}
+
+// finalStatus returns what an error says itself, if that is what the request is to be told.
+func finalStatus(err error) (own *apierrors.StatusError, ok bool) {
+	switch {
+	case errors.Is(err, ledger.ErrForbidden):
+		return status(http.StatusForbidden, err.Error()), true
+	case apierrors.IsAlreadyExists(err), apierrors.IsTooManyRequests(err):
+		ok = errors.As(err, &own)
+		return own, ok
+	}
+	return nil, false
 }
 
 // isCutOff says whether a request got no answer of the API server, or not all of it. What it has done then is repaired: the object

@@ -38,9 +38,9 @@ func beside(t *testing.T, records held, objects ...client.Object) admission.Hand
 }
 
 // neighbour is a pool of the default address space.
-func neighbour(name, cidr, gateway string, bits int32) *ipamv1.IPPool {
+func neighbour(cidr, gateway string, bits int32) *ipamv1.IPPool {
 	p := &ipamv1.IPPool{}
-	p.Namespace, p.Name, p.UID, p.Generation = "other", name, "uid", 1
+	p.Namespace, p.Name, p.UID, p.Generation = "other", "q", "uid", 1
 	p.Spec = ipamv1.IPPoolSpec{CIDR: cidr, Network: &ipamv1.Network{Gateway: gateway, PrefixLength: &bits}}
 	return p
 }
@@ -56,20 +56,20 @@ func TestGatewaysOfNeighbours(t *testing.T) {
 		warn   []string
 	}{
 		"that the pool hands out": {
-			spec: `{cidr: 192.0.2.0/25}`, beside: neighbour("q", "192.0.2.128/25", "192.0.2.1", 24),
+			spec: `{cidr: 192.0.2.0/25}`, beside: neighbour("192.0.2.128/25", "192.0.2.1", 24),
 			warn: []string{`spec: the pool hands out 192.0.2.1, the gateway of IPPool other/q: exclude it`},
 		},
 		"that may not be named": {
-			spec: `{cidr: 192.0.2.0/25}`, beside: neighbour("q", "192.0.2.128/25", "192.0.2.1", 24), user: "somebody",
+			spec: `{cidr: 192.0.2.0/25}`, beside: neighbour("192.0.2.128/25", "192.0.2.1", 24), user: "somebody",
 			warn: []string{`spec: the pool hands out 192.0.2.1, the gateway of another pool: exclude it`},
 		},
-		"that it excludes":          {spec: `{cidr: 192.0.2.0/25, excludedAddresses: [192.0.2.1]}`, beside: neighbour("q", "192.0.2.128/25", "192.0.2.1", 24)},
-		"that is its own":           {spec: `{cidr: 192.0.2.0/25, network: {gateway: 192.0.2.1, prefixLength: 24}}`, beside: neighbour("q", "192.0.2.128/25", "192.0.2.1", 24)},
-		"in another address space":  {spec: `{cidr: 192.0.2.0/25, addressSpace: lab}`, beside: neighbour("q", "192.0.2.128/25", "192.0.2.1", 24)},
-		"inside the neighbour":      {spec: `{cidr: 192.0.2.0/25}`, beside: neighbour("q", "192.0.2.128/25", "192.0.2.129", 24)},
-		"inside what is carved out": {spec: `{cidr: 192.0.2.0/24}`, beside: neighbour("q", "198.51.100.0/24", "192.0.2.129", 1), held: held{carved}},
+		"that it excludes":          {spec: `{cidr: 192.0.2.0/25, excludedAddresses: [192.0.2.1]}`, beside: neighbour("192.0.2.128/25", "192.0.2.1", 24)},
+		"that is its own":           {spec: `{cidr: 192.0.2.0/25, network: {gateway: 192.0.2.1, prefixLength: 24}}`, beside: neighbour("192.0.2.128/25", "192.0.2.1", 24)},
+		"in another address space":  {spec: `{cidr: 192.0.2.0/25, addressSpace: lab}`, beside: neighbour("192.0.2.128/25", "192.0.2.1", 24)},
+		"inside the neighbour":      {spec: `{cidr: 192.0.2.0/25}`, beside: neighbour("192.0.2.128/25", "192.0.2.129", 24)},
+		"inside what is carved out": {spec: `{cidr: 192.0.2.0/24}`, beside: neighbour("198.51.100.0/24", "192.0.2.129", 1), held: held{carved}},
 		"the other way round": {
-			spec: `{cidr: 192.0.2.0/25, network: {gateway: 192.0.2.129, prefixLength: 24}}`, beside: neighbour("q", "192.0.2.128/25", "", 24),
+			spec: `{cidr: 192.0.2.0/25, network: {gateway: 192.0.2.129, prefixLength: 24}}`, beside: neighbour("192.0.2.128/25", "", 24),
 			warn: []string{`spec.network.gateway: 192.0.2.129 is handed out by IPPool other/q: exclude it there`},
 		},
 	}
@@ -101,17 +101,17 @@ func TestUnknownAnnotations(t *testing.T) {
 		return runtime.RawExtension{Raw: rawYAML(t, `{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: pool, namespace: team, annotations: `+
 			annotations+`}, spec: {cidr: 192.0.2.0/24}}`)}
 	}
-	odd := annotated(`{ipam.weir.dev/adress: a, ipam.weir.dev/leave-behind: "", example.com/adress: a, ipam.weir.dev/leave_behind: ""}`)
-	warn := []string{`metadata.annotations: 2 annotations are without meaning to Weir: ipam.weir.dev/adress, ipam.weir.dev/leave_behind`}
+	odd := annotated(`{ipam.weir.dev/adresse: a, ipam.weir.dev/leave-behind: "", example.com/adresse: a, ipam.weir.dev/leave_behind: ""}`)
+	warn := []string{`metadata.annotations: 2 annotations are without meaning to Weir: ipam.weir.dev/adresse, ipam.weir.dev/leave_behind`}
 	handler := handlerOf(t, ipamv1.IPPoolKind, held{})
 	verdict{warn: warn}.check(t, handler.Handle(t.Context(), request(admissionv1.Create, odd, runtime.RawExtension{}, "jo")))
 	verdict{warn: warn}.check(t, handler.Handle(t.Context(), request(admissionv1.Update, odd, annotated(`{}`), "jo")))
 	verdict{}.check(t, handler.Handle(t.Context(), request(admissionv1.Update, odd, odd, "jo")))
 
 	claim := runtime.RawExtension{Raw: rawYAML(t, `{apiVersion: ipam.cluster.x-k8s.io/v1beta2, kind: IPAddressClaim,
-		metadata: {name: a, namespace: team, annotations: {ipam.weir.dev/adress: a}}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: pool}}}`)}
+		metadata: {name: a, namespace: team, annotations: {ipam.weir.dev/adresse: a}}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: pool}}}`)}
 	got := finalizeAddressClaim(t.Context(), request(admissionv1.Create, claim, runtime.RawExtension{}, "jo"))
-	if !got.Allowed || !slices.Equal(got.Warnings, []string{`metadata.annotations: 1 annotation is without meaning to Weir: ipam.weir.dev/adress`}) {
+	if !got.Allowed || !slices.Equal(got.Warnings, []string{`metadata.annotations: 1 annotation is without meaning to Weir: ipam.weir.dev/adresse`}) {
 		t.Errorf("an IPAddressClaim gets %v %q", got.Allowed, got.Warnings)
 	}
 }

@@ -104,7 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case !claim.DeletionTimestamp.IsZero():
 		return r.settle(cmp.Or(r.tell(ctx, s, errWaiting), r.release(ctx, s)))
 	}
-	if _, err := finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
+	if _, err = finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
 	}
 	result, err := r.settle(r.report(ctx, s, r.answer(ctx, s)))

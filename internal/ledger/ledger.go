@@ -150,7 +150,7 @@ var errLost = errors.New("lost the judgement")
 // made it may have told somebody.
 func (l *Ledger) stays(c Claim, a Allocation) error {
 	r, ok := l.index.recordOf(c, "")
-	if !ok || r.identity.uid != a.record.uid {
+	if !ok || r.uid != a.record.uid {
 		return nil // changed meanwhile: whoever changed it has judged it anew
 	}
 	if by, gone := l.index.leftBehind(c, &r.record); gone {

@@ -54,7 +54,7 @@ type Repairer struct {
 // Start sweeps until ctx ends.
 func (r *Repairer) Start(ctx context.Context) error {
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
-		return nil // the manager stops
+		return nil //nolint:nilerr // the manager stops
 	}
 	for {
 		if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {

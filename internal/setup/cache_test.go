@@ -23,7 +23,7 @@ func fat() metav1.ObjectMeta {
 		OwnerReferences:   []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Machine", Name: "m"}},
 		Labels:            map[string]string{"cluster.x-k8s.io/cluster-name": "c"},
 		Annotations:       map[string]string{"ipam.weir.dev/address": "10.0.0.7", "example.com/notes": strings.Repeat("x", 100_000)},
-		ManagedFields:     []metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 1000)}}},
+		ManagedFields:     []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(strings.Repeat("x", 1000))}},
 	}
 	for i := range 1000 {
 		m.Labels[fmt.Sprint("example.com/label-", i)] = "x"

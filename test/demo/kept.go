@@ -80,7 +80,7 @@ func stopKept(out io.Writer, file string) error {
 func (k kept) stop(out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(k.PIDs)) {
 		pid := k.PIDs[name]
-		arguments, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // a number; it ends at once
+		arguments, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output() // a number; it ends at once
 		if err != nil || !strings.Contains(string(arguments), k.Dir) {
 			fmt.Fprintf(out, "%s has ended before.\n", name)
 			continue

@@ -90,8 +90,8 @@ var _ = It("A dry run and a diff of pools and claims on an empty cluster warn of
 
 	By("applying it, and finding no drift then")
 	Eventually(func() error { // a selector goes by the manager's cache
-		_, err := site.Kubectl(ctx, manifest, "apply", "--server-side", in, "-f-")
-		return err
+		_, applied := site.Kubectl(ctx, manifest, "apply", "--server-side", in, "-f-")
+		return applied
 	}, patience, "100ms").Should(Succeed())
 	_, err = site.Kubectl(ctx, manifest, "diff", "--server-side", in, "-f-")
 	Expect(err).NotTo(HaveOccurred())

@@ -22,7 +22,7 @@ func shown(ctx context.Context, args ...string) map[string]map[string]string {
 	Expect(err).NotTo(HaveOccurred())
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	heads := strings.Fields(lines[0])
-	begins, at := []int{}, 0
+	begins, at := make([]int, 0, len(heads)+1), 0
 	for _, head := range heads { // a column begins where its head does
 		at += strings.Index(lines[0][at:], head)
 		begins, at = append(begins, at), at+len(head)

@@ -21,7 +21,7 @@ var _ = Describe("Claims that wait for room", func() {
 		const waiting, rounds, mostForEach = 300, 10, 20
 		ns := newNamespace(ctx)
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/28", AddressSpace: ns}))
-		var holders []*ipamv1beta2.IPAddressClaim
+		holders := make([]*ipamv1beta2.IPAddressClaim, 0, 14)
 		for i := range 14 {
 			holders = append(holders, create(ctx, newClaim(ns, fmt.Sprint("holder-", i), "IPPool", "p")))
 			answered(ctx, holders[i])

@@ -123,7 +123,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		for name, want := range map[string]string{"excluded": "", "within": "10.1.0.30/32: is excluded or contains an excluded address; it is kept all the same"} {
 			Eventually(func() string { // a pool that changes does not wake those who have their address
 				looked++
-				change(ctx, claims[name], func() { metav1.SetMetaDataAnnotation(&claims[name].ObjectMeta, "looked", strconv.Itoa(looked)) })
+				change(ctx, claims[name], func() { metav1.SetMetaDataAnnotation(&claims[name].ObjectMeta, "cluster.x-k8s.io/looked", strconv.Itoa(looked)) })
 				return overridden(claims[name])
 			}, "1m", "200ms").Should(Equal(want))
 		}
@@ -200,8 +200,8 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 			"the pool keeps 10.1.0.1/32 for the claim: 10.1.0.1 is taken: 10.1.0.1 is held for IPAddressClaim " + ns + "/holder"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "other", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.4"))
 
-		change(ctx, settled, func() { settled.Annotations = map[string]string{"example.com/looked-at": "again"} })
-		change(ctx, holder, func() { holder.Annotations = map[string]string{"example.com/looked-at": "again"} })
+		change(ctx, settled, func() { settled.Annotations = map[string]string{"cluster.x-k8s.io/looked-at": "again"} })
+		change(ctx, holder, func() { holder.Annotations = map[string]string{"cluster.x-k8s.io/looked-at": "again"} })
 		Consistently(func(g Gomega) {
 			for claim, text := range map[*ipamv1beta2.IPAddressClaim]string{holder: "10.1.0.1", settled: "10.1.0.2"} {
 				address := &ipamv1beta2.IPAddress{}

@@ -201,7 +201,7 @@ var _ = Describe("A GlobalIPPool", func() {
 		answered(ctx, bySelector)
 		label(ctx, namespace, "tier", "")
 
-		change(ctx, byNamespace, func() { metav1.SetMetaDataAnnotation(&byNamespace.ObjectMeta, "looked-at", "again") })
+		change(ctx, byNamespace, func() { metav1.SetMetaDataAnnotation(&byNamespace.ObjectMeta, "cluster.x-k8s.io/looked-at", "again") })
 		waiting("last")
 		Consistently(func(g Gomega) {
 			g.Expect(answered(ctx, byNamespace).Spec.Address).To(Equal(address))

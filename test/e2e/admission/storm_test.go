@@ -57,6 +57,7 @@ type storm struct {
 	disturber *unrest.Disturber
 	chronicle *unrest.Chronicle
 	sightings *sightings
+	history   *framework.History
 	// samples is how often the checker found nothing.
 	samples atomic.Int64
 }
@@ -79,6 +80,9 @@ var _ = DescribeTable("50 clients are never told a prefix twice and nothing leak
 		s.expectRest(ctx)
 		s.expectRetained(ctx)
 
+		past := s.expectPast(ctx)
+		framework.Account(fmt.Sprint("history: ", past))
+		Expect(past.Reuses).To(BeNumerically(">", 0))
 		s.expectCounted(unrest.Counted(ctx, s.disturber.Replicas))
 	},
 	Entry("one of them leads", SpecTimeout(timeout), "--leader-elect"),
@@ -98,6 +102,10 @@ func begin(ctx SpecContext, args ...string) *storm {
 	}
 	s.chronicle = unrest.NewChronicle(ctx, known, s.sightings.look,
 		&ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}, &ipamv1.GlobalIPPool{})
+	var err error
+	s.history, err = framework.FollowHistory(ctx, site.EtcdURL())
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(s.history.Stop)
 	createRoots(ctx, roots...)
 	s.latecomer.install(ctx)
 	return s
@@ -145,9 +153,21 @@ func (s *storm) sample(ctx context.Context) {
 		report, err := framework.CheckAdmitted(context.WithoutCancel(ctx), config)
 		Expect(err).NotTo(HaveOccurred())
 		s.expectSafe(report)
+		s.expectPast(context.WithoutCancel(ctx))
 		s.samples.Add(1)
 		unrest.Nap(ctx, checks)
 	}
+}
+
+// expectPast fails with the history of what was wrong at any moment up to now.
+func (s *storm) expectPast(ctx context.Context) framework.HistoryAccount {
+	GinkgoHelper()
+	moment, err := s.history.Now(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	if len(moment.Findings) > 0 {
+		s.fail(strings.Join(moment.Findings, "\n"))
+	}
+	return moment.Account
 }
 
 func (s *storm) expectSafe(report *framework.Report) {

@@ -213,13 +213,14 @@ func labelsOf(claim *ipamv1beta2.IPAddressClaim) map[string]string {
 	return nil
 }
 
-// lateCommit is from when on a claim is looked at once more before it is answered. Economy only: an answer that comes when its claim has
-// gone is in the way of the next claim of the name.
+// lateCommit is from which age on a claim, or the work on it, is old enough to have been deleted where the cache does not show it: then it is
+// looked at once more before it is answered. Economy only: an answer that comes when its claim has gone is in the way of the next claim of
+// the name.
 const lateCommit = 2 * time.Second
 
 // commit creates the IPAddress. Its name is the claim's, so that only one manager's choice can be the answer.
 func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
-	if r.Clock.Since(s.began) > lateCommit {
+	if r.Clock.Since(s.began) > lateCommit || r.Clock.Since(s.claim.CreationTimestamp.Time) > lateCommit {
 		if err := r.proveStored(ctx, s.claim); err != nil {
 			return err
 		}

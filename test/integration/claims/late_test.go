@@ -37,6 +37,13 @@ type late struct {
 	client.Client
 	claim *ipamv1beta2.IPAddressClaim
 	reads int
+	// made is how many objects it has created.
+	made int
+}
+
+func (l *late) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	l.made++
+	return l.Client.Create(ctx, obj, opts...)
 }
 
 func (l *late) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -220,6 +227,14 @@ var _ = Describe("A manager that is late", func() {
 			Expect(err).NotTo(HaveOccurred())
 			g.Expect(refused).To(BeNumerically(">", 0))
 		}, "1m", "50ms").Should(Succeed())
+	})
+
+	It("does not answer a claim that has long been gone, and that its cache still shows", func(ctx SpecContext) {
+		stored, seen := paused(ctx)
+		manager, clock := lateManager(ctx, seen, 0)
+		vanish(ctx, stored)
+		reconciled(ctx, manager, clock, seen)
+		Expect(manager.Client.(*late).made).To(BeZero(), "no IPAddress is made") //nolint:forcetypeassert // it is one
 	})
 
 	It("makes an arrived claim one like any other before it answers that afresh, also after a pause", func(ctx SpecContext) {

@@ -45,9 +45,10 @@ func (v poolValidator[P]) outdated(ctx context.Context, c change) admission.Warn
 	if c.was == nil || c.shape.HasNetworksOf(c.was) {
 		return nil
 	}
-	n := v.countOutdated(ctx, c.held, func(prefix netip.Prefix) bool {
+	n := countClaims(c.held, func(prefix netip.Prefix) bool {
 		return differ(prefix, c.shape.NetworkOf(prefix.Addr()), c.was.NetworkOf(prefix.Addr()))
-	}, func(prefix netip.Prefix) bool {
+	})
+	n += v.countBelow(ctx, c.held, func(prefix netip.Prefix) bool {
 		return differ(prefix, inherited(c.shape, prefix), inherited(c.was, prefix))
 	})
 	if n == 0 {
@@ -57,16 +58,24 @@ func (v poolValidator[P]) outdated(ctx context.Context, c change) admission.Warn
 		count(n, "IPAddress keeps", "IPAddresses keep"))}
 }
 
-// countOutdated counts the IPAddresses that differ among what is handed out of
-// a pool, and of those below that inherit from it.
-func (v poolValidator[P]) countOutdated(ctx context.Context, held []ledger.Holding, differs, differsBelow func(netip.Prefix) bool) (n int) { //nolint:unparam // it is for the pools below
+// countClaims counts the IPAddressClaims that hold a prefix which differs.
+func countClaims(held []ledger.Holding, differs func(netip.Prefix) bool) (n int) {
+	for _, h := range held {
+		if h.Claim.Kind == addressClaimKind && differs(h.CIDR) {
+			n++
+		}
+	}
+	return n
+}
+
+// countBelow does so in the pools carved from what is held, as far as they
+// inherit.
+func (v poolValidator[P]) countBelow(ctx context.Context, held []ledger.Holding, differs func(netip.Prefix) bool) (n int) {
 	for _, h := range held {
 		below := ipamv1.PoolReference{Kind: h.Claim.Kind, Namespace: h.Claim.Namespace, Name: h.Claim.Name}
-		switch {
-		case h.Claim.Kind == addressClaimKind && differs(h.CIDR):
-			n++
-		case h.Purpose == ipamv1.ChildPoolPurpose && v.inherits(ctx, below):
-			n += v.countOutdated(ctx, inUse(v.holdings.Holdings(below)), differsBelow, differsBelow)
+		if h.Purpose == ipamv1.ChildPoolPurpose && v.inherits(ctx, below) {
+			records := inUse(v.holdings.Holdings(below))
+			n += countClaims(records, differs) + v.countBelow(ctx, records, differs)
 		}
 	}
 	return n

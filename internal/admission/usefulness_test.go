@@ -37,7 +37,7 @@ func beside(t *testing.T, records held, objects ...client.Object) admission.Hand
 	return webhook.Handler
 }
 
-// neighbour is a pool of the default address space.
+// neighbour is pool other/q of the default address space.
 func neighbour(cidr, gateway string, bits int32) *ipamv1.IPPool {
 	p := &ipamv1.IPPool{}
 	p.Namespace, p.Name, p.UID, p.Generation = "other", "q", "uid", 1
@@ -101,17 +101,17 @@ func TestUnknownAnnotations(t *testing.T) {
 		return runtime.RawExtension{Raw: rawYAML(t, `{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: pool, namespace: team, annotations: `+
 			annotations+`}, spec: {cidr: 192.0.2.0/24}}`)}
 	}
-	odd := annotated(`{ipam.weir.dev/adresse: a, ipam.weir.dev/leave-behind: "", example.com/adresse: a, ipam.weir.dev/leave_behind: ""}`)
-	warn := []string{`metadata.annotations: 2 annotations are without meaning to Weir: ipam.weir.dev/adresse, ipam.weir.dev/leave_behind`}
+	odd := annotated(`{ipam.weir.dev/addresses: a, ipam.weir.dev/leave-behind: "", example.com/addresses: a, ipam.weir.dev/leave_behind: ""}`)
+	warn := []string{`metadata.annotations: 2 annotations are without meaning to Weir: ipam.weir.dev/addresses, ipam.weir.dev/leave_behind`}
 	handler := handlerOf(t, ipamv1.IPPoolKind, held{})
 	verdict{warn: warn}.check(t, handler.Handle(t.Context(), request(admissionv1.Create, odd, runtime.RawExtension{}, "jo")))
 	verdict{warn: warn}.check(t, handler.Handle(t.Context(), request(admissionv1.Update, odd, annotated(`{}`), "jo")))
 	verdict{}.check(t, handler.Handle(t.Context(), request(admissionv1.Update, odd, odd, "jo")))
 
 	claim := runtime.RawExtension{Raw: rawYAML(t, `{apiVersion: ipam.cluster.x-k8s.io/v1beta2, kind: IPAddressClaim,
-		metadata: {name: a, namespace: team, annotations: {ipam.weir.dev/adresse: a}}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: pool}}}`)}
+		metadata: {name: a, namespace: team, annotations: {ipam.weir.dev/addresses: a}}, spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: pool}}}`)}
 	got := finalizeAddressClaim(t.Context(), request(admissionv1.Create, claim, runtime.RawExtension{}, "jo"))
-	if !got.Allowed || !slices.Equal(got.Warnings, []string{`metadata.annotations: 1 annotation is without meaning to Weir: ipam.weir.dev/adresse`}) {
+	if !got.Allowed || !slices.Equal(got.Warnings, []string{`metadata.annotations: 1 annotation is without meaning to Weir: ipam.weir.dev/addresses`}) {
 		t.Errorf("an IPAddressClaim gets %v %q", got.Allowed, got.Warnings)
 	}
 }
@@ -132,4 +132,24 @@ func TestMistakenClaims(t *testing.T) {
 			t.Errorf("%s: %d %s", text, got.Result.Code, got.Result.Message)
 		}
 	}
+}
+
+func TestOutdatedBelow(t *testing.T) {
+	t.Parallel()
+	below := func(name string, network *ipamv1.Network) (*ipamv1.IPPool, held) {
+		p := &ipamv1.IPPool{}
+		p.Namespace, p.Name, p.UID, p.Generation = "team", name, "uid", 1
+		p.Spec = ipamv1.IPPoolSpec{CIDR: "192.0.2.64/26", ParentRef: &ipamv1.ParentReference{Kind: ipamv1.IPPoolKind, Name: "pool"}, Network: network}
+		carved := claimed(team, "192.0.2.64/26", name)
+		carved.Purpose, carved.Claim = ipamv1.ChildPoolPurpose, ipamv1.ClaimReference{APIGroup: "ipam.weir.dev", Kind: ipamv1.IPPoolKind, Namespace: "team", Name: name}
+		return p, held{carved, claimed(p.PoolReference(), "192.0.2.65/32", "a"), claimed(p.PoolReference(), "192.0.2.66/32", "b")}
+	}
+	inheriting, records := below("inheriting", nil)
+	req := request(admissionv1.Update, object(t, team, `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.2}}`),
+		object(t, team, `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.1}}`), "jo")
+	verdict{warn: []string{
+		`spec.network: 2 IPAddresses keep the prefix length, gateway and DNS servers of before until the claim is deleted; new ones get what the pool says now`,
+	}}.check(t, beside(t, records, inheriting).Handle(t.Context(), req))
+	own, records := below("own", &ipamv1.Network{Gateway: "192.0.2.65"})
+	verdict{}.check(t, beside(t, records, own).Handle(t.Context(), req))
 }

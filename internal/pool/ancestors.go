@@ -79,7 +79,7 @@ func (r *Registry) passOn(parent ipamv1.PoolReference) {
 	}
 }
 
-// Neighbours returns the pools of an address space that the cache shows, in no order.
+// Neighbours returns the pools of an address space that the cache shows, in no order; those that are not registered are resolved only.
 func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger.Pool) {
 	for _, kind := range []string{ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind} {
 		list := listOf(kind)
@@ -88,15 +88,24 @@ func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger
 			continue
 		}
 		_ = meta.EachListItem(list, func(obj runtime.Object) error {
-			p, ok := obj.(Object)
-			if !ok || poolspec.Space(p.PoolSpec()) != space {
-				return nil
-			}
-			if registered, errs := r.Register(p); len(errs) == 0 {
-				found = append(found, registered)
+			if p, ok := obj.(Object); ok && poolspec.Space(p.PoolSpec()) == space {
+				if shape := r.shapeOf(p); shape != nil {
+					found = append(found, ledger.Pool{Ref: p.PoolReference(), Space: space, Shape: shape})
+				}
 			}
 			return nil
 		})
 	}
 	return found
+}
+
+// shapeOf returns the shape of a pool; nil if its spec cannot be served.
+func (r *Registry) shapeOf(p Object) *pooltree.Pool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v, ok := r.known[p.PoolReference()]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
+		return v.pool.Shape
+	}
+	shape, _ := poolspec.ResolveUnder(p.PoolSpec(), p.PoolReference(), r.shapeAbove(p.PoolSpec(), p.PoolReference()))
+	return shape
 }

@@ -123,7 +123,9 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		for name, want := range map[string]string{"excluded": "", "within": "10.1.0.30/32: is excluded or contains an excluded address; it is kept all the same"} {
 			Eventually(func() string { // a pool that changes does not wake those who have their address
 				looked++
-				change(ctx, claims[name], func() { metav1.SetMetaDataAnnotation(&claims[name].ObjectMeta, "cluster.x-k8s.io/looked", strconv.Itoa(looked)) })
+				change(ctx, claims[name], func() {
+					metav1.SetMetaDataAnnotation(&claims[name].ObjectMeta, "cluster.x-k8s.io/looked", strconv.Itoa(looked))
+				})
 				return overridden(claims[name])
 			}, "1m", "200ms").Should(Equal(want))
 		}

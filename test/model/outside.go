@@ -49,15 +49,15 @@ func (w *world) disturbByTheme(name int) {
 	}
 }
 
-// strip removes a claim without Weir: somebody takes its finalizers away. An own one that Weir has not bound yet looks then as if it had
-// never been stored, and has no right to a cooldown.
+// strip removes a claim without Weir: somebody takes its finalizers away. An own one that Weir has not bound yet, with all its records, looks
+// then as if it had never been stored, and has no right to a cooldown.
 func (w *world) strip(name int) {
 	c := &w.server.claims[name]
 	if c.moving {
 		return
 	}
-	isBound := func(r record) bool { return r.uid == c.uid && r.owned }
-	if c.own && !c.arrived && !slices.ContainsFunc(w.server.records, isBound) {
+	isUnbound := func(r record) bool { return r.uid == c.uid && !r.owned }
+	if c.own && !c.arrived && slices.ContainsFunc(w.server.records, isUnbound) {
 		w.server.witness.forgive(name, c.told)
 		c.told = noSpace
 	}

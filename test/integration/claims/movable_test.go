@@ -94,7 +94,7 @@ var _ = Describe("A pool's condition Movable", func() {
 		expectMovable(ctx, pool, metav1.ConditionTrue, "")
 		moves, stays := cluster(ctx, ns), configMap(ctx, ns)
 		answered(ctx, create(ctx, owned(newClaim(ns, "moves", "IPPool", "p"), moves)))
-		create(ctx, newPool(ns, "child", ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: "p"}}))
+		create(ctx, newPool(ns, "child", ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: "p"}, PrefixLength: ptr.To[int32](32)}))
 		expectMovable(ctx, pool, metav1.ConditionTrue, "")
 
 		lonely := create(ctx, newClaim(ns, "lonely", "IPPool", "p"))
@@ -104,7 +104,7 @@ var _ = Describe("A pool's condition Movable", func() {
 		own := owned(&ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "own"}}, stays)
 		own.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: "IPPool", Name: "p"}
 		create(ctx, own)
-		foreign := create(ctx, newPool(other, "child", ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Namespace: ns, Name: "p"}}))
+		foreign := create(ctx, newPool(other, "child", ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Namespace: ns, Name: "p"}, PrefixLength: ptr.To[int32](32)}))
 		poolReady(ctx, foreign, metav1.ConditionTrue, "Available")
 		expectMovable(ctx, pool, metav1.ConditionFalse, fmt.Sprintf("clusterctl move would leave 4 behind: "+
 			"IPAddressClaim %[1]s/both (its owner ConfigMap cm is not moved), IPAddressClaim %[1]s/lonely (it has no owner that moves), "+

@@ -5,6 +5,7 @@ package claims
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -32,7 +33,7 @@ func shown(ctx context.Context, args ...string) map[string]map[string]string {
 		line += strings.Repeat(" ", len(lines[0]))
 		cells := map[string]string{}
 		for i, head := range heads {
-			cells[head] = strings.TrimSpace(line[begins[i]:append(begins, len(line))[i+1]])
+			cells[head] = strings.TrimSpace(line[begins[i]:slices.Concat(begins, []int{len(line)})[i+1]])
 		}
 		objects[cells["NAME"]] = cells
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -54,13 +55,16 @@ func lives(ctx context.Context, ns, name string) *ipamv1beta2.IPAddressClaim {
 	GinkgoHelper()
 	c := newClaim(ns, name, "IPPool", "p")
 	c.Annotations, c.Finalizers = map[string]string{clusterv1.PausedAnnotation: ""}, []string{ipamv1.ClaimFinalizer}
-	return create(ctx, c)
+	create(ctx, c)
+	saysPaused(ctx, c) // the last that the suite's manager writes
+	return c
 }
 
 // unpaused is the claim as a manager sees it that knows of no pause.
 func unpaused(c *ipamv1beta2.IPAddressClaim) *ipamv1beta2.IPAddressClaim {
 	seen := c.DeepCopy()
 	seen.Annotations = nil
+	conditions.Delete(seen, clusterv1.PausedCondition)
 	return seen
 }
 

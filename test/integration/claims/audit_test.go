@@ -5,6 +5,7 @@ package claims
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,18 @@ func (s sink) Error(err error, message string, values ...any) {
 	s.trail.errors = append(s.trail.errors, fmt.Sprint(message, err, s.values, values))
 }
 
+// last returns the last line about a claim or pool in a namespace; nil if there is none.
+func (t *trail) last(kind, ns, name string) map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, line := range slices.Backward(t.lines) {
+		if line["claim"] == kind+"/"+ns+"/"+name {
+			return maps.Clone(line)
+		}
+	}
+	return nil
+}
+
 // of returns what was told of a claim or pool in a namespace: message, reason and prefix of each line.
 func (t *trail) of(kind, ns, name string) []string {
 	t.mu.Lock()
@@ -110,13 +123,11 @@ var _ = Describe("The audit trail", func() {
 		answered(ctx, claim)
 		told("IPPool", "p", "Allocated Requested 10.1.0.0/24")
 		told("IPAddressClaim", "a", "Allocated Requested 10.1.0.1/32")
-		logged.mu.Lock()
-		Expect(logged.lines[len(logged.lines)-1]).To(Equal(map[string]string{
+		Expect(logged.last("IPAddressClaim", ns, "a")).To(Equal(map[string]string{
 			"msg": "Allocated", "reason": "Requested", "address": "10.1.0.1", "prefix": "10.1.0.1/32", "addressSpace": ns,
 			"pool": "IPPool/" + ns + "/p", "claim": "IPAddressClaim/" + ns + "/a", "claimGroup": "ipam.cluster.x-k8s.io",
 			"claimUID": string(claim.UID), "allocation": ns + "/" + records(ctx, ns)[0].Name,
 		}))
-		logged.mu.Unlock()
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		told("IPAddressClaim", "a", "Allocated Requested 10.1.0.1/32", "Released Cooling 10.1.0.1/32", "Released CooledDown 10.1.0.1/32")
 		Expect(k.Delete(ctx, pool)).To(Succeed())

@@ -63,7 +63,7 @@ func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
 	switch {
 	case s.answer != nil || age >= 2*settling:
 	case age < settling:
-		result.RequeueAfter = cmp.Or(result.RequeueAfter, settling-age)
+		result.RequeueAfter = min(cmp.Or(result.RequeueAfter, settling), settling-age)
 	case ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason &&
 		ready.LastTransitionTime.Sub(s.claim.CreationTimestamp.Time) < settling:
 		r.warn(s.claim, ready)

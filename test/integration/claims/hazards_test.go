@@ -333,7 +333,7 @@ var _ = Describe("A claim that is released", func() {
 				return c.Delete(ctx, obj, opts...)
 			},
 		}
-		manager, clock := lateManagerThat(ctx, unpaused(stored), 1, writes) // the pause is the suite's, and not what this is about
+		manager, clock := lateManagerThat(ctx, unpaused(stored), 1000, writes) // the pause is the suite's, and not what this is about
 		onWrites(manager, writes)
 		reconciled(ctx, manager, clock, stored)
 		gone(ctx, stored)

@@ -68,6 +68,17 @@ func unpaused(c *ipamv1beta2.IPAddressClaim) *ipamv1beta2.IPAddressClaim {
 	return seen
 }
 
+// unpausing reads claims as if they were not paused.
+type unpausing struct{ client.Client }
+
+func (u unpausing) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := u.Client.Get(ctx, key, obj, opts...)
+	if c, ok := obj.(*ipamv1beta2.IPAddressClaim); ok {
+		delete(c.Annotations, clusterv1.PausedAnnotation)
+	}
+	return err
+}
+
 // dies removes a claim past Weir.
 func dies(ctx context.Context, c *ipamv1beta2.IPAddressClaim) {
 	GinkgoHelper()
@@ -333,7 +344,8 @@ var _ = Describe("A claim that is released", func() {
 				return c.Delete(ctx, obj, opts...)
 			},
 		}
-		manager, clock := lateManagerThat(ctx, unpaused(stored), 1000, writes) // the pause is the suite's, and not what this is about
+		manager, clock := lateManagerThat(ctx, unpaused(stored), 0, writes) // the pause is the suite's, and not what this is about
+		manager.Live = unpausing{k}
 		onWrites(manager, writes)
 		reconciled(ctx, manager, clock, stored)
 		gone(ctx, stored)

@@ -72,7 +72,7 @@ func (r *Repairer) Start(ctx context.Context) error {
 func (r *Repairer) pause() time.Duration {
 	pause := min(longest, r.Grace)
 	if overdue, ok := r.Ledger.NextOverdue(); ok {
-		pause = min(pause, overdue)
+		pause = min(pause, max(overdue, pause/12)) // many that come one after the other are swept together
 	}
 	return pause
 }

@@ -29,12 +29,17 @@ const (
 )
 
 // settling is for how long after its creation a claim is refused without an event: one that was applied together with its pool is answered
-// in a moment. That its pool is full is told at once.
+// in a moment. That its pool is full, or its address somebody else's, is told at once.
 const settling = 5 * time.Second
 
-// settles says whether a refusal of the claim may end by itself in a moment.
+// passes says whether a refusal for this reason may end by itself in a moment.
+func passes(reason string) bool {
+	return reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason && reason != ipamv1.ClaimReadyDuplicateReason
+}
+
+// settles says whether the claim is so young that its refusal may end by itself.
 func (r *Reconciler) settles(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Condition) bool {
-	return ready.Reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason && r.Clock.Since(claim.CreationTimestamp.Time) < settling
+	return passes(ready.Reason) && r.Clock.Since(claim.CreationTimestamp.Time) < settling
 }
 
 // announce tells of a refusal, in the audit trail, too, and of the recovery from one.
@@ -64,7 +69,7 @@ func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
 	case s.answer != nil || age >= 2*settling:
 	case age < settling:
 		result.RequeueAfter = min(cmp.Or(result.RequeueAfter, settling), settling-age)
-	case ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason &&
+	case ready != nil && ready.Status == metav1.ConditionFalse && passes(ready.Reason) &&
 		ready.LastTransitionTime.Sub(s.claim.CreationTimestamp.Time) < settling:
 		r.warn(s.claim, ready)
 	}

@@ -180,7 +180,7 @@ var _ = Describe("A manager that is late", func() {
 		Expect(k.Delete(ctx, first)).To(Succeed())
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(first), first)).To(Succeed())
 		seen := first.DeepCopy()
-		seen.Annotations = nil
+		seen.Annotations, seen.Status = nil, ipamv1beta2.IPAddressClaimStatus{}
 		manager, clock := lateManager(ctx, seen, 1) // it reads that the claim is being deleted, and hangs
 		change(ctx, first, func() { first.Finalizers = nil })
 		paused(ctx)

@@ -68,7 +68,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 		return controlled
 	}
 	if !r.isRecorded(s, answer, address) {
-		if err := r.recordAnswer(ctx, s, carried(s, answer, address, purpose), purpose, answer); err != nil {
+		if err := r.recordAnswer(ctx, s, r.carried(s, answer, address, purpose), purpose, answer); err != nil {
 			return r.adoptError(ctx, s, answer, purpose, err)
 		}
 	}

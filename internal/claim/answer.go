@@ -139,10 +139,16 @@ func wanted(s *scope) (netip.Prefix, error) {
 	return want, nil
 }
 
-// carried returns what an IPAddress stands for: a block where its pool gives blocks of just that length, else its address,
-// which the ledger refuses if it was only asked for and the pool's bounds exclude it. One that arrived may be of a time when the
-// pool gave others: it is a block too if it begins one of its own length, and that is not the length of the address's network.
-func carried(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr, purpose ipamv1.AllocationPurpose) netip.Prefix {
+// carried returns what an IPAddress stands for: what is recorded for the claim there, if anything is. Else a block where its pool gives
+// blocks of just that length, else its address, which the ledger refuses if it was only asked for and the pool's bounds exclude it. One
+// that arrived may be of a time when the pool gave others: it is a block too if it begins one of its own length, and that is not the
+// length of the address's network. The network may have grown since, so the record comes first.
+func (r *Reconciler) carried(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr, purpose ipamv1.AllocationPurpose) netip.Prefix {
+	for _, h := range r.Ledger.Recorded(s.ref) {
+		if h.Pool == s.offer.Pool && h.CIDR.Addr() == address {
+			return h.CIDR
+		}
+	}
 	single := netip.PrefixFrom(address, address.BitLen())
 	if answer.Spec.Prefix == nil {
 		return single

@@ -148,7 +148,7 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *ipamv1beta2.
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
-	allocation, err := r.record(ctx, s, carried(s, answer, address, ipamv1.AdoptedPurpose), hasArrived(s.claim) || hasArrived(answer))
+	allocation, err := r.record(ctx, s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), hasArrived(s.claim) || hasArrived(answer))
 	if err != nil {
 		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
 	}
@@ -277,7 +277,7 @@ func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, 
 	if s.offer.Hidden != nil && !hasArrived {
 		return nil // anybody may make an IPAddress that looks like one of Weir's
 	}
-	c := r.request(s, carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose)
+	c := r.request(s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose)
 	if claim.ResourceVersion == "" {
 		c.Owners = nil
 	}

@@ -117,7 +117,7 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 		return own(), nil
 	}
 	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil {
-		err = r.recordAnswer(ctx, s, carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose, answer)
+		err = r.recordAnswer(ctx, s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose, answer)
 	}
 	var refusal *RefusalError
 	switch {

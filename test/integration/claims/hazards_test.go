@@ -183,6 +183,24 @@ var _ = Describe("A manager whose cache is old", func() {
 		Expect(now.Status.AddressRef.Name).To(BeEmpty())
 	})
 
+	It("holds no more for an answer than is recorded, however large its pool's network was when it was given", func(ctx SpecContext) {
+		grown := newNamespace(ctx)
+		poolReady(ctx, create(ctx, newPool(grown, "p", ipamv1.IPPoolSpec{
+			Addresses: []ipamv1.AddressEntry{"10.1.0.0/24"}, AddressSpace: grown,
+			Allocation: &ipamv1.AllocationPolicy{ReservedAddresses: ipamv1.ReservedAddressesAllocate},
+		})), metav1.ConditionTrue, "Available")
+		living := lives(ctx, grown, "a")
+		answer := answerOf(living)
+		answer.Spec.Address, answer.Spec.Prefix = "10.1.0.0", ptr.To[int32](30)
+		create(ctx, answer)
+		held := record(grown, "held", living.UID, ipamv1.ClaimPurpose)
+		held.Spec.CIDR = "10.1.0.0/32"
+		Expect(k.Create(ctx, held, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+		manager, clock := lateManager(ctx, unpaused(living), 0)
+		reconciled(ctx, manager, clock, living)
+		Expect(records(ctx, grown)).To(ConsistOf(untouched(held)))
+	})
+
 	It("does not remove as left over the answer of a claim that it does not see yet", func(ctx SpecContext) {
 		living := lives(ctx, ns, "a")
 		answer, held := create(ctx, answerOf(living)), recordOf(ctx, "held", living, ipamv1.ClaimPurpose)

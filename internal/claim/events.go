@@ -18,11 +18,10 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 )
 
-// Event reasons and actions. An ordinary success is no event: it would be one more write for each claim.
+// Event reasons and actions; the reason of a refusal is that of Ready. An ordinary success is no event: it would be one more write for each claim.
 const (
-	allocationRefusedEvent = "AllocationRefused"
-	addressAllocatedEvent  = "AddressAllocated"
-	addressKeptEvent       = "AddressKept"
+	addressAllocatedEvent = "AddressAllocated"
+	addressKeptEvent      = "AddressKept"
 
 	allocateAction = "Allocate"
 	keepAction     = "Keep"
@@ -76,8 +75,10 @@ func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
 	return result
 }
 
+// warn records a refusal under its reason: under one reason the recorder would take a second refusal of the same version of the claim for
+// the first one again, and drop its text.
 func (r *Reconciler) warn(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Condition) {
-	r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, allocationRefusedEvent, allocateAction, "%s: %s", ready.Reason, ready.Message)
+	r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, ready.Reason, allocateAction, "%s", ready.Message)
 }
 
 // poolOf is the pool that the claim names.

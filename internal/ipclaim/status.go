@@ -30,11 +30,10 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// Event reasons and actions. An ordinary success is no event.
+// Event reasons and actions; the reason of a refusal is that of Ready. An ordinary success is no event.
 const (
-	allocationRefusedEvent = "AllocationRefused"
-	prefixAllocatedEvent   = "PrefixAllocated"
-	prefixKeptEvent        = "PrefixKept"
+	prefixAllocatedEvent = "PrefixAllocated"
+	prefixKeptEvent      = "PrefixKept"
 
 	allocateAction = "Allocate"
 	keepAction     = "Keep"
@@ -190,7 +189,7 @@ func (r *Reconciler) announce(claim *ipamv1.IPClaim, before *metav1.Condition, a
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
 		audit.Refused(audit.Entry{Prefix: asked(claim), Pool: chosenPool(claim), Claim: reference(claim), Reason: after.Reason}, after.Message)
-		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, allocationRefusedEvent, allocateAction, "%s: %s", after.Reason, after.Message)
+		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, after.Reason, allocateAction, "%s", after.Message)
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, prefixAllocatedEvent, allocateAction, "The claim has its prefix now")
 	}

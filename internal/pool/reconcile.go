@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -320,10 +319,10 @@ func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.C
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
 		tellRefused(p, after)
-		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, after.Reason, "Serve", "%s", noteOf(after.Message))
+		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, after.Reason, "Serve", "%s", after.Message)
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse &&
 		before.Reason != ipamv1.PoolReadyReservingReason && before.Reason != ipamv1.PoolReadyPausedReason:
-		r.Recorder.Eventf(p, nil, corev1.EventTypeNormal, after.Reason, "Serve", "%s", noteOf(after.Message))
+		r.Recorder.Eventf(p, nil, corev1.EventTypeNormal, after.Reason, "Serve", "%s", after.Message)
 	}
 }
 
@@ -346,20 +345,8 @@ func (r *Reconciler) announceRoom(before, after Object) {
 	switch {
 	case is && !was:
 		r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, ipamv1.ExhaustedCondition, "Serve", "%s",
-			noteOf(conditions.GetMessage(after, ipamv1.ExhaustedCondition)))
+			conditions.GetMessage(after, ipamv1.ExhaustedCondition))
 	case was && !is:
 		r.Recorder.Eventf(after, nil, corev1.EventTypeNormal, ipamv1.PoolReadyAvailableReason, "Serve", "addresses are available again")
 	}
-}
-
-// maxNote is how long an event's note may be, in bytes.
-const maxNote = 1024
-
-// noteOf is as much of a message as an event can tell.
-func noteOf(message string) string {
-	const cut = "..."
-	if len(message) <= maxNote {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxNote-len(cut)], "") + cut
 }

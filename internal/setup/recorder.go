@@ -5,6 +5,8 @@ package setup
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// recorder records no events in namespaces that are being deleted: the API server would refuse them, and that be logged as an error.
+// recorder cuts notes to what the API takes, and records no events in namespaces that are being deleted: the API server would refuse them,
+// and that be logged as an error.
 type recorder struct {
 	events.EventRecorder
 
@@ -26,12 +29,15 @@ func (w *wiring) recorder() events.EventRecorder {
 	return recorder{w.GetEventRecorder("weir"), w.GetClient()}
 }
 
-// Eventf records an event about an object.
+// maxNote is how long an event's note may be, in bytes.
+const maxNote = 1024
+
+// Eventf records an event about an object, with as much of the note as the API takes.
 func (r recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	if obj, err := meta.Accessor(regarding); err == nil && r.isEnding(obj.GetNamespace()) {
 		return
 	}
-	r.EventRecorder.Eventf(regarding, related, eventtype, reason, action, note, args...)
+	r.EventRecorder.Eventf(regarding, related, eventtype, reason, action, "%s", cut(fmt.Sprintf(note, args...)))
 }
 
 func (r recorder) isEnding(namespace string) bool {
@@ -42,4 +48,13 @@ func (r recorder) isEnding(namespace string) bool {
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := r.cache.Get(context.Background(), client.ObjectKey{Name: namespace}, found)
 	return err == nil && !found.DeletionTimestamp.IsZero()
+}
+
+// cut returns as much of a note as an event may have.
+func cut(note string) string {
+	const more = "..."
+	if len(note) <= maxNote {
+		return note
+	}
+	return strings.ToValidUTF8(note[:maxNote-len(more)], "") + more
 }

@@ -75,7 +75,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			s.NotReady(ctx, c, wrong.reason, wrong.words...)
 			Expect(c.Status.AllocatedCIDR).To(BeEmpty(), name)
 			Expect(s.Records(ctx, c)).To(BeEmpty(), name)
-			Eventually(func() []string { return events(ctx, c) }, patience, "50ms").Should(ConsistOf("AllocationRefused"), name)
+			Eventually(func() []string { return events(ctx, c) }, patience, "50ms").Should(ConsistOf(wrong.reason), name)
 			s.Delete(ctx, c)
 		}
 	}, SpecTimeout(time.Minute))
@@ -86,7 +86,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		s.NotReady(ctx, waits, ipamv1.ClaimReadyPoolNotReadyReason, "late")
 		s.Create(ctx, s.Root("late", "10.0.9.0/32").Build())
 		s.Ready(ctx, waits)
-		Eventually(func() []string { return events(ctx, waits) }, patience, "50ms").Should(ContainElements("AllocationRefused", "PrefixAllocated"))
+		Eventually(func() []string { return events(ctx, waits) }, patience, "50ms").Should(ContainElements(ipamv1.ClaimReadyPoolNotReadyReason, "PrefixAllocated"))
 
 		next := s.Claim("next", "late").Build()
 		s.Create(ctx, next)

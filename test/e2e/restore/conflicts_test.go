@@ -197,7 +197,7 @@ func (t told) untold(ctx context.Context, conflicts [][2]string) []string {
 	Expect(k.List(ctx, events)).To(Succeed())
 	isTold := map[string]bool{}
 	for _, e := range events.Items {
-		if strings.Contains(e.Message, ipamv1.ClaimReadyDuplicateReason) {
+		if e.Reason == ipamv1.ClaimReadyDuplicateReason {
 			isTold[e.InvolvedObject.Kind+" "+e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name] = true
 		}
 	}

@@ -506,7 +506,7 @@ var _ = Describe("A pool", func() {
 		Expect(k.Delete(ctx, plain)).To(Succeed())
 		answered(ctx, waiting)
 		Eventually(func() []string { return eventsAbout(ctx, waiting) }, "1m", "100ms").
-			Should(ConsistOf("AllocationRefused", "AddressAllocated"))
+			Should(ConsistOf("PoolExhausted", "AddressAllocated"))
 		Expect(eventsAbout(ctx, plain)).To(BeEmpty())
 	})
 
@@ -523,8 +523,14 @@ var _ = Describe("A pool", func() {
 			answered(ctx, together)
 			return time.Since(together.CreationTimestamp.Time)
 		}, "2m", "50ms").Should(BeNumerically("<", 4*time.Second))
-		Eventually(func() []string { return eventsAbout(ctx, lost) }, "1m", "100ms").Should(ConsistOf("AllocationRefused"))
+		Eventually(func() []string { return eventsAbout(ctx, lost) }, "1m", "100ms").Should(ConsistOf("PoolNotReady"))
 		Expect(eventsAbout(ctx, together)).To(BeEmpty())
+
+		By("refusing it for another reason")
+		spec := singleAddress(ns+"nowhere", 0)
+		spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "another", Address: "10.1.0.7"}}
+		create(ctx, newPool(ns, "nowhere", spec))
+		Eventually(func() []string { return eventsAbout(ctx, lost) }, "1m", "100ms").Should(ContainElements("PoolNotReady", "PoolExhausted"))
 	}, SpecTimeout(4*time.Minute))
 
 	It("tells of its own states in events", func(ctx SpecContext) {

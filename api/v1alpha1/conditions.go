@@ -30,8 +30,8 @@ const (
 // been replaced.
 const AddressesOutdatedReason = "AddressesOutdated"
 
-// OverriddenReason of the WithinPool condition: exclusions, bounds or what is kept for others are overridden; the message says which.
-const OverriddenReason = "Overridden"
+// OutsidePolicyReason of the WithinPool condition: exclusions, bounds or what is kept for others are overridden; the message says which.
+const OutsidePolicyReason = "OutsidePolicy"
 
 // Reasons of a pool's Exhausted condition.
 const (
@@ -46,9 +46,9 @@ const (
 	// PoolMovableAllMovesReason: all claims and child pools move together with the pool, if their namespace is moved; those of a
 	// GlobalIPPool do with their own namespaces.
 	PoolMovableAllMovesReason = "AllMoves"
-	// PoolMovableLeftBehindReason: some would stay; the message names some of them and says why. On an IPPool, clusterctl waits until
+	// PoolMovableDependentsNotMovedReason: some would stay; the message names some of them and says why. On an IPPool, clusterctl waits until
 	// that is mended, or the pool has the annotation ipam.weir.dev/leave-behind.
-	PoolMovableLeftBehindReason = "LeftBehind"
+	PoolMovableDependentsNotMovedReason = "DependentsNotMoved"
 )
 
 // Reasons of a pool's Ready condition.
@@ -66,9 +66,9 @@ const (
 	PoolReadyParentNotReadyReason = "ParentNotReady"
 	// PoolReadyDrainingReason: the pool hands out nothing more, as spec.mode says.
 	PoolReadyDrainingReason = "Draining"
-	// PoolReadyForeignHomeReason: the GlobalIPPool was created in another cluster, which goes on handing out its addresses; here
+	// PoolReadyHomedElsewhereReason: the GlobalIPPool was created in another cluster, which goes on handing out its addresses; here
 	// nothing new is handed out until somebody sets the annotation ipam.weir.dev/home to this cluster.
-	PoolReadyForeignHomeReason = "ForeignHome"
+	PoolReadyHomedElsewhereReason = "HomedElsewhere"
 	// PoolReadyPausedReason: the pool is paused and hands out nothing new; the condition Paused says why.
 	PoolReadyPausedReason = "Paused"
 	// PoolReadyClusterNotFoundReason: spec.clusterName names a Cluster that does not exist. The pool hands out nothing before it does.
@@ -88,11 +88,11 @@ const (
 	ClaimReadyPoolExhaustedReason = "PoolExhausted"
 	// ClaimReadyAllocatedReason: the claim is answered.
 	ClaimReadyAllocatedReason = "Allocated"
-	// ClaimReadyArrivingReason: the claim was created with Weir's finalizer, as a restore does, and waits for its IPAddress or its
+	// ClaimReadyWaitingForRestoreReason: the claim was created with Weir's finalizer, as a restore does, and waits for its IPAddress or its
 	// record to arrive, too.
-	ClaimReadyArrivingReason = "Arriving"
+	ClaimReadyWaitingForRestoreReason = "WaitingForRestore"
 	// ClaimReadyClusterNotFoundReason: the claim's Cluster does not exist. Nothing is done for the claim before it does.
 	ClaimReadyClusterNotFoundReason = "ClusterNotFound"
-	// ClaimReadyDuplicateReason: the claim, or its IPAddress, carries what somebody else holds; neither side is renumbered.
-	ClaimReadyDuplicateReason = "Duplicate"
+	// ClaimReadyAddressConflictReason: the claim, or its IPAddress, carries what somebody else holds; neither side is renumbered.
+	ClaimReadyAddressConflictReason = "AddressConflict"
 )

@@ -194,11 +194,11 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	case errors.Is(err, ledger.ErrExhausted):
 		return status(http.StatusInsufficientStorage, fmt.Sprintf("%s has no free /%d: pool exhausted", nameOf(c.Pool), c.Bits))
 	case errors.Is(err, context.Canceled):
-		return again("this replica of Weir is about to end; try again")
+		return again("this replica is shutting down; retry")
 	case errors.Is(err, ledger.ErrBusy), errors.Is(err, context.DeadlineExceeded):
-		return again("somebody else is being answered from %s at this moment; try again", nameOf(c.Pool))
+		return again("concurrent allocation from %s; retry", nameOf(c.Pool))
 	case isCutOff(err):
-		return again("the connection to the API server was lost; try again")
+		return again("the connection to the API server was lost; retry")
 	case errors.Is(err, ledger.ErrTaken) && c.Want.IsValid():
 		return status(http.StatusConflict, fmt.Sprintf("spec.cidr: %s is taken, or part of it", c.Want))
 	case errors.As(err, &taken):

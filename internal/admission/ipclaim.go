@@ -143,7 +143,7 @@ func (h claims) reserveClaim(ctx context.Context, req admission.Request) admissi
 	case claim.Spec.CIDR == "" || hasArrived(claim) || ptr.Deref(req.DryRun, false):
 		return admission.Allowed("") // what has no prefix came past the other webhook: the controller sees to it
 	case claim.Spec.PoolRef == nil:
-		return refused(status(http.StatusUnprocessableEntity, "spec.poolRef: whose prefix cidr is was taken out after Weir had put it in"))
+		return refused(status(http.StatusUnprocessableEntity, "spec.poolRef: required when cidr is set; another webhook removed it"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

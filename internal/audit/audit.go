@@ -22,8 +22,8 @@ const (
 	TakenOver = "TakenOver"
 	// Arrived: the claim, or the pool, came with it from another cluster or a backup.
 	Arrived = "Arrived"
-	// Duplicate: it came with it, and somebody else holds it, or part of it.
-	Duplicate = "Duplicate"
+	// Conflict: it was restored or moved with the claim, and another claim holds it, or part of it.
+	Conflict = "AddressConflict"
 	// Gone: what it was held for is gone. The prefix is free.
 	Gone = "Gone"
 	// Cooling: what it was held for is gone. The prefix is free once it has cooled down.

@@ -61,7 +61,7 @@ func TestDocumented(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	words := []string{
 		"Allocated", "Adopted", "Released", "Refused",
-		Requested, TakenOver, Arrived, Duplicate, Gone, Cooling, Retained, CooledDown, RetentionEnded, HoldEnded, Void, "message",
+		Requested, TakenOver, Arrived, Conflict, Gone, Cooling, Retained, CooledDown, RetentionEnded, HoldEnded, Void, "message",
 	}
 	for i, key := range entry("").keys() {
 		if i%2 == 0 {

@@ -55,7 +55,9 @@ func (r *Reconciler) reject(ctx context.Context, s *scope, answer *ipamv1beta2.I
 	if hasFinalizer(answer, ipamv1.AddressFinalizer) {
 		return r.discard(ctx, s, answer)
 	}
-	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.poolRef: is another pool than the claim's", answer.Name)
+	names, asked := answer.Spec.PoolRef, s.claim.Spec.PoolRef
+	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.poolRef: names %s %s, the claim names %s %s",
+		answer.Name, names.Kind, names.Name, asked.Kind, asked.Name)
 }
 
 func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose) error {
@@ -130,7 +132,7 @@ func (r *Reconciler) adoptError(
 ) error {
 	if errors.Is(err, ledger.ErrTaken) && purpose == ipamv1.AdoptedPurpose {
 		told := r.told(ctx, s, err)
-		return errors.Join(refuse(ipamv1.ClaimReadyDuplicateReason, "IPAddress %s: %s", answer.Name, told), ledger.ErrTaken)
+		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "IPAddress %s: %s", answer.Name, told), ledger.ErrTaken)
 	}
 	return fmt.Errorf("recording IPAddress %s: %w", answer.Name, err)
 }

@@ -121,7 +121,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 	}
 	if len(text) > maxAddressText { // nobody wants to read it again
 		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
-			"metadata.annotations[%s]: %d characters are no IP address", ipamv1.AddressAnnotation, len(text))
+			"metadata.annotations[%s]: must be an IP address (%d characters given)", ipamv1.AddressAnnotation, len(text))
 	}
 	address, err := ipspace.ParseAddr(text)
 	if err != nil {

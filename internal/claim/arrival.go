@@ -168,7 +168,7 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err er
 	case !wasPaused && age < hush:
 		return false, errArriving
 	case !wasPaused && age < r.Arrivals.grace:
-		return false, errors.Join(errArriving, refuse(ipamv1.ClaimReadyArrivingReason,
+		return false, errors.Join(errArriving, refuse(ipamv1.ClaimReadyWaitingForRestoreReason,
 			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
 				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
 	}
@@ -213,7 +213,7 @@ func (r *Reconciler) answerAs(ctx context.Context, s *scope, h ledger.Holding) e
 func (r *Reconciler) receiveError(ctx context.Context, s *scope, h ledger.Holding, err error) error {
 	if errors.Is(err, ledger.ErrTaken) {
 		told := r.told(ctx, s, err)
-		return errors.Join(refuse(ipamv1.ClaimReadyDuplicateReason, "IPAllocation %s: %s", h.Record.Name, told), ledger.ErrTaken)
+		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "IPAllocation %s: %s", h.Record.Name, told), ledger.ErrTaken)
 	}
 	return fmt.Errorf("recording what IPAllocation %s holds: %w", h.Record.Name, err)
 }

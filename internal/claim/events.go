@@ -33,7 +33,7 @@ const settling = 5 * time.Second
 
 // passes says whether a refusal for this reason may end by itself in a moment.
 func passes(reason string) bool {
-	return reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason && reason != ipamv1.ClaimReadyDuplicateReason
+	return reason != ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason && reason != ipamv1.ClaimReadyAddressConflictReason
 }
 
 // settles says whether the claim is so young that its refusal may end by itself.

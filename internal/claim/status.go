@@ -82,7 +82,7 @@ func mirror(claim *ipamv1beta2.IPAddressClaim, ready metav1.Condition) {
 	switch ready.Reason {
 	case ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason:
 		severity = clusterv1.ConditionSeverityWarning
-	case ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason, ipamv1.ClaimReadyClusterNotFoundReason, ipamv1.ClaimReadyArrivingReason:
+	case ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason, ipamv1.ClaimReadyClusterNotFoundReason, ipamv1.ClaimReadyWaitingForRestoreReason:
 		severity = clusterv1.ConditionSeverityInfo
 	}
 	v1beta1conditions.MarkFalse(claim, clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)
@@ -99,7 +99,7 @@ func pausedBy(outcome error) string {
 
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
 func (r *Reconciler) overridden(ctx context.Context, s *scope) string {
-	if err := r.Ledger.Overridden(s.ref); err != nil {
+	if err := r.Ledger.OutsidePolicy(s.ref); err != nil {
 		return r.told(ctx, s, err)
 	}
 	return ""

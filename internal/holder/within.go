@@ -27,7 +27,7 @@ func SetWithinPool(h Holder, refusal string) {
 	conditions.Set(h, metav1.Condition{
 		Type:               ipamv1.WithinPoolCondition,
 		Status:             metav1.ConditionFalse,
-		Reason:             ipamv1.OverriddenReason,
+		Reason:             ipamv1.OutsidePolicyReason,
 		Message:            refusal + "; it is kept all the same",
 		ObservedGeneration: h.GetGeneration(),
 	})

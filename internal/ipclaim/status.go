@@ -118,7 +118,7 @@ func pausedBy(outcome error) string {
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
 func (r *Reconciler) overridden(claim *ipamv1.IPClaim) string {
 	var refused *ledger.RefusedError
-	if errors.As(r.Ledger.Overridden(reference(claim)), &refused) {
+	if errors.As(r.Ledger.OutsidePolicy(reference(claim)), &refused) {
 		return "spec.cidr: " + refused.Reason
 	}
 	return ""
@@ -173,7 +173,7 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 	case errors.Is(outcome, ledger.ErrNotReady):
 		c.Reason, c.Message = ipamv1.ClaimReadyPoolNotReadyReason, "the pool does not hand out prefixes now; see its Ready condition"
 	case errors.Is(outcome, ledger.ErrTaken):
-		c.Reason, c.Message = ipamv1.ClaimReadyDuplicateReason, "spec.cidr: somebody else holds it, or part of it; neither is renumbered"
+		c.Reason, c.Message = ipamv1.ClaimReadyAddressConflictReason, "spec.cidr: conflicts with another allocation; delete one of the two claims"
 	case errors.As(outcome, &refused):
 		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, "spec.cidr: "+refused.Reason
 	case errors.Is(outcome, ledger.ErrForbidden):

@@ -49,9 +49,9 @@ func (l *Ledger) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
 	return nil
 }
 
-// Overridden returns a RefusedError that says why the pool would not hand out to the claim, or carved pool, what its record holds; nil if
+// OutsidePolicy returns a RefusedError that says why the pool would not hand out to the claim, or carved pool, what its record holds; nil if
 // it would. What arrived with a prefix keeps it all the same, and so does what had it before the pool was changed.
-func (l *Ledger) Overridden(claim ipamv1.ClaimReference) error {
+func (l *Ledger) OutsidePolicy(claim ipamv1.ClaimReference) error {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
 	for _, r := range l.index.records.of(keyOf(claim)) {
@@ -155,7 +155,7 @@ func (l *Ledger) insist(ctx context.Context, c Claim) (Allocation, error) {
 	case v.outcome == superseded:
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
 	default:
-		tellGiven(w.mark, id, c, audit.Duplicate)
+		tellGiven(w.mark, id, c, audit.Conflict)
 		return Allocation{}, l.dispute(c.Ref, c.Want, v.by)
 	}
 }

@@ -31,7 +31,7 @@ import (
 )
 
 // blockedByWeir is the value of the annotation with which Weir stops clusterctl, to be told from somebody else's.
-const blockedByWeir = "ipam.weir.dev/LeftBehind"
+const blockedByWeir = "ipam.weir.dev/DependentsNotMoved"
 
 // queue is the controller's.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -116,7 +116,7 @@ func (r *Reconciler) setMovable(ctx context.Context, s *scope, c ledger.Capacity
 	}
 	total, message := r.leftBehind(ctx, s.pool, c)
 	if total > 0 {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ipamv1.PoolMovableLeftBehindReason, message
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ipamv1.PoolMovableDependentsNotMovedReason, message
 	}
 	conditions.Set(s.pool, condition)
 	return r.block(ctx, s, total > 0)

@@ -158,7 +158,7 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capa
 		// That the parent is still full is being proved. Said in between, something else would make the pool newer than the proof.
 		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, conditions.GetMessage(s.pool, ipamv1.ReadyCondition)
 	case r.Registry.isForeign(s.pool):
-		condition.Reason, condition.Message = ipamv1.PoolReadyForeignHomeReason,
+		condition.Reason, condition.Message = ipamv1.PoolReadyHomedElsewhereReason,
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
 	case s.pool.PoolSpec().Mode == ipamv1.DrainingMode:
 		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
@@ -202,7 +202,7 @@ func invalidMessage(mistakes field.ErrorList) string {
 // overridden says why the parent would not carve the block that the pool has; nothing if it would.
 func (r *Reconciler) overridden(p Object) string {
 	var refused *ledger.RefusedError
-	if errors.As(r.Ledger.Overridden(ledger.ClaimOf(p.PoolReference(), string(p.GetUID()))), &refused) {
+	if errors.As(r.Ledger.OutsidePolicy(ledger.ClaimOf(p.PoolReference(), string(p.GetUID()))), &refused) {
 		return "spec.cidr: " + refused.Reason
 	}
 	return ""
@@ -234,7 +234,7 @@ func parentMessage(outcome error) string {
 func (r *Reconciler) deletingMessage(ctx context.Context, s *scope) string {
 	switch {
 	case len(s.holdings) == 0 && len(s.users) > 0:
-		return "finalizers of others keep the pool: " + strings.Join(s.users[:min(len(s.users), shownHoldings)], ", ")
+		return "waiting for finalizers: " + strings.Join(s.users[:min(len(s.users), shownHoldings)], ", ")
 	case len(s.holdings) == 0:
 		return "nothing is allocated from the pool"
 	}

@@ -42,7 +42,7 @@ func (l limits) around(next http.Handler) http.Handler {
 		}
 		if r.ContentLength < 0 || r.ContentLength > smallBody {
 			if !l.take(connectionOf(r)) {
-				http.Error(w, fmt.Sprintf("%d other reviews of more than %d bytes are being read; try again", largeBodies, smallBody), http.StatusServiceUnavailable)
+				http.Error(w, fmt.Sprintf("%d other reviews of more than %d bytes are being read; retry", largeBodies, smallBody), http.StatusServiceUnavailable)
 				return
 			}
 			defer func() { <-l.places }()

@@ -68,7 +68,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			"hidden":   {s.Claim("hidden", "").From(ipamv1.GlobalIPPoolKind, "missing"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.poolRef.name", "missing"}},
 			"family":   {s.Claim("family", "pool").WithFamily(ipamv1.IPv6Family), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.ipFamily"}},
 			"full":     {s.Claim("full", "pool").WithBits(28), ipamv1.ClaimReadyPoolExhaustedReason, nil},
-			"taken":    {s.Claim("taken", "pool").WithCIDR("10.0.0.1/32"), ipamv1.ClaimReadyDuplicateReason, []string{"spec.cidr"}},
+			"taken":    {s.Claim("taken", "pool").WithCIDR("10.0.0.1/32"), ipamv1.ClaimReadyAddressConflictReason, []string{"spec.cidr"}},
 		} {
 			c := wrong.claim.Build()
 			s.Create(ctx, c)

@@ -158,5 +158,5 @@ func expectForeign(ctx context.Context, s *side, name string) {
 	Eventually(func() string {
 		Expect(s.Client().Get(ctx, client.ObjectKey{Name: name}, pool)).To(Succeed())
 		return conditions.GetReason(pool, ipamv1.ReadyCondition)
-	}, "1m", "200ms").Should(Equal(ipamv1.PoolReadyForeignHomeReason))
+	}, "1m", "200ms").Should(Equal(ipamv1.PoolReadyHomedElsewhereReason))
 }

@@ -25,7 +25,7 @@ func expectArrivals(ctx context.Context) {
 	By("a claim whose address does not come")
 	alone := came("alone").Build()
 	persist(ctx, alone)
-	expectReason(ctx, alone, ipamv1.ClaimReadyArrivingReason)
+	expectReason(ctx, alone, ipamv1.ClaimReadyWaitingForRestoreReason)
 	Expect(k.Get(ctx, client.ObjectKeyFromObject(alone), &ipamv1beta2.IPAddress{})).NotTo(Succeed())
 	Expect(k.Patch(ctx, alone, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`)))).To(Succeed())
 	expectReason(ctx, alone, ipamv1.ClaimReadyAllocatedReason)

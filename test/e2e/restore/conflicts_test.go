@@ -164,7 +164,7 @@ func (t told) wrong(ctx context.Context) []string {
 	for name, prefix := range t {
 		reason := ipamv1.ClaimReadyAllocatedReason
 		if duplicate[name] {
-			reason = ipamv1.ClaimReadyDuplicateReason
+			reason = ipamv1.ClaimReadyAddressConflictReason
 		}
 		if has[name] != prefix || reasons[name] != reason {
 			found = append(found, fmt.Sprintf("%s should have %s, %s; has %s, %s", name, prefix, reason, has[name], reasons[name]))
@@ -197,7 +197,7 @@ func (t told) untold(ctx context.Context, conflicts [][2]string) []string {
 	Expect(k.List(ctx, events)).To(Succeed())
 	isTold := map[string]bool{}
 	for _, e := range events.Items {
-		if e.Reason == ipamv1.ClaimReadyDuplicateReason {
+		if e.Reason == ipamv1.ClaimReadyAddressConflictReason {
 			isTold[e.InvolvedObject.Kind+" "+e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name] = true
 		}
 	}

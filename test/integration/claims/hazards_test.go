@@ -319,7 +319,7 @@ var _ = Describe("A claim that came with its answer", func() {
 		own := recordOf(ctx, "own", stored, ipamv1.AdoptedPurpose)
 		manager, clock := lateManager(ctx, unpaused(stored), 0)
 		reconciled(ctx, manager, clock, stored)
-		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
+		ready(ctx, stored, metav1.ConditionFalse, "AddressConflict")
 		Expect(records(ctx, ns)).To(ConsistOf(untouched(former), untouched(own), untouched(holder)), "what is in the way stays, too")
 	})
 
@@ -328,7 +328,7 @@ var _ = Describe("A claim that came with its answer", func() {
 		recordOf(ctx, "lost", stored, ipamv1.ClaimPurpose)
 		manager, clock := lateManager(ctx, unpaused(stored), 0)
 		reconciled(ctx, manager, clock, stored)
-		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
+		ready(ctx, stored, metav1.ConditionFalse, "AddressConflict")
 	})
 })
 

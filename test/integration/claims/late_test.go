@@ -291,7 +291,7 @@ var _ = Describe("A manager that is late", func() {
 		lost := create(ctx, record(ns, "lost", stored.UID, ipamv1.AdoptedPurpose))
 		manager, clock := lateManager(ctx, seen, 0)
 		reconciled(ctx, manager, clock, stored)
-		ready(ctx, stored, metav1.ConditionFalse, "Duplicate")
+		ready(ctx, stored, metav1.ConditionFalse, "AddressConflict")
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(lost), lost)).To(Succeed(), "it keeps the address when the other lets go of it")
 	})
 })

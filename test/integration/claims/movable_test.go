@@ -62,7 +62,7 @@ type mover interface {
 // expectMovable waits until the pool's Movable condition has this status and message.
 func expectMovable(ctx context.Context, pool mover, status metav1.ConditionStatus, message string) {
 	GinkgoHelper()
-	reason := map[metav1.ConditionStatus]string{metav1.ConditionTrue: "AllMoves", metav1.ConditionFalse: "LeftBehind"}[status]
+	reason := map[metav1.ConditionStatus]string{metav1.ConditionTrue: "AllMoves", metav1.ConditionFalse: "DependentsNotMoved"}[status]
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		c := conditions.Get(pool, ipamv1.MovableCondition)
@@ -80,7 +80,7 @@ func expectBlock(ctx context.Context, pool client.Object, value string) {
 	}, "1m", "100ms").Should(Succeed())
 }
 
-const blocked = "ipam.weir.dev/LeftBehind"
+const blocked = "ipam.weir.dev/DependentsNotMoved"
 
 var _ = Describe("A pool's condition Movable", func() {
 	var ns string

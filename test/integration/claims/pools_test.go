@@ -130,7 +130,7 @@ var _ = Describe("A pool", func() {
 		create(ctx, pool)
 		answered(ctx, create(ctx, newClaim(ns, "a", "GlobalIPPool", ns)))
 		home := pool.Annotations[ipamv1.HomeAnnotation]
-		for _, at := range []struct{ home, reason, available string }{{"elsewhere", "ForeignHome", "0"}, {home, "Available", "13"}} {
+		for _, at := range []struct{ home, reason, available string }{{"elsewhere", "HomedElsewhere", "0"}, {home, "Available", "13"}} {
 			change(ctx, pool, func() { pool.Annotations[ipamv1.HomeAnnotation] = at.home })
 			Eventually(func(g Gomega) {
 				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())

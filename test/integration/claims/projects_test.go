@@ -327,7 +327,7 @@ var _ = Describe("What one project reads", func() {
 			})
 		}
 		arrived, byHand := asking(ctx, mine, "arrived", ""), asking(ctx, mine, "by-hand", "")
-		Expect(ready(ctx, arrived, metav1.ConditionFalse, "Duplicate")).To(Equal("IPAddress arrived: 10.1.0.7 is taken"))
+		Expect(ready(ctx, arrived, metav1.ConditionFalse, "AddressConflict")).To(Equal("IPAddress arrived: 10.1.0.7 is taken"))
 		Expect(ready(ctx, byHand, metav1.ConditionFalse, "AllocationFailed")).To(Equal("recording IPAddress by-hand: 10.1.0.7 is taken"))
 		silent(ctx, arrived, byHand)
 	})
@@ -341,7 +341,7 @@ var _ = Describe("What one project reads", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 			g.Expect(conditions.IsFalse(own, ipamv1.ReadyCondition)).To(BeTrue())
-			g.Expect(conditions.GetMessage(own, ipamv1.ReadyCondition)).To(Equal("spec.cidr: somebody else holds it, or part of it; neither is renumbered"))
+			g.Expect(conditions.GetMessage(own, ipamv1.ReadyCondition)).To(Equal("spec.cidr: conflicts with another allocation; delete one of the two claims"))
 		}, "1m", "50ms").Should(Succeed())
 		silent(ctx, own)
 	})

@@ -89,7 +89,7 @@ var _ = Describe("A claim", func() {
 		create(ctx, copied)
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(copied), copied)).To(Succeed())
-			g.Expect(conditions.GetReason(copied, ipamv1.ReadyCondition)).To(Equal(ipamv1.ClaimReadyDuplicateReason))
+			g.Expect(conditions.GetReason(copied, ipamv1.ReadyCondition)).To(Equal(ipamv1.ClaimReadyAddressConflictReason))
 		}, "1m", "50ms").Should(Succeed())
 		Expect(k.Delete(ctx, copied)).To(Succeed())
 		gone(ctx, copied)

@@ -20,7 +20,7 @@ const unspecified = "0.0.0.0"
 // process is stopped still does, until its kernel's queue is full. Its methods
 // may be called concurrently.
 type Balancer struct {
-	link    *Link
+	proxy   *ConnectionProxy
 	targets []string
 
 	mu     sync.Mutex
@@ -33,12 +33,12 @@ type Balancer struct {
 func NewBalancer(targets ...string) (*Balancer, error) {
 	b := &Balancer{targets: slices.Clone(targets), served: map[string]int{}}
 	var err error
-	b.link, err = newLink(b.dial)
+	b.proxy, err = newConnectionProxy(b.dial)
 	return b, err
 }
 
 // Address returns the one host and port.
-func (b *Balancer) Address() string { return b.link.Address() }
+func (b *Balancer) Address() string { return b.proxy.Address() }
 
 // WebhookAddress returns the address that the API server is to be told: Go takes
 // an unspecified host for the local one. To a loopback host by name the API
@@ -57,7 +57,7 @@ func (b *Balancer) Served() map[string]int {
 }
 
 // Close ends all connections and the balancer.
-func (b *Balancer) Close() error { return b.link.Close() }
+func (b *Balancer) Close() error { return b.proxy.Close() }
 
 func (b *Balancer) dial() (net.Conn, error) {
 	var errs []error

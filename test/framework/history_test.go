@@ -59,12 +59,12 @@ func TestHistory(t *testing.T) {
 	w := newWorld(t, cp.Config())
 	w.pool("root", "cidr: 10.0.0.0/16")
 	w.give("before", "10.0.0.7")
-	link, err := framework.NewLink(strings.TrimPrefix(cp.EtcdURL(), "http://"))
+	proxy, err := framework.NewConnectionProxy(strings.TrimPrefix(cp.EtcdURL(), "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = link.Close() })
-	history := follow(t, "http://"+link.Address())
+	t.Cleanup(func() { _ = proxy.Close() })
+	history := follow(t, "http://"+proxy.Address())
 	w.give("right", "10.0.0.8")
 	if moment := now(t, history); len(moment.Findings) != 0 || moment.Account.Holdings != 2 {
 		t.Fatalf("findings %q; %s", moment.Findings, moment.Account)
@@ -87,7 +87,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("findings %q; %s", moment.Findings, moment.Account)
 	}
 
-	link.Down()
+	proxy.Down()
 	w.give("missed", "10.0.0.7")
 	w.remove("IPAddress", "missed")
 	w.remove("IPAddressClaim", "missed")
@@ -95,7 +95,7 @@ func TestHistory(t *testing.T) {
 	if err = cp.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	link.Up()
+	proxy.Up()
 	moment = now(t, history)
 	expectFinding(t, moment.Findings, "default/right", "default/stays")
 	if len(moment.Findings) != 3 || moment.Account.Gaps != 1 {

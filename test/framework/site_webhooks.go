@@ -26,7 +26,7 @@ const (
 func (s *Site) WebhookCerts() string { return s.path("webhook") }
 
 // PointWebhooks has the API server call Weir's webhooks at an address: a
-// manager's or a Balancer's WebhookAddress, or a Link's Address. It installs the
+// manager's or a Balancer's WebhookAddress, or a ConnectionProxy's Address. It installs the
 // release's configurations if there are none, and returns when the API server
 // calls what answers. Weir's CRDs must be served.
 func (s *Site) PointWebhooks(ctx context.Context, address string) error {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // createsEach is how many claims each client makes.
@@ -37,13 +37,13 @@ var _ = It("three managers seldom propose the same address to 50 clients, and al
 	createRoots(ctx, calm)
 	wire := newWire()
 	api := wire.client()
-	before := unrest.Counted(ctx, replicas)
+	before := faults.Counted(ctx, replicas)
 
 	By("having all make claims at once, and delete every other")
 	began := time.Now()
 	makeAtOnce(ctx, api)
 	took := time.Since(began)
-	after := unrest.Counted(ctx, replicas)
+	after := faults.Counted(ctx, replicas)
 	lost, creates := after["ledger_lost_judgements_total"]-before["ledger_lost_judgements_total"], float64(users*createsEach)
 	framework.Account(fmt.Sprintf("seed %d\n%.0f creates by %d clients in %s; %.0f lost judgements, %.2f %%; by code, repetitions included: %s",
 		GinkgoRandomSeed(), creates, users, took.Round(time.Millisecond), lost, 100*lost/creates, wire))
@@ -51,7 +51,7 @@ var _ = It("three managers seldom propose the same address to 50 clients, and al
 
 	By("having one client make claims, each preceded by a dry run")
 	expectAtRest(ctx) // a record that nobody waits for any more keeps its address until it is dropped
-	unrest.Nap(ctx, idle)
+	faults.Sleep(ctx, idle)
 	makeAlone(ctx, api)
 	deleteAll(ctx)
 }, SpecTimeout(timeout))
@@ -68,7 +68,7 @@ func makeAtOnce(ctx context.Context, api client.Client) {
 			makeSome(ctx, api, i)
 		}
 	}
-	unrest.Together(ctx, parts...)
+	faults.Together(ctx, parts...)
 }
 
 func makeSome(ctx context.Context, api client.Client, who int) {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 )
 
 const (
@@ -100,7 +100,7 @@ func (l *latecomer) review(w http.ResponseWriter, r *http.Request) {
 func (l *latecomer) judge(ctx context.Context, response *admissionv1.AdmissionResponse) {
 	slow, refuse := rand.IntN(l.slow) == 0, rand.IntN(l.refuse) == 0
 	if slow {
-		unrest.Nap(ctx, lateness)
+		faults.Sleep(ctx, lateness)
 		l.delays.Add(1)
 	}
 	if !refuse {

@@ -9,21 +9,21 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // startReplicas starts three managers, each with a link of its own to the API server, and points the API server to one address
 // in front of them.
-func startReplicas(ctx context.Context, args ...string) []*unrest.Replica {
+func startReplicas(ctx context.Context, args ...string) []*faults.Replica {
 	GinkgoHelper()
 	DeferCleanup(site.KillManagers)
 	identity, err := site.RESTConfigAs(ctx, framework.ManagerAccount)
 	Expect(err).NotTo(HaveOccurred())
-	replicas := make([]*unrest.Replica, 0, 3)
+	replicas := make([]*faults.Replica, 0, 3)
 	managers := make([]*framework.Manager, 0, 3)
 	for _, name := range []string{"one", "two", "three"} {
-		r := unrest.StartReplica(ctx, site, identity, name, append(args, "--repair-grace="+grace.String())...)
+		r := faults.StartReplica(ctx, site, identity, name, append(args, "--repair-grace="+grace.String())...)
 		replicas, managers = append(replicas, r), append(managers, r.Manager)
 	}
 	balancer, err := site.Balance(managers...)

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // answers is how many there are to be, at least.
@@ -45,17 +45,17 @@ func pause(random *rand.Rand, before int64) time.Duration {
 	if before%3 == 1 {
 		return webhookTimeout + time.Second
 	}
-	return time.Second + unrest.UpTo(random, 4*time.Second)
+	return time.Second + faults.UpTo(random, 4*time.Second)
 }
 
 // storm is one run.
 type storm struct {
 	wire      *wire
-	town      *town
+	view      *clientView
 	tally     *tally
 	latecomer *latecomer
-	disturber *unrest.Disturber
-	chronicle *unrest.Chronicle
+	injector  *faults.Injector
+	journal   *faults.Journal
 	sightings *sightings
 	history   *framework.History
 	// samples is how often the checker found nothing.
@@ -65,7 +65,7 @@ type storm struct {
 var _ = DescribeTable("50 clients are never told a prefix twice and nothing leaks, while managers are killed, stopped and cut off and objects are stored late or never",
 	func(ctx SpecContext, election string) {
 		s := begin(ctx, election)
-		DeferCleanup(func(ctx SpecContext) { framework.Account(s.account(unrest.Counted(ctx, s.disturber.Replicas))) })
+		DeferCleanup(func(ctx SpecContext) { framework.Account(s.account(faults.Counted(ctx, s.injector.Replicas))) })
 
 		By("asking and giving back while everybody is disturbed")
 		s.run(ctx)
@@ -83,7 +83,7 @@ var _ = DescribeTable("50 clients are never told a prefix twice and nothing leak
 		past := s.expectPast(ctx)
 		framework.Account(fmt.Sprint("history: ", past))
 		Expect(past.Reuses).To(BeNumerically(">", 0))
-		s.expectCounted(unrest.Counted(ctx, s.disturber.Replicas))
+		s.expectCounted(faults.Counted(ctx, s.injector.Replicas))
 	},
 	Entry("one of them leads", SpecTimeout(timeout), "--leader-elect"),
 	entriesOfSoak(),
@@ -97,10 +97,10 @@ func entriesOfSoak() []TableEntry {
 func begin(ctx SpecContext, args ...string) *storm {
 	GinkgoHelper()
 	s := &storm{
-		wire: newWire(), town: newTown(), tally: newTally(), latecomer: &latecomer{slow: 12, refuse: 8}, sightings: newSightings(),
-		disturber: &unrest.Disturber{Site: site, Replicas: startReplicas(ctx, args...), Quiet: quiet, Pause: pause, Long: webhookTimeout},
+		wire: newWire(), view: newClientView(), tally: newTally(), latecomer: &latecomer{slow: 12, refuse: 8}, sightings: newSightings(),
+		injector: &faults.Injector{Site: site, Replicas: startReplicas(ctx, args...), Quiet: quiet, Pause: pause, Long: webhookTimeout},
 	}
-	s.chronicle = unrest.NewChronicle(ctx, known, s.sightings.look,
+	s.journal = faults.NewJournal(ctx, known, s.sightings.look,
 		&ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}, &ipamv1.GlobalIPPool{})
 	var err error
 	s.history, err = framework.FollowHistory(ctx, site.EtcdURL())
@@ -114,13 +114,13 @@ func begin(ctx SpecContext, args ...string) *storm {
 // run has everybody at it until there have been enough answers and enough trouble.
 func (s *storm) run(ctx context.Context) {
 	GinkgoHelper()
-	parts := append(make([]func(context.Context), 0, 4+users), s.disturber.Run, s.disturber.Nurse, s.sample, s.wait)
+	parts := append(make([]func(context.Context), 0, 4+users), s.injector.Run, s.injector.Restart, s.sample, s.wait)
 	api := s.wire.client()
 	for i := range users {
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100+uint64(i)))
-		parts = append(parts, (&user{api: api, random: random, id: i, town: s.town, tally: s.tally}).run)
+		parts = append(parts, (&user{api: api, random: random, id: i, view: s.view, tally: s.tally}).run)
 	}
-	unrest.Together(ctx, parts...)
+	faults.Together(ctx, parts...)
 	Expect(ctx.Err()).NotTo(HaveOccurred())
 	s.expectNoDoubles()
 }
@@ -128,9 +128,9 @@ func (s *storm) run(ctx context.Context) {
 // wait returns when it is enough.
 func (s *storm) wait(ctx context.Context) {
 	for ctx.Err() == nil {
-		unrest.Nap(ctx, time.Second)
+		faults.Sleep(ctx, time.Second)
 		s.expectNoDoubles()
-		if _, n := s.town.found(); n >= answers && s.disturber.Enough(enough, 1) {
+		if _, n := s.view.found(); n >= answers && s.injector.Enough(enough, 1) {
 			return
 		}
 	}
@@ -139,7 +139,7 @@ func (s *storm) wait(ctx context.Context) {
 // expectNoDoubles fails with the history of a prefix that was handed out twice.
 func (s *storm) expectNoDoubles() {
 	GinkgoHelper()
-	if doubles, _ := s.town.found(); len(doubles) > 0 {
+	if doubles, _ := s.view.found(); len(doubles) > 0 {
 		s.fail(strings.Join(doubles, "\n"))
 	}
 	if dry, _ := s.sightings.found(); len(dry) > 0 {
@@ -155,7 +155,7 @@ func (s *storm) sample(ctx context.Context) {
 		s.expectSafe(report)
 		s.expectPast(context.WithoutCancel(ctx))
 		s.samples.Add(1)
-		unrest.Nap(ctx, checks)
+		faults.Sleep(ctx, checks)
 	}
 }
 
@@ -179,7 +179,7 @@ func (s *storm) expectSafe(report *framework.Report) {
 
 func (s *storm) fail(finding string) {
 	GinkgoHelper()
-	Fail(finding + "\n" + s.chronicle.Of(finding))
+	Fail(finding + "\n" + s.journal.Of(finding))
 }
 
 // expectRest waits until nothing overlaps, lacks a record, leaks or is silent.
@@ -289,7 +289,7 @@ func leftOver(ctx context.Context) []string {
 }
 
 // expectCounted wants every kind of trouble to have come.
-func (s *storm) expectCounted(counted unrest.Counters) {
+func (s *storm) expectCounted(counted faults.Counters) {
 	GinkgoHelper()
 	for _, name := range []string{"ledger_relists_total", "ledger_lost_judgements_total", "repair_mismatches_total"} {
 		Expect(counted[name]).To(BeNumerically(">", 0), name)
@@ -304,10 +304,10 @@ func (s *storm) expectCounted(counted unrest.Counters) {
 	}
 }
 
-func (s *storm) account(counted unrest.Counters) string {
+func (s *storm) account(counted faults.Counters) string {
 	var b strings.Builder
 	l := s.latecomer
-	_, told := s.town.found()
+	_, told := s.view.found()
 	_, retained := s.sightings.found()
 	fmt.Fprintln(&b, "seed", GinkgoRandomSeed())
 	fmt.Fprintf(&b, "%d prefixes told to %d clients; creates, and deletions that failed, by outcome: %s\n", told, users, s.tally)
@@ -316,7 +316,7 @@ func (s *storm) account(counted unrest.Counters) string {
 	fmt.Fprintf(&b, "%d objects stored or refused %s late, %d refused behind Weir's back, %d of them late\n",
 		l.delays.Load(), lateness, l.refusals.Load(), l.lateRefusals.Load())
 	fmt.Fprintf(&b, "%d prefixes retained, %d promises to claims of the same name kept, %d not\n", retained, s.tally.kept, s.tally.broken)
-	fmt.Fprintln(&b, s.disturber)
+	fmt.Fprintln(&b, s.injector)
 	fmt.Fprintf(&b, "%d checks on the way without overlap or early release\n", s.samples.Load())
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
 		if strings.HasPrefix(name, "ledger_") || strings.HasPrefix(name, "repair_") {

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // namespace is also the name of the one address space.
@@ -63,7 +63,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	config, k = site.Config(), site.Client()
 	known, err = cache.New(config, cache.Options{Scheme: k.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
-	unrest.Follow(func(ctx context.Context) error { return known.Start(ctx) })
+	faults.Follow(func(ctx context.Context) error { return known.Start(ctx) })
 }, NodeTimeout(3*time.Minute))
 
 var _ = AfterEach(func() {

@@ -22,7 +22,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 )
 
 const (
@@ -49,7 +49,7 @@ type user struct {
 	api    client.Client
 	random *rand.Rand
 	id     int
-	town   *town
+	view   *clientView
 	tally  *tally
 
 	made  int
@@ -65,7 +65,7 @@ func (u *user) run(ctx context.Context) {
 		} else {
 			u.ask(context.WithoutCancel(ctx))
 		}
-		unrest.Nap(ctx, unrest.UpTo(u.random, 300*time.Millisecond))
+		faults.Sleep(ctx, faults.UpTo(u.random, 300*time.Millisecond))
 	}
 }
 
@@ -161,7 +161,7 @@ func (u *user) askCAPI(ctx context.Context, from *source) {
 	}
 	u.take(claim, told{from: from, name: name})
 	for range 10 {
-		unrest.Nap(ctx, 200*time.Millisecond)
+		faults.Sleep(ctx, 200*time.Millisecond)
 		answered := &ipamv1beta2.IPAddressClaim{}
 		if u.api.Get(ctx, client.ObjectKeyFromObject(claim), answered) != nil || answered.UID != claim.UID || answered.Status.AddressRef.Name == "" {
 			continue
@@ -173,7 +173,7 @@ func (u *user) askCAPI(ctx context.Context, from *source) {
 		address, err := netip.ParseAddr(answer.Spec.Address)
 		Expect(err).NotTo(HaveOccurred())
 		what := told{cidr: netip.PrefixFrom(address, 32), from: from, name: name}
-		u.town.hold(claim.UID, what)
+		u.view.hold(claim.UID, what)
 		u.whats[len(u.whats)-1] = what
 		return
 	}
@@ -199,7 +199,7 @@ func (u *user) create(ctx context.Context, object client.Object, options ...clie
 
 // undo deletes what this attempt has made, as far as it has made anything. Else its name would not come again.
 func (u *user) undo(ctx context.Context, object client.Object, attempt string) {
-	unrest.Nap(ctx, requestTimeout)
+	faults.Sleep(ctx, requestTimeout)
 	if u.api.Get(ctx, client.ObjectKeyFromObject(object), object) == nil && object.GetAnnotations()[attemptAnnotation] == attempt {
 		_ = u.api.Delete(ctx, object, client.Preconditions{UID: ptr.To(object.GetUID())})
 	}
@@ -208,7 +208,7 @@ func (u *user) undo(ctx context.Context, object client.Object, attempt string) {
 func (u *user) take(object client.Object, what told) {
 	u.holds, u.whats = append(u.holds, object), append(u.whats, what)
 	if what.cidr.IsValid() {
-		u.town.hold(object.GetUID(), what)
+		u.view.hold(object.GetUID(), what)
 	}
 }
 
@@ -216,7 +216,7 @@ func (u *user) take(object client.Object, what told) {
 func (u *user) give(ctx context.Context) {
 	i := u.random.IntN(len(u.holds))
 	object, what := u.holds[i], u.whats[i]
-	u.town.leave(object.GetUID())
+	u.view.leave(object.GetUID())
 	if claim, ok := object.(*ipamv1.IPClaim); ok && claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain {
 		u.tally.retain(claim.Name, what.cidr)
 	}
@@ -232,7 +232,7 @@ func (u *user) give(ctx context.Context) {
 		u.holds, u.whats = slices.Delete(u.holds, i, i+1), slices.Delete(u.whats, i, i+1)
 	case apierrors.IsForbidden(err):
 		u.tally.noteKept()
-		u.town.hold(object.GetUID(), what)
+		u.view.hold(object.GetUID(), what)
 	default: // it may be gone, or not
 		u.tally.note("deleting "+what.name, err)
 	}

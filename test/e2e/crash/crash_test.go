@@ -53,14 +53,14 @@ func newWorld(ctx context.Context, kind string) *world {
 // dies walks the path with a manager that is killed at its n-th write. It says whether there was such a write.
 func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) bool {
 	GinkgoHelper()
-	gate, err := site.NewGate(config, n, loss)
+	proxy, err := site.NewWriteProxy(config, n, loss)
 	Expect(err).NotTo(HaveOccurred())
-	defer func() { Expect(gate.Stop()).To(Succeed()) }()
-	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "mortal", Config: gate.Config()})
+	defer func() { Expect(proxy.Stop()).To(Succeed()) }()
+	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "mortal", Config: proxy.Config()})
 	Expect(err).NotTo(HaveOccurred())
 	closed := func() bool {
 		select {
-		case <-gate.Closed():
+		case <-proxy.Closed():
 			return true
 		default:
 			return false

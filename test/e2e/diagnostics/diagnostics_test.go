@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // patience is how long what must happen may take: only what never happens fails.
@@ -41,7 +41,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	port, err := framework.FreePort()
 	Expect(err).NotTo(HaveOccurred())
 	address = fmt.Sprintf("127.0.0.1:%d", port)
-	site, _ = scene.Start(ctx, "--diagnostics-address="+address)
+	site, _ = suite.Start(ctx, "--diagnostics-address="+address)
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func() {
@@ -51,7 +51,7 @@ var _ = AfterEach(func() {
 })
 
 var _ = It("Metrics are for who has the shipped role, and neither they nor profiles for anybody else", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	c := s.Claim("claim", "pool").Build()
 	s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build(), c)
 	s.Ready(ctx, c)

@@ -10,14 +10,14 @@ import (
 	. "github.com/onsi/gomega"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = Describe("Without webhooks", Ordered, func() {
-	var s *scene.Scene
+	var s *suite.Spec
 
 	BeforeAll(func(ctx SpecContext) {
-		s = scene.New(ctx, site)
+		s = suite.New(ctx, site)
 		s.Create(ctx, s.Root("parent", "10.0.0.0/20").WithExcluded("10.0.8.0/24").Build())
 		Expect(site.RemoveWebhooks(ctx)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed()) })

@@ -18,7 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // clients create at the same moment.
@@ -26,7 +26,7 @@ const clients = 8
 
 // rival is a root pool of either kind.
 type rival interface {
-	scene.Conditioned
+	suite.Conditioned
 	PoolReference() ipamv1.PoolReference
 }
 
@@ -48,7 +48,7 @@ var _ = Describe("With two managers behind one address", Ordered, func() {
 
 	DescribeTable("Of root pools that clients create at the same moment with overlapping blocks exactly one serves",
 		func(ctx SpecContext, isGlobal func(int) bool, block func(i int) string) {
-			s := scene.New(ctx, site)
+			s := suite.New(ctx, site)
 			var mu sync.Mutex
 			var stored []rival
 			var done sync.WaitGroup
@@ -66,7 +66,7 @@ var _ = Describe("With two managers behind one address", Ordered, func() {
 					if err == nil {
 						stored = append(stored, p)
 					} else {
-						Expect(err).To(scene.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps"))
+						Expect(err).To(suite.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps"))
 					}
 				})
 			}
@@ -85,7 +85,7 @@ var _ = Describe("With two managers behind one address", Ordered, func() {
 				s.Delete(ctx, p)
 			}
 			late := s.Root("late", "10.0.0.0/8").Build()
-			Expect(k.Create(ctx, late)).To(scene.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps", winner.GetName()))
+			Expect(k.Create(ctx, late)).To(suite.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps", winner.GetName()))
 			late.Spec.AddressSpace = s.Namespace + "-other"
 			s.Create(ctx, late)
 			s.Ready(ctx, late)
@@ -119,7 +119,7 @@ func onlyWinner(ctx context.Context, stored []rival) rival {
 }
 
 var _ = It("A root that lost serves once the winner is gone", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	Expect(site.RemoveWebhooks(ctx)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed()) })
 	first, second := s.Root("first", "10.0.0.0/16").Build(), s.Root("second", "10.0.0.0/24").Build()

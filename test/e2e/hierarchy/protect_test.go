@@ -18,12 +18,12 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = Describe("A parent", func() {
 	It("is not deleted while it has children, which the refusal names and counts", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		parent := s.Root("parent", "10.0.0.0/16").Build()
 		s.Create(ctx, parent)
 		children := make([]client.Object, 7)
@@ -31,9 +31,9 @@ var _ = Describe("A parent", func() {
 			children[i] = s.Child(fmt.Sprintf("child-%d", i), "parent", 24).Build()
 		}
 		s.Create(ctx, children...)
-		Expect(k.Delete(ctx, parent)).To(scene.Refused(http.StatusForbidden, "7 prefixes", "10.0.0.0/24", "child-0", "10.0.4.0/24", "child-4", "..."))
+		Expect(k.Delete(ctx, parent)).To(suite.Refused(http.StatusForbidden, "7 prefixes", "10.0.0.0/24", "child-0", "10.0.4.0/24", "child-4", "..."))
 		s.Delete(ctx, children[:6]...)
-		Expect(k.Delete(ctx, parent)).To(scene.Refused(http.StatusForbidden, "1 prefix", "10.0.6.0/24", "child-6"))
+		Expect(k.Delete(ctx, parent)).To(suite.Refused(http.StatusForbidden, "1 prefix", "10.0.6.0/24", "child-6"))
 		s.Ready(ctx, parent)
 		s.Delete(ctx, children[6])
 		s.Delete(ctx, parent)
@@ -41,7 +41,7 @@ var _ = Describe("A parent", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("that the garbage collector deletes is held until its children are gone, and hands out nothing meanwhile", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "owner"}}
 		s.Create(ctx, owner)
 		parent := s.Root("parent", "10.0.0.0/16").Build()
@@ -60,7 +60,7 @@ var _ = Describe("A parent", func() {
 	}, SpecTimeout(2*time.Minute))
 
 	It("is deleted in the foreground once it has no children", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		parent, child := s.Root("parent", "10.0.0.0/16").Build(), s.Child("child", "parent", 24).Build()
 		s.Create(ctx, parent, child)
 		s.Ready(ctx, parent, child)
@@ -74,7 +74,7 @@ var _ = Describe("A parent", func() {
 
 var _ = Describe("A tree of pools with claims, all of which is deleted at once in random order,", func() {
 	// plant makes a tree of three levels with a claim to each pool, and returns everything in random order.
-	plant := func(ctx context.Context, s *scene.Scene) []client.Object {
+	plant := func(ctx context.Context, s *suite.Spec) []client.Object {
 		GinkgoHelper()
 		root := s.GlobalRoot("root", "10.0.0.0/8").WithLengths(8, 32, 0).Build()
 		all := append(make([]client.Object, 0, 26), root, s.Claim("of-root", "").From(ipamv1.GlobalIPPoolKind, root.Name).Build())
@@ -93,7 +93,7 @@ var _ = Describe("A tree of pools with claims, all of which is deleted at once i
 	}
 
 	It("ends in nothing left, where nobody is refused", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		all := plant(ctx, s)
 		collector, err := site.As("system:serviceaccount:kube-system:generic-garbage-collector", "system:masters")
 		Expect(err).NotTo(HaveOccurred())
@@ -105,11 +105,11 @@ var _ = Describe("A tree of pools with claims, all of which is deleted at once i
 	}, SpecTimeout(2*time.Minute))
 
 	It("ends in nothing left, where who is refused tries again", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		all := plant(ctx, s)
 		Eventually(func(g Gomega) {
 			for _, obj := range all {
-				g.Expect(client.IgnoreNotFound(k.Delete(ctx, obj))).To(Or(Succeed(), scene.Refused(http.StatusForbidden, "allocated from it")))
+				g.Expect(client.IgnoreNotFound(k.Delete(ctx, obj))).To(Or(Succeed(), suite.Refused(http.StatusForbidden, "allocated from it")))
 			}
 			g.Expect(s.InSpace(ctx)).To(BeEmpty())
 		}, patience, "100ms").Should(Succeed())

@@ -12,7 +12,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // poolBuilder is what the specs change about a child.
@@ -21,7 +21,7 @@ type poolBuilder = builder.PoolBuilder[*ipamv1.IPPool]
 // The parent of these specs gives /18 to /32, keeps 10.0.128.0/18 back and has given 10.0.64.0/20 to another child.
 var _ = DescribeTable("A child that cannot have its block is refused, and nothing is stored or recorded",
 	func(ctx SpecContext, change func(*poolBuilder), code int, words ...string) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx,
 			s.Root("parent", "10.0.0.0/16").WithLengths(18, 0, 0).WithExcluded("10.0.128.0/18").Build(),
 			s.Root("draining", "10.1.0.0/16").WithMode(ipamv1.DrainingMode).Build(),
@@ -54,14 +54,14 @@ var _ = DescribeTable("A child that cannot have its block is refused, and nothin
 )
 
 var _ = It("A GlobalIPPool is not carved from an IPPool", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	s.Create(ctx, s.Root("parent", "10.0.0.0/16").Build())
 	child := builder.GlobalIPPool(s.Global("child")).WithParent(ipamv1.IPPoolKind, s.Namespace, "parent").WithBits(24).Build()
 	s.Refuses(ctx, child, http.StatusUnprocessableEntity, "spec.parentRef.kind")
 }, SpecTimeout(time.Minute))
 
 var _ = It("A child may ask for its block, and for nothing else later", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	child := s.Child("child", "parent", 24).WithCIDR("10.0.7.0/24").Build()
 	s.Create(ctx, s.Root("parent", "10.0.0.0/16").Build(), child)
 	Expect(child.Spec.CIDR).To(Equal("10.0.7.0/24"))
@@ -74,6 +74,6 @@ var _ = It("A child may ask for its block, and for nothing else later", func(ctx
 	} {
 		changed := child.DeepCopy()
 		change(&changed.Spec)
-		Expect(k.Update(ctx, changed)).To(scene.Refused(http.StatusUnprocessableEntity, field), field)
+		Expect(k.Update(ctx, changed)).To(suite.Refused(http.StatusUnprocessableEntity, field), field)
 	}
 }, SpecTimeout(time.Minute))

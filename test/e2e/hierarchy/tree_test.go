@@ -19,7 +19,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // level is one pool of a chain, with the block that it gets second: the first is another pool's.
@@ -30,7 +30,7 @@ type level struct {
 
 var _ = DescribeTable("A chain of pools",
 	func(ctx SpecContext, cidr string, address string, levels ...level) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("level-0", cidr).Build())
 		for i, l := range levels {
 			parent := fmt.Sprintf("level-%d", i)
@@ -64,7 +64,7 @@ var _ = DescribeTable("A chain of pools",
 )
 
 var _ = It("The sums of a pool count what its children have as delegated, and not what is handed out of them", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	root, middle, leaf := s.Root("root", "10.0.0.0/16").Build(), s.Child("middle", "root", 20).Build(), s.Child("leaf", "middle", 24).Build()
 	s.Create(ctx, root, middle, leaf, s.Claim("of-root", "root").WithBits(24).Build(), s.Claim("of-middle", "middle").Build(), s.Claim("of-leaf", "leaf").Build())
 	expect := func(p *ipamv1.IPPool, total, delegated, allocated string, available int, children, claims int32, largest int32) {
@@ -85,7 +85,7 @@ var _ = It("The sums of a pool count what its children have as delegated, and no
 }, SpecTimeout(time.Minute))
 
 var _ = It("What a pool excludes after it was carved is not handed out below, which says so, until it is not excluded any more", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	root, middle, leaf := s.Root("root", "10.0.0.0/16").Build(), s.Child("middle", "root", 20).Build(), s.Child("leaf", "middle", 28).Build()
 	held := s.Claim("held", "leaf").Build()
 	s.Create(ctx, root, middle, leaf, held)
@@ -104,7 +104,7 @@ var _ = It("What a pool excludes after it was carved is not handed out below, wh
 	expect("2", "13") // of 16 the network and broadcast address are reserved, and one is held
 	exclude(`["10.0.0.2","10.0.0.8/29"]`)
 	expect("10", "5") // of the eight one is reserved already
-	Expect(k.Create(ctx, s.Claim("asks", "leaf").WithCIDR("10.0.0.9/32").Build())).To(scene.Refused(422, "kept back"))
+	Expect(k.Create(ctx, s.Claim("asks", "leaf").WithCIDR("10.0.0.9/32").Build())).To(suite.Refused(422, "kept back"))
 	next := s.Claim("next", "leaf").Build()
 	s.Create(ctx, next)
 	Expect(next.Spec.CIDR).To(Equal("10.0.0.3/32"))
@@ -128,7 +128,7 @@ var _ = It("What a pool excludes after it was carved is not handed out below, wh
 
 var _ = Describe("A pool", func() {
 	It("is carved from a GlobalIPPool, which may be carved itself, and from an IPPool of another namespace", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		root := s.GlobalRoot("root", "10.0.0.0/8").WithLengths(8, 32, 0).Build()
 		site4 := builder.GlobalIPPool(s.Global("site")).WithParent(ipamv1.GlobalIPPoolKind, "", root.Name).WithBits(12).WithLengths(12, 32, 0).Build()
 		shared := builder.IPPool(s.Namespace, "shared").WithParent(ipamv1.GlobalIPPoolKind, "", site4.Name).WithBits(16).
@@ -146,7 +146,7 @@ var _ = Describe("A pool", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("shares its parent with claims, and with no overlap", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("parent", "10.0.0.0/14").Build())
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 1))
 		const many = 40
@@ -162,7 +162,7 @@ var _ = Describe("A pool", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("created together with its whole chain in one call has its block", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		head := "apiVersion: ipam.weir.dev/v1alpha1\nkind: "
 		chain := fmt.Sprintf(head+"GlobalIPPool\nmetadata: {name: %[1]s-root}\nspec: {cidr: 10.0.0.0/8, addressSpace: %[1]s, allocation: {minPrefixLength: 8}}\n---\n"+
 			head+"GlobalIPPool\nmetadata: {name: %[1]s-site}\nspec: {parentRef: {kind: GlobalIPPool, name: %[1]s-root}, prefixLength: 12, allocation: {minPrefixLength: 8}}\n---\n"+
@@ -176,7 +176,7 @@ var _ = Describe("A pool", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("keeps what was written into it through replace, apply and server-side apply of a manifest without it", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("parent", "10.0.0.0/16").Build(), s.Child("first", "parent", 24).Build())
 		manifest := func(label string) string {
 			return "{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: child, labels: {says: " + label + "}}, " +
@@ -198,7 +198,7 @@ var _ = Describe("A pool", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("created again under its name is a new pool: it gets the block that is free, and what it handed out does not count", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		child := s.Child("child", "parent", 24).Build()
 		s.Create(ctx, s.Root("parent", "10.0.0.0/16").Build(), child)
 		s.Ready(ctx, child)
@@ -217,7 +217,7 @@ var _ = Describe("A pool", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("of which a dry run is made has nothing recorded, and shows the very block of the next create", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("parent", "10.0.0.0/16").Build(), s.Child("first", "parent", 24).Build())
 		child := s.Child("child", "parent", 22).Build()
 		Expect(k.Create(ctx, child, client.DryRunAll)).To(Succeed())
@@ -229,7 +229,7 @@ var _ = Describe("A pool", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("gets another block as soon as one is free, and not before its cooldown", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		child := s.Child("first", "parent", 24).Build()
 		s.Create(ctx, s.Root("parent", "10.0.0.0/24").WithCooldown(4).Build(), child)
 		s.Ready(ctx, child)
@@ -243,7 +243,7 @@ var _ = Describe("A pool", func() {
 })
 
 // createEither creates a child pool or a claim, and returns what it got.
-func createEither(ctx context.Context, s *scene.Scene, isPool bool, i int, bits int32) netip.Prefix {
+func createEither(ctx context.Context, s *suite.Spec, isPool bool, i int, bits int32) netip.Prefix {
 	GinkgoHelper()
 	p, c := s.Child(fmt.Sprintf("child-%d", i), "parent", bits).Build(), s.Claim(fmt.Sprintf("claim-%d", i), "parent").WithBits(bits).Build()
 	if isPool {

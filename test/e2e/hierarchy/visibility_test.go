@@ -17,14 +17,14 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-// everybody are all tenants of a scene.
+// everybody are all tenants of a spec.
 var everybody = []string{"own", "own, gold", "other", "other, gold", "none", "platform"}
 
 // parents returns a GlobalIPPool of the project that "own" is of, and an IPPool of that namespace.
-func parents(s *scene.Scene, tenants map[string]string, change func(*ipamv1.IPPoolSpec)) map[string]pool.Object {
+func parents(s *suite.Spec, tenants map[string]string, change func(*ipamv1.IPPoolSpec)) map[string]pool.Object {
 	namespaced := builder.IPPool(tenants["own"], "parent").WithCIDR("10.1.0.0/16").WithSpace(s.Namespace).Build()
 	of := map[string]pool.Object{
 		ipamv1.GlobalIPPoolKind: s.GlobalRoot("parent", "10.0.0.0/16").WithLabel(ipamv1.ProjectLabel, s.Namespace).Build(),
@@ -53,7 +53,7 @@ func absent(parent pool.Object, namespace string) string {
 
 var _ = DescribeTable("A pool is carved from by those that it is visible to, and by nobody else:",
 	func(ctx SpecContext, change func(*ipamv1.IPPoolSpec), fromGlobal, fromNamespaced []string) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		tenants := s.Tenants(ctx)
 		admitted := map[string][]string{ipamv1.GlobalIPPoolKind: fromGlobal, ipamv1.IPPoolKind: fromNamespaced}
 		for kind, parent := range parents(s, tenants, change) {
@@ -86,7 +86,7 @@ var _ = DescribeTable("A pool is carved from by those that it is visible to, and
 
 var _ = DescribeTable("From a pool without bounds others than its own project carve nothing but the default length:",
 	func(ctx SpecContext, change func(*ipamv1.IPPoolSpec), free ...string) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		tenants := s.Tenants(ctx)
 		for _, parent := range parents(s, tenants, change) {
 			parent.PoolSpec().Visibility = ipamv1.SharedVisibility
@@ -115,7 +115,7 @@ var _ = DescribeTable("From a pool without bounds others than its own project ca
 )
 
 var _ = It("A GlobalIPPool is carved from one that is visible to its own project", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	hidden := s.GlobalRoot("hidden", "10.0.0.0/16").WithLabel(ipamv1.ProjectLabel, s.Namespace).WithVisibility(ipamv1.ConsumerVisibility).Build()
 	s.Create(ctx, hidden)
 	child := func(name, project string) *ipamv1.GlobalIPPool {

@@ -17,14 +17,14 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = Describe("Without webhooks", Ordered, func() {
-	var s *scene.Scene
+	var s *suite.Spec
 
 	BeforeAll(func(ctx SpecContext) {
-		s = scene.New(ctx, site)
+		s = suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/28").WithExcluded("10.0.0.8/30").WithLabel("tier", "gold").Build())
 		Expect(site.RemoveWebhooks(ctx)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed()) })
@@ -170,7 +170,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 })
 
 var _ = It("Without Weir its own kinds are refused, and claims of Cluster API wait for it", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	pool := s.Root("pool", "10.0.0.0/24").Build()
 	s.Create(ctx, pool)
 	c := s.Claim("before", "pool").Build()

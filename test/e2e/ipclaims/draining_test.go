@@ -14,11 +14,11 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = It("A namespace with pools, child pools and claims of both kinds goes by itself", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	global := s.GlobalRoot("root", "10.0.0.0/8").WithLengths(16, 32, 0).Build()
 	s.Create(ctx, global,
 		builder.IPPool(s.Namespace, "parent").WithParent(ipamv1.GlobalIPPoolKind, "", global.Name).WithBits(16).WithCooldown(3).Build(),

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = It("A dry run records nothing and shows the very prefix that the next create gets", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
 	for _, bits := range []int32{32, 28, 30} {
 		c := s.Claim("web", "pool").WithBits(bits).Build()
@@ -41,8 +41,8 @@ var _ = It("A dry run records nothing and shows the very prefix that the next cr
 		s.Delete(ctx, c)
 	}
 	s.Create(ctx, s.Claim("all", "pool").WithBits(24).Build())
-	Expect(k.Create(ctx, s.Claim("web", "pool").Build(), client.DryRunAll)).To(scene.Refused(http.StatusInsufficientStorage, "exhausted"))
-	Expect(k.Create(ctx, s.Claim("web", "pool").WithCIDR("10.0.0.7/32").Build(), client.DryRunAll)).To(scene.Refused(http.StatusConflict, "taken"))
+	Expect(k.Create(ctx, s.Claim("web", "pool").Build(), client.DryRunAll)).To(suite.Refused(http.StatusInsufficientStorage, "exhausted"))
+	Expect(k.Create(ctx, s.Claim("web", "pool").WithCIDR("10.0.0.7/32").Build(), client.DryRunAll)).To(suite.Refused(http.StatusConflict, "taken"))
 }, SpecTimeout(time.Minute))
 
 // exitCode is what kubectl ended with; 0 where it did not fail.
@@ -55,7 +55,7 @@ func exitCode(err error) int {
 }
 
 var _ = It("A dry run and a diff of pools and claims on an empty cluster warn of what is not there yet, and reserve nothing", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	child := "{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: child, labels: {tier: gold}}, spec: {parentRef: {kind: IPPool, name: root}, prefixLength: 24, " +
 		"preAllocations: [{claimName: db, kind: IPClaim, address: 10.0.0.9}]}}"
 	manifest := strings.Join([]string{
@@ -98,7 +98,7 @@ var _ = It("A dry run and a diff of pools and claims on an empty cluster warn of
 }, SpecTimeout(2*time.Minute))
 
 var _ = It("Claims whose names are generated are answered, many at once", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
 	claims := make([]*ipamv1.IPClaim, 20)
 	var done sync.WaitGroup
@@ -122,7 +122,7 @@ var _ = It("Claims whose names are generated are answered, many at once", func(c
 }, SpecTimeout(time.Minute))
 
 var _ = It("A claim that has no name yet gets nothing that is kept for what its name begins with", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	pool := s.Root("pool", "10.0.0.0/24").Build()
 	pool.Spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "db", Kind: ipamv1.IPClaimKind, Address: "10.0.0.5"}}
 	lives, kept := s.Claim("web", "pool").WithCIDR("10.0.0.9/32").Build(), s.Claim("db", "pool").Build()
@@ -141,14 +141,14 @@ var _ = It("A claim that has no name yet gets nothing that is kept for what its 
 }, SpecTimeout(time.Minute))
 
 var _ = It("Names that no object can have are refused by the API server, and take nothing from the pool", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	pool := s.Root("pool", "10.0.0.0/29").Build()
 	s.Create(ctx, pool)
 	s.Ready(ctx, pool)
 	for _, name := range []string{strings.Repeat("x", 254), strings.Repeat("x", 1040), strings.Repeat("x", 70000), "Web", "a/b", "ü"} {
 		for range 10 { // more than the pool has room for, were something kept for them for a moment
-			Expect(k.Create(ctx, s.Claim(name, "pool").Build())).To(scene.Refused(http.StatusUnprocessableEntity, "metadata.name"))
-			Expect(k.Create(ctx, s.Child(name, "pool", 31).Build())).To(scene.Refused(http.StatusUnprocessableEntity, "metadata.name"))
+			Expect(k.Create(ctx, s.Claim(name, "pool").Build())).To(suite.Refused(http.StatusUnprocessableEntity, "metadata.name"))
+			Expect(k.Create(ctx, s.Child(name, "pool", 31).Build())).To(suite.Refused(http.StatusUnprocessableEntity, "metadata.name"))
 		}
 	}
 	longest := s.Claim(strings.Repeat("x", 253), "pool").WithBits(30).Build()
@@ -158,7 +158,7 @@ var _ = It("Names that no object can have are refused by the API server, and tak
 }, SpecTimeout(time.Minute))
 
 var _ = It("A claim whose name is taken is refused, and takes nothing from the pool", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	c := s.Claim("web", "pool").Build()
 	s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build(), c)
 	s.Ready(ctx, c) // so that the manager knows it

@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = Describe("A pool that is full", func() {
 	It("says so to claims, and hands out what comes back at once", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		pool := s.Root("pool", "10.0.0.0/30").Build()
 		s.Create(ctx, pool)
 		first, second := s.Claim("first", "pool").Build(), s.Claim("second", "pool").Build()
@@ -39,7 +39,7 @@ var _ = Describe("A pool that is full", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("is full for a length although shorter prefixes are left of others", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build(), s.Claim("middle", "pool").WithCIDR("10.0.0.128/32").Build())
 		s.Create(ctx, s.Claim("half", "pool").WithBits(25).Build())
 		s.Refuses(ctx, s.Claim("other-half", "pool").WithBits(25).Build(), http.StatusInsufficientStorage, "/25")
@@ -47,7 +47,7 @@ var _ = Describe("A pool that is full", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("is shared by many who come at once: each gets another address, or hears that there is none", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/27").WithReserved(ipamv1.ReservedAddressesAllocate).Build())
 		got, full := createMany(ctx, s, 48)
 		Expect(got).To(HaveLen(32))
@@ -55,7 +55,7 @@ var _ = Describe("A pool that is full", func() {
 	}, SpecTimeout(2*time.Minute))
 
 	It("keeps back what cools down, and hands it out afterwards", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		pool := s.Root("pool", "10.0.0.0/32").WithCooldown(4).Build()
 		c := s.Claim("first", "pool").Build()
 		s.Create(ctx, pool, c)
@@ -76,7 +76,7 @@ var _ = Describe("A pool that is full", func() {
 })
 
 // createMany has as many clients create a claim at once; it returns what they got, and how many heard that the pool is exhausted.
-func createMany(ctx context.Context, s *scene.Scene, n int) (got map[string]string, full int) {
+func createMany(ctx context.Context, s *suite.Spec, n int) (got map[string]string, full int) {
 	GinkgoHelper()
 	got = map[string]string{}
 	var mu sync.Mutex
@@ -89,7 +89,7 @@ func createMany(ctx context.Context, s *scene.Scene, n int) (got map[string]stri
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				Expect(err).To(scene.Refused(http.StatusInsufficientStorage, "exhausted"))
+				Expect(err).To(suite.Refused(http.StatusInsufficientStorage, "exhausted"))
 				full++
 				return
 			}

@@ -17,12 +17,12 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = Describe("A claim", func() {
 	It("has its prefix in the create response, is bound soon after, and frees the prefix when it goes", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").WithNetwork(24, "10.0.0.254", "10.0.0.53").Build())
 		c := s.Claim("web", "pool").Build()
 		s.Create(ctx, c)
@@ -52,7 +52,7 @@ var _ = Describe("A claim", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("has its status within a second", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
 		took := make([]time.Duration, 9)
 		for i := range took {
@@ -68,7 +68,7 @@ var _ = Describe("A claim", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("may change its reclaimPolicy, and nothing else", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build(), s.Root("other", "10.0.1.0/24").Build())
 		c := s.Claim("web", "pool").WithBits(32).Build()
 		s.Create(ctx, c)
@@ -85,14 +85,14 @@ var _ = Describe("A claim", func() {
 		} {
 			changed := c.DeepCopy()
 			change(&changed.Spec)
-			Expect(k.Update(ctx, changed)).To(scene.Refused(422, field), field)
+			Expect(k.Update(ctx, changed)).To(suite.Refused(422, field), field)
 		}
 		s.Ready(ctx, c)
 		Expect(c.Spec.CIDR).To(Equal("10.0.0.1/32"))
 	}, SpecTimeout(time.Minute))
 
 	It("keeps what was written into it through replace, apply and server-side apply of a manifest without it", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").WithLabel("tier", "gold").Build())
 		manifest := func(label string) string {
 			return "{apiVersion: ipam.weir.dev/v1alpha1, kind: IPClaim, metadata: {name: web, labels: {says: " + label + "}}, " +
@@ -125,7 +125,7 @@ var _ = Describe("A claim", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("is deleted in the foreground like in the background", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
 		c := s.Claim("web", "pool").Build()
 		s.Create(ctx, c)
@@ -136,7 +136,7 @@ var _ = Describe("A claim", func() {
 	}, SpecTimeout(2*time.Minute))
 
 	It("goes in the foreground with its Machine, and with the Machine's Cluster", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
 		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(false)}}
 		s.Create(ctx, cluster)
@@ -174,7 +174,7 @@ var _ = Describe("A claim", func() {
 	}, SpecTimeout(3*time.Minute))
 
 	It("of another finalizer keeps its prefix until that is gone", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
 		c := s.Claim("web", "pool").Build()
 		c.Finalizers = []string{"example.com/uses-it"}

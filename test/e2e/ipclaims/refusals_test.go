@@ -16,13 +16,13 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // The pool of these specs gives /26 to /32, keeps 10.0.0.128/26 back and has given 10.0.0.64/28 away.
 var _ = DescribeTable("A claim that cannot be answered is refused, and nothing is stored or recorded",
 	func(ctx SpecContext, claim func(*builder.IPClaimBuilder), code int, words ...string) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx,
 			s.Root("pool", "10.0.0.0/24").WithLengths(26, 0, 0).WithExcluded("10.0.0.128/26").Build(),
 			s.Root("draining", "10.0.1.0/24").WithMode(ipamv1.DrainingMode).Build(),
@@ -77,7 +77,7 @@ var _ = DescribeTable("A claim that cannot be answered is refused, and nothing i
 )
 
 var _ = It("A pool that is paused refuses claims and children, and serves them afterwards", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	pool := s.Root("pool", "10.0.0.0/24").Build()
 	s.Create(ctx, pool)
 	pause := func(value string) {
@@ -91,7 +91,7 @@ var _ = It("A pool that is paused refuses claims and children, and serves them a
 	pause(`""`)
 	for field, object := range asking {
 		Eventually(func() error { return s.Client.Create(ctx, object(), client.DryRunAll) }, "1m", "50ms").
-			Should(scene.Refused(http.StatusUnprocessableEntity, field, "paused"))
+			Should(suite.Refused(http.StatusUnprocessableEntity, field, "paused"))
 	}
 	pause("null")
 	for _, object := range asking {

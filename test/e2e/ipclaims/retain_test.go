@@ -16,12 +16,12 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = Describe("A retained prefix", func() {
 	// retained leaves a pool of one address that is retained for the claim "web", and returns the record.
-	retained := func(ctx SpecContext, s *scene.Scene) *ipamv1.IPAllocation {
+	retained := func(ctx SpecContext, s *suite.Spec) *ipamv1.IPAllocation {
 		GinkgoHelper()
 		c := s.Claim("web", "pool").Retained().Build()
 		s.Create(ctx, s.Root("pool", "10.0.0.0/32").Build(), c)
@@ -34,7 +34,7 @@ var _ = Describe("A retained prefix", func() {
 	}
 
 	It("goes to the next claim of the name, and to nobody else", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		record := retained(ctx, s)
 		s.Refuses(ctx, s.Claim("db", "pool").Build(), http.StatusInsufficientStorage, "exhausted")
 		s.Refuses(ctx, s.Claim("db", "pool").WithCIDR("10.0.0.0/32").Build(), http.StatusConflict, "taken")
@@ -51,7 +51,7 @@ var _ = Describe("A retained prefix", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("does not go to a claim of the same name in another namespace", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		pool := s.GlobalRoot("pool", "10.0.0.0/32").Build()
 		c := s.Claim("web", "").From(ipamv1.GlobalIPPoolKind, pool.Name).Retained().Build()
 		s.Create(ctx, pool, c)
@@ -66,7 +66,7 @@ var _ = Describe("A retained prefix", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("survives several lives", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
 		for range 3 {
 			c := s.Claim("web", "pool").WithBits(28).Retained().Build()
@@ -81,7 +81,7 @@ var _ = Describe("A retained prefix", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("is freed by whoever may manage records, by deleting its record", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		record := retained(ctx, s)
 		editor, keeper := s.Namespace+"-editor", s.Namespace+"-keeper"
 		rule := rbacv1.PolicyRule{APIGroups: []string{ipamv1.GroupVersion.Group}, Resources: []string{"ipallocations"}, Verbs: []string{"get", "delete"}}
@@ -94,7 +94,7 @@ var _ = Describe("A retained prefix", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return c
 		}
-		Expect(as(editor).Delete(ctx, record.DeepCopy())).To(scene.Refused(http.StatusForbidden, "manage"))
+		Expect(as(editor).Delete(ctx, record.DeepCopy())).To(suite.Refused(http.StatusForbidden, "manage"))
 		Expect(as(keeper).Delete(ctx, record.DeepCopy())).To(Succeed())
 		s.Gone(ctx, record)
 		c := s.Claim("db", "pool").Build()

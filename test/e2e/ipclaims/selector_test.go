@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = Describe("A claim that chooses its pool by labels", func() {
 	It("goes through the pools in name order, past what is full, drains, or is of the other family", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		createPools(ctx, s,
 			s.Root("e", "10.0.5.0/24").WithLabel("tier", "gold").Build(),
 			s.Root("a-drains", "10.0.1.0/24").WithLabel("tier", "gold").WithMode(ipamv1.DrainingMode).Build(),
@@ -46,7 +46,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("gets the prefix that it asks for from the pool that has it", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		createPools(ctx, s,
 			s.Root("a", "10.0.1.0/24").WithLabel("tier", "gold").Build(),
 			s.Root("b", "10.0.2.0/24").WithLabel("tier", "gold").Build())
@@ -60,7 +60,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("is refused where all are full, and takes the first that has room again", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		createPools(ctx, s,
 			s.Root("a", "10.0.1.0/32").WithLabel("tier", "gold").Build(),
 			s.Root("b", "10.0.2.0/32").WithLabel("tier", "gold").Build())
@@ -75,7 +75,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("does not see GlobalIPPools that are not for its namespace, nor IPPools of another", func(ctx SpecContext) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		elsewhere := s.Another(ctx, nil)
 		hidden := s.GlobalRoot("a-hidden", "10.0.1.0/24").WithLabel("of", s.Namespace).WithVisibility(ipamv1.PlatformVisibility).Build()
 		seen := s.GlobalRoot("b-seen", "10.0.2.0/24").WithLabel("of", s.Namespace).Build()
@@ -93,7 +93,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 })
 
 // createPools creates pools and waits until the manager knows them: a selector finds what is in its cache.
-func createPools(ctx context.Context, s *scene.Scene, pools ...*ipamv1.IPPool) {
+func createPools(ctx context.Context, s *suite.Spec, pools ...*ipamv1.IPPool) {
 	GinkgoHelper()
 	for _, p := range pools {
 		s.Create(ctx, p)

@@ -9,12 +9,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = DescribeTable("A claim gets the lowest free prefix of its length",
 	func(ctx SpecContext, pool string, bits int, expected ...string) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", pool).Build())
 		for i, cidr := range expected {
 			c := s.Claim(string(rune('a'+i)), "pool").WithBits(int32(bits)).Build()
@@ -38,7 +38,7 @@ var _ = DescribeTable("A claim gets the lowest free prefix of its length",
 )
 
 var _ = It("A claim gets the very prefix that it asks for, and others go around it", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	s.Create(ctx, s.Root("four", "10.0.0.0/24").Build(), s.Root("six", "2001:db8::/32").Build())
 	for name, ask := range map[string]struct{ pool, cidr string }{
 		"address": {"four", "10.0.0.1/32"}, "link": {"four", "10.0.0.2/31"}, "prefix": {"four", "10.0.0.4/30"},

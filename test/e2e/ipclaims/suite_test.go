@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // patience is how long what must happen may take: only what never happens fails.
@@ -32,7 +32,7 @@ func TestIPClaims(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	site, manager = scene.Start(ctx, "--repair-grace=3s")
+	site, manager = suite.Start(ctx, "--repair-grace=3s")
 	k = site.Client()
 }, NodeTimeout(2*time.Minute))
 
@@ -41,5 +41,5 @@ var _ = AfterEach(func(ctx SpecContext) {
 		site.ShowLogs(GinkgoWriter)
 		return
 	}
-	scene.AtRest(ctx, site.Config())
+	suite.AtRest(ctx, site.Config())
 }, NodeTimeout(2*time.Minute))

@@ -17,7 +17,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // globalBuilder is what the specs change about a GlobalIPPool.
@@ -31,7 +31,7 @@ func absent(pool, namespace string) string {
 // The pool of these specs is of the project that "own" is of.
 var _ = DescribeTable("A GlobalIPPool answers the claims of those that it is visible to, and of nobody else:",
 	func(ctx SpecContext, change func(*globalBuilder), admitted ...string) {
-		s := scene.New(ctx, site)
+		s := suite.New(ctx, site)
 		tenants := s.Tenants(ctx)
 		tenants["manager's"] = framework.ManagerNamespace
 		given := s.GlobalRoot("pool", "10.0.0.0/24").WithLabel(ipamv1.ProjectLabel, s.Namespace)
@@ -84,7 +84,7 @@ var _ = Describe("Of a GlobalIPPool without bounds", func() {
 
 	DescribeTable("others than its own project get nothing but the default length:",
 		func(ctx SpecContext, change func(*globalBuilder), free ...string) {
-			s := scene.New(ctx, site)
+			s := suite.New(ctx, site)
 			given := s.GlobalRoot("pool", "10.0.0.0/24").WithLabel(ipamv1.ProjectLabel, s.Namespace).WithLengths(0, 0, defaultBits)
 			change(given)
 			pool := given.Build()
@@ -123,7 +123,7 @@ var _ = Describe("Of a GlobalIPPool without bounds", func() {
 })
 
 var _ = It("A claim is not told who of another project has what it asks for, nor what that is", func(ctx SpecContext) {
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	tenants := s.Tenants(ctx)
 	pool := s.GlobalRoot("pool", "10.0.0.0/24").WithLengths(24, 32, 0).Build()
 	pool.Spec.PreAllocations = []ipamv1.PreAllocation{
@@ -137,7 +137,7 @@ var _ = It("A claim is not told who of another project has what it asks for, nor
 	} {
 		c := builder.IPClaim(tenants["other"], "asks").From(ipamv1.GlobalIPPoolKind, pool.Name).WithCIDR(asked).Build()
 		err := k.Create(ctx, c)
-		Expect(err).To(scene.Refused(code, asked))
+		Expect(err).To(suite.Refused(code, asked))
 		others := strings.ReplaceAll(err.Error(), asked, "")
 		Expect(others).NotTo(Or(ContainSubstring("secret"), ContainSubstring(tenants["own"]), ContainSubstring("10.0.0")), asked)
 	}

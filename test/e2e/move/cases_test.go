@@ -17,15 +17,15 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
-// settle makes a town of few claims, on a global pool of its own.
-func settle(ctx context.Context, s *side, t town, second int, cidr string) map[string]string {
+// settle makes a tenant of few claims, on a global pool of its own.
+func settle(ctx context.Context, s *side, t tenant, second int, cidr string) map[string]string {
 	GinkgoHelper()
 	Expect(s.Client().Create(ctx, global(t.global, cidr))).To(Succeed())
 	return settleOn(ctx, s, t, second)
 }
 
 // settleOn does so on a global pool that is there.
-func settleOn(ctx context.Context, s *side, t town, second int) map[string]string {
+func settleOn(ctx context.Context, s *side, t tenant, second int) map[string]string {
 	GinkgoHelper()
 	t.found(ctx, s)
 	for _, pool := range t.pools(second) {
@@ -40,7 +40,7 @@ func settleOn(ctx context.Context, s *side, t town, second int) map[string]strin
 
 // bothHave: a target that has the global pool already, and the release of what is held.
 func bothHave(ctx SpecContext) {
-	t := town{name: "both-have", global: "both-have"}
+	t := tenant{name: "both-have", global: "both-have"}
 	had := settle(ctx, left, t, 3, "10.11.0.0/20")
 	own := global(t.global, "10.11.0.0/20") // by GitOps, say
 	Expect(right.Client().Create(ctx, own)).To(Succeed())
@@ -71,7 +71,7 @@ func home(ctx SpecContext) {
 	Expect(left.Client().Create(ctx, pool)).To(Succeed())
 	home := pool.Annotations[ipamv1.HomeAnnotation]
 	Expect(home).NotTo(BeEmpty())
-	t := town{name: "settlers", global: pool.Name}
+	t := tenant{name: "settlers", global: pool.Name}
 	t.found(ctx, left)
 	t.ask(ctx, left, "old", t.refs()[0], 1, 1)
 	awaitAnswers(ctx, left, t.name, 2)

@@ -20,21 +20,21 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 )
 
-// town is a namespace with one Cluster, whose name is the namespace's too, and its claims.
-type town struct {
+// tenant is a namespace with one Cluster, whose name is the namespace's too, and its claims.
+type tenant struct {
 	name   string
 	global string
 }
 
 // found makes the namespace and a Cluster.
-func (t town) found(ctx context.Context, s *side) {
+func (t tenant) found(ctx context.Context, s *side) {
 	GinkgoHelper()
 	Expect(s.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}})).To(Succeed())
 	t.incorporate(ctx, s)
 }
 
 // incorporate makes the Cluster, so that clusterctl takes it for provisioned.
-func (t town) incorporate(ctx context.Context, s *side) {
+func (t tenant) incorporate(ctx context.Context, s *side) {
 	GinkgoHelper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: t.name}}
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "none"}
@@ -43,7 +43,7 @@ func (t town) incorporate(ctx context.Context, s *side) {
 }
 
 // provision writes the status that clusterctl wants to see, which nobody else does here.
-func (t town) provision(ctx context.Context, s *side) {
+func (t tenant) provision(ctx context.Context, s *side) {
 	GinkgoHelper()
 	cluster := t.cluster(ctx, s)
 	cluster.Status.Initialization = clusterv1.ClusterInitializationStatus{
@@ -55,16 +55,16 @@ func (t town) provision(ctx context.Context, s *side) {
 	Expect(s.Client().Status().Update(ctx, cluster)).To(Succeed())
 }
 
-func (t town) cluster(ctx context.Context, s *side) *clusterv1.Cluster {
+func (t tenant) cluster(ctx context.Context, s *side) *clusterv1.Cluster {
 	GinkgoHelper()
 	cluster := &clusterv1.Cluster{}
 	Expect(s.Client().Get(ctx, client.ObjectKey{Namespace: t.name, Name: t.name}, cluster)).To(Succeed())
 	return cluster
 }
 
-// pools returns the pools that the town's claims ask: of the namespace, carved from one of those, carved from a global one, and
+// pools returns the pools that the tenant's claims ask: of the namespace, carved from one of those, carved from a global one, and
 // the global one itself. Second is the number in the second byte of the namespace's own addresses.
-func (t town) pools(second int) []client.Object {
+func (t tenant) pools(second int) []client.Object {
 	v4, v6 := builder.IPPool(t.name, "v4").WithCIDR(fmt.Sprintf("10.%d.0.0/20", second)), builder.IPPool(t.name, "v6").WithCIDR(fmt.Sprintf("fd00:%d::/64", second))
 	return []client.Object{
 		v4.Build(), v6.Build(),
@@ -79,8 +79,8 @@ func child(namespace, name string, parent ipamv1.PoolReference) *ipamv1.IPPool {
 	}}
 }
 
-// refs are the references to the town's pools.
-func (t town) refs() []ipamv1.ClaimPoolReference {
+// refs are the references to the tenant's pools.
+func (t tenant) refs() []ipamv1.ClaimPoolReference {
 	return []ipamv1.ClaimPoolReference{
 		{Kind: ipamv1.GlobalIPPoolKind, Name: t.global},
 		{Kind: ipamv1.IPPoolKind, Name: "v4"},
@@ -92,7 +92,7 @@ func (t town) refs() []ipamv1.ClaimPoolReference {
 
 // ask makes so many claims of each kind on a pool, all the Cluster's. Of the IPClaims, which move by themselves, every other one
 // knows nothing of the Cluster.
-func (t town) ask(ctx context.Context, s *side, prefix string, ref ipamv1.ClaimPoolReference, addressClaims, claims int) {
+func (t tenant) ask(ctx context.Context, s *side, prefix string, ref ipamv1.ClaimPoolReference, addressClaims, claims int) {
 	GinkgoHelper()
 	owner := ownerOf(t.cluster(ctx, s))
 	for i := range addressClaims {

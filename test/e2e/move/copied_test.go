@@ -18,7 +18,7 @@ import (
 
 // copied: what is written to a directory and created from it lives on both sides.
 func copied(ctx SpecContext) {
-	t, stays := town{name: "copied", global: "copied"}, town{name: "at-home", global: "copied"}
+	t, stays := tenant{name: "copied", global: "copied"}, tenant{name: "at-home", global: "copied"}
 	had := settle(ctx, left, t, 7, "10.16.0.0/20")
 	stays.found(ctx, left)
 	setMode(ctx, left, t, ipamv1.DrainingMode)
@@ -64,8 +64,8 @@ func copied(ctx SpecContext) {
 	check(ctx)
 }
 
-// setMode sets the mode of all of a town's pools.
-func setMode(ctx context.Context, s *side, t town, mode ipamv1.PoolMode) {
+// setMode sets the mode of all of a tenant's pools.
+func setMode(ctx context.Context, s *side, t tenant, mode ipamv1.PoolMode) {
 	GinkgoHelper()
 	pools := &ipamv1.IPPoolList{}
 	Expect(s.Client().List(ctx, pools, client.InNamespace(t.name))).To(Succeed())

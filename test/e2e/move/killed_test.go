@@ -32,11 +32,11 @@ type moment struct {
 // killAt moves a namespace, and kills clusterctl at that moment.
 func killAt(ctx context.Context, from, to *side, namespace string, m moment) {
 	GinkgoHelper()
-	gate, err := m.at.NewGate(m.at.Config(), m.n, m.loss)
+	proxy, err := m.at.NewWriteProxy(m.at.Config(), m.n, m.loss)
 	Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = gate.Stop() }()
-	path := filepath.Join(m.at.Dir(), "gate.kubeconfig")
-	Expect(framework.WriteKubeconfig(gate.Counting(m.is).Config(), path)).To(Succeed())
+	defer func() { _ = proxy.Stop() }()
+	path := filepath.Join(m.at.Dir(), "proxy.kubeconfig")
+	Expect(framework.WriteKubeconfig(proxy.Counting(m.is).Config(), path)).To(Succeed())
 	kubeconfig := map[*side]string{from: from.KubeconfigPath(), to: to.KubeconfigPath()}
 	kubeconfig[m.at] = path
 
@@ -44,14 +44,14 @@ func killAt(ctx context.Context, from, to *side, namespace string, m moment) {
 	defer kill()
 	go func() {
 		select {
-		case <-gate.Closed():
+		case <-proxy.Closed():
 			kill() // SIGKILL
 		case <-living.Done():
 		}
 	}()
 	out, err := from.ctl.Run(living, "move", "--kubeconfig", kubeconfig[from], "--to-kubeconfig", kubeconfig[to], "--namespace", namespace)
 	Expect(err).To(MatchError(ContainSubstring("signal: killed")), out)
-	Expect(gate.Closed()).To(BeClosed())
+	Expect(proxy.Closed()).To(BeClosed())
 }
 
 // to returns what passes requests of a method for objects whose path goes on like this.
@@ -64,7 +64,7 @@ const movedKinds = "ipallocations.ipam.weir.dev,ipaddresses.ipam.cluster.x-k8s.i
 	"ipclaims.ipam.weir.dev,ippools.ipam.weir.dev"
 
 // finish removes from the source what a move has left there.
-func finish(ctx context.Context, s *side, t town) {
+func finish(ctx context.Context, s *side, t tenant) {
 	GinkgoHelper()
 	remove(ctx, s, t, movedKinds)
 	remove(ctx, s, t, "clusters.cluster.x-k8s.io")
@@ -73,7 +73,7 @@ func finish(ctx context.Context, s *side, t town) {
 }
 
 // remove removes objects as something that has moved, with the commands of the guide.
-func remove(ctx context.Context, s *side, t town, what ...string) {
+func remove(ctx context.Context, s *side, t tenant, what ...string) {
 	GinkgoHelper()
 	names := strings.Fields(kubectl(ctx, s, t, append([]string{"get", "-o", "name", "--ignore-not-found"}, what...)...))
 	if len(names) == 0 {
@@ -87,7 +87,7 @@ func remove(ctx context.Context, s *side, t town, what ...string) {
 	}
 }
 
-func kubectl(ctx context.Context, s *side, t town, args ...string) string {
+func kubectl(ctx context.Context, s *side, t tenant, args ...string) string {
 	GinkgoHelper()
 	out, err := s.Kubectl(ctx, "", append([]string{"-n", t.name}, args...)...)
 	Expect(err).NotTo(HaveOccurred())
@@ -96,7 +96,7 @@ func kubectl(ctx context.Context, s *side, t town, args ...string) string {
 
 // killedCreating: clusterctl dies while it creates, and is called again. Some claims were being deleted.
 func killedCreating(ctx SpecContext) {
-	t := town{name: "killed-creating", global: "killed-creating"}
+	t := tenant{name: "killed-creating", global: "killed-creating"}
 	had := settle(ctx, left, t, 4, "10.14.0.0/20")
 	By("deleting claims that somebody still uses, and one that is paused")
 	used, usedOwn := &ipamv1beta2.IPAddressClaim{ObjectMeta: t.named("old-killed-creating-0")}, &ipamv1.IPClaim{ObjectMeta: t.named("old-child-0")}
@@ -146,9 +146,9 @@ func killedCreating(ctx SpecContext) {
 
 // killedDeleting: clusterctl dies while it deletes, once among the records and once among the claims.
 func killedDeleting(ctx SpecContext) {
-	among, after := town{name: "among-records", global: "killed-deleting"}, town{name: "among-claims", global: "killed-deleting"}
-	stays := town{name: "stayed", global: among.global}
-	had := map[town]map[string]string{among: settle(ctx, left, among, 5, "10.15.0.0/20")}
+	among, after := tenant{name: "among-records", global: "killed-deleting"}, tenant{name: "among-claims", global: "killed-deleting"}
+	stays := tenant{name: "stayed", global: among.global}
+	had := map[tenant]map[string]string{among: settle(ctx, left, among, 5, "10.15.0.0/20")}
 	had[after] = settleOn(ctx, left, after, 6)
 	stays.found(ctx, left)
 

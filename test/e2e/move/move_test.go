@@ -49,8 +49,8 @@ func move(ctx context.Context, from, to *side, namespace string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// expectArrived expects every claim of a town on a side, with what it had, and its owner references.
-func expectArrived(ctx context.Context, s *side, t town, had map[string]string) {
+// expectArrived expects every claim of a tenant on a side, with what it had, and its owner references.
+func expectArrived(ctx context.Context, s *side, t tenant, had map[string]string) {
 	GinkgoHelper()
 	Eventually(func() []string { return changed(had, book(ctx, s, t.name)) }, "60s", "500ms").Should(BeEmpty(), func() string {
 		return reasons(ctx, s, t.name)
@@ -61,7 +61,7 @@ func expectArrived(ctx context.Context, s *side, t town, had map[string]string) 
 
 // thereAndBack: claims of all pool kinds move there and back with their addresses, and both sides go on.
 func thereAndBack(ctx SpecContext) {
-	t, stays := town{name: "all-kinds", global: "shared"}, town{name: "stays", global: "shared"}
+	t, stays := tenant{name: "all-kinds", global: "shared"}, tenant{name: "stays", global: "shared"}
 	By("making pools and claims")
 	Expect(left.Client().Create(ctx, global(t.global, "10.9.0.0/20"))).To(Succeed())
 	t.found(ctx, left)

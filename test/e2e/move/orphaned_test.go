@@ -21,7 +21,7 @@ import (
 
 // orphaned: claims move that name a Cluster which is not there, and come back.
 func orphaned(ctx SpecContext) {
-	t := town{name: "orphaned", global: "orphaned"}
+	t := tenant{name: "orphaned", global: "orphaned"}
 	Expect(left.Client().Create(ctx, global(t.global, "10.17.0.0/24"))).To(Succeed())
 	t.found(ctx, left)
 	Expect(left.Client().Create(ctx, t.pools(8)[0])).To(Succeed())
@@ -82,7 +82,7 @@ func orphaned(ctx SpecContext) {
 }
 
 // askAlone makes so many claims of each kind that name the Cluster and have no owners. What is Cluster API's moves by its label.
-func (t town) askAlone(ctx context.Context, s *side, ref ipamv1.ClaimPoolReference, number int) {
+func (t tenant) askAlone(ctx context.Context, s *side, ref ipamv1.ClaimPoolReference, number int) {
 	GinkgoHelper()
 	for i := range number {
 		name := fmt.Sprintf("alone-%s-%d", ref.Name, i)

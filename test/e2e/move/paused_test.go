@@ -24,7 +24,7 @@ import (
 // inUse is the finalizer of somebody who still uses an address.
 const inUse = "example.com/uses"
 
-func (t town) named(name string) metav1.ObjectMeta {
+func (t tenant) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: t.name, Name: name}
 }
 
@@ -53,19 +53,19 @@ func hours(ctx context.Context, state func() []string) {
 }
 
 // leftAlone expects that nothing of the paused Clusters' IPAddressClaims is released, renumbered or repaired away, on neither side.
-func leftAlone(ctx context.Context, towns ...town) {
+func leftAlone(ctx context.Context, tenants ...tenant) {
 	GinkgoHelper()
 	hours(ctx, func() []string {
 		var kept []string
-		for _, t := range towns {
+		for _, t := range tenants {
 			kept = append(append(append(kept, keptFor(ctx, left, t)...), "and on the other side"), keptFor(ctx, right, t)...)
 		}
 		return kept
 	})
 }
 
-// keptFor returns what is answered to the IPAddressClaims of a town, and recorded or held for them.
-func keptFor(ctx context.Context, s *side, t town) []string {
+// keptFor returns what is answered to the IPAddressClaims of a tenant, and recorded or held for them.
+func keptFor(ctx context.Context, s *side, t tenant) []string {
 	GinkgoHelper()
 	var found []string
 	answers := &ipamv1beta2.IPAddressList{}
@@ -87,7 +87,7 @@ func keptFor(ctx context.Context, s *side, t town) []string {
 
 // pausedForLong: while a Cluster is paused, claims of it are deleted, die and have been deleted.
 func pausedForLong(ctx SpecContext) {
-	t, others := town{name: "paused", global: "paused"}, town{name: "waiting", global: "paused"}
+	t, others := tenant{name: "paused", global: "paused"}, tenant{name: "waiting", global: "paused"}
 	pool := global(t.global, "10.13.0.0/29") // six addresses
 	pool.Spec.Allocation.CooldownSeconds = ptr.To[int32](3600)
 	Expect(left.Client().Create(ctx, pool)).To(Succeed())

@@ -27,12 +27,12 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 )
 
-// foreign is the namespace of a pool that is carved from one of the town's.
+// foreign is the namespace of a pool that is carved from one of the tenant's.
 const foreign = "preflight-foreign"
 
 // preflight: what the condition Movable names is exactly what stays, and clusterctl does not begin before it is mended or allowed.
 func preflight(ctx SpecContext) {
-	t := town{name: "preflight", global: "preflight"}
+	t := tenant{name: "preflight", global: "preflight"}
 	Expect(left.Client().Create(ctx, global(t.global, "10.31.0.0/20"))).To(Succeed())
 	t.found(ctx, left)
 	Expect(left.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreign}})).To(Succeed())
@@ -107,7 +107,7 @@ func preflight(ctx SpecContext) {
 }
 
 // scatter makes what moves and what stays. Those that have an owner that stays have the ConfigMap "keeper".
-func (t town) scatter(ctx context.Context, s *side) {
+func (t tenant) scatter(ctx context.Context, s *side) {
 	GinkgoHelper()
 	cluster := ownerOf(t.cluster(ctx, s))
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "keeper"}}
@@ -187,7 +187,7 @@ func namedBy(ctx context.Context, s *side, namespace string) []string {
 }
 
 // blockedMove lets clusterctl try for a while, and returns what it said. It leaves the Cluster paused, which is ended here.
-func blockedMove(ctx context.Context, t town) string {
+func blockedMove(ctx context.Context, t tenant) string {
 	GinkgoHelper()
 	some, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()

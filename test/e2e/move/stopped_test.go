@@ -16,7 +16,7 @@ import (
 
 // stopped: a move while Weir is down on the source stops and frees nothing.
 func stopped(ctx SpecContext) {
-	t, stays := town{name: "interrupted", global: "interrupted"}, town{name: "onlookers", global: "interrupted"}
+	t, stays := tenant{name: "interrupted", global: "interrupted"}, tenant{name: "onlookers", global: "interrupted"}
 	had := settle(ctx, left, t, 2, "10.10.0.0/20")
 	stays.found(ctx, left)
 
@@ -40,11 +40,11 @@ func stopped(ctx SpecContext) {
 	check(ctx)
 }
 
-func unpause(ctx context.Context, s *side, t town) { setPaused(ctx, s, t, nil) }
+func unpause(ctx context.Context, s *side, t tenant) { setPaused(ctx, s, t, nil) }
 
-func pause(ctx context.Context, s *side, t town) { setPaused(ctx, s, t, ptr.To(true)) }
+func pause(ctx context.Context, s *side, t tenant) { setPaused(ctx, s, t, ptr.To(true)) }
 
-func setPaused(ctx context.Context, s *side, t town, paused *bool) {
+func setPaused(ctx context.Context, s *side, t tenant, paused *bool) {
 	GinkgoHelper()
 	cluster := t.cluster(ctx, s)
 	cluster.Spec.Paused = paused

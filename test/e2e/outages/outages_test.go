@@ -16,7 +16,7 @@ import (
 var _ = DescribeTable("Two managers without a leader answer every claim once, and go on, when",
 	func(ctx SpecContext, name string, outage func(context.Context)) {
 		first, second := startManager(ctx), startManager(ctx)
-		t := newTown(ctx, name)
+		t := newTenant(ctx, name)
 		t.create(ctx, "before", claimsPerRun/3)
 		meanwhile := t.creating(ctx, "meanwhile", claimsPerRun/3)
 		outage(ctx)
@@ -38,7 +38,7 @@ var _ = DescribeTable("Two managers without a leader answer every claim once, an
 	Entry("etcd's leader is killed, another one leads, and the first comes back", SpecTimeout(10*time.Minute), "leader", func(ctx context.Context) {
 		restart, err := site.KillEtcdLeader(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		newTown(ctx, "led-anew").create(ctx, "without", 10)
+		newTenant(ctx, "led-anew").create(ctx, "without", 10)
 		Expect(restart(ctx)).To(Succeed())
 	}),
 )
@@ -58,7 +58,7 @@ func starve(ctx context.Context, m *framework.Manager) {
 
 var _ = It("A manager that is starved of processor time does no harm next to another one, and answers alone", func(ctx SpecContext) {
 	starved, healthy := startManager(ctx), startManager(ctx)
-	t := newTown(ctx, "starved")
+	t := newTenant(ctx, "starved")
 	starving, feed := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

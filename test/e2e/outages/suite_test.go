@@ -23,7 +23,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // claimsPerRun is how many claims are made around each outage.
@@ -66,27 +66,27 @@ func startManager(ctx context.Context) *framework.Manager {
 	return m
 }
 
-// town is a namespace with an address space and a pool of its own.
-type town struct{ name string }
+// tenant is a namespace with an address space and a pool of its own.
+type tenant struct{ name string }
 
-func newTown(ctx context.Context, name string) town {
+func newTenant(ctx context.Context, name string) tenant {
 	GinkgoHelper()
 	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
-	t := town{name}
+	t := tenant{name}
 	Expect(k.Create(ctx, t.pool(name, "10.0.0.0/16"))).To(Succeed())
 	return t
 }
 
-func (t town) pool(name, cidr string) *ipamv1.IPPool {
+func (t tenant) pool(name, cidr string) *ipamv1.IPPool {
 	return builder.IPPool(t.name, name).WithCIDR(cidr).WithSpace(t.name).Build()
 }
 
-func (t town) claim(name string) *ipamv1beta2.IPAddressClaim {
+func (t tenant) claim(name string) *ipamv1beta2.IPAddressClaim {
 	return builder.IPAddressClaim(t.name, name, ipamv1.IPPoolKind, t.name).Build()
 }
 
 // create makes claims one after the other, each as soon as the API server takes it.
-func (t town) create(ctx context.Context, prefix string, n int) {
+func (t tenant) create(ctx context.Context, prefix string, n int) {
 	GinkgoHelper()
 	for i := range n {
 		Eventually(func() error {
@@ -96,7 +96,7 @@ func (t town) create(ctx context.Context, prefix string, n int) {
 }
 
 // creating makes claims in the background.
-func (t town) creating(ctx context.Context, prefix string, n int) *sync.WaitGroup {
+func (t tenant) creating(ctx context.Context, prefix string, n int) *sync.WaitGroup {
 	var done sync.WaitGroup
 	done.Go(func() {
 		defer GinkgoRecover()
@@ -105,14 +105,14 @@ func (t town) creating(ctx context.Context, prefix string, n int) *sync.WaitGrou
 	return &done
 }
 
-func (t town) claims(ctx context.Context) ([]ipamv1beta2.IPAddressClaim, error) {
+func (t tenant) claims(ctx context.Context) ([]ipamv1beta2.IPAddressClaim, error) {
 	list := &ipamv1beta2.IPAddressClaimList{}
 	err := k.List(ctx, list, client.InNamespace(t.name))
 	return list.Items, err
 }
 
 // expectAnswers waits until there are n claims, all of them answered, and has the checker look.
-func (t town) expectAnswers(ctx context.Context, n int) {
+func (t tenant) expectAnswers(ctx context.Context, n int) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		claims, err := t.claims(ctx)
@@ -126,11 +126,11 @@ func (t town) expectAnswers(ctx context.Context, n int) {
 		g.Expect(unanswered).To(BeEmpty())
 		g.Expect(claims).To(HaveLen(n))
 	}, "5m", "200ms").Should(Succeed())
-	scene.AtRest(ctx, site.Config(), scene.Safe)
+	suite.AtRest(ctx, site.Config(), suite.Safe)
 }
 
 // deleteHalf deletes every other claim and returns how many are left.
-func (t town) deleteHalf(ctx context.Context) int {
+func (t tenant) deleteHalf(ctx context.Context) int {
 	GinkgoHelper()
 	claims, err := t.claims(ctx)
 	Expect(err).NotTo(HaveOccurred())

@@ -18,9 +18,9 @@ import (
 )
 
 // installWebhooks has the API server call the manager over a link.
-func installWebhooks(ctx context.Context, m *framework.Manager) *framework.Link {
+func installWebhooks(ctx context.Context, m *framework.Manager) *framework.ConnectionProxy {
 	GinkgoHelper()
-	link, err := framework.NewLink(m.WebhookAddress())
+	link, err := framework.NewConnectionProxy(m.WebhookAddress())
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(link.Close)
 	Expect(site.PointWebhooks(ctx, link.Address())).To(Succeed())
@@ -30,7 +30,7 @@ func installWebhooks(ctx context.Context, m *framework.Manager) *framework.Link 
 
 var _ = It("Without its webhooks a manager answers and releases claims all the same, and pools are refused", func(ctx SpecContext) {
 	m := startManager(ctx)
-	t := newTown(ctx, "webhooks")
+	t := newTenant(ctx, "webhooks")
 	link := installWebhooks(ctx, m)
 	Eventually(func(g Gomega) { // the API server takes a moment to know of the webhooks
 		c := t.claim("with")

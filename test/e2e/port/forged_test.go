@@ -18,7 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const (
@@ -49,10 +49,10 @@ func foreign() tls.Certificate {
 }
 
 // stored is a pool with one claim's address, which webhooks of this manager have let in.
-func stored(ctx SpecContext, m *framework.Manager) (*scene.Scene, *ipamv1.IPPool) {
+func stored(ctx SpecContext, m *framework.Manager) (*suite.Spec, *ipamv1.IPPool) {
 	GinkgoHelper()
 	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	pool, claim := s.Root("pool", "10.0.0.0/23").Build(), s.Claim("holder", "pool").Build()
 	s.Create(ctx, pool)
 	s.Ready(ctx, pool)
@@ -62,7 +62,7 @@ func stored(ctx SpecContext, m *framework.Manager) (*scene.Scene, *ipamv1.IPPool
 }
 
 // forged is a review of the n-th claim to the pool, of which the API server knows nothing. The last ones' addresses are free.
-func forged(s *scene.Scene, n int) *admissionv1.AdmissionReview {
+func forged(s *suite.Spec, n int) *admissionv1.AdmissionReview {
 	GinkgoHelper()
 	claim := s.Claim(fmt.Sprint("forged-", n), "pool").Build()
 	claim.UID = uuid.NewUUID()

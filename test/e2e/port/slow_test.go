@@ -19,7 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // mebibyte is in bytes.
@@ -60,7 +60,7 @@ func sendSlowly(ctx context.Context, m *framework.Manager, size int) {
 var _ = DescribeTable("100 slow bodies leave a manager under 200 MiB, and claims are answered meanwhile,", func(ctx SpecContext, of func() *framework.Manager, size int) {
 	m := of()
 	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
-	s := scene.New(ctx, site)
+	s := suite.New(ctx, site)
 	pool := s.Root("pool", "10.0.0.0/24").Build()
 	s.Create(ctx, pool)
 	s.Ready(ctx, pool)

@@ -23,7 +23,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const (
@@ -91,13 +91,13 @@ var _ = It("two without a leader never hand out an address twice, lose none and 
 	By("waiting for every claim to be answered or told why not")
 	Eventually(func() (int, error) { return untold(ctx) }, "10m", "1s").Should(BeZero())
 	// The one that was killed may have left records that only the other one's sweep finds.
-	scene.AtRest(ctx, config, scene.Safe)
+	suite.AtRest(ctx, config, suite.Safe)
 	Eventually(func() int { return answers(ctx) }, "3m", "1s").Should(Equal(claimsPerRun - claimsPerRun/smallShare + smallPoolRoom))
 
 	By("deleting what holds the small pool, so that who waits moves up")
 	deleteHalf(ctx)
 	Eventually(func() (int, error) { return untold(ctx) }, "5m", "1s").Should(BeZero())
-	scene.AtRest(ctx, config, scene.Safe)
+	suite.AtRest(ctx, config, suite.Safe)
 	Eventually(func() int { return smallAnswers(ctx) }, "3m", "1s").Should(Equal(smallPoolRoom))
 }, SpecTimeout(40*time.Minute))
 

@@ -22,7 +22,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = It("two that serve a namespace each share a GlobalIPPool, and leave alone what is not theirs", func(ctx SpecContext) {
@@ -71,7 +71,7 @@ var _ = It("two that serve a namespace each share a GlobalIPPool, and leave alon
 	isAnswered(ctx, waits)
 	isUntouched(ctx, stranger)
 	Expect(k.Delete(ctx, stranger)).To(Succeed())
-	scene.AtRest(ctx, config, scene.Safe)
+	suite.AtRest(ctx, config, suite.Safe)
 }, SpecTimeout(3*time.Minute))
 
 var _ = It("two that serve a label's value each do not hand out each other's addresses, and leave alone what is not theirs", func(ctx SpecContext) {
@@ -106,7 +106,7 @@ var _ = It("two that serve a label's value each do not hand out each other's add
 	isAnswered(ctx, claimOf("green"))
 	isUntouched(ctx, stranger, unserved)
 	Expect(k.Delete(ctx, stranger)).To(Succeed())
-	scene.AtRest(ctx, config, scene.Safe)
+	suite.AtRest(ctx, config, suite.Safe)
 }, SpecTimeout(3*time.Minute))
 
 // started starts a manager with flags and waits until it is ready.

@@ -21,7 +21,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 )
 
 const (
@@ -50,7 +50,7 @@ func makeClaims(ctx context.Context) {
 			}
 		})
 	}
-	unrest.Together(ctx, parts...)
+	faults.Together(ctx, parts...)
 }
 
 // liveBatch makes a batch, waits until all are told something or for as long as it has patience, and deletes most of it.
@@ -60,7 +60,7 @@ func liveBatch(ctx context.Context, random *rand.Rand, batch int) {
 		err := k.Create(context.WithoutCancel(ctx), claim(batch, i))
 		Expect(client.IgnoreAlreadyExists(ignorePassing(err))).To(Succeed())
 	}
-	all := waitFor(ctx, batch, time.Second+unrest.UpTo(random, 4*time.Second))
+	all := waitFor(ctx, batch, time.Second+faults.UpTo(random, 4*time.Second))
 	for i := range all {
 		if random.IntN(5) > 0 {
 			err := k.Delete(context.WithoutCancel(ctx), &all[i], client.Preconditions{UID: &all[i].UID})
@@ -90,7 +90,7 @@ func claim(batch, i int) *ipamv1beta2.IPAddressClaim {
 func waitFor(ctx context.Context, batch int, patience time.Duration) []ipamv1beta2.IPAddressClaim {
 	end := time.Now().Add(patience)
 	for {
-		unrest.Nap(ctx, 100*time.Millisecond)
+		faults.Sleep(ctx, 100*time.Millisecond)
 		list := known(context.WithoutCancel(ctx), client.MatchingLabels{batchLabel: fmt.Sprint(batch)})
 		if untold(list) == 0 || time.Now().After(end) || ctx.Err() != nil {
 			return list

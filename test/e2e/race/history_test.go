@@ -34,7 +34,7 @@ func (r *race) expectPast(ctx context.Context) *framework.Moment {
 	GinkgoHelper()
 	moment := r.now(ctx)
 	if found := strings.Join(moment.Findings, "\n"); found != "" {
-		Fail(found + "\n" + r.chronicle.Of(found))
+		Fail(found + "\n" + r.journal.Of(found))
 	}
 	return moment
 }

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // allocations is how many there are to be, at least.
@@ -47,8 +47,8 @@ var longStop = int64(framework.Scale(0, 5))
 // race is one run.
 type race struct {
 	strangers *strangers
-	disturber *unrest.Disturber
-	chronicle *unrest.Chronicle
+	injector  *faults.Injector
+	journal   *faults.Journal
 	history   *framework.History
 	// told are the claims that have ever named an answer; how many is read while they come.
 	told      map[types.UID]bool
@@ -72,12 +72,12 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 	By("letting everybody come to rest")
 	Eventually(func() int { return untold(known(ctx)) }, "10m", "1s").Should(BeZero())
 	r.swept = r.strangers.sweep(ctx)
-	scene.AtRest(ctx, config, r.expectSafe)
+	suite.AtRest(ctx, config, r.expectSafe)
 
 	By("deleting every claim")
 	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(namespace))).To(Succeed())
 	Eventually(func() int { return len(known(ctx)) }, "10m", "1s").Should(BeZero())
-	scene.AtRest(ctx, config, r.expectSafe)
+	suite.AtRest(ctx, config, r.expectSafe)
 	expectBlocksOnly(ctx)
 	r.expectHistory(ctx)
 
@@ -89,14 +89,14 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 
 func start(ctx context.Context) *race {
 	GinkgoHelper()
-	r := &race{told: map[types.UID]bool{}, disturber: &unrest.Disturber{Site: site, Quiet: quiet, Pause: pause, Long: time.Minute}}
-	r.chronicle = unrest.NewChronicle(ctx, claims, r.look, &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{})
+	r := &race{told: map[types.UID]bool{}, injector: &faults.Injector{Site: site, Quiet: quiet, Pause: pause, Long: time.Minute}}
+	r.journal = faults.NewJournal(ctx, claims, r.look, &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{})
 	for _, name := range []string{"one", "two", "three"} {
-		r.disturber.Replicas = append(r.disturber.Replicas, unrest.StartReplica(ctx, site, config, name))
+		r.injector.Replicas = append(r.injector.Replicas, faults.StartReplica(ctx, site, config, name))
 	}
 	r.follow(ctx)
 	r.strangers = newStrangers(ctx, r.history)
-	r.disturber.Links = r.strangers.links
+	r.injector.Proxies = r.strangers.proxies
 	return r
 }
 
@@ -111,7 +111,7 @@ func (r *race) look(o client.Object) {
 
 // pause is longer than others leave a manager's half-made records alone.
 func pause(random *rand.Rand, before int64) time.Duration {
-	d := 6*time.Second + unrest.UpTo(random, 3*time.Second)
+	d := 6*time.Second + faults.UpTo(random, 3*time.Second)
 	if longStop > 0 && before%longStop == 0 {
 		d += time.Minute
 	}
@@ -121,16 +121,16 @@ func pause(random *rand.Rand, before int64) time.Duration {
 // run has everybody at it until there have been enough allocations and enough trouble.
 func (r *race) run(ctx context.Context) {
 	GinkgoHelper()
-	unrest.Together(ctx, makeClaims, r.strangers.run, r.disturber.Run, r.disturber.Nurse, r.sample, r.wait)
+	faults.Together(ctx, makeClaims, r.strangers.run, r.injector.Run, r.injector.Restart, r.sample, r.wait)
 	Expect(ctx.Err()).NotTo(HaveOccurred())
-	Expect(r.disturber.Ended()).To(BeZero(), "managers that ended by themselves, though none leads")
-	Expect(r.strangers.town.Doubles()).To(BeEmpty())
+	Expect(r.injector.Ended()).To(BeZero(), "managers that ended by themselves, though none leads")
+	Expect(r.strangers.claims.Doubles()).To(BeEmpty())
 }
 
 // wait returns when it is enough.
 func (r *race) wait(ctx context.Context) {
-	for ctx.Err() == nil && (r.allocations() < allocations || !r.disturber.Enough(enough, min(longStop, 1))) {
-		unrest.Nap(ctx, time.Second)
+	for ctx.Err() == nil && (r.allocations() < allocations || !r.injector.Enough(enough, min(longStop, 1))) {
+		faults.Sleep(ctx, time.Second)
 	}
 }
 
@@ -147,7 +147,7 @@ func (r *race) sample(ctx context.Context) {
 		r.expectSafe(report)
 		r.expectPast(context.WithoutCancel(ctx))
 		r.samples.Add(1)
-		unrest.Nap(ctx, checks)
+		faults.Sleep(ctx, checks)
 	}
 }
 
@@ -155,7 +155,7 @@ func (r *race) sample(ctx context.Context) {
 func (r *race) expectSafe(report *framework.Report) {
 	GinkgoHelper()
 	if err := report.Safe(); err != nil {
-		Fail(err.Error() + "\n" + r.chronicle.Of(err.Error()))
+		Fail(err.Error() + "\n" + r.journal.Of(err.Error()))
 	}
 }
 
@@ -175,20 +175,20 @@ func expectBlocksOnly(ctx context.Context) {
 }
 
 // counted sums what all managers have counted in all their lives, and the ledgers in this process.
-func (r *race) counted(ctx context.Context) unrest.Counters {
+func (r *race) counted(ctx context.Context) faults.Counters {
 	GinkgoHelper()
-	sum := unrest.Counted(ctx, r.disturber.Replicas)
+	sum := faults.Counted(ctx, r.injector.Replicas)
 	sum.Add(r.strangers.counts(ctx))
 	return sum
 }
 
-func (r *race) account(counted unrest.Counters) string {
+func (r *race) account(counted faults.Counters) string {
 	s := r.strangers
 	var b strings.Builder
 	fmt.Fprintln(&b, "seed", GinkgoRandomSeed())
 	fmt.Fprintf(&b, "%d allocations: %d for claims, %d for claims without object (%d times exhausted, %d left over)\n",
 		r.allocations(), r.toldCount.Load(), s.answered.Load(), s.exhausted.Load(), r.swept)
-	fmt.Fprintln(&b, r.disturber)
+	fmt.Fprintln(&b, r.injector)
 	fmt.Fprintf(&b, "%d checks on the way without overlap or early release\n", r.samples.Load())
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
 		if strings.HasPrefix(name, "ledger_") {

@@ -23,9 +23,9 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/claimledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/town"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // strangerKind is what the claims of the ledgers in this process are. There is no object of it; managers leave their records
@@ -35,11 +35,11 @@ const strangerKind = "Stranger"
 // workersEach is how many claims a ledger in this process works on at once.
 const workersEach = 4
 
-// strangers are three ledgers in this process, with clients of their own, and the town that their claims live in.
+// strangers are three ledgers in this process, with clients of their own, and the claims that they answer.
 type strangers struct {
-	town    *town.Town
+	claims  *claimledger.Claims
 	ledgers []*book.Ledger
-	links   []*framework.Link
+	proxies []*framework.ConnectionProxy
 	pools   []book.Pool
 	history *framework.History
 
@@ -48,9 +48,9 @@ type strangers struct {
 
 func newStrangers(ctx context.Context, history *framework.History) *strangers {
 	GinkgoHelper()
-	s := &strangers{town: town.New(), history: history}
+	s := &strangers{claims: claimledger.New(), history: history}
 	for i := range 3 {
-		link, via := unrest.Linked(site, config)
+		link, via := faults.Proxied(site, config)
 		direct, err := site.ClientFor(via)
 		Expect(err).NotTo(HaveOccurred())
 		lists, err := book.ListClient(via)
@@ -58,10 +58,10 @@ func newStrangers(ctx context.Context, history *framework.History) *strangers {
 		l := book.New(book.Options{
 			Client: direct, REST: lists, Instance: fmt.Sprintf("stranger-%d-%s", i, uuid.NewUUID()), Clock: clock.RealClock{},
 		})
-		unrest.Follow(l.Start)
+		faults.Follow(l.Start)
 		Expect(l.WaitForSync(ctx)).To(Succeed())
 		s.pools = register(ctx, l)
-		s.ledgers, s.links = append(s.ledgers, l), append(s.links, link)
+		s.ledgers, s.proxies = append(s.ledgers, l), append(s.proxies, link)
 	}
 	return s
 }
@@ -97,7 +97,7 @@ func (s *strangers) run(ctx context.Context) {
 			}
 		})
 	}
-	unrest.Together(ctx, parts...)
+	faults.Together(ctx, parts...)
 }
 
 // claim makes a claim for an address or a short block, whatever its pool is meant for.
@@ -115,21 +115,21 @@ func (s *strangers) claim(random *rand.Rand, name string) book.Claim {
 func (s *strangers) live(ctx context.Context, random *rand.Rand, c book.Claim, ledgers []*book.Ledger) {
 	ctx = context.WithoutCancel(ctx)
 	again(func() error {
-		err := s.town.Answer(ctx, c, ledgers)
+		err := s.claims.Answer(ctx, c, ledgers)
 		if errors.Is(err, book.ErrExhausted) {
 			s.exhausted.Add(1)
 			return nil
 		}
 		return err
 	})
-	if cidr, ok := s.town.Told(c.Ref.UID); ok {
+	if cidr, ok := s.claims.Told(c.Ref.UID); ok {
 		s.answered.Add(1)
 		uid := types.UID(c.Ref.UID)
 		again(func() error { return s.history.Hold(ctx, framework.Held{Space: namespace, CIDR: cidr, UID: uid}) })
-		unrest.Nap(ctx, unrest.UpTo(random, 3*time.Second))
+		faults.Sleep(ctx, faults.UpTo(random, 3*time.Second))
 		again(func() error { return s.history.Release(ctx, uid) })
 	}
-	again(func() error { return s.town.Leave(ctx, c, ledgers) })
+	again(func() error { return s.claims.Leave(ctx, c, ledgers) })
 }
 
 func again(try func() error) {
@@ -162,7 +162,7 @@ func (s *strangers) sweep(ctx context.Context) (found int) {
 
 // held tells the checker what the claims hold.
 func (s *strangers) held() []framework.Held {
-	all := s.town.Held()
+	all := s.claims.Held()
 	held := make([]framework.Held, 0, len(all))
 	for cidr, uid := range all {
 		held = append(held, framework.Held{Space: namespace, CIDR: cidr, UID: types.UID(uid)})
@@ -171,11 +171,11 @@ func (s *strangers) held() []framework.Held {
 }
 
 // counts are those of all ledgers in this process.
-func (s *strangers) counts(ctx context.Context) unrest.Counters {
+func (s *strangers) counts(ctx context.Context) faults.Counters {
 	GinkgoHelper()
 	server := httptest.NewServer(promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
 	defer server.Close()
-	counts, err := framework.Counters(ctx, server.URL, unrest.CounterPrefix)
+	counts, err := framework.Counters(ctx, server.URL, faults.CounterPrefix)
 	Expect(err).NotTo(HaveOccurred())
 	return counts
 }

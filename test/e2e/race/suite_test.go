@@ -23,8 +23,8 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/unrest"
 )
 
 // namespace is also the name of the one address space.
@@ -93,7 +93,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	config, k = site.Config(), site.Client()
 	claims, err = cache.New(config, cache.Options{Scheme: k.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
-	unrest.Follow(func(ctx context.Context) error { return claims.Start(ctx) })
+	faults.Follow(func(ctx context.Context) error { return claims.Start(ctx) })
 	createPools(ctx)
 }, NodeTimeout(2*time.Minute))
 

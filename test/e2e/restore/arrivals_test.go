@@ -16,7 +16,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // expectArrivals brings claims and IPAddresses of pool v4 that lack the rest.
@@ -53,7 +53,7 @@ func expectArrivals(ctx context.Context) {
 	expectReason(ctx, resting, "")
 	pause(ctx, false)
 	expectReason(ctx, resting, ipamv1.ClaimReadyAllocatedReason)
-	scene.AtRest(ctx, site.Config())
+	suite.AtRest(ctx, site.Config())
 }
 
 // came is a claim that has been one before.

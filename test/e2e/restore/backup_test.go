@@ -26,7 +26,7 @@ import (
 // appliers restore at once.
 const appliers = 8
 
-// kinds are what is backed up. Of the namespaces the town's are.
+// kinds are what is backed up. Of the namespaces the inventory's are.
 var kinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Namespace"},
 	clusterv1.GroupVersion.WithKind("Cluster"),
@@ -73,7 +73,7 @@ func listAll(ctx context.Context) []*unstructured.Unstructured {
 		list.SetGroupVersionKind(kind)
 		var options []client.ListOption
 		if kind.Kind == "Namespace" {
-			options = append(options, client.MatchingLabels{"town": "yes"})
+			options = append(options, client.MatchingLabels{"backup": "yes"})
 		}
 		Expect(k.List(ctx, list, options...)).To(Succeed())
 		for i := range list.Items {

@@ -19,7 +19,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // newcomers is how many claims of each kind take something before the backup comes.
@@ -78,7 +78,7 @@ func (b *backup) expectConflicts(ctx context.Context) {
 	}
 	Eventually(func() []string { return want.wrong(ctx) }, patience, "1s").Should(BeEmpty())
 	Expect(want.conflicts()).To(BeEmpty())
-	scene.AtRest(ctx, site.Config())
+	suite.AtRest(ctx, site.Config())
 	Expect(want.untold(ctx, conflicts)).To(BeEmpty())
 }
 

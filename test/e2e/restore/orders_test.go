@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // orderNumber is one restore. It says what goes on meanwhile.
@@ -65,6 +65,6 @@ func (b *backup) expectRestored(ctx context.Context, order orderNumber) {
 
 	By("looking for what is not as it was")
 	Eventually(func() []string { return difference(b.state, state(ctx)) }, patience, "1s").Should(BeEmpty())
-	scene.AtRest(ctx, site.Config())
+	suite.AtRest(ctx, site.Config())
 	Expect(difference(b.state, state(ctx))).To(BeEmpty())
 }

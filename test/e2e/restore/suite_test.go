@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // orders is how many random orders are restored.
@@ -32,13 +32,13 @@ var (
 func TestRestore(t *testing.T) {
 	RegisterFailHandler(Fail)
 	format.MaxLength = 20000
-	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = time.Duration(10+5*orders) * time.Minute
-	RunSpecs(t, "Restore", suite, reporter)
+	config, reporter := GinkgoConfiguration()
+	config.Timeout = time.Duration(10+5*orders) * time.Minute
+	RunSpecs(t, "Restore", config, reporter)
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	site, manager = scene.Start(ctx)
+	site, manager = suite.Start(ctx)
 	k = site.Client()
 }, NodeTimeout(3*time.Minute))
 
@@ -48,7 +48,7 @@ var _ = AfterEach(func() {
 	}
 })
 
-// The specs are about one town, which the first one makes: they run in order.
+// The specs are about one inventory, which the first one makes: they run in order.
 var _ = Describe("A backup of all objects without status", Ordered, func() {
 	var saved *backup
 

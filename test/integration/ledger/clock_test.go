@@ -14,8 +14,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/claimledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/town"
 )
 
 // jump sets the clock hours forwards or back again and again, from where it was at first, and counts how often.
@@ -50,7 +50,7 @@ var _ = It("Three ledgers whose clocks jump by hours, each by itself, never tell
 		open(ctx, p, all...)
 	}
 	grown := since("lost_judgements_total", "takeovers_total")
-	claims, t := mixed(pools, claimsPerPool), town.New()
+	claims, t := mixed(pools, claimsPerPool), claimledger.New()
 	exhausted := liveAll(ctx, t, claims, all)
 	check(ctx, t, ns, claims)
 	framework.Account(fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", jumps.Load(), " jumps, ", grown()))

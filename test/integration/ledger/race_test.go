@@ -18,15 +18,15 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/claimledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/town"
 )
 
 // claimsPerPool is more than any of the pools has room for.
 var claimsPerPool = framework.Scale(150, 3000)
 
 // live reserves the claim, answers it, and perhaps lets it go again. Some claims are worked on by two managers at once.
-func live(ctx context.Context, t *town.Town, random *rand.Rand, c book.Claim, ledgers []*book.Ledger) error {
+func live(ctx context.Context, t *claimledger.Claims, random *rand.Rand, c book.Claim, ledgers []*book.Ledger) error {
 	if err := t.Answer(ctx, c, ledgers); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func live(ctx context.Context, t *town.Town, random *rand.Rand, c book.Claim, le
 
 // liveAll lives all claims at once, a few for each manager at a time, and checks that whoever got no answer was told that the
 // pool is exhausted.
-func liveAll(ctx context.Context, t *town.Town, claims []book.Claim, all []*manager) (exhausted int) {
+func liveAll(ctx context.Context, t *claimledger.Claims, claims []book.Claim, all []*manager) (exhausted int) {
 	GinkgoHelper()
 	const workersEach = 16
 	next := make(chan book.Claim)
@@ -74,7 +74,7 @@ func liveAll(ctx context.Context, t *town.Town, claims []book.Claim, all []*mana
 }
 
 // check compares what was told with what is stored.
-func check(ctx context.Context, t *town.Town, ns string, claims []book.Claim) {
+func check(ctx context.Context, t *claimledger.Claims, ns string, claims []book.Claim) {
 	GinkgoHelper()
 	Expect(t.Doubles()).To(BeEmpty())
 	all := stored(ctx, ns)
@@ -166,7 +166,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 
 	It("never tell two claims overlapping prefixes, and tell everybody else that the pool is exhausted", func(ctx SpecContext) {
 		grown := since("reservations_total", "lost_judgements_total", "takeovers_total", "drops_total", "currency_proofs_total")
-		claims, t := mixed(pools, claimsPerPool), town.New()
+		claims, t := mixed(pools, claimsPerPool), claimledger.New()
 		exhausted := liveAll(ctx, t, claims, all)
 		check(ctx, t, ns, claims)
 		counts := grown()
@@ -179,7 +179,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 
 	It("do so while their watches are cut and history is lost", func(ctx SpecContext) {
 		grown := since("lost_judgements_total", "relists_total")
-		claims, t := mixed(pools, claimsPerPool/3), town.New()
+		claims, t := mixed(pools, claimsPerPool/3), claimledger.New()
 		ended := make(chan struct{})
 		var cutter sync.WaitGroup
 		stop := sync.OnceFunc(func() { close(ended); cutter.Wait() })
@@ -208,7 +208,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 	}, SpecTimeout(20*time.Minute))
 
 	It("fill a pool to the last address", func(ctx SpecContext) {
-		t := town.New()
+		t := claimledger.New()
 		for _, p := range pools {
 			var claims []book.Claim
 			for i := range sizeOf(p) {
@@ -218,14 +218,14 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 			for i, c := range claims {
 				done.Go(func() {
 					defer GinkgoRecover()
-					a, err := town.Reserve(ctx, all[i%len(all)].Ledger, c)
+					a, err := claimledger.Reserve(ctx, all[i%len(all)].Ledger, c)
 					Expect(err).NotTo(HaveOccurred())
 					Expect(t.Commit(c.Ref.UID, a.CIDR)).To(Equal(a.CIDR))
 				})
 			}
 			done.Wait()
 			check(ctx, t, ns, claims)
-			_, err := town.Reserve(ctx, all[0].Ledger, newClaim(p, "late-"+p.Ref.Name))
+			_, err := claimledger.Reserve(ctx, all[0].Ledger, newClaim(p, "late-"+p.Ref.Name))
 			Expect(err).To(MatchError(book.ErrExhausted))
 		}
 		held := slices.DeleteFunc(stored(ctx, ns), func(a ipamv1.IPAllocation) bool { return a.Spec.Purpose == ipamv1.RootPurpose })

@@ -19,7 +19,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/town"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/claimledger"
 )
 
 // answer is what a call of Reserve came to.
@@ -32,7 +32,7 @@ type answer struct {
 func asking(ctx context.Context, m *manager, c book.Claim) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
-		a, err := town.Reserve(ctx, m.Ledger, c)
+		a, err := claimledger.Reserve(ctx, m.Ledger, c)
 		done <- answer{a, err}
 	}()
 	return done
@@ -383,7 +383,7 @@ var _ = Describe("Takeover", func() {
 			g.Expect(found[0].DeletionTimestamp).NotTo(BeNil())
 		}, "1m", "20ms").Should(Succeed())
 		pass(clock)
-		_, err := town.Reserve(ctx, m.Ledger, newClaim(pool, "next"))
+		_, err := claimledger.Reserve(ctx, m.Ledger, newClaim(pool, "next"))
 		Expect(err).To(MatchError(book.ErrExhausted))
 		erase(ctx, half)
 		Expect(reserved(ctx, m, newClaim(pool, "after"))).To(Equal(prefix("10.0.0.5/32")))

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package unrest
+package faults
 
 import (
 	"context"
@@ -32,8 +32,8 @@ func (c Counters) Add(more Counters) {
 // Replica is one of the managers, through all its lives.
 type Replica struct {
 	*framework.Manager
-	// Link is its way to the API server, and nobody else's.
-	Link *framework.Link
+	// Proxy is its way to the API server, and nobody else's.
+	Proxy *framework.ConnectionProxy
 
 	name, diagnostics string
 	// alive is locked while the manager is killed, and has not come so far again that it can do without an API server.
@@ -42,13 +42,13 @@ type Replica struct {
 	counted Counters
 }
 
-// Linked is a way to the API server of somebody's own, and a configuration for it.
-func Linked(site *framework.Site, config *rest.Config) (*framework.Link, *rest.Config) {
+// Proxied is a way to the API server of somebody's own, and a configuration for it.
+func Proxied(site *framework.Site, config *rest.Config) (*framework.ConnectionProxy, *rest.Config) {
 	GinkgoHelper()
-	link, via, err := site.NewLink(config)
+	proxy, via, err := site.NewConnectionProxy(config)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(link.Close)
-	return link, via
+	DeferCleanup(proxy.Close)
+	return proxy, via
 }
 
 // StartReplica starts a manager that works as who the configuration says.
@@ -58,7 +58,7 @@ func StartReplica(ctx context.Context, site *framework.Site, config *rest.Config
 	Expect(err).NotTo(HaveOccurred())
 	r := &Replica{name: name, diagnostics: fmt.Sprintf("127.0.0.1:%d", port), counted: Counters{}}
 	var via *rest.Config
-	r.Link, via = Linked(site, config)
+	r.Proxy, via = Proxied(site, config)
 	r.Manager, err = site.StartManager(ctx, framework.ManagerOptions{
 		Name: name, Config: via, Args: append([]string{"--insecure-diagnostics", "--diagnostics-address=" + r.diagnostics}, args...),
 	})

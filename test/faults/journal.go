@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package unrest
+package faults
 
 import (
 	"context"
@@ -25,19 +25,19 @@ import (
 // chronicled is how many changes are remembered: those of the last minutes.
 const chronicled = 50000
 
-// Chronicle remembers what became of objects. A finding of the checker says nothing without its history, and etcd's is compacted
+// Journal remembers what became of objects. A finding of the checker says nothing without its history, and etcd's is compacted
 // all the time.
-type Chronicle struct {
+type Journal struct {
 	look func(client.Object)
 
 	mu    sync.Mutex
 	lines []string
 }
 
-// NewChronicle begins to write, until the spec is cleaned up. Each state of an object is shown to look, too, one at a time.
-func NewChronicle(ctx context.Context, known cache.Cache, look func(client.Object), kinds ...client.Object) *Chronicle {
+// NewJournal begins to write, until the spec is cleaned up. Each state of an object is shown to look, too, one at a time.
+func NewJournal(ctx context.Context, known cache.Cache, look func(client.Object), kinds ...client.Object) *Journal {
 	GinkgoHelper()
-	c := &Chronicle{look: look}
+	c := &Journal{look: look}
 	for _, kind := range kinds {
 		informer, err := known.GetInformer(ctx, kind)
 		Expect(err).NotTo(HaveOccurred())
@@ -52,7 +52,7 @@ func NewChronicle(ctx context.Context, known cache.Cache, look func(client.Objec
 	return c
 }
 
-func (c *Chronicle) note(what string, obj any) {
+func (c *Journal) note(what string, obj any) {
 	o, ok := obj.(client.Object)
 	if !ok { // a deletion that was missed
 		return
@@ -97,7 +97,7 @@ func owners(o client.Object) []string {
 var subjects = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f.:]+/[0-9]+|[a-z0-9-]+/[a-z0-9-]+`)
 
 // Of returns what became of everything that the finding names, up to now.
-func (c *Chronicle) Of(finding string) string {
+func (c *Journal) Of(finding string) string {
 	time.Sleep(time.Second) // to catch up
 	c.mu.Lock()
 	defer c.mu.Unlock()

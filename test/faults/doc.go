@@ -1,11 +1,10 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unrest is what the suites share that disturb managers while they
-// work: replicas that are killed, stopped, cut off and made to miss history, and
-// a chronicle of what became of every object meanwhile. A failed expectation
-// fails the spec.
-package unrest
+// Package faults injects faults while managers work: it kills and stops replicas,
+// cuts them off and makes them miss history. A journal keeps what became of every
+// object meanwhile. A failed expectation fails the spec.
+package faults
 
 import (
 	"context"
@@ -49,8 +48,8 @@ func Together(ctx context.Context, parts ...func(context.Context)) {
 	Expect(ended.Load()).To(BeNumerically("==", len(parts)), "some part has failed: see there")
 }
 
-// Nap waits; it ends early with ctx.
-func Nap(ctx context.Context, d time.Duration) {
+// Sleep waits; it ends early with ctx.
+func Sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):

@@ -25,10 +25,10 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/scene"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-// Namespaces of the town; each has a Cluster of its name.
+// Namespaces of the inventory; each has a Cluster of its name.
 const (
 	red  = "red"
 	blue = "blue"
@@ -72,11 +72,11 @@ var asked = []struct {
 	{blue, ipamv1.IPPoolKind, "v4", 10, 5},
 }
 
-// settle makes the town, and gives back some of what it has handed out: some addresses cool down, and some prefixes are retained.
+// settle makes the inventory, and gives back some of what it has handed out: some addresses cool down, and some prefixes are retained.
 func settle(ctx context.Context) {
 	GinkgoHelper()
 	for _, name := range []string{red, blue} {
-		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"town": "yes"}}})).To(Succeed())
+		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"backup": "yes"}}})).To(Succeed())
 		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
 		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "none"}
 		Expect(k.Create(ctx, cluster)).To(Succeed())
@@ -115,7 +115,7 @@ func settle(ctx context.Context) {
 		Expect(k.Delete(ctx, obj)).To(Succeed())
 		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "100ms").Should(Satisfy(apierrors.IsNotFound))
 	}
-	scene.AtRest(ctx, site.Config())
+	suite.AtRest(ctx, site.Config())
 	var before []string
 	Eventually(func() []string { // the pools' sums are written a moment later
 		was := before

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Link is a TCP connection's way from clients to a server, which can be cut.
+// ConnectionProxy is a TCP connection's way from clients to a server, which can be cut.
 // TLS goes through it untouched. Its methods may be called concurrently.
-type Link struct {
+type ConnectionProxy struct {
 	listener net.Listener
 	// dial makes the far side of a connection.
 	dial func() (net.Conn, error)
@@ -25,43 +25,43 @@ type Link struct {
 	cut  int
 }
 
-// NewLink listens on a loopback port and passes what comes there on to the
+// NewConnectionProxy listens on a loopback port and passes what comes there on to the
 // target's host and port, until it is closed.
-func NewLink(target string) (*Link, error) {
-	return newLink(func() (net.Conn, error) { return net.Dial("tcp", target) })
+func NewConnectionProxy(target string) (*ConnectionProxy, error) {
+	return newConnectionProxy(func() (net.Conn, error) { return net.Dial("tcp", target) })
 }
 
-// NewLink opens a link to the API server, and returns the configuration of a
+// NewConnectionProxy opens a proxy to the API server, and returns the configuration of a
 // client that goes over it: that of cfg otherwise.
-func (cp *ControlPlane) NewLink(cfg *rest.Config) (*Link, *rest.Config, error) {
-	link, err := NewLink(hostPort(cp.apiPort))
+func (cp *ControlPlane) NewConnectionProxy(cfg *rest.Config) (*ConnectionProxy, *rest.Config, error) {
+	proxy, err := NewConnectionProxy(hostPort(cp.apiPort))
 	if err != nil {
 		return nil, nil, err
 	}
 	via := rest.CopyConfig(cfg)
-	via.Host = "https://" + link.Address()
-	return link, via, nil
+	via.Host = "https://" + proxy.Address()
+	return proxy, via, nil
 }
 
-func newLink(dial func() (net.Conn, error)) (*Link, error) {
+func newConnectionProxy(dial func() (net.Conn, error)) (*ConnectionProxy, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", hostPort(port))
 	if err != nil {
-		return nil, fmt.Errorf("opening a link: %w", err)
+		return nil, fmt.Errorf("opening a proxy: %w", err)
 	}
-	l := &Link{listener: listener, dial: dial, open: map[net.Conn]bool{}}
+	l := &ConnectionProxy{listener: listener, dial: dial, open: map[net.Conn]bool{}}
 	go l.serve()
 	return l, nil
 }
 
-// Address returns the host and port where the link begins.
-func (l *Link) Address() string { return l.listener.Addr().String() }
+// Address returns the host and port where the proxy begins.
+func (l *ConnectionProxy) Address() string { return l.listener.Addr().String() }
 
 // Cut ends all connections; new ones may be made at once.
-func (l *Link) Cut() {
+func (l *ConnectionProxy) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut += len(l.open) / 2
@@ -72,7 +72,7 @@ func (l *Link) Cut() {
 }
 
 // Down ends all connections and lets none be made until Up.
-func (l *Link) Down() {
+func (l *ConnectionProxy) Down() {
 	l.mu.Lock()
 	l.down = true
 	l.mu.Unlock()
@@ -80,26 +80,26 @@ func (l *Link) Down() {
 }
 
 // Up ends Down.
-func (l *Link) Up() {
+func (l *ConnectionProxy) Up() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = false
 }
 
 // Broken returns how many connections were cut.
-func (l *Link) Broken() int {
+func (l *ConnectionProxy) Broken() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cut
 }
 
-// Close closes the link for good.
-func (l *Link) Close() error {
+// Close closes the proxy for good.
+func (l *ConnectionProxy) Close() error {
 	l.Down()
 	return l.listener.Close()
 }
 
-func (l *Link) serve() {
+func (l *ConnectionProxy) serve() {
 	for {
 		near, err := l.listener.Accept()
 		if err != nil {
@@ -109,7 +109,7 @@ func (l *Link) serve() {
 	}
 }
 
-func (l *Link) pass(near net.Conn) {
+func (l *ConnectionProxy) pass(near net.Conn) {
 	defer func() { _ = near.Close() }()
 	far, err := l.dial()
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *Link) pass(near net.Conn) {
 	<-ended
 }
 
-func (l *Link) enter(conns ...net.Conn) bool {
+func (l *ConnectionProxy) enter(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.down {
@@ -142,7 +142,7 @@ func (l *Link) enter(conns ...net.Conn) bool {
 	return true
 }
 
-func (l *Link) leave(conns ...net.Conn) {
+func (l *ConnectionProxy) leave(conns ...net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, conn := range conns {

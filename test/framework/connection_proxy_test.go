@@ -22,14 +22,14 @@ func TestLinkIsCut(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	link, err := framework.NewLink(strings.TrimPrefix(server.URL, "http://"))
+	proxy, err := framework.NewConnectionProxy(strings.TrimPrefix(server.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = link.Close() })
+	t.Cleanup(func() { _ = proxy.Close() })
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // nothing is tried again
 	get := func(path string) error {
-		resp, err := client.Get("http://" + link.Address() + path)
+		resp, err := client.Get("http://" + proxy.Address() + path)
 		if err == nil {
 			resp.Body.Close()
 		}
@@ -41,22 +41,22 @@ func TestLinkIsCut(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- get("/hangs") }()
 	<-arrived
-	link.Cut()
+	proxy.Cut()
 	if <-done == nil {
 		t.Error("a request outlived the cut")
 	}
 	if err := get("/"); err != nil {
 		t.Errorf("after the cut: %v", err)
 	}
-	link.Down()
+	proxy.Down()
 	if get("/") == nil {
-		t.Error("a request came through while the link was down")
+		t.Error("a request came through while the proxy was down")
 	}
-	link.Up()
+	proxy.Up()
 	if err := get("/"); err != nil {
 		t.Errorf("up again: %v", err)
 	}
-	if link.Broken() == 0 {
+	if proxy.Broken() == 0 {
 		t.Error("no connection was counted as cut")
 	}
 }

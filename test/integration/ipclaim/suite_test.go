@@ -1,9 +1,9 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package own tests Weir's own claims and pools carved from pools on a real API server with a real garbage collector: webhooks,
+// Package ipclaim tests Weir's own claims and pools carved from pools on a real API server with a real garbage collector: webhooks,
 // controllers and ledger together, the manager running in this process.
-package own
+package ipclaim
 
 import (
 	"context"

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Loss says what becomes of the write at which a gate closes.
+// Loss says what becomes of the write at which a proxy closes.
 type Loss string
 
 // What becomes of that write.
@@ -32,9 +32,9 @@ const (
 	ReplyLost Loss = "is done, but not answered"
 )
 
-// Gate stands between one manager and the API server, and closes at a certain write of the manager's: at that moment the
+// WriteProxy stands between one manager and the API server, and closes at a certain write of the manager's: at that moment the
 // process is to be killed, so that this write is its last.
-type Gate struct {
+type WriteProxy struct {
 	server *http.Server
 	proxy  *httputil.ReverseProxy
 	config *rest.Config
@@ -47,12 +47,12 @@ type Gate struct {
 	counts  func(*http.Request) bool
 }
 
-// NewGate opens a gate for the identity of cfg that closes at the n-th write to kinds of IP address management, be it a
+// NewWriteProxy opens a proxy for the identity of cfg that closes at the n-th write to kinds of IP address management, be it a
 // failed one. At 0 it never closes.
-func (cp *ControlPlane) NewGate(cfg *rest.Config, n int, loss Loss) (*Gate, error) {
+func (cp *ControlPlane) NewWriteProxy(cfg *rest.Config, n int, loss Loss) (*WriteProxy, error) {
 	upstream, err := rest.TransportFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("building the gate's transport: %w", err)
+		return nil, fmt.Errorf("building the proxy's transport: %w", err)
 	}
 	target, err := url.Parse(cfg.Host)
 	if err != nil {
@@ -64,13 +64,13 @@ func (cp *ControlPlane) NewGate(cfg *rest.Config, n int, loss Loss) (*Gate, erro
 	}
 	certificate, err := tls.X509KeyPair(pair.cert, pair.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the gate's certificate: %w", err)
+		return nil, fmt.Errorf("reading the proxy's certificate: %w", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("opening the gate's port: %w", err)
+		return nil, fmt.Errorf("opening the proxy's port: %w", err)
 	}
-	g := &Gate{
+	g := &WriteProxy{
 		proxy: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: upstream, FlushInterval: -1,
 			ErrorLog: log.New(io.Discard, "", 0),
@@ -89,30 +89,30 @@ func (cp *ControlPlane) NewGate(cfg *rest.Config, n int, loss Loss) (*Gate, erro
 	return g, nil
 }
 
-// Counting has the gate count these requests, and no others. It is for before the first one.
-func (g *Gate) Counting(counts func(*http.Request) bool) *Gate {
+// Counting has the proxy count these requests, and no others. It is for before the first one.
+func (g *WriteProxy) Counting(counts func(*http.Request) bool) *WriteProxy {
 	g.counts = counts
 	return g
 }
 
 // Config is the manager's: it needs no credentials.
-func (g *Gate) Config() *rest.Config { return g.config }
+func (g *WriteProxy) Config() *rest.Config { return g.config }
 
 // Closed is closed once the manager has made its last write.
-func (g *Gate) Closed() <-chan struct{} { return g.closed }
+func (g *WriteProxy) Closed() <-chan struct{} { return g.closed }
 
 // Writes returns how many writes there have been.
-func (g *Gate) Writes() int {
+func (g *WriteProxy) Writes() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.writes
 }
 
-// Stop ends the gate with all that goes through it.
-func (g *Gate) Stop() error { return g.server.Close() }
+// Stop ends the proxy with all that goes through it.
+func (g *WriteProxy) Stop() error { return g.server.Close() }
 
-// ServeHTTP lets a request through, unless the gate is closed or closes with it.
-func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP lets a request through, unless the proxy is closed or closes with it.
+func (g *WriteProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	loss, last := g.count(r)
 	if loss == "" {
 		g.proxy.ServeHTTP(w, r)
@@ -128,7 +128,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // count says how the request is lost, "" if it is not, and whether it is the last write.
-func (g *Gate) count(r *http.Request) (loss Loss, last bool) {
+func (g *WriteProxy) count(r *http.Request) (loss Loss, last bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.counts(r) {

@@ -1,11 +1,11 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package town is where claims live that have no object: ledgers in the test's
-// own process answer them, and the first prefix that a claim is told is its
-// answer, as an IPAddress of its name would be. A prefix is held from then until
-// the claim has gone. It is for tests only.
-package town
+// Package claimledger keeps claims that have no object: ledgers in the test's own
+// process answer them. The first prefix that a ledger reports is the claim's answer,
+// as an IPAddress of its name would be. The claim has it until it leaves. For tests
+// only.
+package claimledger
 
 import (
 	"context"
@@ -26,18 +26,18 @@ const (
 	patience = 5 * time.Minute
 )
 
-// Town is one address space's claims and what they hold. Its methods may be
+// Claims is one address space's claims and what they hold. Its methods may be
 // called concurrently, for different claims.
-type Town struct {
+type Claims struct {
 	mu      sync.Mutex
 	answers map[string]netip.Prefix
 	held    map[netip.Prefix]string
 	doubles []string
 }
 
-// New returns a town without claims.
-func New() *Town {
-	return &Town{answers: map[string]netip.Prefix{}, held: map[netip.Prefix]string{}}
+// New returns an empty Claims.
+func New() *Claims {
+	return &Claims{answers: map[string]netip.Prefix{}, held: map[netip.Prefix]string{}}
 }
 
 // Reserve goes on while the ledger says that it is contended, as a controller
@@ -55,7 +55,7 @@ func Reserve(ctx context.Context, l *book.Ledger, c book.Claim) (book.Allocation
 }
 
 // Commit returns the claim's answer, and notes if anybody else holds part of it.
-func (t *Town) Commit(uid string, cidr netip.Prefix) netip.Prefix {
+func (t *Claims) Commit(uid string, cidr netip.Prefix) netip.Prefix {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if answer, ok := t.answers[uid]; ok {
@@ -71,7 +71,7 @@ func (t *Town) Commit(uid string, cidr netip.Prefix) netip.Prefix {
 }
 
 // Answer has all ledgers answer the claim at once. It errs only if none did.
-func (t *Town) Answer(ctx context.Context, c book.Claim, ledgers []*book.Ledger) error {
+func (t *Claims) Answer(ctx context.Context, c book.Claim, ledgers []*book.Ledger) error {
 	var done sync.WaitGroup
 	outcomes := make([]error, len(ledgers))
 	for i, l := range ledgers {
@@ -93,13 +93,13 @@ func (t *Town) Answer(ctx context.Context, c book.Claim, ledgers []*book.Ledger)
 }
 
 // Stay drops the records of an answered claim that are not its answer's.
-func (t *Town) Stay(ctx context.Context, c book.Claim, ledgers []*book.Ledger) error {
+func (t *Claims) Stay(ctx context.Context, c book.Claim, ledgers []*book.Ledger) error {
 	answer, _ := t.Told(c.Ref.UID)
 	return tidy(ctx, c, ledgers, func(h book.Holding) bool { return h.CIDR == answer })
 }
 
 // Leave ends the claim, and then drops its records.
-func (t *Town) Leave(ctx context.Context, c book.Claim, ledgers []*book.Ledger) error {
+func (t *Claims) Leave(ctx context.Context, c book.Claim, ledgers []*book.Ledger) error {
 	t.mu.Lock()
 	delete(t.held, t.answers[c.Ref.UID])
 	delete(t.answers, c.Ref.UID)
@@ -131,7 +131,7 @@ func tidy(ctx context.Context, c book.Claim, ledgers []*book.Ledger, keep func(b
 }
 
 // Told returns the answer of a claim that has one.
-func (t *Town) Told(uid string) (netip.Prefix, bool) {
+func (t *Claims) Told(uid string) (netip.Prefix, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	answer, ok := t.answers[uid]
@@ -139,14 +139,14 @@ func (t *Town) Told(uid string) (netip.Prefix, bool) {
 }
 
 // Held returns what is held now, with the UIDs of the claims.
-func (t *Town) Held() map[netip.Prefix]string {
+func (t *Claims) Held() map[netip.Prefix]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.held)
 }
 
 // Doubles returns what was told to one claim while another one held part of it.
-func (t *Town) Doubles() []string {
+func (t *Claims) Doubles() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.doubles

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package unrest
+package faults
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
-// Disturber makes trouble until it is told not to.
-type Disturber struct {
+// Injector makes trouble until it is told not to.
+type Injector struct {
 	Site     *framework.Site
 	Replicas []*Replica
-	// Links are those of others who are to be disturbed.
-	Links []*framework.Link
+	// Proxies are those of others who are to be disturbed.
+	Proxies []*framework.ConnectionProxy
 
 	// Quiet is how long a kind of trouble leaves off, at most.
 	Quiet time.Duration
@@ -34,14 +34,14 @@ type Disturber struct {
 }
 
 // Run disturbs until ctx ends. Then everybody runs and can reach the API server.
-func (d *Disturber) Run(ctx context.Context) {
+func (d *Injector) Run(ctx context.Context) {
 	kinds := []func(context.Context, *rand.Rand){d.kill, d.stop, d.cut, d.compact}
 	parts := make([]func(context.Context), 0, len(kinds))
 	for i, trouble := range kinds {
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(i)))
 		parts = append(parts, func(ctx context.Context) {
 			for ctx.Err() == nil {
-				Nap(ctx, UpTo(random, d.Quiet))
+				Sleep(ctx, UpTo(random, d.Quiet))
 				trouble(ctx, random)
 			}
 		})
@@ -49,18 +49,18 @@ func (d *Disturber) Run(ctx context.Context) {
 	Together(ctx, parts...)
 }
 
-// Nurse starts managers again that have ended by themselves, until ctx ends: one that leads and is stopped for too long does, as
+// Restart starts managers again that have ended by themselves, until ctx ends: one that leads and is stopped for too long does, as
 // it ought to.
-func (d *Disturber) Nurse(ctx context.Context) {
+func (d *Injector) Restart(ctx context.Context) {
 	for ctx.Err() == nil {
-		Nap(ctx, time.Second)
+		Sleep(ctx, time.Second)
 		for _, r := range d.Replicas {
 			d.revive(context.WithoutCancel(ctx), r)
 		}
 	}
 }
 
-func (d *Disturber) revive(ctx context.Context, r *Replica) {
+func (d *Injector) revive(ctx context.Context, r *Replica) {
 	if !r.alive.TryLock() {
 		return
 	}
@@ -72,10 +72,10 @@ func (d *Disturber) revive(ctx context.Context, r *Replica) {
 }
 
 // Ended is how many managers have ended by themselves and been started again.
-func (d *Disturber) Ended() int64 { return d.ended.Load() }
+func (d *Injector) Ended() int64 { return d.ended.Load() }
 
 // Enough says whether there has been trouble of every kind so often, and so many long stops.
-func (d *Disturber) Enough(each, long int64) bool {
+func (d *Injector) Enough(each, long int64) bool {
 	for _, n := range []*atomic.Int64{&d.kills, &d.stops, &d.cuts, &d.compactions} {
 		if n.Load() < each {
 			return false
@@ -84,12 +84,12 @@ func (d *Disturber) Enough(each, long int64) bool {
 	return d.longStops.Load() >= long
 }
 
-func (d *Disturber) replica(random *rand.Rand) *Replica {
+func (d *Injector) replica(random *rand.Rand) *Replica {
 	return d.Replicas[random.IntN(len(d.Replicas))]
 }
 
 // kill ends a manager (SIGKILL), and starts it again a little later.
-func (d *Disturber) kill(ctx context.Context, random *rand.Rand) {
+func (d *Injector) kill(ctx context.Context, random *rand.Rand) {
 	r := d.replica(random)
 	if !r.alive.TryLock() {
 		return
@@ -100,12 +100,12 @@ func (d *Disturber) kill(ctx context.Context, random *rand.Rand) {
 	}
 	r.die(context.WithoutCancel(ctx))
 	d.kills.Add(1)
-	Nap(ctx, UpTo(random, 2*time.Second))
+	Sleep(ctx, UpTo(random, 2*time.Second))
 	Expect(r.Restart(context.WithoutCancel(ctx))).To(Succeed())
 }
 
 // stop holds a manager where it is (SIGSTOP).
-func (d *Disturber) stop(ctx context.Context, random *rand.Rand) {
+func (d *Injector) stop(ctx context.Context, random *rand.Rand) {
 	r := d.replica(random)
 	if !r.alive.TryRLock() {
 		return
@@ -115,7 +115,7 @@ func (d *Disturber) stop(ctx context.Context, random *rand.Rand) {
 	if r.Pause() != nil {
 		return // it has just ended
 	}
-	Nap(ctx, d.Pause(random, d.stops.Load()))
+	Sleep(ctx, d.Pause(random, d.stops.Load()))
 	Expect(r.Resume()).To(Succeed())
 	d.stops.Add(1)
 	if time.Since(began) > d.Long {
@@ -124,38 +124,38 @@ func (d *Disturber) stop(ctx context.Context, random *rand.Rand) {
 }
 
 // cut ends the connections of somebody, who may make new ones at once.
-func (d *Disturber) cut(_ context.Context, random *rand.Rand) {
-	d.disconnect(random, func(link *framework.Link) {
-		link.Cut()
+func (d *Injector) cut(_ context.Context, random *rand.Rand) {
+	d.disconnect(random, func(proxy *framework.ConnectionProxy) {
+		proxy.Cut()
 		d.cuts.Add(1)
 	})
 }
 
 // compact ends the connections of somebody and lets him make new ones when what he has missed cannot be watched any more.
-func (d *Disturber) compact(ctx context.Context, random *rand.Rand) {
-	d.disconnect(random, func(link *framework.Link) {
-		link.Down()
-		defer link.Up()
-		Nap(ctx, 500*time.Millisecond+UpTo(random, time.Second))
+func (d *Injector) compact(ctx context.Context, random *rand.Rand) {
+	d.disconnect(random, func(proxy *framework.ConnectionProxy) {
+		proxy.Down()
+		defer proxy.Up()
+		Sleep(ctx, 500*time.Millisecond+UpTo(random, time.Second))
 		Expect(d.Site.Compact(context.WithoutCancel(ctx))).To(Succeed())
 		d.compactions.Add(1)
 	})
 }
 
-// disconnect does something to the link of a manager that runs, or of somebody else.
-func (d *Disturber) disconnect(random *rand.Rand, do func(*framework.Link)) {
-	i := random.IntN(len(d.Replicas) + len(d.Links))
+// disconnect does something to the proxy of a manager that runs, or of somebody else.
+func (d *Injector) disconnect(random *rand.Rand, do func(*framework.ConnectionProxy)) {
+	i := random.IntN(len(d.Replicas) + len(d.Proxies))
 	if i >= len(d.Replicas) {
-		do(d.Links[i-len(d.Replicas)])
+		do(d.Proxies[i-len(d.Replicas)])
 		return
 	}
 	if r := d.Replicas[i]; r.alive.TryRLock() { // it would not start
 		defer r.alive.RUnlock()
-		do(r.Link)
+		do(r.Proxy)
 	}
 }
 
-func (d *Disturber) String() string {
+func (d *Injector) String() string {
 	return fmt.Sprintf("%d kills, %d stops (%d longer than %s), %d cuts, %d compactions; %d managers ended by themselves",
 		d.kills.Load(), d.stops.Load(), d.longStops.Load(), d.Long, d.cuts.Load(), d.compactions.Load(), d.ended.Load())
 }

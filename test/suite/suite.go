@@ -1,11 +1,11 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scene is what suites share: the way to rest of a site, and, for those
-// about Weir's own kinds, a namespace with an address space of its own for every
+// Package suite is what suites share: waiting until a site is at rest, and, for those
+// about Weir kinds, a namespace with an address space of its own for every
 // spec, so that all of them may use the same prefixes, and what is expected of
 // the objects in it. A failed expectation fails the spec.
-package scene
+package suite
 
 import (
 	"context"
@@ -34,8 +34,8 @@ import (
 // patience is how long what must happen may take: only what never happens fails.
 const patience = "1m"
 
-// Scene is where one spec plays.
-type Scene struct {
+// Spec is the namespace and the address space of one spec.
+type Spec struct {
 	Site *framework.Site
 	// Client is the administrator's.
 	Client client.WithWatch
@@ -60,24 +60,24 @@ func Start(ctx context.Context, args ...string) (*framework.Site, *framework.Man
 }
 
 // New makes a namespace.
-func New(ctx context.Context, site *framework.Site) *Scene {
+func New(ctx context.Context, site *framework.Site) *Spec {
 	GinkgoHelper()
-	s := &Scene{Site: site, Client: site.Client()}
+	s := &Spec{Site: site, Client: site.Client()}
 	s.Namespace = s.Another(ctx, nil)
 	return s
 }
 
 // Another makes a namespace more, and returns its name.
-func (s *Scene) Another(ctx context.Context, labels map[string]string) string {
+func (s *Spec) Another(ctx context.Context, labels map[string]string) string {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "scene-", Labels: labels}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Labels: labels}}
 	Expect(s.Client.Create(ctx, namespace)).To(Succeed())
 	return namespace.Name
 }
 
 // Tenants makes namespaces of two projects, of none and of the platform, and returns their names. "own" is of the project that is
-// named like the scene's namespace; one of "own" and "other" each is labelled tier: gold.
-func (s *Scene) Tenants(ctx context.Context) map[string]string {
+// named like the spec's namespace; one of "own" and "other" each is labelled tier: gold.
+func (s *Spec) Tenants(ctx context.Context) map[string]string {
 	GinkgoHelper()
 	own, other := map[string]string{ipamv1.ProjectLabel: s.Namespace}, map[string]string{ipamv1.ProjectLabel: s.Namespace + "-other"}
 	gold := func(labels map[string]string) map[string]string {
@@ -91,31 +91,31 @@ func (s *Scene) Tenants(ctx context.Context) map[string]string {
 	}
 }
 
-// Root begins a root pool in the scene's namespace and address space.
-func (s *Scene) Root(name, cidr string) *builder.PoolBuilder[*ipamv1.IPPool] {
+// Root begins a root pool in the spec's namespace and address space.
+func (s *Spec) Root(name, cidr string) *builder.PoolBuilder[*ipamv1.IPPool] {
 	return builder.IPPool(s.Namespace, name).WithCIDR(cidr).WithSpace(s.Namespace)
 }
 
-// Global returns the name of a GlobalIPPool of the scene.
-func (s *Scene) Global(name string) string { return s.Namespace + "-" + name }
+// Global returns the name of a GlobalIPPool of the spec.
+func (s *Spec) Global(name string) string { return s.Namespace + "-" + name }
 
-// GlobalRoot begins a cluster-scoped root pool in the scene's address space.
-func (s *Scene) GlobalRoot(name, cidr string) *builder.PoolBuilder[*ipamv1.GlobalIPPool] {
+// GlobalRoot begins a cluster-scoped root pool in the spec's address space.
+func (s *Spec) GlobalRoot(name, cidr string) *builder.PoolBuilder[*ipamv1.GlobalIPPool] {
 	return builder.GlobalIPPool(s.Global(name)).WithCIDR(cidr).WithSpace(s.Namespace)
 }
 
-// Child begins a pool carved from an IPPool of the scene's namespace.
-func (s *Scene) Child(name, parent string, bits int32) *builder.PoolBuilder[*ipamv1.IPPool] {
+// Child begins a pool carved from an IPPool of the spec's namespace.
+func (s *Spec) Child(name, parent string, bits int32) *builder.PoolBuilder[*ipamv1.IPPool] {
 	return builder.IPPool(s.Namespace, name).WithParent(ipamv1.IPPoolKind, "", parent).WithBits(bits)
 }
 
-// Claim begins a claim to an IPPool of the scene's namespace.
-func (s *Scene) Claim(name, pool string) *builder.IPClaimBuilder {
+// Claim begins a claim to an IPPool of the spec's namespace.
+func (s *Spec) Claim(name, pool string) *builder.IPClaimBuilder {
 	return builder.IPClaim(s.Namespace, name).From(ipamv1.IPPoolKind, pool)
 }
 
 // Create creates objects.
-func (s *Scene) Create(ctx context.Context, objs ...client.Object) {
+func (s *Spec) Create(ctx context.Context, objs ...client.Object) {
 	GinkgoHelper()
 	for _, obj := range objs {
 		Expect(s.Client.Create(ctx, obj)).To(Succeed(), "%T %s", obj, obj.GetName())
@@ -124,7 +124,7 @@ func (s *Scene) Create(ctx context.Context, objs ...client.Object) {
 
 // Refuses expects that the creation of the object is refused with this code and
 // these words, that nothing is stored, and nothing recorded under its name.
-func (s *Scene) Refuses(ctx context.Context, obj client.Object, code int32, words ...string) {
+func (s *Spec) Refuses(ctx context.Context, obj client.Object, code int32, words ...string) {
 	GinkgoHelper()
 	Expect(s.Client.Create(ctx, obj)).To(Refused(code, words...))
 	Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Satisfy(apierrors.IsNotFound))
@@ -132,7 +132,7 @@ func (s *Scene) Refuses(ctx context.Context, obj client.Object, code int32, word
 }
 
 // Delete deletes objects, one after the other, and waits until each is gone.
-func (s *Scene) Delete(ctx context.Context, objs ...client.Object) {
+func (s *Spec) Delete(ctx context.Context, objs ...client.Object) {
 	GinkgoHelper()
 	for _, obj := range objs {
 		Expect(client.IgnoreNotFound(s.Client.Delete(ctx, obj))).To(Succeed())
@@ -141,7 +141,7 @@ func (s *Scene) Delete(ctx context.Context, objs ...client.Object) {
 }
 
 // Gone waits until objects of these names are gone.
-func (s *Scene) Gone(ctx context.Context, objs ...client.Object) {
+func (s *Spec) Gone(ctx context.Context, objs ...client.Object) {
 	GinkgoHelper()
 	for _, obj := range objs {
 		Eventually(func() error { return s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "20ms").
@@ -156,7 +156,7 @@ type Conditioned interface {
 }
 
 // Ready waits until the Ready conditions of objects are true, for their present generation.
-func (s *Scene) Ready(ctx context.Context, objs ...Conditioned) {
+func (s *Spec) Ready(ctx context.Context, objs ...Conditioned) {
 	GinkgoHelper()
 	for _, obj := range objs {
 		Eventually(func(g Gomega) {
@@ -168,7 +168,7 @@ func (s *Scene) Ready(ctx context.Context, objs ...Conditioned) {
 }
 
 // NotReady waits until an object's Ready condition is false for this reason, and says all these words.
-func (s *Scene) NotReady(ctx context.Context, obj Conditioned, reason string, words ...string) {
+func (s *Spec) NotReady(ctx context.Context, obj Conditioned, reason string, words ...string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		ready := s.condition(ctx, g, obj)
@@ -181,7 +181,7 @@ func (s *Scene) NotReady(ctx context.Context, obj Conditioned, reason string, wo
 }
 
 // Exhausted waits until a pool says that nothing of it is available, and that it is healthy all the same.
-func (s *Scene) Exhausted(ctx context.Context, pool Conditioned) {
+func (s *Spec) Exhausted(ctx context.Context, pool Conditioned) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		g.Expect(s.condition(ctx, g, pool).Status).To(Equal(metav1.ConditionTrue))
@@ -189,7 +189,7 @@ func (s *Scene) Exhausted(ctx context.Context, pool Conditioned) {
 	}, patience, "20ms").Should(Succeed())
 }
 
-func (s *Scene) condition(ctx context.Context, g Gomega, obj Conditioned) metav1.Condition {
+func (s *Spec) condition(ctx context.Context, g Gomega, obj Conditioned) metav1.Condition {
 	g.Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 	ready := meta.FindStatusCondition(obj.GetConditions(), ipamv1.ReadyCondition)
 	g.Expect(ready).NotTo(BeNil())
@@ -197,13 +197,13 @@ func (s *Scene) condition(ctx context.Context, g Gomega, obj Conditioned) metav1
 }
 
 // Records returns the records of exactly this object.
-func (s *Scene) Records(ctx context.Context, obj client.Object) []ipamv1.IPAllocation {
+func (s *Spec) Records(ctx context.Context, obj client.Object) []ipamv1.IPAllocation {
 	GinkgoHelper()
 	return slices.DeleteFunc(s.recordsNamed(ctx, obj), func(r ipamv1.IPAllocation) bool { return r.Spec.ClaimRef.UID != string(obj.GetUID()) })
 }
 
 // Record returns the one record of an object.
-func (s *Scene) Record(ctx context.Context, obj client.Object) *ipamv1.IPAllocation {
+func (s *Spec) Record(ctx context.Context, obj client.Object) *ipamv1.IPAllocation {
 	GinkgoHelper()
 	records := s.Records(ctx, obj)
 	Expect(records).To(HaveLen(1))
@@ -211,7 +211,7 @@ func (s *Scene) Record(ctx context.Context, obj client.Object) *ipamv1.IPAllocat
 }
 
 // recordsNamed returns the records of objects of this kind, namespace and name.
-func (s *Scene) recordsNamed(ctx context.Context, obj client.Object) []ipamv1.IPAllocation {
+func (s *Spec) recordsNamed(ctx context.Context, obj client.Object) []ipamv1.IPAllocation {
 	GinkgoHelper()
 	kind, err := s.Client.GroupVersionKindFor(obj)
 	Expect(err).NotTo(HaveOccurred())
@@ -222,8 +222,8 @@ func (s *Scene) recordsNamed(ctx context.Context, obj client.Object) []ipamv1.IP
 	})
 }
 
-// HandedOut returns the prefixes that are recorded in the scene's address space, but for those of root pools.
-func (s *Scene) HandedOut(ctx context.Context) []string {
+// HandedOut returns the prefixes that are recorded in the spec's address space, but for those of root pools.
+func (s *Spec) HandedOut(ctx context.Context) []string {
 	GinkgoHelper()
 	var prefixes []string
 	for _, r := range s.InSpace(ctx) {
@@ -234,8 +234,8 @@ func (s *Scene) HandedOut(ctx context.Context) []string {
 	return prefixes
 }
 
-// InSpace returns all records of the scene's address space.
-func (s *Scene) InSpace(ctx context.Context) []ipamv1.IPAllocation {
+// InSpace returns all records of the spec's address space.
+func (s *Spec) InSpace(ctx context.Context) []ipamv1.IPAllocation {
 	GinkgoHelper()
 	records := &ipamv1.IPAllocationList{}
 	Expect(s.Client.List(ctx, records)).To(Succeed())

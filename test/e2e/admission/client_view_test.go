@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// town is what clients have been told, from when they heard it until they give it back: they find a prefix that is handed out
+// clientView is what clients have been told, from when they heard it until they give it back: they find a prefix that is handed out
 // twice by themselves, without a look at anything that is stored.
-type town struct {
+type clientView struct {
 	mu      sync.Mutex
 	held    map[types.UID]told
 	doubles []string
@@ -40,10 +40,10 @@ func (t told) fits(other told) bool {
 	return !t.cidr.Overlaps(other.cidr) || t.as != nil && t.as.above(other.from) || other.as != nil && other.as.above(t.from)
 }
 
-func newTown() *town { return &town{held: map[types.UID]told{}} }
+func newClientView() *clientView { return &clientView{held: map[types.UID]told{}} }
 
 // hold notes what somebody has just been told.
-func (t *town) hold(uid types.UID, what told) {
+func (t *clientView) hold(uid types.UID, what told) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	what.since = time.Now()
@@ -57,13 +57,13 @@ func (t *town) hold(uid types.UID, what told) {
 }
 
 // leave notes that somebody is about to give back what he holds.
-func (t *town) leave(uid types.UID) {
+func (t *clientView) leave(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.held, uid)
 }
 
-func (t *town) found() (doubles []string, answers int) {
+func (t *clientView) found() (doubles []string, answers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.doubles, t.answers

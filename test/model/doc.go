@@ -16,7 +16,7 @@
 //	moves      clusterctl takes claims to another cluster, records are held, some claims come back
 //	carves     the own claim is a pool: a block of both addresses, with claims in it and beside it
 //
-// A manager is a set of small machines, which take one step at a time: one task for each name of a claim, repair, the keeper of
+// A manager is a set of small machines, which take one step at a time: one task for each name of a claim, repair, the pool controller for
 // what cools or moves, the webhooks of the own kinds, the watch, the caches. One step is one request to the server or one look at the
 // index. A walk lets randomly chosen machines step and others sleep, while clients create and delete claims, processes crash and lose
 // their memory, replies get lost, watches are listed anew, finalizers are stripped, time passes, and, in every other walk, people write

@@ -8,18 +8,18 @@ import "math/rand/v2"
 // manager is one process: an index that follows the log, caches of claims and answers that follow nothing in particular,
 // and the machines that work on claims. All of it is lost in a crash.
 type manager struct {
-	rules    *Rules
-	cooldown int
-	server   *server
-	random   *rand.Rand
-	tally    *tally
-	index    index
-	claims   [names]claim
-	answers  [names]answer
-	tasks    [names]task
-	mender   mender
-	keeper   keeper
-	porter   porter
+	rules          *Rules
+	cooldown       int
+	server         *server
+	random         *rand.Rand
+	tally          *tally
+	index          index
+	claims         [names]claim
+	answers        [names]answer
+	tasks          [names]task
+	repair         repair
+	poolController poolController
+	webhooks       webhooks
 }
 
 // start begins a process: its first list shows the records as of this position.
@@ -30,8 +30,8 @@ func (m *manager) start(position int) {
 		m.tasks[name] = task{manager: m, name: name}
 		m.tasks[name].stop()
 	}
-	m.mender, m.porter = mender{dropper: dropper{manager: m}}, porter{manager: m}
-	m.keeper = keeper{dropper: dropper{manager: m}}
+	m.repair, m.webhooks = repair{dropper: dropper{manager: m}}, webhooks{manager: m}
+	m.poolController = poolController{dropper: dropper{manager: m}}
 	m.relist(position)
 }
 
@@ -40,8 +40,8 @@ func (m *manager) waiters(call func(*waiter)) {
 	for name := range m.tasks {
 		call(&m.tasks[name].waiter)
 	}
-	call(&m.porter.waiter)
-	call(&m.mender.waiter)
+	call(&m.webhooks.waiter)
+	call(&m.repair.waiter)
 }
 
 // deliver lets the watch show one event. Judging happens in the same callback.
@@ -120,12 +120,12 @@ func (m *manager) isKept(r record) bool {
 // isIdle says whether the actor has nothing begun.
 func (m *manager) isIdle(actor int) bool {
 	switch actor {
-	case mends:
-		return m.mender.next == nil
-	case keeps:
-		return m.keeper.next == nil
-	case admits:
-		return m.porter.next == nil
+	case actorRepair:
+		return m.repair.next == nil
+	case actorPoolController:
+		return m.poolController.next == nil
+	case actorWebhooks:
+		return m.webhooks.next == nil
 	default:
 		return m.tasks[actor].next == nil
 	}

@@ -57,7 +57,7 @@ func finish(w *world) error {
 	if err := w.walk(length); err != nil {
 		return err
 	}
-	if err := w.settle(); !w.meddled || !errors.Is(err, ErrStuck) {
+	if err := w.settle(); !w.externalEdits || !errors.Is(err, ErrStuck) {
 		return err
 	}
 	return nil
@@ -108,8 +108,8 @@ func TestMarkedRecordsCouldBeTakenOver(t *testing.T) {
 	survey(t, Without("LeaveMarkedAlone"), 5000*size())
 }
 
-// TestMeddlingCanBlockAClaim shows why meddled walks are not asked for an answer to every claim.
-func TestMeddlingCanBlockAClaim(t *testing.T) {
+// TestExternalEditsCanBlockAClaim shows why meddled walks are not asked for an answer to every claim.
+func TestExternalEditsCanBlockAClaim(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		rules Rules

@@ -10,7 +10,7 @@ import (
 
 // settle lets everybody work in a random order, without any disturbance but time, until nothing is left to do.
 func (w *world) settle() error {
-	w.endOutside()
+	w.finishEnvironment()
 	var err error
 	for range 40 {
 		if err = w.unsettled(); err == nil {
@@ -25,8 +25,8 @@ func (w *world) settle() error {
 	return err
 }
 
-// endOutside ends what has begun outside: requests and moves.
-func (w *world) endOutside() {
+// finishEnvironment ends what has begun outside: requests and moves.
+func (w *world) finishEnvironment() {
 	for len(w.server.requests) > 0 {
 		w.server.finish(0, w.oneIn(3))
 	}
@@ -41,7 +41,7 @@ func (w *world) endOutside() {
 func (w *world) round() {
 	for _, m := range w.random.Perm(len(w.managers)) {
 		w.catchUp(m)
-		for _, actor := range w.random.Perm(watches) {
+		for _, actor := range w.random.Perm(actorWatch) {
 			w.turn(m, actor)
 		}
 		for i := range w.managers[m].index.entries {
@@ -54,12 +54,12 @@ func (w *world) round() {
 func (w *world) lookAt(m, i int) {
 	p := w.managers[m]
 	if i < len(p.index.entries) {
-		p.mender.begin(i)
-		w.turn(m, mends)
+		p.repair.begin(i)
+		w.turn(m, actorRepair)
 	}
 	if i < len(p.index.entries) {
-		p.keeper.begin(i)
-		w.turn(m, keeps)
+		p.poolController.begin(i)
+		w.turn(m, actorPoolController)
 	}
 	w.catchUp(m)
 }
@@ -116,7 +116,7 @@ func (w *world) unsettled() (err error) {
 // isGivenBack says whether the next claim of the name would get what is retained, or what else is retained for it. Of what somebody else
 // arrived with nobody can tell.
 func (w *world) isGivenBack(r record) bool {
-	_, ok := w.managers[0].porter.propose(claim{own: true, big: r.cidr == wholeSpace}, noSpace)
+	_, ok := w.managers[0].webhooks.propose(claim{own: true, big: r.cidr == wholeSpace}, noSpace)
 	return ok || w.theme.arrivals
 }
 

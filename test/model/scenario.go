@@ -38,11 +38,11 @@ func takenOverAndLost(w *world) {
 	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
 	w.refresh(0)
 	w.run(0, 1, 3)
-	w.run(1, watches, 2)
+	w.run(1, actorWatch, 2)
 	w.refresh(1)
 	w.run(1, 1, 3) // begin, reserve, take over
-	w.run(1, watches, 1)
-	w.strip(0)
+	w.run(1, actorWatch, 1)
+	w.forceDelete(0)
 	w.server.deleteAnswer(0, w.server.answers[0])
 	w.lose(w.server.records[0])
 	w.managers[0].relist(len(w.server.log))
@@ -58,13 +58,13 @@ func lostAndLate(w *world) {
 	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
 	w.refresh(0)
 	w.run(0, 1, 3)
-	w.run(0, watches, 2)
+	w.run(0, actorWatch, 2)
 	w.run(0, 1, 1) // heed
 	w.hang(0, 1)
-	w.strip(0)
+	w.forceDelete(0)
 	w.lose(w.server.records[0])
 	w.managers[1].tasks[0].stop()
-	w.run(1, watches, len(w.server.log))
+	w.run(1, actorWatch, len(w.server.log))
 	w.refresh(1)
 }
 
@@ -72,13 +72,13 @@ func lostAndLate(w *world) {
 // for claim 1 and dies. Somebody writes to the older record, and whoever starts now sees only its later version. To come by
 // chance: M2 takes both records over.
 func olderLooksYounger(w *world) {
-	w.meddled = true
+	w.externalEdits = true
 	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
 	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
 	w.refresh(0)
 	w.refresh(1)
 	w.run(0, 0, 3)
-	w.run(0, watches, 1)
+	w.run(0, actorWatch, 1)
 	w.run(1, 1, 3)
 	w.server.updateRecord(w.server.records[0].id, 0, func(r *record) { r.touched = true })
 	for m := range w.managers[1:] {
@@ -96,7 +96,7 @@ func secondWonUnseen(w *world) {
 	w.run(0, 0, 3) // begin, reserve, create
 	w.run(1, 0, 3)
 	w.managers[0].start(len(w.server.log))
-	w.hang(0, watches)
+	w.hang(0, actorWatch)
 	w.lose(w.server.records[0])
 	w.managers[1].relist(len(w.server.log))
 	w.run(1, 0, 1) // heed
@@ -106,7 +106,7 @@ func secondWonUnseen(w *world) {
 // dropCutShort: a manager dies between the two writes of a drop, so that the record has no finalizer. To come by chance:
 // somebody takes the record over and answers with it, and somebody else deletes it.
 func dropCutShort(w *world) {
-	w.meddled = true
+	w.externalEdits = true
 	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
 	w.refresh(0)
 	w.run(0, 0, 3)
@@ -117,7 +117,7 @@ func dropCutShort(w *world) {
 
 // halfMadeIsMarked: a manager dies between a record and its answer, and somebody deletes the record: the finalizer keeps it.
 func halfMadeIsMarked(w *world) {
-	w.meddled = true
+	w.externalEdits = true
 	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
 	w.refresh(0)
 	w.run(0, 0, 3)
@@ -127,7 +127,7 @@ func halfMadeIsMarked(w *world) {
 
 // bothAgesLost: two half-made records of dead managers overlap, and somebody has written to both.
 func bothAgesLost(w *world) {
-	w.meddled = true
+	w.externalEdits = true
 	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
 	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
 	w.refresh(0)

@@ -15,12 +15,12 @@ func (w *world) ask(m int, c claim, wish space) bool {
 	p := w.managers[m]
 	c.uid, c.own = w.server.newID(), true
 	var ok bool
-	if c.status, ok = p.porter.propose(c, wish); !ok {
+	if c.status, ok = p.webhooks.propose(c, wish); !ok {
 		return false
 	}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
-	p.porter.receive(c)
-	w.turn(m, admits)
+	p.webhooks.receive(c)
+	w.turn(m, actorWebhooks)
 	return true
 }
 
@@ -44,10 +44,10 @@ func admittedTwice(w *world) {
 	c := claim{uid: w.server.newID(), own: true, status: 0b01}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
 	for m := range 2 {
-		w.managers[m].porter.receive(c)
-		w.run(m, admits, 3) // refuse, reserve, create
+		w.managers[m].webhooks.receive(c)
+		w.run(m, actorWebhooks, 3) // refuse, reserve, create
 	}
-	w.turn(0, admits)
+	w.turn(0, actorWebhooks)
 	w.server.finish(0, false)
 	for _, r := range w.server.records {
 		w.server.updateRecord(r.id, 0, func(r *record) { r.touched = true })
@@ -84,7 +84,7 @@ func unseenAndReleased(w *world) {
 	w.admit(0, claim{retains: true}, noSpace)
 	w.server.deleteClaim(ownName)
 	w.refresh(1)
-	w.hang(1, watches)
+	w.hang(1, actorWatch)
 }
 
 // boundTooLong: something is retained for an own claim, and M2, which has just read that this one is stored, hangs. M1 gives up what was
@@ -94,10 +94,10 @@ func boundTooLong(w *world) {
 	w.release()
 	w.catchUp(1)
 	w.admit(0, claim{retains: true}, noSpace)
-	w.run(1, watches, len(w.server.log))
+	w.run(1, actorWatch, len(w.server.log))
 	w.refresh(1)
 	w.run(1, ownName, 2) // begin, bind
-	w.run(1, watches, len(w.server.log))
+	w.run(1, actorWatch, len(w.server.log))
 	w.run(1, ownName, 3) // heed, settle, prove
 	w.hang(1, ownName)
 	w.catchUp(0)
@@ -106,7 +106,7 @@ func boundTooLong(w *world) {
 	w.release()
 	w.live(claim{retains: true})
 	w.release()
-	w.run(1, watches, len(w.server.log))
+	w.run(1, actorWatch, len(w.server.log))
 }
 
 // leftWithoutHold: an answered claim moves to another cluster, and M2, which lets its record go, hangs. To come by chance: others ask
@@ -119,8 +119,8 @@ func leftWithoutHold(w *world) {
 		w.move(0)
 	}
 	w.catchUp(1)
-	w.run(1, keeps, 2) // begin, and what comes first
-	w.hang(1, keeps)
+	w.run(1, actorPoolController, 2) // begin, and what comes first
+	w.hang(1, actorPoolController)
 }
 
 // goneAndAskedFor: an own claim moves to another cluster, and somebody creates one of its name here that asks for the same. To come
@@ -142,8 +142,8 @@ func askedForAndGone(w *world) {
 	told := w.server.claims[ownName].told
 	c := claim{uid: w.server.newID(), own: true, big: told == wholeSpace, status: told}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
-	w.managers[0].porter.receive(c)
-	w.turn(0, admits)
+	w.managers[0].webhooks.receive(c)
+	w.turn(0, actorWebhooks)
 	for range 4 {
 		w.move(ownName)
 	}
@@ -166,10 +166,10 @@ func uprooted(w *world) {
 	w.refresh(1)
 	w.run(1, ownName, 2) // begin, prove that it is empty
 	w.run(0, 0, 3)       // begin, reserve, create
-	w.run(0, watches, 1)
+	w.run(0, actorWatch, 1)
 	w.run(0, 0, 1) // heed
 	w.hang(0, 0)
-	w.run(1, watches, 1)
+	w.run(1, actorWatch, 1)
 	w.run(1, 0, 1) // reserve
 	w.turn(1, ownName)
 }

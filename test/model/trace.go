@@ -20,25 +20,25 @@ func (t *trace) add(w *world, m, actor int) {
 	}
 	p := w.managers[m]
 	switch actor {
-	case mends:
-		t.note("M%d repairs name %d, then %s", m+1, p.mender.name, stepName(p.mender.next))
-	case keeps:
-		t.note("M%d keeps record %d, then %s", m+1, p.keeper.record.id, stepName(p.keeper.next))
-	case admits:
-		t.note("M%d admits claim %d, then %s", m+1, p.porter.claim.uid, stepName(p.porter.next))
-	case watches:
-		t.note("M%d has seen %d of %d events", m+1, p.index.seen, len(w.server.log))
-	case cachesClaims, cachesAnswers:
-		t.note("M%d reads claims %v and answers %v", m+1, uids(p.claims), p.answers)
+	case actorRepair:
+		t.note("M%d repair, name %d, then %s", m+1, p.repair.name, stepName(p.repair.next))
+	case actorPoolController:
+		t.note("M%d pool controller, record %d, then %s", m+1, p.poolController.record.id, stepName(p.poolController.next))
+	case actorWebhooks:
+		t.note("M%d webhooks, claim %d, then %s", m+1, p.webhooks.claim.uid, stepName(p.webhooks.next))
+	case actorWatch:
+		t.note("M%d watch, %d of %d events seen", m+1, p.index.seen, len(w.server.log))
+	case actorClaimCache, actorAnswerCache:
+		t.note("M%d cache, claims %v, answers %v", m+1, uids(p.claims), p.answers)
 	default:
-		t.note("M%d works on claim %d of name %d, then %s", m+1, p.tasks[actor].claim.uid, actor, stepName(p.tasks[actor].next))
+		t.note("M%d task, claim %d of name %d, then %s", m+1, p.tasks[actor].claim.uid, actor, stepName(p.tasks[actor].next))
 	}
 }
 
-// addDisturbance notes what the server holds after something came from outside.
-func (t *trace) addDisturbance(w *world) {
+// addEnvironment notes what the server holds after something came from outside.
+func (t *trace) addEnvironment(w *world) {
 	if t != nil {
-		t.note("outside, %d: claims %v, answers %v, requests %+v", w.server.clock, w.server.claims, w.server.answers, w.server.requests)
+		t.note("environment, clock %d: claims %v, answers %v, requests %+v", w.server.clock, w.server.claims, w.server.answers, w.server.requests)
 		t.note("    records %v", w.server.records)
 	}
 }

@@ -28,31 +28,31 @@ type world struct {
 	random   *rand.Rand
 	server   server
 	managers []*manager
-	// meddled: people and the garbage collector write to records and delete them.
-	meddled bool
-	moves   [names]phase // of the claims that clusterctl is moving
-	asleep  []bool       // one for each actor
-	tally   *tally
-	steps   int
-	trace   *trace
+	// externalEdits: people and the garbage collector write to records and delete them.
+	externalEdits bool
+	moves         [names]phase // of the claims that clusterctl is moving
+	asleep        []bool       // one for each actor
+	tally         *tally
+	steps         int
+	trace         *trace
 }
 
 // The actors of a manager, besides its tasks: each sleeps and wakes on its own.
 const (
-	mends = names + iota
-	keeps
-	admits
-	watches
-	cachesClaims
-	cachesAnswers
+	actorRepair = names + iota
+	actorPoolController
+	actorWebhooks
+	actorWatch
+	actorClaimCache
+	actorAnswerCache
 	actors
 )
 
 func newWorld(rules Rules, about theme, seed uint64, counted *tally) *world {
 	random := rand.New(rand.NewPCG(seed, 0))
-	w := &world{rules: rules, theme: about, random: random, tally: counted, meddled: seed%2 == 1}
+	w := &world{rules: rules, theme: about, random: random, tally: counted, externalEdits: seed%2 == 1}
 	w.server.rules, w.server.clock = &w.rules, 1
-	if !w.meddled && !about.arrivals { // see doc.go
+	if !w.externalEdits && !about.arrivals { // see doc.go
 		w.server.witness.cooldown = about.cooldownTicks()
 	}
 	w.managers = make([]*manager, 2+random.IntN(2))
@@ -69,7 +69,7 @@ func (w *world) oneIn(n int) bool { return w.random.IntN(n) == 0 }
 // walk takes random steps, and says what went wrong.
 func (w *world) walk(steps int) error {
 	for range steps {
-		w.stepAnything()
+		w.stepRandom()
 		if err := w.check(); err != nil {
 			return err
 		}
@@ -77,15 +77,15 @@ func (w *world) walk(steps int) error {
 	return nil
 }
 
-// stepAnything lets somebody do something. Most sleep for a while now and then, which is how a walk gets to what only
+// stepRandom lets somebody do something. Most sleep for a while now and then, which is how a walk gets to what only
 // happens when one of two machines hangs between two steps.
-func (w *world) stepAnything() {
+func (w *world) stepRandom() {
 	w.steps++
 	if i := w.random.IntN(len(w.asleep)); w.oneIn(8) {
 		w.asleep[i] = !w.asleep[i]
 	}
 	if w.oneIn(12) {
-		w.disturb()
+		w.stepEnvironment()
 		return
 	}
 	if i := w.random.IntN(len(w.asleep)); !w.asleep[i] {
@@ -97,18 +97,18 @@ func (w *world) stepAnything() {
 func (w *world) act(m, actor int) {
 	p := w.managers[m]
 	switch actor {
-	case mends:
-		p.mender.step()
-	case keeps:
-		p.keeper.step()
-	case admits:
-		p.porter.step()
-	case watches:
+	case actorRepair:
+		p.repair.step()
+	case actorPoolController:
+		p.poolController.step()
+	case actorWebhooks:
+		p.webhooks.step()
+	case actorWatch:
 		p.deliver()
-	case cachesClaims:
+	case actorClaimCache:
 		name := w.random.IntN(names)
 		p.claims[name] = w.server.claims[name]
-	case cachesAnswers:
+	case actorAnswerCache:
 		name := w.random.IntN(names)
 		p.answers[name] = w.server.answers[name]
 	default:

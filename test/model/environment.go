@@ -5,8 +5,8 @@ package model
 
 import "slices"
 
-// disturb is what comes from outside: clients, people, the garbage collector, failures, time.
-func (w *world) disturb() {
+// stepEnvironment is what comes from outside: clients, people, the garbage collector, failures, time.
+func (w *world) stepEnvironment() {
 	p := w.managers[w.random.IntN(len(w.managers))]
 	name := w.random.IntN(names)
 	switch w.random.IntN(20) {
@@ -18,27 +18,27 @@ func (w *world) disturb() {
 	case 3:
 		p.tasks[name].stop() // a write's reply is lost, or a read fails
 	case 4:
-		w.strip(name)
+		w.forceDelete(name)
 	case 5, 6:
 		w.deleteClaim(name)
 	case 7:
-		w.meddle()
+		w.editRecord()
 	case 8, 9:
 		w.finishRequest()
 	case 10, 11:
-		w.call(p)
+		w.callWebhooks(p)
 	case 12:
 		w.server.tick()
 	case 13, 14:
-		w.disturbByTheme(name)
+		w.stepByTheme(name)
 	default:
-		w.create(p, name)
+		w.createClaim(p, name)
 	}
-	w.trace.addDisturbance(w)
+	w.trace.addEnvironment(w)
 }
 
-// disturbByTheme is what comes from outside in some walks only.
-func (w *world) disturbByTheme(name int) {
+// stepByTheme is what comes from outside in some walks only.
+func (w *world) stepByTheme(name int) {
 	switch w.random.IntN(4) {
 	case 0:
 		w.arrive(name)
@@ -51,7 +51,7 @@ func (w *world) disturbByTheme(name int) {
 
 // strip removes a claim without Weir: somebody takes its finalizers away. An own one that Weir has not bound yet, with all its records, looks
 // then as if it had never been stored, and has no right to a cooldown.
-func (w *world) strip(name int) {
+func (w *world) forceDelete(name int) {
 	c := &w.server.claims[name]
 	if c.moving {
 		return
@@ -71,7 +71,7 @@ func (w *world) deleteClaim(name int) {
 }
 
 // create asks for a claim, if there is none of the name.
-func (w *world) create(p *manager, name int) {
+func (w *world) createClaim(p *manager, name int) {
 	c := claim{uid: w.server.newID(), big: w.isBig(name)}
 	if name != ownName {
 		c.carved = w.theme.carves && w.oneIn(2)
@@ -81,7 +81,7 @@ func (w *world) create(p *manager, name int) {
 	c.own, c.retains, c.block = true, w.theme.retains, w.theme.carves
 	c.big = c.big || c.block
 	var ok bool
-	if c.status, ok = p.porter.propose(c, w.wish(c)); ok {
+	if c.status, ok = p.webhooks.propose(c, w.randomRequest(c)); ok {
 		w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock})
 	}
 }
@@ -95,7 +95,7 @@ func (w *world) isBig(name int) bool {
 }
 
 // wish is what the client of an own claim asks for: mostly nothing. The first name of theirs that comes to mind is what moved.
-func (w *world) wish(c claim) space {
+func (w *world) randomRequest(c claim) space {
 	if !w.oneIn(4) {
 		return noSpace
 	}
@@ -108,12 +108,12 @@ func (w *world) wish(c claim) space {
 }
 
 // call has the API server ask a manager about a request; now and then it will ask another one as well.
-func (w *world) call(p *manager) {
+func (w *world) callWebhooks(p *manager) {
 	i := slices.IndexFunc(w.server.requests, func(r request) bool { return r.stage == proposed })
-	if i < 0 || p.porter.next != nil {
+	if i < 0 || p.webhooks.next != nil {
 		return
 	}
-	p.porter.receive(w.server.requests[i].claim)
+	p.webhooks.receive(w.server.requests[i].claim)
 	if !w.oneIn(8) {
 		w.server.requests[i].stage = called
 	}
@@ -131,13 +131,13 @@ func (w *world) finishRequest() {
 
 func (w *world) crash(p *manager) {
 	w.tally.crashes++
-	p.porter.stop()
+	p.webhooks.stop()
 	p.start(w.random.IntN(len(w.server.log) + 1))
 }
 
-// meddle writes to a record, says that it has been released, or deletes it: the finalizer keeps it.
-func (w *world) meddle() {
-	if !w.meddled || len(w.server.records) == 0 {
+// editRecord writes to a record, says that it has been released, or deletes it: the finalizer keeps it.
+func (w *world) editRecord() {
+	if !w.externalEdits || len(w.server.records) == 0 {
 		return
 	}
 	r := w.server.records[w.random.IntN(len(w.server.records))]

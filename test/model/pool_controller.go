@@ -1,0 +1,123 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import "slices"
+
+// poolController is what a pool's controller does about single records:
+//
+//	has cooled down, or is retained and was deleted     its claim is gone, by a live read: dropped
+//	marked because it moves to another cluster          a hold is stored, then the record goes
+//	a hold that somebody has deleted                    no claim of its UID, by a live read: given up
+type poolController struct {
+	dropper
+
+	record record
+	lost   bool // an older one overlaps it
+	next   func(*poolController)
+}
+
+func (pc *poolController) step() {
+	if pc.next == nil {
+		if n := len(pc.manager.index.entries); n > 0 {
+			pc.begin(pc.manager.random.IntN(n))
+		}
+		return
+	}
+	pc.next(pc)
+}
+
+// begin looks at the i-th record of the index.
+func (pc *poolController) begin(i int) {
+	m := pc.manager
+	*pc = poolController{dropper: dropper{manager: m}, record: m.index.aged(m.index.entries[i])}
+	switch r := pc.record; {
+	case r.moving && r.terminating && !r.hold:
+		pc.lost = m.index.judge(m.index.entries[i]) == lost
+		pc.next = (*poolController).storeHold
+		if pc.isVoid() || !m.rules.HoldBeforeRelease {
+			pc.next = (*poolController).letMove
+		}
+	case r.released != 0 && pc.isOver():
+		pc.next = (*poolController).thaw
+	case r.hold && r.terminating && r.released == 0:
+		pc.next = (*poolController).endHold
+	}
+}
+
+// isVoid says whether nobody can have been told of what moves. What came with its answer, or is its own, may be in use all the same.
+func (pc *poolController) isVoid() bool {
+	r := pc.record
+	return pc.lost && !r.own && !r.adopts && r.released == 0 && pc.manager.rules.LosersAreNotHeld
+}
+
+// isOver says whether the record has kept others from its addresses for long enough.
+func (pc *poolController) isOver() bool {
+	if pc.record.retained {
+		return pc.record.terminating
+	}
+	return pc.manager.server.clock-pc.record.released >= pc.manager.cooldown
+}
+
+func (pc *poolController) thaw() {
+	if pc.manager.isKept(pc.record) || pc.manager.rules.ThawReadsClaim && pc.claimLives() {
+		pc.next = nil
+		return
+	}
+	pc.manager.tally.thawed++
+	pc.part(drops)
+}
+
+func (pc *poolController) claimLives() bool {
+	return pc.manager.server.claims[pc.record.name].uid == pc.record.uid
+}
+
+// storeHold stores a hold for the record, unless there is one.
+func (pc *poolController) storeHold() {
+	s, r := pc.manager.server, pc.record
+	stored := func(other record) bool { return other.hold && other.replaces == r.id }
+	if !slices.ContainsFunc(s.records, stored) {
+		hold := record{name: r.name, uid: r.uid, own: r.own, hold: true, replaces: r.id, cidr: r.cidr}
+		if !r.retained {
+			hold.released = r.released
+		}
+		if pc.manager.rules.HoldKeepsAge {
+			hold.created, hold.ageless = r.created, r.created == 0 || pc.lost && (r.own || r.adopts)
+		}
+		s.createRecord(hold)
+		pc.manager.tally.held++
+	}
+	pc.next = (*poolController).letMove
+	if !pc.manager.rules.HoldBeforeRelease {
+		pc.next = nil
+	}
+}
+
+// letMove takes the finalizer off what a hold stands for.
+func (pc *poolController) letMove() {
+	pc.manager.server.updateRecord(pc.record.id, pc.record.version, func(r *record) { r.held, r.finalizer = true, false })
+	pc.next = nil
+	if !pc.manager.rules.HoldBeforeRelease && !pc.isVoid() {
+		pc.next = (*poolController).storeHold
+	}
+}
+
+func (pc *poolController) endHold() {
+	if pc.claimLives() {
+		pc.next = nil
+		return
+	}
+	pc.part(letsGo)
+}
+
+func (pc *poolController) part(how way) {
+	pc.giveUp(how, pc.record)
+	pc.next = (*poolController).dropping
+}
+
+func (pc *poolController) dropping() {
+	if pc.dropStep() {
+		pc.next = nil
+	}
+}

@@ -22,7 +22,7 @@ func (t *task) recognize() {
 	case t.manager.rules.LiveReadBeforeDiscard:
 		t.next = (*task).proveLeftOver
 	default:
-		t.next = (*task).discard
+		t.next = (*task).deleteLeftover
 	}
 }
 
@@ -61,7 +61,7 @@ func (t *task) take(r record, wins func(*task)) {
 	case t.manager.rules.AdoptionDropsNothing:
 		t.next = (*task).complain
 	default:
-		t.part((*task).stop, t.manager.index.inTheWay(r)...)
+		t.releaseThen((*task).stop, t.manager.index.inTheWay(r)...)
 	}
 }
 
@@ -103,12 +103,12 @@ func (t *task) proveLeftOver() {
 		t.stop()
 		return
 	}
-	t.next = (*task).discard
+	t.next = (*task).deleteLeftover
 }
 
 // discard removes the answer of a dead claim, and with it that claim's records.
-func (t *task) discard() {
+func (t *task) deleteLeftover() {
 	t.manager.server.deleteAnswer(t.name, t.answer)
-	t.manager.tally.discards++
-	t.part((*task).stop, t.manager.index.recordsOf(t.name, t.answer.uid)...)
+	t.manager.tally.leftovers++
+	t.releaseThen((*task).stop, t.manager.index.recordsOf(t.name, t.answer.uid)...)
 }

@@ -42,11 +42,11 @@ func (t *task) heedBound() {
 	case t.verdict == superseded:
 		t.stop()
 	case t.verdict == lost && t.manager.index.lostToItself(t.record):
-		t.drop((*task).begin)
+		t.deleteThen((*task).begin)
 	case t.manager.rules.BindDropsNothing:
 		t.next = (*task).complain
 	default:
-		t.drop((*task).begin)
+		t.deleteThen((*task).begin)
 	}
 }
 
@@ -75,14 +75,14 @@ func (t *task) proveStored() {
 		t.stop()
 		return
 	}
-	t.next = (*task).partSpared
+	t.next = (*task).releaseKept
 }
 
-func (t *task) partSpared() {
+func (t *task) releaseKept() {
 	if !t.manager.rules.RetainedReadFirst {
 		t.spare = t.spared()
 	}
-	t.part((*task).reportBound, t.spare...)
+	t.releaseThen((*task).reportBound, t.spare...)
 }
 
 func (t *task) reportBound() {

@@ -58,7 +58,7 @@ func (w *world) forceDelete(name int) {
 	}
 	isUnbound := func(r record) bool { return r.uid == c.uid && !r.owned }
 	if c.own && !c.arrived && slices.ContainsFunc(w.server.records, isUnbound) {
-		w.server.witness.forgive(name, c.told)
+		w.server.monitor.waiveCooldown(name, c.told)
 		c.told = noSpace
 	}
 	w.server.removeClaim(name, c.uid)
@@ -99,7 +99,7 @@ func (w *world) randomRequest(c claim) space {
 	if !w.oneIn(4) {
 		return noSpace
 	}
-	for _, gone := range w.server.witness.away {
+	for _, gone := range w.server.monitor.elsewhere {
 		if slices.Contains(c.candidates(), gone.cidr) {
 			return gone.cidr
 		}
@@ -144,7 +144,7 @@ func (w *world) editRecord() {
 	claims := w.theme == theme{cooldown: true} && r.uid == w.server.claims[r.name].uid
 	switch {
 	case w.oneIn(2):
-		w.server.witness.release(r)
+		w.server.monitor.endGuarantees(r)
 		w.server.deleteRecord(r.id, 0)
 	case claims && w.oneIn(2):
 		w.server.updateRecord(r.id, 0, func(r *record) { r.touched, r.released = true, w.server.clock })

@@ -30,8 +30,8 @@ func (m *manager) start(position int) {
 		m.tasks[name] = task{manager: m, name: name}
 		m.tasks[name].stop()
 	}
-	m.repair, m.webhooks = repair{dropper: dropper{manager: m}}, webhooks{manager: m}
-	m.poolController = poolController{dropper: dropper{manager: m}}
+	m.repair, m.webhooks = repair{releaser: releaser{manager: m}}, webhooks{manager: m}
+	m.poolController = poolController{releaser: releaser{manager: m}}
 	m.relist(position)
 }
 

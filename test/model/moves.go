@@ -27,7 +27,7 @@ func (w *world) move(name int) {
 		}
 		return
 	case paused:
-		s.witness.goAway(name, *c)
+		s.monitor.moveAway(name, *c)
 		w.moveRecords(name)
 		c.terminating = true
 	case recordsGone:
@@ -79,13 +79,13 @@ func (w *world) arrive(name int) {
 	if isKept {
 		s.tell(name, c.uid, cidr)
 	}
-	s.witness.release(record{name: name, cidr: cidr, hold: true})
+	s.monitor.endGuarantees(record{name: name, cidr: cidr, hold: true})
 	w.tally.arrived++
 }
 
 // broughtBy is what a claim of the name comes with.
 func (w *world) broughtBy(name int) space {
-	for _, gone := range w.server.witness.away {
+	for _, gone := range w.server.monitor.elsewhere {
 		if gone.name == name {
 			return gone.cidr
 		}

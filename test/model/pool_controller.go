@@ -11,7 +11,7 @@ import "slices"
 //	marked because it moves to another cluster          a hold is stored, then the record goes
 //	a hold that somebody has deleted                    no claim of its UID, by a live read: given up
 type poolController struct {
-	dropper
+	releaser
 
 	record record
 	lost   bool // an older one overlaps it
@@ -31,7 +31,7 @@ func (pc *poolController) step() {
 // begin looks at the i-th record of the index.
 func (pc *poolController) begin(i int) {
 	m := pc.manager
-	*pc = poolController{dropper: dropper{manager: m}, record: m.index.aged(m.index.entries[i])}
+	*pc = poolController{releaser: releaser{manager: m}, record: m.index.aged(m.index.entries[i])}
 	switch r := pc.record; {
 	case r.moving && r.terminating && !r.hold:
 		pc.lost = m.index.judge(m.index.entries[i]) == lost
@@ -39,8 +39,8 @@ func (pc *poolController) begin(i int) {
 		if pc.isVoid() || !m.rules.HoldBeforeRelease {
 			pc.next = (*poolController).letMove
 		}
-	case r.released != 0 && pc.isOver():
-		pc.next = (*poolController).thaw
+	case r.released != 0 && pc.hasExpired():
+		pc.next = (*poolController).expire
 	case r.hold && r.terminating && r.released == 0:
 		pc.next = (*poolController).endHold
 	}
@@ -53,20 +53,20 @@ func (pc *poolController) isVoid() bool {
 }
 
 // isOver says whether the record has kept others from its addresses for long enough.
-func (pc *poolController) isOver() bool {
+func (pc *poolController) hasExpired() bool {
 	if pc.record.retained {
 		return pc.record.terminating
 	}
 	return pc.manager.server.clock-pc.record.released >= pc.manager.cooldown
 }
 
-func (pc *poolController) thaw() {
+func (pc *poolController) expire() {
 	if pc.manager.isKept(pc.record) || pc.manager.rules.ThawReadsClaim && pc.claimLives() {
 		pc.next = nil
 		return
 	}
-	pc.manager.tally.thawed++
-	pc.part(drops)
+	pc.manager.tally.expired++
+	pc.release(modeDelete)
 }
 
 func (pc *poolController) claimLives() bool {
@@ -108,16 +108,16 @@ func (pc *poolController) endHold() {
 		pc.next = nil
 		return
 	}
-	pc.part(letsGo)
+	pc.release(modeRelease)
 }
 
-func (pc *poolController) part(how way) {
-	pc.giveUp(how, pc.record)
-	pc.next = (*poolController).dropping
+func (pc *poolController) release(how releaseMode) {
+	pc.enqueue(how, pc.record)
+	pc.next = (*poolController).releasing
 }
 
-func (pc *poolController) dropping() {
-	if pc.dropStep() {
+func (pc *poolController) releasing() {
+	if pc.releaseStep() {
 		pc.next = nil
 	}
 }

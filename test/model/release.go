@@ -10,7 +10,7 @@ import "slices"
 //	proveDead -> releaseAnswer -> releaseRecords -> forgetClaim
 //	own claims: what is retained is noted -> proveDead -> proveRecords -> partRecords -> partTaken -> forgetClaim
 //	a pool: proveEmpty before that
-func (t *task) release() {
+func (t *task) beginRelease() {
 	t.next = (*task).proveDead
 	if t.claim.own {
 		t.spare = t.spared()
@@ -70,7 +70,7 @@ func (t *task) proveOwnerless() {
 }
 
 func (t *task) releaseRecords() {
-	t.part((*task).forgetClaim, t.manager.index.recordsOf(t.name, t.claim.uid)...)
+	t.releaseThen((*task).releaseClaim, t.manager.index.recordsOf(t.name, t.claim.uid)...)
 }
 
 // proveRecords waits, where the claim seems to have no record, until that is certain.
@@ -79,28 +79,28 @@ func (t *task) proveRecords() {
 	if t.manager.rules.RetainProves && len(x.recordsOf(t.name, t.claim.uid)) == 0 && x.seen < t.proof {
 		return
 	}
-	t.next = (*task).partRecords
+	t.next = (*task).releaseOrRetain
 }
 
-func (t *task) partRecords() {
+func (t *task) releaseOrRetain() {
 	for _, r := range t.manager.index.recordsOf(t.name, t.claim.uid) {
-		how := letsGo
+		how := modeRelease
 		if t.claim.retains && r.cidr == t.claim.status {
-			how = retains
+			how = modeRetain
 		}
-		t.giveUp(how, r)
+		t.enqueue(how, r)
 	}
-	t.next, t.after = (*task).dropping, (*task).partTaken
+	t.next, t.afterRelease = (*task).releasing, (*task).releaseTaken
 }
 
 // partTaken gives up what the claim has got out of retention, or came back for: it may not have been bound before.
-func (t *task) partTaken() {
+func (t *task) releaseTaken() {
 	taken := slices.DeleteFunc(t.spare, func(r record) bool { return r.cidr != t.claim.status || r.hold && !t.claim.arrived })
-	t.part((*task).forgetClaim, taken...)
+	t.releaseThen((*task).releaseClaim, taken...)
 }
 
 // forgetClaim takes Weir's finalizer off the claim.
-func (t *task) forgetClaim() {
-	t.manager.server.forgetClaim(t.name, t.claim.uid)
+func (t *task) releaseClaim() {
+	t.manager.server.releaseClaim(t.name, t.claim.uid)
 	t.stop()
 }

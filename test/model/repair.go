@@ -13,7 +13,7 @@ package model
 //	an own claim of the record's UID does not live  given up, unless it may be on its way, or is all that the living one has
 type repair struct {
 	waiter
-	dropper
+	releaser
 
 	name   int
 	found  entry // the zero value if only the name is looked at
@@ -34,7 +34,7 @@ func (rp *repair) step() {
 // begin looks at the i-th record of the index, or at any name if there is none.
 func (rp *repair) begin(i int) {
 	x := &rp.manager.index
-	*rp = repair{dropper: dropper{manager: rp.manager}, name: rp.manager.random.IntN(names)}
+	*rp = repair{releaser: releaser{manager: rp.manager}, name: rp.manager.random.IntN(names)}
 	if i < len(x.entries) {
 		rp.found = x.entries[i]
 		rp.name = rp.found.name
@@ -47,7 +47,7 @@ func (rp *repair) begin(i int) {
 	case rp.found.uid != 0 && x.isRepeated(rp.found) && rp.manager.rules.SecondIsJudged:
 		rp.next = (*repair).takeOver
 	case rp.found.uid != 0 && x.isRepeated(rp.found):
-		rp.part(drops)
+		rp.release(modeDelete)
 	case rp.name == ownName:
 		rp.beginOwn()
 	case rp.claim.lives():
@@ -76,8 +76,8 @@ func (rp *repair) heed() {
 	case pending:
 	case lost:
 		rp.manager.tally.repaired++
-		rp.giveUp(drops, rp.record)
-		rp.next = (*repair).dropping
+		rp.enqueue(modeDelete, rp.record)
+		rp.next = (*repair).releasing
 	default:
 		rp.next = nil
 	}
@@ -94,15 +94,15 @@ func (rp *repair) readGone() {
 	case !gone:
 		rp.next = nil
 	case rp.answer.id != 0:
-		rp.next = (*repair).removeAnswer
+		rp.next = (*repair).deleteAnswer
 	default:
-		rp.next = (*repair).partUnlessKept
+		rp.next = (*repair).releaseUnlessKept
 	}
 }
 
-func (rp *repair) removeAnswer() {
+func (rp *repair) deleteAnswer() {
 	rp.manager.server.deleteAnswer(rp.name, rp.answer)
-	rp.next = (*repair).partUnlessKept
+	rp.next = (*repair).releaseUnlessKept
 }
 
 // readOwner and readItsAnswer look under the name of a claim that lives.
@@ -120,11 +120,11 @@ func (rp *repair) readItsAnswer() {
 	case rp.found.uid == 0 || !rp.isStray():
 		rp.next = nil
 	case void && rp.found.hold && rp.manager.index.isHeldOn(rp.found.record):
-		rp.part(drops)
+		rp.release(modeDelete)
 	case void:
-		rp.next = (*repair).dropUnlessKept
+		rp.next = (*repair).deleteUnlessKept
 	default:
-		rp.next = (*repair).partUnlessKept
+		rp.next = (*repair).releaseUnlessKept
 	}
 }
 
@@ -167,12 +167,12 @@ func (rp *repair) readOwn() {
 	case live.uid == rp.found.uid, rp.needs(live):
 		rp.next = nil
 	case rp.found.isUnstored() && !rp.found.block: // nobody was told of it: it need not cool
-		rp.next = (*repair).dropUnlessKept
+		rp.next = (*repair).deleteUnlessKept
 	case rp.found.block && live.uid == 0:
 		rp.proof = len(rp.manager.server.log)
 		rp.next = (*repair).proveEmpty
 	default:
-		rp.next = (*repair).partUnlessKept
+		rp.next = (*repair).releaseUnlessKept
 	}
 }
 
@@ -191,30 +191,30 @@ func (rp *repair) proveEmpty() {
 	case len(x.all(func(e entry) bool { return e.carved })) > 0:
 		rp.next = nil
 	default:
-		rp.next = (*repair).partUnlessKept
+		rp.next = (*repair).releaseUnlessKept
 	}
 }
 
 // partUnlessKept and dropUnlessKept read the record itself.
-func (rp *repair) partUnlessKept() { rp.partIf(letsGo) }
-func (rp *repair) dropUnlessKept() { rp.partIf(drops) }
+func (rp *repair) releaseUnlessKept() { rp.endUnlessKept(modeRelease) }
+func (rp *repair) deleteUnlessKept()  { rp.endUnlessKept(modeDelete) }
 
-func (rp *repair) partIf(how way) {
+func (rp *repair) endUnlessKept(how releaseMode) {
 	if rp.found.uid == 0 || rp.manager.isKept(rp.found.record) {
 		rp.next = nil
 		return
 	}
-	rp.part(how)
+	rp.release(how)
 }
 
-func (rp *repair) part(how way) {
+func (rp *repair) release(how releaseMode) {
 	rp.manager.tally.repaired++
-	rp.giveUp(how, rp.manager.index.aged(rp.found))
-	rp.next = (*repair).dropping
+	rp.enqueue(how, rp.manager.index.aged(rp.found))
+	rp.next = (*repair).releasing
 }
 
-func (rp *repair) dropping() {
-	if rp.dropStep() {
+func (rp *repair) releasing() {
+	if rp.releaseStep() {
 		rp.next = nil
 	}
 }

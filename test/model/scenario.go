@@ -23,7 +23,7 @@ func (w *world) refresh(m int) {
 func (w *world) hang(m, actor int) { w.asleep[m*actors+actor] = true }
 
 // lose removes a record, as whoever has drops it.
-func (w *world) lose(r record) {
+func (w *world) removeRecord(r record) {
 	w.server.updateRecord(r.id, r.version, func(r *record) { r.finalizer = false })
 	w.server.deleteRecord(r.id, 0)
 }
@@ -44,7 +44,7 @@ func takenOverAndLost(w *world) {
 	w.run(1, actorWatch, 1)
 	w.forceDelete(0)
 	w.server.deleteAnswer(0, w.server.answers[0])
-	w.lose(w.server.records[0])
+	w.removeRecord(w.server.records[0])
 	w.managers[0].relist(len(w.server.log))
 	w.managers[1].tasks[0].stop()
 }
@@ -62,7 +62,7 @@ func lostAndLate(w *world) {
 	w.run(0, 1, 1) // heed
 	w.hang(0, 1)
 	w.forceDelete(0)
-	w.lose(w.server.records[0])
+	w.removeRecord(w.server.records[0])
 	w.managers[1].tasks[0].stop()
 	w.run(1, actorWatch, len(w.server.log))
 	w.refresh(1)
@@ -97,7 +97,7 @@ func secondWonUnseen(w *world) {
 	w.run(1, 0, 3)
 	w.managers[0].start(len(w.server.log))
 	w.hang(0, actorWatch)
-	w.lose(w.server.records[0])
+	w.removeRecord(w.server.records[0])
 	w.managers[1].relist(len(w.server.log))
 	w.run(1, 0, 1) // heed
 	w.hang(1, 0)

@@ -25,14 +25,14 @@ func (w *world) ask(m int, c claim, wish space) bool {
 }
 
 // live has an own claim stored and bound by M1, and release has it deleted and given up.
-func (w *world) live(c claim) {
+func (w *world) createBoundClaim(c claim) {
 	w.catchUp(0)
 	w.admit(0, c, noSpace)
 	w.turn(0, ownName)
 	w.turn(0, ownName)
 }
 
-func (w *world) release() {
+func (w *world) deleteBoundClaim() {
 	w.server.deleteClaim(ownName)
 	w.catchUp(0)
 	w.turn(0, ownName)
@@ -73,8 +73,8 @@ func triedAgainAndStored(w *world) {
 // retainedAndCollected: what an own claim had is retained, and the garbage collector looks for what its owner has left. To come by
 // chance: others ask for addresses.
 func retainedAndCollected(w *world) {
-	w.live(claim{retains: true})
-	w.release()
+	w.createBoundClaim(claim{retains: true})
+	w.deleteBoundClaim()
 	w.collectGarbage()
 }
 
@@ -90,8 +90,8 @@ func unseenAndReleased(w *world) {
 // boundTooLong: something is retained for an own claim, and M2, which has just read that this one is stored, hangs. M1 gives up what was
 // retained, for the claim and for the next one after it, whose own is retained at last. To come by chance: M2 goes on.
 func boundTooLong(w *world) {
-	w.live(claim{retains: true})
-	w.release()
+	w.createBoundClaim(claim{retains: true})
+	w.deleteBoundClaim()
 	w.catchUp(1)
 	w.admit(0, claim{retains: true}, noSpace)
 	w.run(1, actorWatch, len(w.server.log))
@@ -103,9 +103,9 @@ func boundTooLong(w *world) {
 	w.catchUp(0)
 	w.turn(0, ownName)
 	w.turn(0, ownName)
-	w.release()
-	w.live(claim{retains: true})
-	w.release()
+	w.deleteBoundClaim()
+	w.createBoundClaim(claim{retains: true})
+	w.deleteBoundClaim()
 	w.run(1, actorWatch, len(w.server.log))
 }
 
@@ -126,7 +126,7 @@ func leftWithoutHold(w *world) {
 // goneAndAskedFor: an own claim moves to another cluster, and somebody creates one of its name here that asks for the same. To come
 // by chance: nothing.
 func goneAndAskedFor(w *world) {
-	w.live(claim{})
+	w.createBoundClaim(claim{})
 	told := w.server.claims[ownName].told
 	for range 4 {
 		w.move(ownName)
@@ -138,7 +138,7 @@ func goneAndAskedFor(w *world) {
 // askedForAndGone: the webhooks are asked about an own claim that wants what another of its name has, which moves to another cluster
 // before the API server has stored the new one. To come by chance: nothing.
 func askedForAndGone(w *world) {
-	w.live(claim{})
+	w.createBoundClaim(claim{})
 	told := w.server.claims[ownName].told
 	c := claim{uid: w.server.newID(), own: true, big: told == wholeSpace, status: told}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
@@ -156,7 +156,7 @@ func askedForAndGone(w *world) {
 // and hangs before the commit. M2, which is about to take the claim's record over, gives up the pool's block. To come by chance: it
 // takes over, somebody else gets the address, and M1 commits.
 func uprooted(w *world) {
-	w.live(claim{block: true, big: true})
+	w.createBoundClaim(claim{block: true, big: true})
 	w.catchUp(1)
 	w.server.createClaim(0, claim{uid: w.server.newID(), carved: true})
 	w.refresh(0)

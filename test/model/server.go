@@ -18,7 +18,7 @@ type server struct {
 	answers       [names]answer
 	records       []record
 	log           []event
-	witness       witness
+	monitor       monitor
 }
 
 func (s *server) newID() int {
@@ -128,7 +128,7 @@ func (s *server) setDuplicate(name, uid int) {
 
 func (s *server) tell(name, uid int, cidr space) {
 	if c := &s.claims[name]; c.uid == uid {
-		s.witness.hear(name, c, cidr, s.clock)
+		s.monitor.observe(name, c, cidr, s.clock)
 	}
 }
 
@@ -143,30 +143,30 @@ func (s *server) createClaim(name int, c claim) {
 		return
 	}
 	s.tell(name, c.uid, c.status)
-	s.witness.endRetention(name) // it has what was retained for it, or something else
+	s.monitor.endRetention(name) // it has what was retained for it, or something else
 }
 
 // deleteClaim marks a claim. Weir's finalizer keeps it until it is released.
 func (s *server) deleteClaim(name int) {
-	s.witness.leave(name, s.claims[name], s.clock)
+	s.monitor.endUse(name, s.claims[name], s.clock)
 	s.claims[name].terminating = s.claims[name].uid != 0
 }
 
 // removeClaim removes the claim of this UID: its last finalizer is gone.
 func (s *server) removeClaim(name, uid int) {
 	if s.claims[name].uid == uid {
-		s.witness.leave(name, s.claims[name], s.clock)
+		s.monitor.endUse(name, s.claims[name], s.clock)
 		s.claims[name] = claim{}
 	}
 }
 
 // forgetClaim does that for Weir, which has kept by then what the claim wants retained, unless somebody has deleted the record.
-func (s *server) forgetClaim(name, uid int) {
+func (s *server) releaseClaim(name, uid int) {
 	c := s.claims[name]
 	isMarked := func(r record) bool { return r.name == name && r.cidr == c.told && r.terminating }
 	wanted := c.uid == uid && c.retains && c.told != noSpace && (c.ready || !c.arrived)
 	if wanted && !slices.ContainsFunc(s.records, isMarked) {
-		s.witness.retained = append(s.witness.retained, promise{name, c.told})
+		s.monitor.retained = append(s.monitor.retained, guarantee{name, c.told})
 	}
 	s.removeClaim(name, uid)
 }

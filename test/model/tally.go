@@ -12,11 +12,11 @@ import (
 
 // tally counts what walks have come to, so that a model that does nothing is noticed.
 type tally struct {
-	crashes, relists, takeovers, exhausted, voids, discards, admitted, repaired int
-	bound, thawed, arrived, duplicates, moved, held, repeated                   int
+	crashes, relists, takeovers, exhausted, voids, leftovers, admitted, repaired int
+	bound, expired, arrived, duplicates, moved, held, repeated                   int
 
 	verdicts [superseded + 1]int
-	letGo    [retains + 1]int
+	released [modeRetain + 1]int
 }
 
 // all returns the counts by what they count.
@@ -27,14 +27,14 @@ func (t *tally) all() map[string]int {
 		"take-overs":            t.takeovers,
 		"told exhausted":        t.exhausted,
 		"void records":          t.voids,
-		"left-over answers":     t.discards,
+		"left-over answers":     t.leftovers,
 		"own claims admitted":   t.admitted,
 		"own claims bound":      t.bound,
 		"own claims repeated":   t.repeated,
 		"records repaired":      t.repaired,
-		"records cooled":        t.letGo[letsGo],
-		"records retained":      t.letGo[retains],
-		"records thawed":        t.thawed,
+		"records cooled":        t.released[modeRelease],
+		"records retained":      t.released[modeRetain],
+		"records thawed":        t.expired,
 		"claims arrived":        t.arrived,
 		"told duplicate":        t.duplicates,
 		"claims moved away":     t.moved,

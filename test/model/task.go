@@ -17,20 +17,20 @@ import "slices"
 // What an answer that is there already leads to is in adopt.go, what an own claim needs in bind.go, and deletion in release.go.
 type task struct {
 	waiter
-	dropper
+	releaser
 
-	manager *manager
-	name    int
-	claim   claim // as the cache showed it at the beginning
-	answer  answer
-	asked   space         // what the record must cover; noSpace if the choice is ours
-	stuck   int           // the record that could neither win nor be dropped
-	proof   int           // the position of the log that the index must reach
-	spare   []record      // what was retained or held for the claim
-	wins    func(t *task) // the step after a record has won
-	heeds   func(t *task) // the step that waits for the verdict
-	next    func(t *task)
-	after   func(t *task) // the drop
+	manager      *manager
+	name         int
+	claim        claim // as the cache showed it at the beginning
+	answer       answer
+	asked        space         // what the record must cover; noSpace if the choice is ours
+	stuck        int           // the record that could neither win nor be dropped
+	proof        int           // the position of the log that the index must reach
+	spare        []record      // what was retained or held for the claim
+	wins         func(t *task) // the step after a record has won
+	heeds        func(t *task) // the step that waits for the verdict
+	next         func(t *task)
+	afterRelease func(t *task) // the drop
 }
 
 // step does the next step, and begins anew after the last.
@@ -44,7 +44,7 @@ func (t *task) step() {
 
 func (t *task) stop() {
 	*t = task{manager: t.manager, name: t.name}
-	t.dropper.manager = t.manager
+	t.releaser.manager = t.manager
 }
 
 func (t *task) begin() {
@@ -53,7 +53,7 @@ func (t *task) begin() {
 	switch {
 	case t.claim.uid == 0, t.claim.moving:
 	case t.claim.terminating:
-		t.release()
+		t.beginRelease()
 	case !t.manager.index.serves(t.claim, t.manager.claims[ownName]): // waits for its pool
 	case t.claim.own:
 		t.bind()
@@ -166,11 +166,11 @@ func (t *task) heed() {
 	switch {
 	case t.verdict == pending:
 	case t.verdict == won && !t.takenOver && t.manager.index.leftBehind(t.record):
-		t.drop((*task).complain)
+		t.deleteThen((*task).complain)
 	case t.verdict == won:
 		t.next = t.wins
 	case t.verdict == lost:
-		t.drop((*task).begin)
+		t.deleteThen((*task).begin)
 	case t.verdict == blocked && t.asked == noSpace:
 		t.stuck = t.record.id
 		t.next = (*task).reserve
@@ -180,23 +180,23 @@ func (t *task) heed() {
 }
 
 // drop drops the task's own record, at the version that its own write made.
-func (t *task) drop(after func(*task)) {
-	t.queue, t.blind = []parting{{record: t.record}}, !t.manager.rules.DropNamesVersion
-	t.next, t.after = (*task).dropping, after
+func (t *task) deleteThen(after func(*task)) {
+	t.queue, t.anyVersion = []queuedRelease{{record: t.record}}, !t.manager.rules.DropNamesVersion
+	t.next, t.afterRelease = (*task).releasing, after
 }
 
 // part lets go of records, and goes on after that.
-func (t *task) part(after func(*task), records ...record) {
-	t.giveUp(letsGo, records...)
-	t.next, t.after = (*task).dropping, after
+func (t *task) releaseThen(after func(*task), records ...record) {
+	t.enqueue(modeRelease, records...)
+	t.next, t.afterRelease = (*task).releasing, after
 }
 
-func (t *task) dropping() {
-	switch done := t.dropStep(); {
+func (t *task) releasing() {
+	switch done := t.releaseStep(); {
 	case done && t.failed:
 		t.stop()
 	case done:
-		t.next = t.after
+		t.next = t.afterRelease
 	}
 }
 
@@ -216,7 +216,7 @@ func (t *task) readAnswer() {
 		t.next = (*task).commit
 	case t.answer.uid == t.claim.uid && t.answer.cidr != t.record.cidr:
 		t.manager.tally.voids++
-		t.drop((*task).recognize)
+		t.deleteThen((*task).recognize)
 	default:
 		t.recognize()
 	}

@@ -10,7 +10,7 @@ import "slices"
 // and the commit.
 type webhooks struct {
 	waiter
-	dropper
+	releaser
 
 	manager *manager
 	claim   claim
@@ -52,7 +52,7 @@ func (wh *webhooks) stop() {
 
 // receive begins with a call for a request that the API server works on.
 func (wh *webhooks) receive(c claim) {
-	*wh = webhooks{manager: wh.manager, dropper: dropper{manager: wh.manager}, claim: c, next: (*webhooks).refuse}
+	*wh = webhooks{manager: wh.manager, releaser: releaser{manager: wh.manager}, claim: c, next: (*webhooks).refuse}
 }
 
 // refuse asks the server for a claim of the name, where something is recorded for one: what that has is not the new one's.
@@ -107,7 +107,7 @@ func (wh *webhooks) heed() {
 	case wh.verdict == won && wh.takenOver: // an earlier call may have been allowed: the record waits for its grace
 		wh.stop()
 	case wh.verdict == won, wh.verdict == lost:
-		wh.drop([]record{wh.record})
+		wh.deleteRecords([]record{wh.record})
 	default:
 		wh.stop()
 	}
@@ -123,17 +123,17 @@ func (wh *webhooks) allow() {
 		wh.stop()
 		return
 	}
-	wh.drop(retained)
+	wh.deleteRecords(retained)
 }
 
-func (wh *webhooks) drop(records []record) {
-	wh.giveUp(drops, records...)
-	wh.blind = !wh.manager.rules.DropNamesVersion
-	wh.next = (*webhooks).dropping
+func (wh *webhooks) deleteRecords(records []record) {
+	wh.enqueue(modeDelete, records...)
+	wh.anyVersion = !wh.manager.rules.DropNamesVersion
+	wh.next = (*webhooks).deleting
 }
 
-func (wh *webhooks) dropping() {
-	if wh.dropStep() {
+func (wh *webhooks) deleting() {
+	if wh.releaseStep() {
 		wh.stop()
 	}
 }

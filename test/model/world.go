@@ -53,7 +53,7 @@ func newWorld(rules Rules, about theme, seed uint64, counted *tally) *world {
 	w := &world{rules: rules, theme: about, random: random, tally: counted, externalEdits: seed%2 == 1}
 	w.server.rules, w.server.clock = &w.rules, 1
 	if !w.externalEdits && !about.arrivals { // see doc.go
-		w.server.witness.cooldown = about.cooldownTicks()
+		w.server.monitor.cooldown = about.cooldownTicks()
 	}
 	w.managers = make([]*manager, 2+random.IntN(2))
 	for i := range w.managers {
@@ -129,7 +129,7 @@ func (w *world) check() error {
 		}
 		taken |= c.told
 	}
-	return w.server.witness.broken
+	return w.server.monitor.violation
 }
 
 // block is what the carved pool has been told that it has.

@@ -19,7 +19,7 @@ func (t *task) recognize() {
 		t.adopt()
 	case !t.manager.rules.NoForeignAnswer:
 		t.next = (*task).report
-	case t.manager.rules.LiveReadBeforeDiscard:
+	case t.manager.rules.LiveReadBeforeAnswerDelete:
 		t.next = (*task).proveLeftOver
 	default:
 		t.next = (*task).deleteLeftover
@@ -58,7 +58,7 @@ func (t *task) take(r record, wins func(*task)) {
 	case t.manager.index.isOpen(r):
 		t.waiter = waiter{record: r}
 		t.next = (*task).create
-	case t.manager.rules.AdoptionDropsNothing:
+	case t.manager.rules.AdoptionReleasesNothing:
 		t.next = (*task).complain
 	default:
 		t.releaseThen((*task).stop, t.manager.index.inTheWay(r)...)

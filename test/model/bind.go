@@ -43,7 +43,7 @@ func (t *task) heedBound() {
 		t.stop()
 	case t.verdict == lost && t.manager.index.lostToItself(t.record):
 		t.deleteThen((*task).begin)
-	case t.manager.rules.BindDropsNothing:
+	case t.manager.rules.BindDeletesNothing:
 		t.next = (*task).complain
 	default:
 		t.deleteThen((*task).begin)

@@ -27,7 +27,7 @@
 // that are gone.
 //
 // Rules are the preconditions. Without one of them the same walks find the same address twice, a broken promise, or a claim that is
-// stuck. What random steps reach too seldom begins with a scenario. One rule, LeaveMarkedAlone, turned out not to be needed.
+// stuck. What random steps reach too seldom begins with a scenario. One rule, TerminatingIsNotTakenOver, turned out not to be needed.
 //
 // Where two sides both have a right to an address, a claim may wait for good (isContested): its half-made record is the older one, and
 // the other came with its answer, or is held by a record whose age is lost. And where claims arrive nobody is held to the cooldown: two

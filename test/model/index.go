@@ -76,7 +76,7 @@ func (x *index) isPending(e entry) bool {
 		wait = 0
 	}
 	return x.rules.GraceForUnstored && e.own && !e.owned && e.released == 0 && x.server.clock-e.seen <= wait &&
-		(x.rules.GraceIsItsOwn || !x.isAnotherStored(e))
+		(x.rules.GraceIsPerRecord || !x.isAnotherStored(e))
 }
 
 // isUnstored says whether nothing shows that the own claim was ever stored.
@@ -141,7 +141,7 @@ func (x *index) aged(e entry) record {
 // been, and a hold never.
 func (x *index) answering(c claim, cidr space) []entry {
 	return x.all(func(e entry) bool {
-		known := e.won || e.own && e.owned || !x.rules.LeaveMarkedAlone
+		known := e.won || e.own && e.owned || !x.rules.TerminatingIsNotTakenOver
 		return e.uid == c.uid && e.released == 0 && !e.hold && (!e.terminating || known) && (cidr == noSpace || e.cidr == cidr)
 	})
 }

@@ -90,11 +90,11 @@ func (x *index) isPredecessor(other, r record) bool {
 	case !isAlike:
 		return false
 	case r.adopts:
-		return x.rules.AdoptionPassesNamesakes
+		return x.rules.AdoptionPassesOtherUIDs
 	case other.released != 0:
-		return other.retained && x.rules.RetainedPassesNamesake
+		return other.retained && x.rules.RetainedPassesNextClaim
 	case other.hold:
-		return r.block || !x.rules.LeavingIsRefused
+		return r.block || !x.rules.MovedIsRefused
 	default:
 		return r.own
 	}
@@ -113,7 +113,7 @@ func (x *index) isOpen(r record) bool { return len(x.inTheWay(r)) == 0 }
 // inTheWay returns who holds what is asked for. What namesakes have left does not count, but for what is in another cluster.
 func (x *index) inTheWay(r record) []record {
 	return x.copies(func(e entry) bool {
-		isLeft := x.isPredecessor(e.record, r) && (!e.hasGone() || returns(r, e.record) || !x.rules.LeavingIsRefused)
+		isLeft := x.isPredecessor(e.record, r) && (!e.hasGone() || returns(r, e.record) || !x.rules.MovedIsRefused)
 		return x.isTaken(e) && e.cidr.overlaps(r.cidr) && !x.encloses(e.record, r) && !isLeft
 	})
 }
@@ -121,7 +121,7 @@ func (x *index) inTheWay(r record) []record {
 // leftBehind says whether what the record has won has gone, or is just going, to another cluster. Since it was judged a hold may have
 // taken the place of what it was judged with.
 func (x *index) leftBehind(r record) bool {
-	return x.rules.LeavingIsRefused && slices.ContainsFunc(x.entries, func(e entry) bool {
+	return x.rules.MovedIsRefused && slices.ContainsFunc(x.entries, func(e entry) bool {
 		isPassed := x.isPredecessor(e.record, r) || e.hold && e.name == r.name && e.carved == r.carved
 		return e.cidr.overlaps(r.cidr) && e.hasGone() && isPassed && !returns(r, e.record)
 	})

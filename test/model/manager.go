@@ -84,23 +84,23 @@ func (m *manager) relist(position int) {
 func (m *manager) settle(w *waiter, revision int) {
 	i := m.index.find(w.record.id)
 	switch {
-	case i >= 0 && (m.rules.RelistSettlesWaiters || m.index.entries[i].version == w.record.version):
+	case i >= 0 && (m.rules.RelistResolvesWaiters || m.index.entries[i].version == w.record.version):
 		w.show(&m.index, m.index.entries[i])
-	case i < 0 && m.rules.RelistSettlesWaiters:
+	case i < 0 && m.rules.RelistResolvesWaiters:
 		w.miss(w.record.id, revision)
 	}
 }
 
 // readClaim and readAnswer are the reads that a drop rests on.
 func (m *manager) readClaim(name int) claim {
-	if m.rules.LiveReadsBeforeDrop {
+	if m.rules.LiveReadsBeforeRelease {
 		return m.server.claims[name]
 	}
 	return m.claims[name]
 }
 
 func (m *manager) readAnswer(name int) answer {
-	if m.rules.LiveReadsBeforeDrop {
+	if m.rules.LiveReadsBeforeRelease {
 		return m.server.answers[name]
 	}
 	return m.answers[name]
@@ -114,7 +114,7 @@ func (m *manager) isKept(r record) bool {
 	}
 	live := m.server.records[i]
 	stands := live.hold && !live.terminating && live.released == 0
-	return live.moving && m.rules.MovingIsKept || stands && m.rules.HoldOutlivesClaim
+	return live.moving && m.rules.MovingIsKept || stands && m.rules.ReservationOutlivesClaim
 }
 
 // isIdle says whether the actor has nothing begun.

@@ -105,7 +105,7 @@ func TestTheProtocolIsSafe(t *testing.T) {
 // TestMarkedRecordsCouldBeTakenOver shows that one rule of the protocol keeps nobody from the same address.
 func TestMarkedRecordsCouldBeTakenOver(t *testing.T) {
 	t.Parallel()
-	survey(t, Without("LeaveMarkedAlone"), 5000*size())
+	survey(t, Without("TerminatingIsNotTakenOver"), 5000*size())
 }
 
 // TestExternalEditsCanBlockAClaim shows why meddled walks are not asked for an answer to every claim.
@@ -117,7 +117,7 @@ func TestExternalEditsCanBlockAClaim(t *testing.T) {
 		want  error
 	}{
 		"a half-made record is marked":                        {rules: Protocol(), first: halfMadeIsMarked, want: ErrStuck},
-		"a half-made record is marked and taken over":         {rules: Without("LeaveMarkedAlone"), first: halfMadeIsMarked},
+		"a half-made record is marked and taken over":         {rules: Without("TerminatingIsNotTakenOver"), first: halfMadeIsMarked},
 		"nobody knows which of two half-made ones came first": {rules: Protocol(), first: bothAgesLost, want: ErrStuck},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,51 +135,51 @@ var necessities = map[string]struct {
 	about theme
 	first scenario
 }{
-	"DropNamesVersion":        {finds: ErrDouble, first: lostAndLate},
-	"JudgeExactVersion":       {finds: ErrDouble, first: takenOverAndLost},
-	"TakeoverKeepsWinners":    {finds: ErrDouble},
-	"AgeIsCertain":            {finds: ErrDouble, first: olderLooksYounger},
-	"OlderRecordRule":         {finds: ErrStuck},
-	"LiveReadsBeforeDrop":     {finds: ErrDouble},
-	"NoDropByAge":             {finds: ErrDouble},
-	"NoForeignAnswer":         {finds: ErrDouble},
-	"StatusNamesUID":          {finds: ErrDouble},
-	"LiveReadBeforeDiscard":   {finds: ErrDouble},
-	"WaiterBeforeWrite":       {finds: ErrStuck},
-	"RelistSettlesWaiters":    {finds: ErrStuck},
-	"WatchWithoutGaps":        {finds: ErrDouble},
-	"TakeoverGuards":          {finds: ErrDouble, first: dropCutShort},
-	"ReleaseByUID":            {finds: ErrDouble},
-	"GraceForUnstored":        {finds: ErrDouble},
-	"GraceOutlivesRequests":   {finds: ErrDouble},
-	"GraceIsItsOwn":           {finds: ErrDouble, first: triedAgainAndStored},
-	"BindDropsNothing":        {finds: ErrDouble},
-	"CoolingIsTaken":          {finds: ErrEarly, about: theme{cooldown: true}},
-	"ThawReadsClaim":          {finds: ErrDouble, about: theme{cooldown: true}},
-	"AdoptionIsRecorded":      {finds: ErrDouble, about: theme{arrivals: true}},
-	"RecordMustHaveWon":       {finds: ErrDouble, about: theme{arrivals: true}},
-	"SecondIsJudged":          {finds: ErrDouble, first: secondWonUnseen},
-	"SecondYields":            {finds: ErrStuck, first: admittedTwice},
-	"LosersAreNotHeld":        {finds: ErrStuck, about: theme{moves: true}},
-	"StoredIsRefused":         {finds: ErrMoved, about: theme{moves: true}, first: askedForAndGone},
-	"HoldKeepsAge":            {finds: ErrStuck, about: theme{moves: true}},
-	"OwnerIsProved":           {finds: ErrDouble, about: theme{arrivals: true}},
-	"AdoptionDropsNothing":    {finds: ErrDouble, about: theme{arrivals: true}},
-	"AdoptionPassesNamesakes": {finds: ErrStuck, about: theme{arrivals: true}},
-	"NamesakeGoesLast":        {finds: ErrDouble, about: theme{arrivals: true}},
-	"RetainedIsTaken":         {finds: ErrRetained, about: theme{retains: true}},
-	"RetainedPassesNamesake":  {finds: ErrStuck, about: theme{retains: true}, first: retainedAndCollected},
-	"RetainedGoesLast":        {finds: ErrRetained, about: theme{retains: true}},
-	"RetainedReadFirst":       {finds: ErrRetained, about: theme{retains: true}, first: boundTooLong},
-	"RetainProves":            {finds: ErrRetained, about: theme{retains: true}, first: unseenAndReleased},
-	"OwnersGoWithRelease":     {finds: ErrRetained, about: theme{retains: true}, first: retainedAndCollected},
-	"MovedKeepsFinalizer":     {finds: ErrMoved, about: theme{moves: true}},
-	"MovingIsKept":            {finds: ErrMoved, about: theme{moves: true, cooldown: true}},
-	"HoldBeforeRelease":       {finds: ErrMoved, about: theme{moves: true}, first: leftWithoutHold},
-	"HoldOutlivesClaim":       {finds: ErrMoved, about: theme{moves: true}},
-	"LeavingIsRefused":        {finds: ErrMoved, about: theme{moves: true}, first: goneAndAskedFor},
-	"OnlyAncestorsEnclose":    {finds: ErrDouble, about: theme{carves: true}},
-	"UprootedMayHaveWon":      {finds: ErrDouble, about: theme{carves: true}, first: uprooted},
+	"DeleteNamesVersion":         {finds: ErrDouble, first: lostAndLate},
+	"JudgeExactVersion":          {finds: ErrDouble, first: takenOverAndLost},
+	"TakeoverKeepsWinners":       {finds: ErrDouble},
+	"AgeIsCertain":               {finds: ErrDouble, first: olderLooksYounger},
+	"OlderRecordRule":            {finds: ErrStuck},
+	"LiveReadsBeforeRelease":     {finds: ErrDouble},
+	"NoReleaseByAge":             {finds: ErrDouble},
+	"NoForeignAnswer":            {finds: ErrDouble},
+	"StatusNamesUID":             {finds: ErrDouble},
+	"LiveReadBeforeAnswerDelete": {finds: ErrDouble},
+	"WaiterBeforeWrite":          {finds: ErrStuck},
+	"RelistResolvesWaiters":      {finds: ErrStuck},
+	"WatchWithoutGaps":           {finds: ErrDouble},
+	"TakeoverSetsFinalizer":      {finds: ErrDouble, first: dropCutShort},
+	"ReleaseByUID":               {finds: ErrDouble},
+	"GraceForUnstored":           {finds: ErrDouble},
+	"GraceOutlivesRequests":      {finds: ErrDouble},
+	"GraceIsPerRecord":           {finds: ErrDouble, first: triedAgainAndStored},
+	"BindDeletesNothing":         {finds: ErrDouble},
+	"CoolingIsTaken":             {finds: ErrEarly, about: theme{cooldown: true}},
+	"ExpiryReadsClaim":           {finds: ErrDouble, about: theme{cooldown: true}},
+	"AdoptionIsRecorded":         {finds: ErrDouble, about: theme{arrivals: true}},
+	"RecordMustHaveWon":          {finds: ErrDouble, about: theme{arrivals: true}},
+	"SecondIsJudged":             {finds: ErrDouble, first: secondWonUnseen},
+	"SecondYields":               {finds: ErrStuck, first: admittedTwice},
+	"LosersAreNotReserved":       {finds: ErrStuck, about: theme{moves: true}},
+	"StoredIsRefused":            {finds: ErrMoved, about: theme{moves: true}, first: askedForAndGone},
+	"ReservationKeepsAge":        {finds: ErrStuck, about: theme{moves: true}},
+	"OwnerIsProved":              {finds: ErrDouble, about: theme{arrivals: true}},
+	"AdoptionReleasesNothing":    {finds: ErrDouble, about: theme{arrivals: true}},
+	"AdoptionPassesOtherUIDs":    {finds: ErrStuck, about: theme{arrivals: true}},
+	"OtherUIDGoesLast":           {finds: ErrDouble, about: theme{arrivals: true}},
+	"RetainedIsTaken":            {finds: ErrRetained, about: theme{retains: true}},
+	"RetainedPassesNextClaim":    {finds: ErrStuck, about: theme{retains: true}, first: retainedAndCollected},
+	"RetainedGoesLast":           {finds: ErrRetained, about: theme{retains: true}},
+	"RetainedReadFirst":          {finds: ErrRetained, about: theme{retains: true}, first: boundTooLong},
+	"RetainProves":               {finds: ErrRetained, about: theme{retains: true}, first: unseenAndReleased},
+	"OwnersGoWithRelease":        {finds: ErrRetained, about: theme{retains: true}, first: retainedAndCollected},
+	"MovingKeepsFinalizer":       {finds: ErrMoved, about: theme{moves: true}},
+	"MovingIsKept":               {finds: ErrMoved, about: theme{moves: true, cooldown: true}},
+	"ReservationBeforeRelease":   {finds: ErrMoved, about: theme{moves: true}, first: leftWithoutHold},
+	"ReservationOutlivesClaim":   {finds: ErrMoved, about: theme{moves: true}},
+	"MovedIsRefused":             {finds: ErrMoved, about: theme{moves: true}, first: goneAndAskedFor},
+	"OnlyAncestorsEnclose":       {finds: ErrDouble, about: theme{carves: true}},
+	"UprootedMayHaveWon":         {finds: ErrDouble, about: theme{carves: true}, first: uprooted},
 }
 
 func TestEachPreconditionIsNecessary(t *testing.T) {
@@ -187,7 +187,7 @@ func TestEachPreconditionIsNecessary(t *testing.T) {
 	fields := reflect.TypeFor[Rules]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
-		if name == "LeaveMarkedAlone" {
+		if name == "TerminatingIsNotTakenOver" {
 			continue // see TestMarkedRecordsCouldBeTakenOver
 		}
 		t.Run(name, func(t *testing.T) {

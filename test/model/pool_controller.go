@@ -36,7 +36,7 @@ func (pc *poolController) begin(i int) {
 	case r.moving && r.terminating && !r.hold:
 		pc.lost = m.index.judge(m.index.entries[i]) == lost
 		pc.next = (*poolController).storeHold
-		if pc.isVoid() || !m.rules.HoldBeforeRelease {
+		if pc.isVoid() || !m.rules.ReservationBeforeRelease {
 			pc.next = (*poolController).letMove
 		}
 	case r.released != 0 && pc.hasExpired():
@@ -49,7 +49,7 @@ func (pc *poolController) begin(i int) {
 // isVoid says whether nobody can have been told of what moves. What came with its answer, or is its own, may be in use all the same.
 func (pc *poolController) isVoid() bool {
 	r := pc.record
-	return pc.lost && !r.own && !r.adopts && r.released == 0 && pc.manager.rules.LosersAreNotHeld
+	return pc.lost && !r.own && !r.adopts && r.released == 0 && pc.manager.rules.LosersAreNotReserved
 }
 
 // isOver says whether the record has kept others from its addresses for long enough.
@@ -61,7 +61,7 @@ func (pc *poolController) hasExpired() bool {
 }
 
 func (pc *poolController) expire() {
-	if pc.manager.isKept(pc.record) || pc.manager.rules.ThawReadsClaim && pc.claimLives() {
+	if pc.manager.isKept(pc.record) || pc.manager.rules.ExpiryReadsClaim && pc.claimLives() {
 		pc.next = nil
 		return
 	}
@@ -82,14 +82,14 @@ func (pc *poolController) storeHold() {
 		if !r.retained {
 			hold.released = r.released
 		}
-		if pc.manager.rules.HoldKeepsAge {
+		if pc.manager.rules.ReservationKeepsAge {
 			hold.created, hold.ageless = r.created, r.created == 0 || pc.lost && (r.own || r.adopts)
 		}
 		s.createRecord(hold)
 		pc.manager.tally.held++
 	}
 	pc.next = (*poolController).letMove
-	if !pc.manager.rules.HoldBeforeRelease {
+	if !pc.manager.rules.ReservationBeforeRelease {
 		pc.next = nil
 	}
 }
@@ -98,7 +98,7 @@ func (pc *poolController) storeHold() {
 func (pc *poolController) letMove() {
 	pc.manager.server.updateRecord(pc.record.id, pc.record.version, func(r *record) { r.held, r.finalizer = true, false })
 	pc.next = nil
-	if !pc.manager.rules.HoldBeforeRelease && !pc.isVoid() {
+	if !pc.manager.rules.ReservationBeforeRelease && !pc.isVoid() {
 		pc.next = (*poolController).storeHold
 	}
 }

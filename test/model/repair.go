@@ -135,10 +135,10 @@ func (rp *repair) isStray() bool {
 	answered, holdsAnswer := rp.answer.id != 0 && rp.answer.uid == rp.claim.uid, rp.answer.cidr == rp.found.cidr
 	switch {
 	case rp.found.uid == rp.claim.uid:
-		return answered && !holdsAnswer || !answered && !rules.NoDropByAge
+		return answered && !holdsAnswer || !answered && !rules.NoReleaseByAge
 	case holdsAnswer && answered:
 		x := &rp.manager.index
-		return x.hasWon(rp.claim.uid, rp.found.cidr) || x.precedes(rp.claim.uid, rp.found) || !rules.NamesakeGoesLast
+		return x.hasWon(rp.claim.uid, rp.found.cidr) || x.precedes(rp.claim.uid, rp.found) || !rules.OtherUIDGoesLast
 	case holdsAnswer: // the earlier claim may have been told
 		return false
 	default:
@@ -179,7 +179,7 @@ func (rp *repair) readOwn() {
 // needs says whether a namesake's record is all that keeps the addresses of a claim that arrived together with it.
 func (rp *repair) needs(live claim) bool {
 	x := &rp.manager.index
-	return live.uid != 0 && live.status == rp.found.cidr && rp.manager.rules.NamesakeGoesLast &&
+	return live.uid != 0 && live.status == rp.found.cidr && rp.manager.rules.OtherUIDGoesLast &&
 		!x.hasWon(live.uid, live.status) && !live.ready
 }
 

@@ -9,8 +9,8 @@ import "reflect"
 type Rules struct {
 	// Judging and taking over.
 
-	// DropNamesVersion: who lost a judgement drops its record at the version of the create's reply, and no later one.
-	DropNamesVersion bool
+	// DeleteNamesVersion: who lost a judgement drops its record at the version of the create's reply, and no later one.
+	DeleteNamesVersion bool
 	// JudgeExactVersion: a record is judged when the watch or a list shows the very version that was written.
 	JudgeExactVersion bool
 	// TakeoverKeepsWinners: a record that only younger ones overlap is not dropped by who takes it over.
@@ -21,14 +21,14 @@ type Rules struct {
 	OlderRecordRule bool
 	// WaiterBeforeWrite: who will judge a record is registered before the write that makes its version.
 	WaiterBeforeWrite bool
-	// RelistSettlesWaiters: a list that shows a record at a later version, or no more, tells whoever waits for it.
-	RelistSettlesWaiters bool
+	// RelistResolvesWaiters: a list that shows a record at a later version, or no more, tells whoever waits for it.
+	RelistResolvesWaiters bool
 	// WatchWithoutGaps: every event changes the index.
 	WatchWithoutGaps bool
-	// TakeoverGuards: who takes a record over puts back the finalizer that a drop cut short has taken.
-	TakeoverGuards bool
-	// LeaveMarkedAlone: a record that somebody else has marked for deletion is not taken over.
-	LeaveMarkedAlone bool
+	// TakeoverSetsFinalizer: who takes a record over puts back the finalizer that a drop cut short has taken.
+	TakeoverSetsFinalizer bool
+	// TerminatingIsNotTakenOver: a record that somebody else has marked for deletion is not taken over.
+	TerminatingIsNotTakenOver bool
 
 	// Answers.
 
@@ -36,15 +36,15 @@ type Rules struct {
 	NoForeignAnswer bool
 	// StatusNamesUID: the claim's status is written for a claim of that UID only.
 	StatusNamesUID bool
-	// LiveReadBeforeDiscard: the claim is read from the server before an answer is removed as left over.
-	LiveReadBeforeDiscard bool
+	// LiveReadBeforeAnswerDelete: the claim is read from the server before an answer is removed as left over.
+	LiveReadBeforeAnswerDelete bool
 
 	// Release and repair.
 
-	// LiveReadsBeforeDrop: release and repair read claim and answer from the server, not from a cache.
-	LiveReadsBeforeDrop bool
-	// NoDropByAge: repair does not drop the unanswered record of a claim that lives.
-	NoDropByAge bool
+	// LiveReadsBeforeRelease: release and repair read claim and answer from the server, not from a cache.
+	LiveReadsBeforeRelease bool
+	// NoReleaseByAge: repair does not drop the unanswered record of a claim that lives.
+	NoReleaseByAge bool
 	// ReleaseByUID: release and repair find the records of a claim by its UID, not by its name.
 	ReleaseByUID bool
 
@@ -52,8 +52,8 @@ type Rules struct {
 
 	// CoolingIsTaken: what cools down is taken, for everybody.
 	CoolingIsTaken bool
-	// ThawReadsClaim: what has cooled down is dropped once a live read shows that its claim is gone.
-	ThawReadsClaim bool
+	// ExpiryReadsClaim: what has cooled down is dropped once a live read shows that its claim is gone.
+	ExpiryReadsClaim bool
 
 	// Claims that arrive with their answers.
 
@@ -63,12 +63,12 @@ type Rules struct {
 	RecordMustHaveWon bool
 	// OwnerIsProved: an answer that has lost its owner is given to a claim, or removed with it, that a live read shows after it.
 	OwnerIsProved bool
-	// AdoptionDropsNothing: who cannot record what it came with leaves what is in the way.
-	AdoptionDropsNothing bool
-	// AdoptionPassesNamesakes: the record of an earlier claim of the name is no reason to lose for one that adopts.
-	AdoptionPassesNamesakes bool
-	// NamesakeGoesLast: that record goes when the claim's own has won here.
-	NamesakeGoesLast bool
+	// AdoptionReleasesNothing: who cannot record what it came with leaves what is in the way.
+	AdoptionReleasesNothing bool
+	// AdoptionPassesOtherUIDs: the record of an earlier claim of the name is no reason to lose for one that adopts.
+	AdoptionPassesOtherUIDs bool
+	// OtherUIDGoesLast: that record goes when the claim's own has won here.
+	OtherUIDGoesLast bool
 
 	// Own kinds.
 
@@ -76,11 +76,11 @@ type Rules struct {
 	GraceForUnstored bool
 	// GraceOutlivesRequests: the grace is longer than any request.
 	GraceOutlivesRequests bool
-	// GraceIsItsOwn: that another own claim of the name was stored says nothing of this record's: once the other is gone, the API server
+	// GraceIsPerRecord: that another own claim of the name was stored says nothing of this record's: once the other is gone, the API server
 	// may store this one.
-	GraceIsItsOwn bool
-	// BindDropsNothing: the record of a stored claim is kept whatever it is judged when it is bound.
-	BindDropsNothing bool
+	GraceIsPerRecord bool
+	// BindDeletesNothing: the record of a stored claim is kept whatever it is judged when it is bound.
+	BindDeletesNothing bool
 	// SecondYields: of two records of one claim for the same the younger keeps the older from nothing, and goes.
 	SecondYields bool
 
@@ -91,8 +91,8 @@ type Rules struct {
 
 	// RetainedIsTaken: what is retained is taken, for everybody but the claim of its name.
 	RetainedIsTaken bool
-	// RetainedPassesNamesake: what is retained for a claim is no reason to lose for that.
-	RetainedPassesNamesake bool
+	// RetainedPassesNextClaim: what is retained for a claim is no reason to lose for that.
+	RetainedPassesNextClaim bool
 	// RetainedGoesLast: what is retained goes when the claim that it was for is stored, and has its own record.
 	RetainedGoesLast bool
 	// RetainedReadFirst: what a claim finds retained is read before the claim is read live.
@@ -104,22 +104,22 @@ type Rules struct {
 
 	// Moves to another cluster.
 
-	// MovedKeepsFinalizer: admission leaves its finalizer to a record that moves out of a pool that stays.
-	MovedKeepsFinalizer bool
+	// MovingKeepsFinalizer: admission leaves its finalizer to a record that moves out of a pool that stays.
+	MovingKeepsFinalizer bool
 	// MovingIsKept: repair and release leave alone what moves.
 	MovingIsKept bool
-	// HoldBeforeRelease: the hold is stored before the record goes that it stands for.
-	HoldBeforeRelease bool
-	// HoldOutlivesClaim: nobody drops a hold because its claim is gone.
-	HoldOutlivesClaim bool
-	// LosersAreNotHeld: nothing is held for a record that an older one overlaps.
-	LosersAreNotHeld bool
+	// ReservationBeforeRelease: the hold is stored before the record goes that it stands for.
+	ReservationBeforeRelease bool
+	// ReservationOutlivesClaim: nobody drops a hold because its claim is gone.
+	ReservationOutlivesClaim bool
+	// LosersAreNotReserved: nothing is held for a record that an older one overlaps.
+	LosersAreNotReserved bool
 	// StoredIsRefused: nothing is recorded for an own claim while another of its name is stored.
 	StoredIsRefused bool
-	// HoldKeepsAge: a hold is as old as the record that it stands for.
-	HoldKeepsAge bool
-	// LeavingIsRefused: what is going, or has gone, to another cluster nobody gets but who comes back with it.
-	LeavingIsRefused bool
+	// ReservationKeepsAge: a hold is as old as the record that it stands for.
+	ReservationKeepsAge bool
+	// MovedIsRefused: what is going, or has gone, to another cluster nobody gets but who comes back with it.
+	MovedIsRefused bool
 
 	// Carved pools.
 

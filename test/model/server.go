@@ -56,7 +56,7 @@ func (s *server) updateRecord(id, version int, change func(*record)) (record, bo
 	change(&s.records[i])
 	changed := &s.records[i]
 	changed.version = s.revision
-	if changed.moving && !changed.held && !changed.hold && s.rules.MovedKeepsFinalizer {
+	if changed.moving && !changed.held && !changed.hold && s.rules.MovingKeepsFinalizer {
 		changed.finalizer = changed.finalizer || had
 	}
 	stored := *changed

@@ -138,7 +138,7 @@ func (t *task) hold(change func(*record)) bool {
 	held, ok := t.manager.server.updateRecord(old.id, old.version, func(r *record) {
 		change(r)
 		r.created = max(r.created, old.created)
-		r.finalizer = r.finalizer || t.manager.rules.TakeoverGuards
+		r.finalizer = r.finalizer || t.manager.rules.TakeoverSetsFinalizer
 	})
 	if ok {
 		t.record = held
@@ -181,7 +181,7 @@ func (t *task) heed() {
 
 // drop drops the task's own record, at the version that its own write made.
 func (t *task) deleteThen(after func(*task)) {
-	t.queue, t.anyVersion = []queuedRelease{{record: t.record}}, !t.manager.rules.DropNamesVersion
+	t.queue, t.anyVersion = []queuedRelease{{record: t.record}}, !t.manager.rules.DeleteNamesVersion
 	t.next, t.afterRelease = (*task).releasing, after
 }
 

@@ -128,7 +128,7 @@ func (wh *webhooks) allow() {
 
 func (wh *webhooks) deleteRecords(records []record) {
 	wh.enqueue(modeDelete, records...)
-	wh.anyVersion = !wh.manager.rules.DropNamesVersion
+	wh.anyVersion = !wh.manager.rules.DeleteNamesVersion
 	wh.next = (*webhooks).deleting
 }
 

@@ -11,16 +11,16 @@ import "slices"
 //	carries the claim's UID, or has lost it    adopted: recorded at exactly its addresses
 //	carries another claim's UID, that lives    our claim is dead; nothing to do
 //	carries another claim's UID, that died     left over: removed
-func (t *task) recognize() {
+func (t *task) checkAnswer() {
 	switch {
 	case t.answer.uid == t.claim.uid && t.isRecorded():
-		t.own()
+		t.ensureOwner()
 	case t.answer.uid == t.claim.uid, t.answer.uid == 0:
 		t.adopt()
 	case !t.manager.rules.NoForeignAnswer:
 		t.next = (*task).report
 	case t.manager.rules.LiveReadBeforeAnswerDelete:
-		t.next = (*task).proveLeftOver
+		t.next = (*task).proveLeftover
 	default:
 		t.next = (*task).deleteLeftover
 	}
@@ -35,44 +35,44 @@ func (t *task) isRecorded() bool {
 		return true
 	}
 	won := x.hasWon(t.claim.uid, t.answer.cidr)
-	if len(x.under(t.name)) > 1 && !won {
+	if len(x.recordedUnder(t.name)) > 1 && !won {
 		return false
 	}
-	isIts := func(e entry) bool { return e.uid == t.claim.uid && e.cidr == t.answer.cidr && !e.hold }
+	isIts := func(e entry) bool { return e.uid == t.claim.uid && e.cidr == t.answer.cidr && !e.reservation }
 	beyondDoubt := won || t.claim.ready || !t.manager.rules.RecordMustHaveWon
 	return beyondDoubt && slices.ContainsFunc(x.entries, isIts)
 }
 
 // adopt records what the claim came with.
 func (t *task) adopt() {
-	r := t.claim.asks(t.name, t.answer.cidr)
+	r := t.claim.recordFor(t.name, t.answer.cidr)
 	r.adopts = true
-	t.take(r, (*task).own)
+	t.recordExisting(r, (*task).ensureOwner)
 }
 
 // take records just these addresses for the claim, if nobody else holds them.
-func (t *task) take(r record, wins func(*task)) {
-	t.asked, t.wins = r.cidr, wins
+func (t *task) recordExisting(r record, wins func(*task)) {
+	t.requested, t.onWon = r.cidr, wins
 	switch {
-	case t.takeUp():
-	case t.manager.index.isOpen(r):
+	case t.reuse():
+	case t.manager.index.isFreeFor(r):
 		t.waiter = waiter{record: r}
 		t.next = (*task).create
 	case t.manager.rules.AdoptionReleasesNothing:
-		t.next = (*task).complain
+		t.next = (*task).reportConflict
 	default:
-		t.releaseThen((*task).stop, t.manager.index.inTheWay(r)...)
+		t.releaseThen((*task).stop, t.manager.index.conflicting(r)...)
 	}
 }
 
 // own puts back the owner of an answer that has lost it, and goes on to the status if that does not say so yet.
-func (t *task) own() {
+func (t *task) ensureOwner() {
 	switch {
 	case t.answer.uid == 0 && t.manager.rules.OwnerIsProved:
 		t.next = (*task).proveOwner
 	case t.answer.uid == 0:
-		t.next = (*task).ownAnswer
-	case t.claim.status == t.answer.cidr && !t.claim.duplicate:
+		t.next = (*task).setOwner
+	case t.claim.status == t.answer.cidr && !t.claim.conflict:
 		t.stop()
 	default:
 		t.next = (*task).report
@@ -85,11 +85,11 @@ func (t *task) proveOwner() {
 		t.stop()
 		return
 	}
-	t.next = (*task).ownAnswer
+	t.next = (*task).setOwner
 }
 
-func (t *task) ownAnswer() {
-	if !t.manager.server.ownAnswer(t.name, t.answer.id, t.claim.uid) {
+func (t *task) setOwner() {
+	if !t.manager.server.setAnswerOwner(t.name, t.answer.id, t.claim.uid) {
 		t.stop()
 		return
 	}
@@ -98,7 +98,7 @@ func (t *task) ownAnswer() {
 }
 
 // proveLeftOver reads which of the two claims is dead.
-func (t *task) proveLeftOver() {
+func (t *task) proveLeftover() {
 	if t.manager.server.claims[t.name].uid != t.claim.uid {
 		t.stop()
 		return

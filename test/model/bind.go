@@ -11,61 +11,61 @@ package model
 func (t *task) bind() {
 	found := t.manager.index.answering(t.claim, t.claim.status)
 	if len(found) == 0 {
-		t.take(t.claim.asks(t.name, t.claim.status), (*task).settle)
+		t.recordExisting(t.claim.recordFor(t.name, t.claim.status), (*task).finishBind)
 		return
 	}
 	for _, e := range found {
 		if e.won && e.owned {
-			t.settle()
+			t.finishBind()
 			return
 		}
 	}
-	t.waiter = waiter{record: t.manager.index.aged(found[0])}
+	t.waiter = waiter{record: t.manager.index.withAge(found[0])}
 	t.next = (*task).bindRecord
 }
 
 func (t *task) bindRecord() {
-	if !t.hold(func(r *record) { r.owned = true }) {
+	if !t.updateRecord(func(r *record) { r.owned = true }) {
 		t.stop()
 		return
 	}
 	t.manager.tally.bound++
-	t.await(true, (*task).heedBound)
+	t.awaitVerdict(true, (*task).handleBindVerdict)
 }
 
 // heedBound drops nothing but what lost to an older record of the claim's: the claim is stored, and may have been told what it says.
-func (t *task) heedBound() {
+func (t *task) handleBindVerdict() {
 	switch {
 	case t.verdict == pending:
 	case t.verdict == won, t.manager.index.hasWon(t.claim.uid, t.record.cidr):
-		t.next = (*task).settle
+		t.next = (*task).finishBind
 	case t.verdict == superseded:
 		t.stop()
-	case t.verdict == lost && t.manager.index.lostToItself(t.record):
+	case t.verdict == lost && t.manager.index.lostToOwnRecord(t.record):
 		t.deleteThen((*task).begin)
 	case t.manager.rules.BindDeletesNothing:
-		t.next = (*task).complain
+		t.next = (*task).reportConflict
 	default:
 		t.deleteThen((*task).begin)
 	}
 }
 
 // settle is reached when the claim has its record.
-func (t *task) settle() {
+func (t *task) finishBind() {
 	t.next = (*task).proveStored
 	if t.manager.rules.RetainedReadFirst {
-		t.spare = t.spared()
+		t.kept = t.keptRecords()
 	}
-	if len(t.spared()) == 0 {
+	if len(t.keptRecords()) == 0 {
 		t.next = (*task).reportBound
 	}
 }
 
 // spared returns what was retained for the claims before this one, or held while it was in another cluster.
-func (t *task) spared() []record {
+func (t *task) keptRecords() []record {
 	c := t.claim
-	return t.manager.index.copies(func(e entry) bool {
-		return e.name == t.name && e.uid != c.uid && (e.retained || e.hold && e.released == 0 && e.cidr == c.status)
+	return t.manager.index.selectRecords(func(e entry) bool {
+		return e.name == t.name && e.uid != c.uid && (e.retained || e.reservation && e.released == 0 && e.cidr == c.status)
 	})
 }
 
@@ -80,13 +80,13 @@ func (t *task) proveStored() {
 
 func (t *task) releaseKept() {
 	if !t.manager.rules.RetainedReadFirst {
-		t.spare = t.spared()
+		t.kept = t.keptRecords()
 	}
-	t.releaseThen((*task).reportBound, t.spare...)
+	t.releaseThen((*task).reportBound, t.kept...)
 }
 
 func (t *task) reportBound() {
-	if !t.claim.ready || t.claim.duplicate {
+	if !t.claim.ready || t.claim.conflict {
 		t.manager.server.setStatus(t.name, t.claim.uid, t.claim.status)
 	}
 	t.stop()

@@ -24,7 +24,7 @@ func (w *world) stepEnvironment() {
 	case 7:
 		w.editRecord()
 	case 8, 9:
-		w.finishRequest()
+		w.endRequest()
 	case 10, 11:
 		w.callWebhooks(p)
 	case 12:
@@ -41,7 +41,7 @@ func (w *world) stepEnvironment() {
 func (w *world) stepByTheme(name int) {
 	switch w.random.IntN(4) {
 	case 0:
-		w.arrive(name)
+		w.restoreClaim(name)
 	case 1:
 		w.collectGarbage()
 	default:
@@ -57,9 +57,9 @@ func (w *world) forceDelete(name int) {
 		return
 	}
 	isUnbound := func(r record) bool { return r.uid == c.uid && !r.owned }
-	if c.own && !c.arrived && slices.ContainsFunc(w.server.records, isUnbound) {
-		w.server.monitor.waiveCooldown(name, c.told)
-		c.told = noSpace
+	if c.weirKind && !c.restored && slices.ContainsFunc(w.server.records, isUnbound) {
+		w.server.monitor.waiveCooldown(name, c.reported)
+		c.reported = noSpace
 	}
 	w.server.removeClaim(name, c.uid)
 }
@@ -73,12 +73,12 @@ func (w *world) deleteClaim(name int) {
 // create asks for a claim, if there is none of the name.
 func (w *world) createClaim(p *manager, name int) {
 	c := claim{uid: w.server.newID(), big: w.isBig(name)}
-	if name != ownName {
+	if name != weirName {
 		c.carved = w.theme.carves && w.oneIn(2)
 		w.server.createClaim(name, c)
 		return
 	}
-	c.own, c.retains, c.block = true, w.theme.retains, w.theme.carves
+	c.weirKind, c.retains, c.block = true, w.theme.retains, w.theme.carves
 	c.big = c.big || c.block
 	var ok bool
 	if c.status, ok = p.webhooks.propose(c, w.randomRequest(c)); ok {
@@ -88,7 +88,7 @@ func (w *world) createClaim(p *manager, name int) {
 
 // isBig says whether a new claim of the name wants both addresses. What arrives for a name is as long as what that asks for.
 func (w *world) isBig(name int) bool {
-	if w.theme.arrivals && name != ownName {
+	if w.theme.restores && name != weirName {
 		return name == 0
 	}
 	return w.oneIn(4)
@@ -120,12 +120,12 @@ func (w *world) callWebhooks(p *manager) {
 }
 
 // finishRequest ends a request: stored, rejected by somebody after us, or timed out.
-func (w *world) finishRequest() {
+func (w *world) endRequest() {
 	if len(w.server.requests) == 0 {
 		return
 	}
 	if i := w.random.IntN(len(w.server.requests)); w.server.requests[i].stage == admitted || w.oneIn(8) {
-		w.server.finish(i, w.oneIn(3))
+		w.server.endRequest(i, w.oneIn(3))
 	}
 }
 
@@ -156,7 +156,7 @@ func (w *world) editRecord() {
 // collectGarbage marks a record whose owners are gone. What is handed out to Cluster API's claims is the pool's as well, and stays.
 func (w *world) collectGarbage() {
 	for _, r := range w.server.records {
-		if r.own && r.owned && !r.terminating && w.server.claims[r.name].uid != r.uid {
+		if r.weirKind && r.owned && !r.terminating && w.server.claims[r.name].uid != r.uid {
 			w.server.deleteRecord(r.id, 0)
 			return
 		}

@@ -6,7 +6,7 @@ package model
 import "slices"
 
 // grace is for how long a record may wait for its object to be stored.
-const grace = requestLife
+const grace = requestTimeout
 
 // entry is a record as the index knows it.
 type entry struct {
@@ -30,7 +30,7 @@ func (x *index) age(r record) int {
 	switch {
 	case r.created != 0:
 		return r.created
-	case r.unwritten() || !x.rules.AgeIsCertain:
+	case r.isUnwritten() || !x.rules.AgeIsCertain:
 		return r.version
 	default:
 		return 0
@@ -63,7 +63,7 @@ func (x *index) refresh(known *entry, r record) {
 }
 
 // remember keeps a won judgement for as long as the record exists.
-func (x *index) remember(id int) {
+func (x *index) markWon(id int) {
 	if i := x.find(id); i >= 0 {
 		x.entries[i].won = true
 	}
@@ -75,12 +75,14 @@ func (x *index) isPending(e entry) bool {
 	if !x.rules.GraceOutlivesRequests {
 		wait = 0
 	}
-	return x.rules.GraceForUnstored && e.own && !e.owned && e.released == 0 && x.server.clock-e.seen <= wait &&
+	return x.rules.GraceForUnstored && e.weirKind && !e.owned && e.released == 0 && x.server.clock-e.seen <= wait &&
 		(x.rules.GraceIsPerRecord || !x.isAnotherStored(e))
 }
 
 // isUnstored says whether nothing shows that the own claim was ever stored.
-func (e entry) isUnstored() bool { return e.own && !e.owned && !e.hold && e.released == 0 && !e.adopts }
+func (e entry) isUnstored() bool {
+	return e.weirKind && !e.owned && !e.reservation && e.released == 0 && !e.adopts
+}
 
 // isAnotherStored says whether another own claim of the name was stored, and has the same.
 func (x *index) isAnotherStored(e entry) bool {
@@ -100,11 +102,11 @@ func (x *index) pendingFor(name int, c claim) (space, bool) {
 }
 
 // under returns what is recorded for claims of the name and not let go of, whatever their UID.
-func (x *index) under(name int) []entry {
-	return x.all(func(e entry) bool { return e.name == name && e.released == 0 })
+func (x *index) recordedUnder(name int) []entry {
+	return x.selectEntries(func(e entry) bool { return e.name == name && e.released == 0 })
 }
 
-func (x *index) all(is func(entry) bool) []entry {
+func (x *index) selectEntries(is func(entry) bool) []entry {
 	var found []entry
 	for _, e := range x.entries {
 		if is(e) {
@@ -115,24 +117,24 @@ func (x *index) all(is func(entry) bool) []entry {
 }
 
 // copies returns such records as they are to be given up.
-func (x *index) copies(is func(entry) bool) []record {
-	entries := x.all(is)
+func (x *index) selectRecords(is func(entry) bool) []record {
+	entries := x.selectEntries(is)
 	found := make([]record, 0, len(entries))
 	for _, e := range entries {
-		found = append(found, x.aged(e))
+		found = append(found, x.withAge(e))
 	}
 	return found
 }
 
 // recordsOf returns what release lets go of for a claim, found by its UID.
 func (x *index) recordsOf(name, uid int) []record {
-	return x.copies(func(e entry) bool {
-		return e.released == 0 && !e.hold && (e.uid == uid || (!x.rules.ReleaseByUID && e.name == name))
+	return x.selectRecords(func(e entry) bool {
+		return e.released == 0 && !e.reservation && (e.uid == uid || (!x.rules.ReleaseByUID && e.name == name))
 	})
 }
 
 // aged is the record as Weir's next write stores it: with the revision of its creation, if that is certain.
-func (x *index) aged(e entry) record {
+func (x *index) withAge(e entry) record {
 	e.created = e.age
 	return e.record
 }
@@ -140,9 +142,9 @@ func (x *index) aged(e entry) record {
 // answering returns the records that can be the answer to a claim. One that somebody has marked is so where it is known to have
 // been, and a hold never.
 func (x *index) answering(c claim, cidr space) []entry {
-	return x.all(func(e entry) bool {
-		known := e.won || e.own && e.owned || !x.rules.TerminatingIsNotTakenOver
-		return e.uid == c.uid && e.released == 0 && !e.hold && (!e.terminating || known) && (cidr == noSpace || e.cidr == cidr)
+	return x.selectEntries(func(e entry) bool {
+		known := e.won || e.weirKind && e.owned || !x.rules.TerminatingIsNotTakenOver
+		return e.uid == c.uid && e.released == 0 && !e.reservation && (!e.terminating || known) && (cidr == noSpace || e.cidr == cidr)
 	})
 }
 
@@ -159,7 +161,7 @@ func (x *index) precedes(uid int, e entry) bool {
 }
 
 // isHeldOn says whether a namesake of the claim holds the very same: then nothing is let go of with the record.
-func (x *index) isHeldOn(r record) bool {
+func (x *index) isRecordedByOtherUID(r record) bool {
 	return slices.ContainsFunc(x.entries, func(e entry) bool {
 		return e.name == r.name && e.uid != r.uid && e.cidr == r.cidr && e.carved == r.carved && e.released == 0 && !e.isUnstored()
 	})

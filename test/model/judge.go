@@ -41,23 +41,23 @@ func (x *index) judge(r entry) verdict {
 
 // isSecond says whether the other is a second record of the same claim, made by a manager that had not seen this one, and not the older.
 func (x *index) isSecond(other, r entry) bool {
-	return x.rules.SecondYields && saysSame(other, r) && !other.olderThan(r)
+	return x.rules.SecondYields && isSameAllocation(other, r) && !other.olderThan(r)
 }
 
 // saysSame says whether the claim can be told the very same by either of the two.
-func saysSame(a, b entry) bool {
-	return !a.hold && !b.hold && a.released == 0 && b.released == 0 && a.uid == b.uid && a.cidr == b.cidr
+func isSameAllocation(a, b entry) bool {
+	return !a.reservation && !b.reservation && a.released == 0 && b.released == 0 && a.uid == b.uid && a.cidr == b.cidr
 }
 
 // lostToItself says whether the record lost to an older one of its own claim.
-func (x *index) lostToItself(r record) bool {
+func (x *index) lostToOwnRecord(r record) bool {
 	i := x.find(r.id)
-	return i >= 0 && slices.ContainsFunc(x.entries, func(e entry) bool { return saysSame(e, x.entries[i]) && e.olderThan(x.entries[i]) })
+	return i >= 0 && slices.ContainsFunc(x.entries, func(e entry) bool { return isSameAllocation(e, x.entries[i]) && e.olderThan(x.entries[i]) })
 }
 
 // isRepeated says whether an older record of the same claim says the same, and is not about to go.
 func (x *index) isRepeated(r entry) bool {
-	return slices.ContainsFunc(x.entries, func(e entry) bool { return saysSame(e, r) && e.olderThan(r) && !e.terminating })
+	return slices.ContainsFunc(x.entries, func(e entry) bool { return isSameAllocation(e, r) && e.olderThan(r) && !e.terminating })
 }
 
 // isTaken says whether the record keeps others from what it covers.
@@ -79,12 +79,12 @@ func (x *index) encloses(block, r record) bool {
 
 // isUprooted says whether the record comes from the carved pool, whose block is gone.
 func (x *index) isUprooted(r record) bool {
-	return r.carved && !slices.ContainsFunc(x.entries, func(e entry) bool { return e.block && e.released == 0 && !e.hold })
+	return r.carved && !slices.ContainsFunc(x.entries, func(e entry) bool { return e.block && e.released == 0 && !e.reservation })
 }
 
 // isPredecessor says whether the record was made for another claim of the same name, and is no reason for r to lose.
 func (x *index) isPredecessor(other, r record) bool {
-	isOther := other.uid != r.uid || other.hold
+	isOther := other.uid != r.uid || other.reservation
 	isAlike := isOther && other.name == r.name && other.cidr == r.cidr && other.carved == r.carved
 	switch {
 	case !isAlike:
@@ -93,10 +93,10 @@ func (x *index) isPredecessor(other, r record) bool {
 		return x.rules.AdoptionPassesOtherUIDs
 	case other.released != 0:
 		return other.retained && x.rules.RetainedPassesNextClaim
-	case other.hold:
+	case other.reservation:
 		return r.block || !x.rules.MovedIsRefused
 	default:
-		return r.own
+		return r.weirKind
 	}
 }
 
@@ -108,28 +108,28 @@ func (x *index) isFree(r record) bool {
 }
 
 // isOpen says that of what is asked for.
-func (x *index) isOpen(r record) bool { return len(x.inTheWay(r)) == 0 }
+func (x *index) isFreeFor(r record) bool { return len(x.conflicting(r)) == 0 }
 
 // inTheWay returns who holds what is asked for. What namesakes have left does not count, but for what is in another cluster.
-func (x *index) inTheWay(r record) []record {
-	return x.copies(func(e entry) bool {
-		isLeft := x.isPredecessor(e.record, r) && (!e.hasGone() || returns(r, e.record) || !x.rules.MovedIsRefused)
+func (x *index) conflicting(r record) []record {
+	return x.selectRecords(func(e entry) bool {
+		isLeft := x.isPredecessor(e.record, r) && (!e.hasMoved() || comesBack(r, e.record) || !x.rules.MovedIsRefused)
 		return x.isTaken(e) && e.cidr.overlaps(r.cidr) && !x.encloses(e.record, r) && !isLeft
 	})
 }
 
 // leftBehind says whether what the record has won has gone, or is just going, to another cluster. Since it was judged a hold may have
 // taken the place of what it was judged with.
-func (x *index) leftBehind(r record) bool {
+func (x *index) hasMovedAway(r record) bool {
 	return x.rules.MovedIsRefused && slices.ContainsFunc(x.entries, func(e entry) bool {
-		isPassed := x.isPredecessor(e.record, r) || e.hold && e.name == r.name && e.carved == r.carved
-		return e.cidr.overlaps(r.cidr) && e.hasGone() && isPassed && !returns(r, e.record)
+		isPassed := x.isPredecessor(e.record, r) || e.reservation && e.name == r.name && e.carved == r.carved
+		return e.cidr.overlaps(r.cidr) && e.hasMoved() && isPassed && !comesBack(r, e.record)
 	})
 }
 
 // returns says whether the claim arrived with what it asks for. An own one that is held under its present UID is just leaving.
-func returns(r, gone record) bool {
-	isLeaving := gone.hold && gone.own && gone.uid == r.uid
+func comesBack(r, gone record) bool {
+	isLeaving := gone.reservation && gone.weirKind && gone.uid == r.uid
 	return r.adopts && !isLeaving
 }
 
@@ -144,13 +144,13 @@ type waiter struct {
 func (w *waiter) waits() bool { return w.listening && w.verdict == pending }
 
 // show tells the waiter that the index has reached this version of its record.
-func (w *waiter) show(x *index, e entry) {
+func (w *waiter) observe(x *index, e entry) {
 	switch {
 	case !w.waits() || e.id != w.record.id || e.version < w.record.version:
 	case e.version == w.record.version || !x.rules.JudgeExactVersion:
 		w.verdict = w.decide(x.rules, x.judge(e))
 		if w.verdict == won {
-			x.remember(e.id)
+			x.markWon(e.id)
 		}
 	default:
 		w.verdict = superseded
@@ -172,7 +172,7 @@ func (w *waiter) decide(rules *Rules, v verdict) verdict {
 }
 
 // miss tells the waiter that its record is gone, as of this revision.
-func (w *waiter) miss(id, revision int) {
+func (w *waiter) observeGone(id, revision int) {
 	if w.waits() && w.record.id == id && revision >= w.record.version {
 		w.verdict = superseded
 	}

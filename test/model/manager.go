@@ -36,7 +36,7 @@ func (m *manager) start(position int) {
 }
 
 // waiters calls a function for everybody in this process who may wait for a judgement.
-func (m *manager) waiters(call func(*waiter)) {
+func (m *manager) forEachWaiter(call func(*waiter)) {
 	for name := range m.tasks {
 		call(&m.tasks[name].waiter)
 	}
@@ -55,12 +55,12 @@ func (m *manager) deliver() bool {
 		return true
 	}
 	m.index.apply(e)
-	m.waiters(func(w *waiter) {
+	m.forEachWaiter(func(w *waiter) {
 		if e.gone {
-			w.miss(e.id, e.version)
+			w.observeGone(e.id, e.version)
 			return
 		}
-		w.show(&m.index, m.index.entries[m.index.find(e.id)])
+		w.observe(&m.index, m.index.entries[m.index.find(e.id)])
 	})
 	return true
 }
@@ -78,16 +78,16 @@ func (m *manager) relist(position int) {
 		}
 	}
 	m.index.seen = position
-	m.waiters(func(w *waiter) { m.settle(w, m.server.log[position-1].version) })
+	m.forEachWaiter(func(w *waiter) { m.resolve(w, m.server.log[position-1].version) })
 }
 
-func (m *manager) settle(w *waiter, revision int) {
+func (m *manager) resolve(w *waiter, revision int) {
 	i := m.index.find(w.record.id)
 	switch {
 	case i >= 0 && (m.rules.RelistResolvesWaiters || m.index.entries[i].version == w.record.version):
-		w.show(&m.index, m.index.entries[i])
+		w.observe(&m.index, m.index.entries[i])
 	case i < 0 && m.rules.RelistResolvesWaiters:
-		w.miss(w.record.id, revision)
+		w.observeGone(w.record.id, revision)
 	}
 }
 
@@ -113,7 +113,7 @@ func (m *manager) isKept(r record) bool {
 		return false
 	}
 	live := m.server.records[i]
-	stands := live.hold && !live.terminating && live.released == 0
+	stands := live.reservation && !live.terminating && live.released == 0
 	return live.moving && m.rules.MovingIsKept || stands && m.rules.ReservationOutlivesClaim
 }
 

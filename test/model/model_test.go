@@ -15,23 +15,23 @@ import (
 const length = 400
 
 // beginnings are those that walks can have; most have none.
-var beginnings = []struct {
+var scenarios = []struct {
 	about theme
 	first scenario
 }{
 	{first: takenOverAndLost},
 	{first: lostAndLate},
 	{first: olderLooksYounger},
-	{first: dropCutShort},
+	{first: deleteInterrupted},
 	{first: secondWonUnseen},
 	{first: admittedTwice},
-	{first: triedAgainAndStored},
+	{first: retriedAndStored},
 	{first: retainedAndCollected, about: theme{retains: true}},
 	{first: unseenAndReleased, about: theme{retains: true}},
-	{first: boundTooLong, about: theme{retains: true}},
-	{first: goneAndAskedFor, about: theme{moves: true}},
-	{first: leftWithoutHold, about: theme{moves: true}},
-	{first: askedForAndGone, about: theme{moves: true}},
+	{first: bindIsSlow, about: theme{retains: true}},
+	{first: movedAndRequested, about: theme{moves: true}},
+	{first: movedWithoutReservation, about: theme{moves: true}},
+	{first: requestedAndMoved, about: theme{moves: true}},
 	{first: uprooted, about: theme{carves: true}},
 }
 
@@ -57,14 +57,14 @@ func finish(w *world) error {
 	if err := w.walk(length); err != nil {
 		return err
 	}
-	if err := w.settle(); !w.externalEdits || !errors.Is(err, ErrStuck) {
+	if err := w.converge(); !w.externalEdits || !errors.Is(err, ErrStuck) {
 		return err
 	}
 	return nil
 }
 
 // retell returns how a walk ended that went wrong.
-func retell(rules Rules, about theme, seed uint64, first scenario) string {
+func replay(rules Rules, about theme, seed uint64, first scenario) string {
 	w := begin(rules, about, seed, first, &tally{})
 	w.trace = &trace{}
 	_ = finish(w) // as it did before
@@ -72,21 +72,21 @@ func retell(rules Rules, about theme, seed uint64, first scenario) string {
 }
 
 // survey walks from many seeds, now and then from a scenario, and wants nothing found.
-func survey(t *testing.T, rules Rules, walks int) {
+func explore(t *testing.T, rules Rules, walks int) {
 	t.Helper()
 	steps, counted := 0, &tally{}
 	for seed := range uint64(walks) {
 		var first scenario
-		about := anyTheme(rand.New(rand.NewPCG(seed, 1)))
+		about := randomTheme(rand.New(rand.NewPCG(seed, 1)))
 		if seed%10 == 0 {
-			b := beginnings[seed/10%uint64(len(beginnings))]
+			b := scenarios[seed/10%uint64(len(scenarios))]
 			about, first = b.about, b.first
 		}
 		w := begin(rules, about, seed, first, counted)
 		err := finish(w)
 		steps += w.steps
 		if err != nil {
-			t.Fatalf("seed %d, theme %s, scenario %s: %v\n%s", seed, about, stepName(first), err, retell(rules, about, seed, first))
+			t.Fatalf("seed %d, theme %s, scenario %s: %v\n%s", seed, about, stepName(first), err, replay(rules, about, seed, first))
 		}
 	}
 	t.Logf("%d walks, %d steps, nothing found: %s", walks, steps, counted)
@@ -99,13 +99,13 @@ func survey(t *testing.T, rules Rules, walks int) {
 
 func TestTheProtocolIsSafe(t *testing.T) {
 	t.Parallel()
-	survey(t, Protocol(), 20000*size())
+	explore(t, Protocol(), 20000*size())
 }
 
 // TestMarkedRecordsCouldBeTakenOver shows that one rule of the protocol keeps nobody from the same address.
-func TestMarkedRecordsCouldBeTakenOver(t *testing.T) {
+func TestTerminatingRecordsCouldBeTakenOver(t *testing.T) {
 	t.Parallel()
-	survey(t, Without("TerminatingIsNotTakenOver"), 5000*size())
+	explore(t, Without("TerminatingIsNotTakenOver"), 5000*size())
 }
 
 // TestExternalEditsCanBlockAClaim shows why meddled walks are not asked for an answer to every claim.
@@ -116,13 +116,13 @@ func TestExternalEditsCanBlockAClaim(t *testing.T) {
 		first scenario
 		want  error
 	}{
-		"a half-made record is marked":                        {rules: Protocol(), first: halfMadeIsMarked, want: ErrStuck},
-		"a half-made record is marked and taken over":         {rules: Without("TerminatingIsNotTakenOver"), first: halfMadeIsMarked},
+		"a half-made record is marked":                        {rules: Protocol(), first: uncommittedIsTerminating, want: ErrStuck},
+		"a half-made record is marked and taken over":         {rules: Without("TerminatingIsNotTakenOver"), first: uncommittedIsTerminating},
 		"nobody knows which of two half-made ones came first": {rules: Protocol(), first: bothAgesLost, want: ErrStuck},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := begin(c.rules, theme{}, 0, c.first, &tally{}).settle(); !errors.Is(err, c.want) {
+			if err := begin(c.rules, theme{}, 0, c.first, &tally{}).converge(); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
@@ -135,51 +135,51 @@ var necessities = map[string]struct {
 	about theme
 	first scenario
 }{
-	"DeleteNamesVersion":         {finds: ErrDouble, first: lostAndLate},
-	"JudgeExactVersion":          {finds: ErrDouble, first: takenOverAndLost},
-	"TakeoverKeepsWinners":       {finds: ErrDouble},
-	"AgeIsCertain":               {finds: ErrDouble, first: olderLooksYounger},
+	"DeleteNamesVersion":         {finds: ErrOverlap, first: lostAndLate},
+	"JudgeExactVersion":          {finds: ErrOverlap, first: takenOverAndLost},
+	"TakeoverKeepsWinners":       {finds: ErrOverlap},
+	"AgeIsCertain":               {finds: ErrOverlap, first: olderLooksYounger},
 	"OlderRecordRule":            {finds: ErrStuck},
-	"LiveReadsBeforeRelease":     {finds: ErrDouble},
-	"NoReleaseByAge":             {finds: ErrDouble},
-	"NoForeignAnswer":            {finds: ErrDouble},
-	"StatusNamesUID":             {finds: ErrDouble},
-	"LiveReadBeforeAnswerDelete": {finds: ErrDouble},
+	"LiveReadsBeforeRelease":     {finds: ErrOverlap},
+	"NoReleaseByAge":             {finds: ErrOverlap},
+	"NoForeignAnswer":            {finds: ErrOverlap},
+	"StatusNamesUID":             {finds: ErrOverlap},
+	"LiveReadBeforeAnswerDelete": {finds: ErrOverlap},
 	"WaiterBeforeWrite":          {finds: ErrStuck},
 	"RelistResolvesWaiters":      {finds: ErrStuck},
-	"WatchWithoutGaps":           {finds: ErrDouble},
-	"TakeoverSetsFinalizer":      {finds: ErrDouble, first: dropCutShort},
-	"ReleaseByUID":               {finds: ErrDouble},
-	"GraceForUnstored":           {finds: ErrDouble},
-	"GraceOutlivesRequests":      {finds: ErrDouble},
-	"GraceIsPerRecord":           {finds: ErrDouble, first: triedAgainAndStored},
-	"BindDeletesNothing":         {finds: ErrDouble},
-	"CoolingIsTaken":             {finds: ErrEarly, about: theme{cooldown: true}},
-	"ExpiryReadsClaim":           {finds: ErrDouble, about: theme{cooldown: true}},
-	"AdoptionIsRecorded":         {finds: ErrDouble, about: theme{arrivals: true}},
-	"RecordMustHaveWon":          {finds: ErrDouble, about: theme{arrivals: true}},
-	"SecondIsJudged":             {finds: ErrDouble, first: secondWonUnseen},
+	"WatchWithoutGaps":           {finds: ErrOverlap},
+	"TakeoverSetsFinalizer":      {finds: ErrOverlap, first: deleteInterrupted},
+	"ReleaseByUID":               {finds: ErrOverlap},
+	"GraceForUnstored":           {finds: ErrOverlap},
+	"GraceOutlivesRequests":      {finds: ErrOverlap},
+	"GraceIsPerRecord":           {finds: ErrOverlap, first: retriedAndStored},
+	"BindDeletesNothing":         {finds: ErrOverlap},
+	"CoolingIsTaken":             {finds: ErrCooling, about: theme{cooldown: true}},
+	"ExpiryReadsClaim":           {finds: ErrOverlap, about: theme{cooldown: true}},
+	"AdoptionIsRecorded":         {finds: ErrOverlap, about: theme{restores: true}},
+	"RecordMustHaveWon":          {finds: ErrOverlap, about: theme{restores: true}},
+	"SecondIsJudged":             {finds: ErrOverlap, first: secondWonUnseen},
 	"SecondYields":               {finds: ErrStuck, first: admittedTwice},
 	"LosersAreNotReserved":       {finds: ErrStuck, about: theme{moves: true}},
-	"StoredIsRefused":            {finds: ErrMoved, about: theme{moves: true}, first: askedForAndGone},
+	"StoredIsRefused":            {finds: ErrMoved, about: theme{moves: true}, first: requestedAndMoved},
 	"ReservationKeepsAge":        {finds: ErrStuck, about: theme{moves: true}},
-	"OwnerIsProved":              {finds: ErrDouble, about: theme{arrivals: true}},
-	"AdoptionReleasesNothing":    {finds: ErrDouble, about: theme{arrivals: true}},
-	"AdoptionPassesOtherUIDs":    {finds: ErrStuck, about: theme{arrivals: true}},
-	"OtherUIDGoesLast":           {finds: ErrDouble, about: theme{arrivals: true}},
+	"OwnerIsProved":              {finds: ErrOverlap, about: theme{restores: true}},
+	"AdoptionReleasesNothing":    {finds: ErrOverlap, about: theme{restores: true}},
+	"AdoptionPassesOtherUIDs":    {finds: ErrStuck, about: theme{restores: true}},
+	"OtherUIDGoesLast":           {finds: ErrOverlap, about: theme{restores: true}},
 	"RetainedIsTaken":            {finds: ErrRetained, about: theme{retains: true}},
 	"RetainedPassesNextClaim":    {finds: ErrStuck, about: theme{retains: true}, first: retainedAndCollected},
 	"RetainedGoesLast":           {finds: ErrRetained, about: theme{retains: true}},
-	"RetainedReadFirst":          {finds: ErrRetained, about: theme{retains: true}, first: boundTooLong},
+	"RetainedReadFirst":          {finds: ErrRetained, about: theme{retains: true}, first: bindIsSlow},
 	"RetainProves":               {finds: ErrRetained, about: theme{retains: true}, first: unseenAndReleased},
 	"OwnersGoWithRelease":        {finds: ErrRetained, about: theme{retains: true}, first: retainedAndCollected},
 	"MovingKeepsFinalizer":       {finds: ErrMoved, about: theme{moves: true}},
 	"MovingIsKept":               {finds: ErrMoved, about: theme{moves: true, cooldown: true}},
-	"ReservationBeforeRelease":   {finds: ErrMoved, about: theme{moves: true}, first: leftWithoutHold},
+	"ReservationBeforeRelease":   {finds: ErrMoved, about: theme{moves: true}, first: movedWithoutReservation},
 	"ReservationOutlivesClaim":   {finds: ErrMoved, about: theme{moves: true}},
-	"MovedIsRefused":             {finds: ErrMoved, about: theme{moves: true}, first: goneAndAskedFor},
-	"OnlyAncestorsEnclose":       {finds: ErrDouble, about: theme{carves: true}},
-	"UprootedMayHaveWon":         {finds: ErrDouble, about: theme{carves: true}, first: uprooted},
+	"MovedIsRefused":             {finds: ErrMoved, about: theme{moves: true}, first: movedAndRequested},
+	"OnlyAncestorsEnclose":       {finds: ErrOverlap, about: theme{carves: true}},
+	"UprootedMayHaveWon":         {finds: ErrOverlap, about: theme{carves: true}, first: uprooted},
 }
 
 func TestEachPreconditionIsNecessary(t *testing.T) {

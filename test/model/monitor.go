@@ -28,11 +28,11 @@ type lastUse struct{ name, until int }
 
 // hear notes what a claim's client may act on from now on.
 func (m *monitor) observe(name int, c *claim, cidr space, clock int) {
-	if c.told.contains(cidr) {
+	if c.reported.contains(cidr) {
 		return
 	}
-	before := c.told
-	c.told |= cidr
+	before := c.reported
+	c.reported |= cidr
 	if !c.lives() {
 		return
 	}
@@ -43,10 +43,10 @@ func (m *monitor) observe(name int, c *claim, cidr space, clock int) {
 		m.violation = fmt.Errorf("%w: claim %d of name %d", ErrTwoAnswers, c.uid, name)
 	case slices.ContainsFunc(m.retained, isBroken):
 		m.violation = fmt.Errorf("%w: claim %d of name %d: %v", ErrRetained, c.uid, name, m.retained)
-	case slices.ContainsFunc(m.elsewhere, isBroken), !c.arrived && slices.Contains(m.elsewhere, guarantee{name, cidr}):
+	case slices.ContainsFunc(m.elsewhere, isBroken), !c.restored && slices.Contains(m.elsewhere, guarantee{name, cidr}):
 		m.violation = fmt.Errorf("%w: claim %d of name %d: %v", ErrMoved, c.uid, name, m.elsewhere)
-	case !c.arrived && m.isCooling(name, c, cidr, clock):
-		m.violation = fmt.Errorf("%w: claim %d of name %d at %d: %v", ErrEarly, c.uid, name, clock, m.lastUses)
+	case !c.restored && m.isCooling(name, c, cidr, clock):
+		m.violation = fmt.Errorf("%w: claim %d of name %d at %d: %v", ErrCooling, c.uid, name, clock, m.lastUses)
 	}
 }
 
@@ -54,7 +54,7 @@ func (m *monitor) observe(name int, c *claim, cidr space, clock int) {
 // that had.
 func (m *monitor) isCooling(name int, c *claim, cidr space, clock int) bool {
 	for i, last := range m.lastUses {
-		own := c.own && last.name == name
+		own := c.weirKind && last.name == name
 		if cidr.overlaps(1<<i) && last.until != 0 && !own && clock < last.until+m.cooldown {
 			return true
 		}
@@ -68,7 +68,7 @@ func (m *monitor) endUse(name int, c claim, clock int) {
 		return
 	}
 	for i := range m.lastUses {
-		if c.told.overlaps(1 << i) {
+		if c.reported.overlaps(1 << i) {
 			m.lastUses[i] = lastUse{name: name, until: clock}
 		}
 	}
@@ -85,8 +85,8 @@ func (m *monitor) waiveCooldown(name int, told space) {
 
 // goAway notes that what a claim was told is in use elsewhere from now on.
 func (m *monitor) moveAway(name int, c claim) {
-	if c.told != noSpace {
-		m.elsewhere = append(m.elsewhere, guarantee{name, c.told})
+	if c.reported != noSpace {
+		m.elsewhere = append(m.elsewhere, guarantee{name, c.reported})
 	}
 }
 
@@ -101,7 +101,7 @@ func (m *monitor) endGuarantees(r record) {
 	if r.retained {
 		m.retained = slices.DeleteFunc(m.retained, ends)
 	}
-	if r.hold {
+	if r.reservation {
 		m.elsewhere = slices.DeleteFunc(m.elsewhere, ends)
 	}
 }

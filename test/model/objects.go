@@ -8,8 +8,8 @@ import "fmt"
 // names is the number of names that claims can have; the last is that of an own kind, answered as it is created: an IPClaim, or
 // in walks that carve a pool, whose block it asks for.
 const (
-	names   = 4
-	ownName = names - 1
+	names    = 4
+	weirName = names - 1
 )
 
 // space is a set of addresses, one bit each: what a claim or a record covers.
@@ -28,18 +28,18 @@ func (s space) contains(other space) bool { return s&other == other }
 type claim struct {
 	uid         int
 	big         bool  // wants both addresses at once
-	own         bool  // one of Weir's own kinds: its spec says what it got
+	weirKind    bool  // one of Weir's own kinds: its spec says what it got
 	block       bool  // a pool, which asks for its block
 	carved      bool  // asks the carved pool, and not the root
 	retains     bool  // what it had is kept for the next claim of its name
-	arrived     bool  // came with its answer, from another cluster or a backup
+	restored    bool  // came with its answer, from another cluster or a backup
 	terminating bool  // deleted, and kept by Weir's finalizer
 	moving      bool  // paused: clusterctl is taking it to another cluster
 	status      space // what its status, or an own claim's spec, names
 	ready       bool  // its status says that it has what it names
 	exhausted   bool  // its status says that nothing is free
-	duplicate   bool  // its status says that somebody else holds what it came with
-	told        space // all that was ever committed to it; no part of the object
+	conflict    bool  // its status says that somebody else holds what it came with
+	reported    space // all that was ever committed to it; no part of the object
 }
 
 // candidates returns what may be recorded for the claim.
@@ -54,8 +54,8 @@ func (c claim) candidates() []space {
 func (c claim) lives() bool { return c.uid != 0 && !c.terminating }
 
 // asks is the record that the claim wants made, for these addresses.
-func (c claim) asks(name int, cidr space) record {
-	return record{name: name, uid: c.uid, own: c.own, block: c.block, carved: c.carved, adopts: c.own && c.arrived, cidr: cidr}
+func (c claim) recordFor(name int, cidr space) record {
+	return record{name: name, uid: c.uid, weirKind: c.weirKind, block: c.block, carved: c.carved, adopts: c.weirKind && c.restored, cidr: cidr}
 }
 
 // record is a stored IPAllocation. Its id stands for name and UID: a name is used for one attempt only.
@@ -63,18 +63,18 @@ type record struct {
 	id, version int
 	created     int // the revision of creation as stored in the holder; 0 before Weir's second write
 	name, uid   int // of the claim
-	own         bool
+	weirKind    bool
 	block       bool // a block of the carved pool
 	carved      bool // handed out of the carved pool
 	adopts      bool // for a claim that came with its answer
-	hold        bool // in the place of a record that has moved to another cluster
+	reservation bool // in the place of a record that has moved to another cluster
 	replaces    int  // the id of that record
 	cidr        space
 	owned       bool // has owner references to a claim that is, or was, stored
 	released    int  // when its claim let go of it; 0 before
 	retained    bool // for the next claim of the name
 	moving      bool // clusterctl deletes it here because it lives on elsewhere
-	held        bool // a hold is in its place
+	replaced    bool // a hold is in its place
 	ageless     bool // stands for one that is older than it looks; no part of the object
 	finalizer   bool
 	terminating bool
@@ -82,10 +82,10 @@ type record struct {
 }
 
 // unwritten says whether the record certainly has the version that it was created with.
-func (r record) unwritten() bool { return !r.touched && !r.terminating && r.finalizer }
+func (r record) isUnwritten() bool { return !r.touched && !r.terminating && r.finalizer }
 
 // hasGone says whether the claim has moved to another cluster, or may just be moving there.
-func (r record) hasGone() bool { return r.hold || r.terminating && r.own }
+func (r record) hasMoved() bool { return r.reservation || r.terminating && r.weirKind }
 
 // answer is a stored IPAddress, found by the name of its claim. The zero value is none; one without UID has lost its owner.
 type answer struct {
@@ -119,13 +119,13 @@ func (c claim) String() string {
 	if c.uid == 0 {
 		return "-"
 	}
-	words := fmt.Sprintf("%d %02b told %02b", c.uid, c.status, c.told)
+	words := fmt.Sprintf("%d %02b told %02b", c.uid, c.status, c.reported)
 	for _, special := range []struct {
 		is   bool
 		word string
 	}{
-		{c.big, "big"}, {c.block, "block"}, {c.carved, "carved"}, {c.arrived, "arrived"}, {c.terminating, "terminating"},
-		{c.moving, "moving"}, {c.ready, "ready"}, {c.exhausted, "exhausted"}, {c.duplicate, "duplicate"},
+		{c.big, "big"}, {c.block, "block"}, {c.carved, "carved"}, {c.restored, "arrived"}, {c.terminating, "terminating"},
+		{c.moving, "moving"}, {c.ready, "ready"}, {c.exhausted, "exhausted"}, {c.conflict, "duplicate"},
 	} {
 		if special.is {
 			words += " " + special.word
@@ -141,8 +141,8 @@ func (r record) String() string {
 		is   bool
 		word string
 	}{
-		{r.block, "block"}, {r.carved, "carved"}, {r.adopts, "adopts"}, {r.hold, "hold"}, {r.owned, "owned"}, {r.released != 0, "released"},
-		{r.retained, "retained"}, {r.moving, "moving"}, {r.held, "held"}, {!r.finalizer, "bare"}, {r.terminating, "terminating"},
+		{r.block, "block"}, {r.carved, "carved"}, {r.adopts, "adopts"}, {r.reservation, "hold"}, {r.owned, "owned"}, {r.released != 0, "released"},
+		{r.retained, "retained"}, {r.moving, "moving"}, {r.replaced, "held"}, {!r.finalizer, "bare"}, {r.terminating, "terminating"},
 	} {
 		if special.is {
 			words += " " + special.word

@@ -31,25 +31,25 @@ func (pc *poolController) step() {
 // begin looks at the i-th record of the index.
 func (pc *poolController) begin(i int) {
 	m := pc.manager
-	*pc = poolController{releaser: releaser{manager: m}, record: m.index.aged(m.index.entries[i])}
+	*pc = poolController{releaser: releaser{manager: m}, record: m.index.withAge(m.index.entries[i])}
 	switch r := pc.record; {
-	case r.moving && r.terminating && !r.hold:
+	case r.moving && r.terminating && !r.reservation:
 		pc.lost = m.index.judge(m.index.entries[i]) == lost
-		pc.next = (*poolController).storeHold
-		if pc.isVoid() || !m.rules.ReservationBeforeRelease {
-			pc.next = (*poolController).letMove
+		pc.next = (*poolController).storeReservation
+		if pc.isUnreported() || !m.rules.ReservationBeforeRelease {
+			pc.next = (*poolController).releaseMoved
 		}
 	case r.released != 0 && pc.hasExpired():
 		pc.next = (*poolController).expire
-	case r.hold && r.terminating && r.released == 0:
-		pc.next = (*poolController).endHold
+	case r.reservation && r.terminating && r.released == 0:
+		pc.next = (*poolController).releaseReservation
 	}
 }
 
 // isVoid says whether nobody can have been told of what moves. What came with its answer, or is its own, may be in use all the same.
-func (pc *poolController) isVoid() bool {
+func (pc *poolController) isUnreported() bool {
 	r := pc.record
-	return pc.lost && !r.own && !r.adopts && r.released == 0 && pc.manager.rules.LosersAreNotReserved
+	return pc.lost && !r.weirKind && !r.adopts && r.released == 0 && pc.manager.rules.LosersAreNotReserved
 }
 
 // isOver says whether the record has kept others from its addresses for long enough.
@@ -74,36 +74,36 @@ func (pc *poolController) claimLives() bool {
 }
 
 // storeHold stores a hold for the record, unless there is one.
-func (pc *poolController) storeHold() {
+func (pc *poolController) storeReservation() {
 	s, r := pc.manager.server, pc.record
-	stored := func(other record) bool { return other.hold && other.replaces == r.id }
+	stored := func(other record) bool { return other.reservation && other.replaces == r.id }
 	if !slices.ContainsFunc(s.records, stored) {
-		hold := record{name: r.name, uid: r.uid, own: r.own, hold: true, replaces: r.id, cidr: r.cidr}
+		hold := record{name: r.name, uid: r.uid, weirKind: r.weirKind, reservation: true, replaces: r.id, cidr: r.cidr}
 		if !r.retained {
 			hold.released = r.released
 		}
 		if pc.manager.rules.ReservationKeepsAge {
-			hold.created, hold.ageless = r.created, r.created == 0 || pc.lost && (r.own || r.adopts)
+			hold.created, hold.ageless = r.created, r.created == 0 || pc.lost && (r.weirKind || r.adopts)
 		}
 		s.createRecord(hold)
-		pc.manager.tally.held++
+		pc.manager.tally.reservations++
 	}
-	pc.next = (*poolController).letMove
+	pc.next = (*poolController).releaseMoved
 	if !pc.manager.rules.ReservationBeforeRelease {
 		pc.next = nil
 	}
 }
 
 // letMove takes the finalizer off what a hold stands for.
-func (pc *poolController) letMove() {
-	pc.manager.server.updateRecord(pc.record.id, pc.record.version, func(r *record) { r.held, r.finalizer = true, false })
+func (pc *poolController) releaseMoved() {
+	pc.manager.server.updateRecord(pc.record.id, pc.record.version, func(r *record) { r.replaced, r.finalizer = true, false })
 	pc.next = nil
-	if !pc.manager.rules.ReservationBeforeRelease && !pc.isVoid() {
-		pc.next = (*poolController).storeHold
+	if !pc.manager.rules.ReservationBeforeRelease && !pc.isUnreported() {
+		pc.next = (*poolController).storeReservation
 	}
 }
 
-func (pc *poolController) endHold() {
+func (pc *poolController) releaseReservation() {
 	if pc.claimLives() {
 		pc.next = nil
 		return

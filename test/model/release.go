@@ -11,9 +11,9 @@ import "slices"
 //	own claims: what is retained is noted -> proveDead -> proveRecords -> partRecords -> partTaken -> forgetClaim
 //	a pool: proveEmpty before that
 func (t *task) beginRelease() {
-	t.next = (*task).proveDead
-	if t.claim.own {
-		t.spare = t.spared()
+	t.next = (*task).proveDeleted
+	if t.claim.weirKind {
+		t.kept = t.keptRecords()
 	}
 	if t.claim.block {
 		t.proof = len(t.manager.server.log)
@@ -26,22 +26,22 @@ func (t *task) proveEmpty() {
 	x := &t.manager.index
 	switch {
 	case x.seen < t.proof:
-	case len(x.all(func(e entry) bool { return e.carved })) > 0:
+	case len(x.selectEntries(func(e entry) bool { return e.carved })) > 0:
 		t.stop()
 	default:
-		t.next = (*task).proveDead
+		t.next = (*task).proveDeleted
 	}
 }
 
 // proveDead reads whether the claim is being deleted indeed, and not because it moves.
-func (t *task) proveDead() {
+func (t *task) proveDeleted() {
 	c := t.manager.readClaim(t.name)
 	if c.uid != t.claim.uid || !c.terminating || c.moving && t.manager.rules.MovingIsKept {
 		t.stop()
 		return
 	}
 	t.next = (*task).releaseAnswer
-	if t.claim.own {
+	if t.claim.weirKind {
 		t.proof = len(t.manager.server.log)
 		t.next = (*task).proveRecords
 	}
@@ -95,7 +95,7 @@ func (t *task) releaseOrRetain() {
 
 // partTaken gives up what the claim has got out of retention, or came back for: it may not have been bound before.
 func (t *task) releaseTaken() {
-	taken := slices.DeleteFunc(t.spare, func(r record) bool { return r.cidr != t.claim.status || r.hold && !t.claim.arrived })
+	taken := slices.DeleteFunc(t.kept, func(r record) bool { return r.cidr != t.claim.status || r.reservation && !t.claim.restored })
 	t.releaseThen((*task).releaseClaim, taken...)
 }
 

@@ -65,7 +65,7 @@ func (rl *releaser) version(r record) int {
 // keeps says whether the record stays for a while.
 func (rl *releaser) keepsRecord(p queuedRelease) bool {
 	m := rl.manager
-	return p.mode == modeRetain || p.mode == modeRelease && m.cooldown > 0 && !m.index.isHeldOn(p.record)
+	return p.mode == modeRetain || p.mode == modeRelease && m.cooldown > 0 && !m.index.isRecordedByOtherUID(p.record)
 }
 
 // letGo stores that the claim has let go of the record, and takes the owners off in the same write: the garbage collector would

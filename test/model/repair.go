@@ -48,8 +48,8 @@ func (rp *repair) begin(i int) {
 		rp.next = (*repair).takeOver
 	case rp.found.uid != 0 && x.isRepeated(rp.found):
 		rp.release(modeDelete)
-	case rp.name == ownName:
-		rp.beginOwn()
+	case rp.name == weirName:
+		rp.beginWeirKind()
 	case rp.claim.lives():
 		rp.next = (*repair).readOwner
 	default:
@@ -59,7 +59,7 @@ func (rp *repair) begin(i int) {
 
 // takeOver makes a second record of a claim this process's own: its creator may not have seen the first one, and that may be gone.
 func (rp *repair) takeOver() {
-	old := rp.manager.index.aged(rp.found)
+	old := rp.manager.index.withAge(rp.found)
 	held, ok := rp.manager.server.updateRecord(old.id, old.version, func(r *record) {
 		r.touched, r.finalizer, r.created = true, true, max(r.created, old.created)
 	})
@@ -68,10 +68,10 @@ func (rp *repair) takeOver() {
 		return
 	}
 	rp.waiter = waiter{record: held, takenOver: true, listening: true}
-	rp.next = (*repair).heed
+	rp.next = (*repair).handleVerdict
 }
 
-func (rp *repair) heed() {
+func (rp *repair) handleVerdict() {
 	switch rp.verdict {
 	case pending:
 	case lost:
@@ -107,19 +107,19 @@ func (rp *repair) deleteAnswer() {
 
 // readOwner and readItsAnswer look under the name of a claim that lives.
 func (rp *repair) readOwner() {
-	rp.next = (*repair).readItsAnswer
+	rp.next = (*repair).readOwnAnswer
 	if live := rp.manager.readClaim(rp.name); live.uid != rp.claim.uid || rp.claim.moving {
 		rp.next = nil
 	}
 }
 
-func (rp *repair) readItsAnswer() {
+func (rp *repair) readOwnAnswer() {
 	rp.answer = rp.manager.readAnswer(rp.name)
-	void := rp.isVoid()
+	void := rp.releasesNothing()
 	switch {
-	case rp.found.uid == 0 || !rp.isStray():
+	case rp.found.uid == 0 || !rp.isSuperfluous():
 		rp.next = nil
-	case void && rp.found.hold && rp.manager.index.isHeldOn(rp.found.record):
+	case void && rp.found.reservation && rp.manager.index.isRecordedByOtherUID(rp.found.record):
 		rp.release(modeDelete)
 	case void:
 		rp.next = (*repair).deleteUnlessKept
@@ -130,7 +130,7 @@ func (rp *repair) readItsAnswer() {
 
 // isStray says whether a record under the claim's name can go: not what holds the answer's addresses, nor, before there is an
 // answer of the claim's own, any record of the claim.
-func (rp *repair) isStray() bool {
+func (rp *repair) isSuperfluous() bool {
 	rules := rp.manager.rules
 	answered, holdsAnswer := rp.answer.id != 0 && rp.answer.uid == rp.claim.uid, rp.answer.cidr == rp.found.cidr
 	switch {
@@ -147,7 +147,7 @@ func (rp *repair) isStray() bool {
 }
 
 // isVoid says whether nothing is let go of: nobody was told of the record, or the claim's own holds the same.
-func (rp *repair) isVoid() bool {
+func (rp *repair) releasesNothing() bool {
 	if rp.found.uid == rp.claim.uid {
 		return !rp.manager.index.hasWon(rp.claim.uid, rp.found.cidr)
 	}
@@ -155,16 +155,16 @@ func (rp *repair) isVoid() bool {
 }
 
 // beginOwn looks at the record of an own claim. Its object is the only answer.
-func (rp *repair) beginOwn() {
+func (rp *repair) beginWeirKind() {
 	if rp.found.uid != 0 && !rp.manager.index.isPending(rp.found) {
-		rp.next = (*repair).readOwn
+		rp.next = (*repair).readWeirClaim
 	}
 }
 
-func (rp *repair) readOwn() {
+func (rp *repair) readWeirClaim() {
 	live := rp.manager.readClaim(rp.name)
 	switch {
-	case live.uid == rp.found.uid, rp.needs(live):
+	case live.uid == rp.found.uid, rp.isNeededBy(live):
 		rp.next = nil
 	case rp.found.isUnstored() && !rp.found.block: // nobody was told of it: it need not cool
 		rp.next = (*repair).deleteUnlessKept
@@ -177,7 +177,7 @@ func (rp *repair) readOwn() {
 }
 
 // needs says whether a namesake's record is all that keeps the addresses of a claim that arrived together with it.
-func (rp *repair) needs(live claim) bool {
+func (rp *repair) isNeededBy(live claim) bool {
 	x := &rp.manager.index
 	return live.uid != 0 && live.status == rp.found.cidr && rp.manager.rules.OtherUIDGoesLast &&
 		!x.hasWon(live.uid, live.status) && !live.ready
@@ -188,7 +188,7 @@ func (rp *repair) proveEmpty() {
 	x := &rp.manager.index
 	switch {
 	case x.seen < rp.proof:
-	case len(x.all(func(e entry) bool { return e.carved })) > 0:
+	case len(x.selectEntries(func(e entry) bool { return e.carved })) > 0:
 		rp.next = nil
 	default:
 		rp.next = (*repair).releaseUnlessKept
@@ -209,7 +209,7 @@ func (rp *repair) endUnlessKept(how releaseMode) {
 
 func (rp *repair) release(how releaseMode) {
 	rp.manager.tally.repaired++
-	rp.enqueue(how, rp.manager.index.aged(rp.found))
+	rp.enqueue(how, rp.manager.index.withAge(rp.found))
 	rp.next = (*repair).releasing
 }
 

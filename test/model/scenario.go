@@ -105,7 +105,7 @@ func secondWonUnseen(w *world) {
 
 // dropCutShort: a manager dies between the two writes of a drop, so that the record has no finalizer. To come by chance:
 // somebody takes the record over and answers with it, and somebody else deletes it.
-func dropCutShort(w *world) {
+func deleteInterrupted(w *world) {
 	w.externalEdits = true
 	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
 	w.refresh(0)
@@ -116,7 +116,7 @@ func dropCutShort(w *world) {
 }
 
 // halfMadeIsMarked: a manager dies between a record and its answer, and somebody deletes the record: the finalizer keeps it.
-func halfMadeIsMarked(w *world) {
+func uncommittedIsTerminating(w *world) {
 	w.externalEdits = true
 	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
 	w.refresh(0)

@@ -6,7 +6,7 @@ package model
 import "slices"
 
 // requestLife is for how long the API server works on a request, by the clock that ticks now and then.
-const requestLife = 2
+const requestTimeout = 2
 
 // server is the API server. Every method is one request, and atomic.
 type server struct {
@@ -56,7 +56,7 @@ func (s *server) updateRecord(id, version int, change func(*record)) (record, bo
 	change(&s.records[i])
 	changed := &s.records[i]
 	changed.version = s.revision
-	if changed.moving && !changed.held && !changed.hold && s.rules.MovingKeepsFinalizer {
+	if changed.moving && !changed.replaced && !changed.reservation && s.rules.MovingKeepsFinalizer {
 		changed.finalizer = changed.finalizer || had
 	}
 	stored := *changed
@@ -80,18 +80,18 @@ func (s *server) createAnswer(name int, a answer) (answer, bool) {
 	}
 	a.id = s.newID()
 	s.answers[name] = a
-	s.tell(name, a.uid, a.cidr)
+	s.report(name, a.uid, a.cidr)
 	return a, true
 }
 
 // ownAnswer gives an answer the owner that it has lost, if nobody else has.
-func (s *server) ownAnswer(name, id, uid int) bool {
+func (s *server) setAnswerOwner(name, id, uid int) bool {
 	if s.answers[name].id != id || s.answers[name].uid != 0 {
 		return false
 	}
 	s.answers[name].uid = uid
 	if c := &s.claims[name]; c.uid == uid {
-		c.arrived = true // as far as it has an answer that was not meant for it
+		c.restored = true // as far as it has an answer that was not meant for it
 	}
 	return true
 }
@@ -109,24 +109,24 @@ func (s *server) setStatus(name, uid int, cidr space) {
 	if c.uid == 0 || (uid != 0 && c.uid != uid) {
 		return
 	}
-	c.status, c.ready, c.exhausted, c.duplicate = cidr, true, false, false
-	s.tell(name, c.uid, cidr)
+	c.status, c.ready, c.exhausted, c.conflict = cidr, true, false, false
+	s.report(name, c.uid, cidr)
 }
 
 // setExhausted tells the claim of this UID that nothing is free, setDuplicate that somebody else holds what it came with.
 func (s *server) setExhausted(name, uid int) {
 	if c := &s.claims[name]; c.uid == uid {
-		c.exhausted, c.duplicate, c.ready = true, false, false
+		c.exhausted, c.conflict, c.ready = true, false, false
 	}
 }
 
-func (s *server) setDuplicate(name, uid int) {
+func (s *server) setConflict(name, uid int) {
 	if c := &s.claims[name]; c.uid == uid {
-		c.exhausted, c.duplicate, c.ready = false, true, false
+		c.exhausted, c.conflict, c.ready = false, true, false
 	}
 }
 
-func (s *server) tell(name, uid int, cidr space) {
+func (s *server) report(name, uid int, cidr space) {
 	if c := &s.claims[name]; c.uid == uid {
 		s.monitor.observe(name, c, cidr, s.clock)
 	}
@@ -139,10 +139,10 @@ func (s *server) createClaim(name int, c claim) {
 		return
 	}
 	s.claims[name] = c
-	if !c.own || c.arrived {
+	if !c.weirKind || c.restored {
 		return
 	}
-	s.tell(name, c.uid, c.status)
+	s.report(name, c.uid, c.status)
 	s.monitor.endRetention(name) // it has what was retained for it, or something else
 }
 
@@ -163,43 +163,43 @@ func (s *server) removeClaim(name, uid int) {
 // forgetClaim does that for Weir, which has kept by then what the claim wants retained, unless somebody has deleted the record.
 func (s *server) releaseClaim(name, uid int) {
 	c := s.claims[name]
-	isMarked := func(r record) bool { return r.name == name && r.cidr == c.told && r.terminating }
-	wanted := c.uid == uid && c.retains && c.told != noSpace && (c.ready || !c.arrived)
+	isMarked := func(r record) bool { return r.name == name && r.cidr == c.reported && r.terminating }
+	wanted := c.uid == uid && c.retains && c.reported != noSpace && (c.ready || !c.restored)
 	if wanted && !slices.ContainsFunc(s.records, isMarked) {
-		s.monitor.retained = append(s.monitor.retained, guarantee{name, c.told})
+		s.monitor.retained = append(s.monitor.retained, guarantee{name, c.reported})
 	}
 	s.removeClaim(name, uid)
 }
 
-func (s *server) request(uid int) int {
+func (s *server) findRequest(uid int) int {
 	return slices.IndexFunc(s.requests, func(r request) bool { return r.claim.uid == uid })
 }
 
 // admit is the answer of the validating webhook, which comes too late if the request has timed out.
-func (s *server) admit(uid int) {
-	if i := s.request(uid); i >= 0 {
+func (s *server) admitRequest(uid int) {
+	if i := s.findRequest(uid); i >= 0 {
 		s.requests[i].stage = admitted
 	}
 }
 
 // finish ends a request: its claim is stored if that was admitted, nobody else rejects it, and the name is free.
-func (s *server) finish(i int, rejected bool) {
+func (s *server) endRequest(i int, rejected bool) {
 	r := s.requests[i]
 	s.requests = slices.Delete(s.requests, i, i+1)
 	if r.stage == admitted && !rejected {
-		s.createClaim(ownName, r.claim)
+		s.createClaim(weirName, r.claim)
 	}
 }
 
 // fail ends the request of this UID, if it is still undecided: the webhook has denied it or its process has died.
-func (s *server) fail(uid int) {
-	if i := s.request(uid); i >= 0 && s.requests[i].stage != admitted {
-		s.finish(i, true)
+func (s *server) failRequest(uid int) {
+	if i := s.findRequest(uid); i >= 0 && s.requests[i].stage != admitted {
+		s.endRequest(i, true)
 	}
 }
 
 // tick lets time pass. Requests that have lasted for too long end before.
 func (s *server) tick() {
 	s.clock++
-	s.requests = slices.DeleteFunc(s.requests, func(r request) bool { return s.clock > r.begun+requestLife })
+	s.requests = slices.DeleteFunc(s.requests, func(r request) bool { return s.clock > r.begun+requestTimeout })
 }

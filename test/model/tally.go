@@ -12,8 +12,8 @@ import (
 
 // tally counts what walks have come to, so that a model that does nothing is noticed.
 type tally struct {
-	crashes, relists, takeovers, exhausted, voids, leftovers, admitted, repaired int
-	bound, expired, arrived, duplicates, moved, held, repeated                   int
+	crashes, relists, takeovers, exhausted, mismatches, leftovers, admitted, repaired int
+	bound, expired, restored, conflicts, moved, reservations, retried                 int
 
 	verdicts [superseded + 1]int
 	released [modeRetain + 1]int
@@ -26,19 +26,19 @@ func (t *tally) all() map[string]int {
 		"relists":               t.relists,
 		"take-overs":            t.takeovers,
 		"told exhausted":        t.exhausted,
-		"void records":          t.voids,
+		"void records":          t.mismatches,
 		"left-over answers":     t.leftovers,
 		"own claims admitted":   t.admitted,
 		"own claims bound":      t.bound,
-		"own claims repeated":   t.repeated,
+		"own claims repeated":   t.retried,
 		"records repaired":      t.repaired,
 		"records cooled":        t.released[modeRelease],
 		"records retained":      t.released[modeRetain],
 		"records thawed":        t.expired,
-		"claims arrived":        t.arrived,
-		"told duplicate":        t.duplicates,
+		"claims arrived":        t.restored,
+		"told duplicate":        t.conflicts,
 		"claims moved away":     t.moved,
-		"holds":                 t.held,
+		"holds":                 t.reservations,
 		"judgements won":        t.verdicts[won],
 		"judgements lost":       t.verdicts[lost],
 		"judgements blocked":    t.verdicts[blocked],

@@ -23,12 +23,12 @@ type task struct {
 	name         int
 	claim        claim // as the cache showed it at the beginning
 	answer       answer
-	asked        space         // what the record must cover; noSpace if the choice is ours
+	requested    space         // what the record must cover; noSpace if the choice is ours
 	stuck        int           // the record that could neither win nor be dropped
 	proof        int           // the position of the log that the index must reach
-	spare        []record      // what was retained or held for the claim
-	wins         func(t *task) // the step after a record has won
-	heeds        func(t *task) // the step that waits for the verdict
+	kept         []record      // what was retained or held for the claim
+	onWon        func(t *task) // the step after a record has won
+	onVerdict    func(t *task) // the step that waits for the verdict
 	next         func(t *task)
 	afterRelease func(t *task) // the drop
 }
@@ -54,27 +54,27 @@ func (t *task) begin() {
 	case t.claim.uid == 0, t.claim.moving:
 	case t.claim.terminating:
 		t.beginRelease()
-	case !t.manager.index.serves(t.claim, t.manager.claims[ownName]): // waits for its pool
-	case t.claim.own:
+	case !t.manager.index.serves(t.claim, t.manager.claims[weirName]): // waits for its pool
+	case t.claim.weirKind:
 		t.bind()
 	case t.answer.id != 0:
-		t.recognize()
+		t.checkAnswer()
 	default:
-		t.next = (*task).reserve
+		t.next = (*task).choose
 	}
 }
 
 // reserve takes up a record that the claim has already, or chooses what is free.
-func (t *task) reserve() {
+func (t *task) choose() {
 	x := &t.manager.index
-	t.wins, t.asked = (*task).commit, noSpace
-	if t.stuck == 0 && t.takeUp() {
+	t.onWon, t.requested = (*task).commit, noSpace
+	if t.stuck == 0 && t.reuse() {
 		return
 	}
-	free := slices.DeleteFunc(t.claim.candidates(), func(s space) bool { return !x.isFree(t.claim.asks(t.name, s)) })
+	free := slices.DeleteFunc(t.claim.candidates(), func(s space) bool { return !x.isFree(t.claim.recordFor(t.name, s)) })
 	switch {
 	case len(free) > 0:
-		t.waiter = waiter{record: t.claim.asks(t.name, free[t.manager.random.IntN(len(free))])}
+		t.waiter = waiter{record: t.claim.recordFor(t.name, free[t.manager.random.IntN(len(free))])}
 		t.next = (*task).create
 	case t.stuck != 0: // busy, not exhausted
 		t.stop()
@@ -85,17 +85,17 @@ func (t *task) reserve() {
 }
 
 // takeUp goes on with a record that the claim has already: one that has won here, or else one that is taken over.
-func (t *task) takeUp() bool {
-	made := t.manager.index.answering(t.claim, t.asked)
+func (t *task) reuse() bool {
+	made := t.manager.index.answering(t.claim, t.requested)
 	if len(made) == 0 {
 		return false
 	}
 	pick := made[t.manager.random.IntN(len(made))]
 	t.next = (*task).takeOver
 	if i := slices.IndexFunc(made, func(e entry) bool { return e.won }); i >= 0 {
-		pick, t.next = made[i], t.wins
+		pick, t.next = made[i], t.onWon
 	}
-	t.waiter = waiter{record: t.manager.index.aged(pick)}
+	t.waiter = waiter{record: t.manager.index.withAge(pick)}
 	return true
 }
 
@@ -105,8 +105,8 @@ func (t *task) prove() {
 	if x.seen < t.proof {
 		return
 	}
-	if slices.ContainsFunc(t.claim.candidates(), func(s space) bool { return x.isFree(t.claim.asks(t.name, s)) }) {
-		t.next = (*task).reserve
+	if slices.ContainsFunc(t.claim.candidates(), func(s space) bool { return x.isFree(t.claim.recordFor(t.name, s)) }) {
+		t.next = (*task).choose
 		return
 	}
 	t.manager.server.setExhausted(t.name, t.claim.uid)
@@ -119,21 +119,21 @@ func (t *task) create() {
 	t.record.owned = true
 	t.record = t.manager.server.createRecord(t.record)
 	t.record.created = t.record.version
-	t.await(false, (*task).heed)
+	t.awaitVerdict(false, (*task).handleVerdict)
 }
 
 // takeOver makes the record this manager's own: whatever its creator still wants to do to it fails from now on.
 func (t *task) takeOver() {
-	if !t.hold(func(r *record) { r.touched = true }) {
+	if !t.updateRecord(func(r *record) { r.touched = true }) {
 		t.stop()
 		return
 	}
 	t.manager.tally.takeovers++
-	t.await(true, (*task).heed)
+	t.awaitVerdict(true, (*task).handleVerdict)
 }
 
 // hold changes the task's record at its version.
-func (t *task) hold(change func(*record)) bool {
+func (t *task) updateRecord(change func(*record)) bool {
 	old := t.record
 	held, ok := t.manager.server.updateRecord(old.id, old.version, func(r *record) {
 		change(r)
@@ -146,9 +146,9 @@ func (t *task) hold(change func(*record)) bool {
 	return ok
 }
 
-func (t *task) await(takenOver bool, heeds func(*task)) {
+func (t *task) awaitVerdict(takenOver bool, heeds func(*task)) {
 	t.takenOver, t.listening = takenOver, t.manager.rules.WaiterBeforeWrite
-	t.heeds, t.next = heeds, heeds
+	t.onVerdict, t.next = heeds, heeds
 	if !t.listening {
 		t.next = (*task).listen
 	}
@@ -157,23 +157,23 @@ func (t *task) await(takenOver bool, heeds func(*task)) {
 // listen registers the waiter too late.
 func (t *task) listen() {
 	t.listening = true
-	t.next = t.heeds
+	t.next = t.onVerdict
 }
 
 // heed waits for the verdict and acts on it.
-func (t *task) heed() {
+func (t *task) handleVerdict() {
 	t.manager.tally.verdicts[t.verdict]++
 	switch {
 	case t.verdict == pending:
-	case t.verdict == won && !t.takenOver && t.manager.index.leftBehind(t.record):
-		t.deleteThen((*task).complain)
+	case t.verdict == won && !t.takenOver && t.manager.index.hasMovedAway(t.record):
+		t.deleteThen((*task).reportConflict)
 	case t.verdict == won:
-		t.next = t.wins
+		t.next = t.onWon
 	case t.verdict == lost:
 		t.deleteThen((*task).begin)
-	case t.verdict == blocked && t.asked == noSpace:
+	case t.verdict == blocked && t.requested == noSpace:
 		t.stuck = t.record.id
-		t.next = (*task).reserve
+		t.next = (*task).choose
 	default:
 		t.stop()
 	}
@@ -215,10 +215,10 @@ func (t *task) readAnswer() {
 	case t.answer.id == 0:
 		t.next = (*task).commit
 	case t.answer.uid == t.claim.uid && t.answer.cidr != t.record.cidr:
-		t.manager.tally.voids++
-		t.deleteThen((*task).recognize)
+		t.manager.tally.mismatches++
+		t.deleteThen((*task).checkAnswer)
 	default:
-		t.recognize()
+		t.checkAnswer()
 	}
 }
 
@@ -232,8 +232,8 @@ func (t *task) report() {
 }
 
 // complain tells the claim that somebody else holds what it says. Both stay as they are.
-func (t *task) complain() {
-	t.manager.server.setDuplicate(t.name, t.claim.uid)
-	t.manager.tally.duplicates++
+func (t *task) reportConflict() {
+	t.manager.server.setConflict(t.name, t.claim.uid)
+	t.manager.tally.conflicts++
 	t.stop()
 }

@@ -11,7 +11,7 @@ import (
 // theme is what a walk has besides claims that come and go.
 type theme struct {
 	cooldown bool // the pool has one
-	arrivals bool // claims arrive with their answers
+	restores bool // claims arrive with their answers
 	retains  bool // own claims want kept for the next one what they had
 	moves    bool // claims move to another cluster, and some come back
 	carves   bool // the own claim is a pool, which is carved from the root
@@ -29,15 +29,15 @@ func (t theme) cooldownTicks() int {
 
 // anyTheme returns one of all that go together. Half of the walks have none: what is on the server there is handed out most often.
 // A carved pool is alone: the cooldown of one that is gone, and what of it moves, is left out.
-func anyTheme(random *rand.Rand) theme {
+func randomTheme(random *rand.Rand) theme {
 	switch random.IntN(8) {
 	case 0, 1, 2:
 		return theme{}
 	case 3:
-		return theme{carves: true, arrivals: random.IntN(2) == 0}
+		return theme{carves: true, restores: random.IntN(2) == 0}
 	default:
 		tossed := func() bool { return random.IntN(2) == 0 }
-		return theme{cooldown: tossed(), arrivals: tossed(), retains: tossed(), moves: tossed()}
+		return theme{cooldown: tossed(), restores: tossed(), retains: tossed(), moves: tossed()}
 	}
 }
 
@@ -45,7 +45,7 @@ func anyTheme(random *rand.Rand) theme {
 func (t theme) String() string {
 	var words []string
 	for word, has := range map[string]bool{
-		"arrivals": t.arrivals, "carves": t.carves, "cooldown": t.cooldown, "moves": t.moves, "retains": t.retains,
+		"arrivals": t.restores, "carves": t.carves, "cooldown": t.cooldown, "moves": t.moves, "retains": t.retains,
 	} {
 		if has {
 			words = append(words, word)

@@ -21,17 +21,17 @@ type webhooks struct {
 // request for its name has, which may be the same client's first try, or what is free.
 func (wh *webhooks) propose(c claim, wish space) (space, bool) {
 	x := &wh.manager.index
-	if kept, ok := x.retainedFor(ownName, c); ok && wish == noSpace {
+	if kept, ok := x.retainedFor(weirName, c); ok && wish == noSpace {
 		wish = kept
 	}
 	if wish != noSpace {
-		return wish, x.isOpen(c.asks(ownName, wish))
+		return wish, x.isFreeFor(c.recordFor(weirName, wish))
 	}
-	if first, ok := x.pendingFor(ownName, c); ok && x.isOpen(c.asks(ownName, first)) {
-		wh.manager.tally.repeated++
+	if first, ok := x.pendingFor(weirName, c); ok && x.isFreeFor(c.recordFor(weirName, first)) {
+		wh.manager.tally.retried++
 		return first, true
 	}
-	free := slices.DeleteFunc(c.candidates(), func(s space) bool { return !x.isFree(c.asks(ownName, s)) })
+	free := slices.DeleteFunc(c.candidates(), func(s space) bool { return !x.isFree(c.recordFor(weirName, s)) })
 	if len(free) == 0 {
 		return noSpace, false
 	}
@@ -46,32 +46,32 @@ func (wh *webhooks) step() {
 
 // stop ends the call. The API server hears that, or does not wait any longer.
 func (wh *webhooks) stop() {
-	wh.manager.server.fail(wh.claim.uid)
+	wh.manager.server.failRequest(wh.claim.uid)
 	*wh = webhooks{manager: wh.manager}
 }
 
 // receive begins with a call for a request that the API server works on.
 func (wh *webhooks) receive(c claim) {
-	*wh = webhooks{manager: wh.manager, releaser: releaser{manager: wh.manager}, claim: c, next: (*webhooks).refuse}
+	*wh = webhooks{manager: wh.manager, releaser: releaser{manager: wh.manager}, claim: c, next: (*webhooks).refuseStored}
 }
 
 // refuse asks the server for a claim of the name, where something is recorded for one: what that has is not the new one's.
-func (wh *webhooks) refuse() {
-	wh.next = (*webhooks).reserve
-	if wh.manager.rules.StoredIsRefused && len(wh.manager.index.under(ownName)) > 0 && wh.manager.server.claims[ownName].uid != 0 {
+func (wh *webhooks) refuseStored() {
+	wh.next = (*webhooks).choose
+	if wh.manager.rules.StoredIsRefused && len(wh.manager.index.recordedUnder(weirName)) > 0 && wh.manager.server.claims[weirName].uid != 0 {
 		wh.stop()
 	}
 }
 
 // reserve takes over the record that an earlier call has left, or makes one.
-func (wh *webhooks) reserve() {
+func (wh *webhooks) choose() {
 	x := &wh.manager.index
-	r := wh.claim.asks(ownName, wh.claim.status)
+	r := wh.claim.recordFor(weirName, wh.claim.status)
 	switch made := x.answering(wh.claim, wh.claim.status); {
 	case len(made) > 0:
-		wh.waiter = waiter{record: x.aged(made[0])}
+		wh.waiter = waiter{record: x.withAge(made[0])}
 		wh.next = (*webhooks).takeOver
-	case x.isOpen(r):
+	case x.isFreeFor(r):
 		wh.waiter = waiter{record: r}
 		wh.next = (*webhooks).create
 	default:
@@ -83,7 +83,7 @@ func (wh *webhooks) create() {
 	r := wh.manager.server.createRecord(wh.record)
 	r.created = r.version
 	wh.waiter = waiter{record: r, listening: true}
-	wh.next = (*webhooks).heed
+	wh.next = (*webhooks).handleVerdict
 }
 
 func (wh *webhooks) takeOver() {
@@ -96,13 +96,13 @@ func (wh *webhooks) takeOver() {
 		return
 	}
 	wh.waiter = waiter{record: held, takenOver: true, listening: true}
-	wh.next = (*webhooks).heed
+	wh.next = (*webhooks).handleVerdict
 }
 
-func (wh *webhooks) heed() {
+func (wh *webhooks) handleVerdict() {
 	switch {
 	case wh.verdict == pending:
-	case wh.verdict == won && !wh.manager.index.leftBehind(wh.record):
+	case wh.verdict == won && !wh.manager.index.hasMovedAway(wh.record):
 		wh.allow()
 	case wh.verdict == won && wh.takenOver: // an earlier call may have been allowed: the record waits for its grace
 		wh.stop()
@@ -115,9 +115,9 @@ func (wh *webhooks) heed() {
 
 // allow lets the API server store the claim. What is retained for it goes later, when it is stored.
 func (wh *webhooks) allow() {
-	wh.manager.server.admit(wh.claim.uid)
+	wh.manager.server.admitRequest(wh.claim.uid)
 	wh.manager.tally.admitted++
-	retained := wh.manager.index.copies(func(e entry) bool { return e.name == ownName && e.retained })
+	retained := wh.manager.index.selectRecords(func(e entry) bool { return e.name == weirName && e.retained })
 	wh.claim = claim{}
 	if wh.manager.rules.RetainedGoesLast || len(retained) == 0 {
 		wh.stop()

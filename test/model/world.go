@@ -11,11 +11,11 @@ import (
 
 // What a walk can find.
 var (
-	ErrDouble     = errors.New("two live claims were told overlapping addresses")
+	ErrOverlap    = errors.New("two live claims were told overlapping addresses")
 	ErrTwoAnswers = errors.New("a claim was told two addresses")
 	ErrRetained   = errors.New("a claim was told what is retained for another name")
 	ErrMoved      = errors.New("a claim was told what is in use in another cluster")
-	ErrEarly      = errors.New("a claim was told what has not cooled down")
+	ErrCooling    = errors.New("a claim was told what has not cooled down")
 	ErrStuck      = errors.New("a claim is stuck")
 	ErrLeak       = errors.New("something is left of a claim that is gone")
 	ErrUnrecorded = errors.New("nothing records what a claim was told")
@@ -52,7 +52,7 @@ func newWorld(rules Rules, about theme, seed uint64, counted *tally) *world {
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := &world{rules: rules, theme: about, random: random, tally: counted, externalEdits: seed%2 == 1}
 	w.server.rules, w.server.clock = &w.rules, 1
-	if !w.externalEdits && !about.arrivals { // see doc.go
+	if !w.externalEdits && !about.restores { // see doc.go
 		w.server.monitor.cooldown = about.cooldownTicks()
 	}
 	w.managers = make([]*manager, 2+random.IntN(2))
@@ -124,18 +124,18 @@ func (w *world) check() error {
 		switch {
 		case c.uid == 0, c.terminating && !c.moving, c.block:
 			continue
-		case taken.overlaps(c.told) || !c.carved && w.block().overlaps(c.told):
-			return fmt.Errorf("%w: %v", ErrDouble, w.server.claims)
+		case taken.overlaps(c.reported) || !c.carved && w.block().overlaps(c.reported):
+			return fmt.Errorf("%w: %v", ErrOverlap, w.server.claims)
 		}
-		taken |= c.told
+		taken |= c.reported
 	}
 	return w.server.monitor.violation
 }
 
 // block is what the carved pool has been told that it has.
 func (w *world) block() space {
-	if c := w.server.claims[ownName]; c.block && c.lives() {
-		return c.told
+	if c := w.server.claims[weirName]; c.block && c.lives() {
+		return c.reported
 	}
 	return noSpace
 }

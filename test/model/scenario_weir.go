@@ -4,16 +4,16 @@
 package model
 
 // admit has an own claim stored, with a manager as its webhooks, if that gives it what it wishes.
-func (w *world) admit(m int, c claim, wish space) {
-	if w.ask(m, c, wish) {
-		w.server.finish(0, false)
+func (w *world) admitClaim(m int, c claim, wish space) {
+	if w.requestClaim(m, c, wish) {
+		w.server.endRequest(0, false)
 	}
 }
 
 // ask has the webhooks let an own claim through, so that the API server may store it.
-func (w *world) ask(m int, c claim, wish space) bool {
+func (w *world) requestClaim(m int, c claim, wish space) bool {
 	p := w.managers[m]
-	c.uid, c.own = w.server.newID(), true
+	c.uid, c.weirKind = w.server.newID(), true
 	var ok bool
 	if c.status, ok = p.webhooks.propose(c, wish); !ok {
 		return false
@@ -27,28 +27,28 @@ func (w *world) ask(m int, c claim, wish space) bool {
 // live has an own claim stored and bound by M1, and release has it deleted and given up.
 func (w *world) createBoundClaim(c claim) {
 	w.catchUp(0)
-	w.admit(0, c, noSpace)
-	w.turn(0, ownName)
-	w.turn(0, ownName)
+	w.admitClaim(0, c, noSpace)
+	w.turn(0, weirName)
+	w.turn(0, weirName)
 }
 
 func (w *world) deleteBoundClaim() {
-	w.server.deleteClaim(ownName)
+	w.server.deleteClaim(weirName)
 	w.catchUp(0)
-	w.turn(0, ownName)
+	w.turn(0, weirName)
 }
 
 // admittedTwice: the webhooks of two managers are asked about one object. M1's record wins, and the object is stored. M2 dies before it
 // drops its own. Somebody writes to both records, so that nobody can tell which is older. To come by chance: anybody binds.
 func admittedTwice(w *world) {
-	c := claim{uid: w.server.newID(), own: true, status: 0b01}
+	c := claim{uid: w.server.newID(), weirKind: true, status: 0b01}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
 	for m := range 2 {
 		w.managers[m].webhooks.receive(c)
 		w.run(m, actorWebhooks, 3) // refuse, reserve, create
 	}
 	w.turn(0, actorWebhooks)
-	w.server.finish(0, false)
+	w.server.endRequest(0, false)
 	for _, r := range w.server.records {
 		w.server.updateRecord(r.id, 0, func(r *record) { r.touched = true })
 	}
@@ -60,14 +60,14 @@ func admittedTwice(w *world) {
 // triedAgainAndStored: a client tries again before the API server has stored its first try, and both tries come through the webhooks, with
 // the same address. The first one is stored and bound. To come by chance: somebody looks after the other one's record; the claim is
 // deleted; somebody else gets its address; the API server stores the second try.
-func triedAgainAndStored(w *world) {
+func retriedAndStored(w *world) {
 	w.catchUp(0)
 	for range 2 {
-		w.ask(0, claim{}, noSpace)
+		w.requestClaim(0, claim{}, noSpace)
 	}
-	w.server.finish(0, false)
-	w.turn(0, ownName)
-	w.turn(0, ownName)
+	w.server.endRequest(0, false)
+	w.turn(0, weirName)
+	w.turn(0, weirName)
 }
 
 // retainedAndCollected: what an own claim had is retained, and the garbage collector looks for what its owner has left. To come by
@@ -81,28 +81,28 @@ func retainedAndCollected(w *world) {
 // unseenAndReleased: an own claim is stored and deleted at once. M2 knows of the claim, and hangs with its watch, so that it knows of
 // no record. To come by chance: M2 releases the claim, and others ask for its address.
 func unseenAndReleased(w *world) {
-	w.admit(0, claim{retains: true}, noSpace)
-	w.server.deleteClaim(ownName)
+	w.admitClaim(0, claim{retains: true}, noSpace)
+	w.server.deleteClaim(weirName)
 	w.refresh(1)
 	w.hang(1, actorWatch)
 }
 
 // boundTooLong: something is retained for an own claim, and M2, which has just read that this one is stored, hangs. M1 gives up what was
 // retained, for the claim and for the next one after it, whose own is retained at last. To come by chance: M2 goes on.
-func boundTooLong(w *world) {
+func bindIsSlow(w *world) {
 	w.createBoundClaim(claim{retains: true})
 	w.deleteBoundClaim()
 	w.catchUp(1)
-	w.admit(0, claim{retains: true}, noSpace)
+	w.admitClaim(0, claim{retains: true}, noSpace)
 	w.run(1, actorWatch, len(w.server.log))
 	w.refresh(1)
-	w.run(1, ownName, 2) // begin, bind
+	w.run(1, weirName, 2) // begin, bind
 	w.run(1, actorWatch, len(w.server.log))
-	w.run(1, ownName, 3) // heed, settle, prove
-	w.hang(1, ownName)
+	w.run(1, weirName, 3) // heed, settle, prove
+	w.hang(1, weirName)
 	w.catchUp(0)
-	w.turn(0, ownName)
-	w.turn(0, ownName)
+	w.turn(0, weirName)
+	w.turn(0, weirName)
 	w.deleteBoundClaim()
 	w.createBoundClaim(claim{retains: true})
 	w.deleteBoundClaim()
@@ -111,7 +111,7 @@ func boundTooLong(w *world) {
 
 // leftWithoutHold: an answered claim moves to another cluster, and M2, which lets its record go, hangs. To come by chance: others ask
 // for addresses.
-func leftWithoutHold(w *world) {
+func movedWithoutReservation(w *world) {
 	w.server.createClaim(0, claim{uid: w.server.newID()})
 	w.catchUp(0)
 	w.turn(0, 0)
@@ -125,30 +125,30 @@ func leftWithoutHold(w *world) {
 
 // goneAndAskedFor: an own claim moves to another cluster, and somebody creates one of its name here that asks for the same. To come
 // by chance: nothing.
-func goneAndAskedFor(w *world) {
+func movedAndRequested(w *world) {
 	w.createBoundClaim(claim{})
-	told := w.server.claims[ownName].told
+	told := w.server.claims[weirName].reported
 	for range 4 {
-		w.move(ownName)
+		w.move(weirName)
 	}
 	w.catchUp(1)
-	w.admit(1, claim{big: told == wholeSpace}, told)
+	w.admitClaim(1, claim{big: told == wholeSpace}, told)
 }
 
 // askedForAndGone: the webhooks are asked about an own claim that wants what another of its name has, which moves to another cluster
 // before the API server has stored the new one. To come by chance: nothing.
-func askedForAndGone(w *world) {
+func requestedAndMoved(w *world) {
 	w.createBoundClaim(claim{})
-	told := w.server.claims[ownName].told
-	c := claim{uid: w.server.newID(), own: true, big: told == wholeSpace, status: told}
+	told := w.server.claims[weirName].reported
+	c := claim{uid: w.server.newID(), weirKind: true, big: told == wholeSpace, status: told}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
 	w.managers[0].webhooks.receive(c)
 	w.turn(0, actorWebhooks)
 	for range 4 {
-		w.move(ownName)
+		w.move(weirName)
 	}
 	if len(w.server.requests) > 0 {
-		w.server.finish(0, false)
+		w.server.endRequest(0, false)
 	}
 }
 
@@ -162,14 +162,14 @@ func uprooted(w *world) {
 	w.refresh(0)
 	w.refresh(1)
 	w.run(1, 0, 1) // begin
-	w.server.deleteClaim(ownName)
+	w.server.deleteClaim(weirName)
 	w.refresh(1)
-	w.run(1, ownName, 2) // begin, prove that it is empty
-	w.run(0, 0, 3)       // begin, reserve, create
+	w.run(1, weirName, 2) // begin, prove that it is empty
+	w.run(0, 0, 3)        // begin, reserve, create
 	w.run(0, actorWatch, 1)
 	w.run(0, 0, 1) // heed
 	w.hang(0, 0)
 	w.run(1, actorWatch, 1)
 	w.run(1, 0, 1) // reserve
-	w.turn(1, ownName)
+	w.turn(1, weirName)
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // settle lets everybody work in a random order, without any disturbance but time, until nothing is left to do.
-func (w *world) settle() error {
+func (w *world) converge() error {
 	w.finishEnvironment()
 	var err error
 	for range 40 {
-		if err = w.unsettled(); err == nil {
+		if err = w.checkConverged(); err == nil {
 			return w.check()
 		}
 		w.round()
@@ -28,10 +28,10 @@ func (w *world) settle() error {
 // finishEnvironment ends what has begun outside: requests and moves.
 func (w *world) finishEnvironment() {
 	for len(w.server.requests) > 0 {
-		w.server.finish(0, w.oneIn(3))
+		w.server.endRequest(0, w.oneIn(3))
 	}
 	for name := range names {
-		for w.moves[name] != stays {
+		for w.moves[name] != notMoving {
 			w.move(name)
 		}
 	}
@@ -45,13 +45,13 @@ func (w *world) round() {
 			w.turn(m, actor)
 		}
 		for i := range w.managers[m].index.entries {
-			w.lookAt(m, i)
+			w.visit(m, i)
 		}
 	}
 }
 
 // lookAt has one record repaired, or kept by its pool. Those behind it may have gone meanwhile.
-func (w *world) lookAt(m, i int) {
+func (w *world) visit(m, i int) {
 	p := w.managers[m]
 	if i < len(p.index.entries) {
 		p.repair.begin(i)
@@ -85,18 +85,18 @@ func (w *world) catchUp(m int) {
 }
 
 // unsettled says what is not at rest.
-func (w *world) unsettled() (err error) {
+func (w *world) checkConverged() (err error) {
 	for name, c := range w.server.claims {
 		switch {
 		case c.uid == 0:
-		case !w.isSettled(name, c):
+		case !w.hasConverged(name, c):
 			return fmt.Errorf("%w: name %d: %v; records %v", ErrStuck, name, c, w.server.records)
-		case c.told != noSpace && !w.isRecorded(name, c.told):
+		case c.reported != noSpace && !w.isRecorded(name, c.reported):
 			return fmt.Errorf("%w: name %d: %v; records %v", ErrUnrecorded, name, c, w.server.records)
 		}
 	}
 	for _, m := range w.managers {
-		m.waiters(func(o *waiter) {
+		m.forEachWaiter(func(o *waiter) {
 			if o.waits() {
 				err = fmt.Errorf("%w: nobody judges %v", ErrStuck, o.record)
 			}
@@ -104,9 +104,9 @@ func (w *world) unsettled() (err error) {
 	}
 	for _, r := range w.server.records {
 		switch {
-		case !w.belongs(r):
+		case !w.isExpected(r):
 			return fmt.Errorf("%w: %v", ErrLeak, r)
-		case r.retained && w.server.claims[r.name].uid == 0 && !w.isGivenBack(r):
+		case r.retained && w.server.claims[r.name].uid == 0 && !w.canBeClaimed(r):
 			return fmt.Errorf("%w: nobody gets what is retained: %v", ErrStuck, r)
 		}
 	}
@@ -115,13 +115,13 @@ func (w *world) unsettled() (err error) {
 
 // isGivenBack says whether the next claim of the name would get what is retained, or what else is retained for it. Of what somebody else
 // arrived with nobody can tell.
-func (w *world) isGivenBack(r record) bool {
-	_, ok := w.managers[0].webhooks.propose(claim{own: true, big: r.cidr == wholeSpace}, noSpace)
-	return ok || w.theme.arrivals
+func (w *world) canBeClaimed(r record) bool {
+	_, ok := w.managers[0].webhooks.propose(claim{weirKind: true, big: r.cidr == wholeSpace}, noSpace)
+	return ok || w.theme.restores
 }
 
 // isSettled says whether the claim is answered, or has been told rightly why it is not.
-func (w *world) isSettled(name int, c claim) bool {
+func (w *world) hasConverged(name int, c claim) bool {
 	a := w.server.answers[name]
 	switch {
 	case c.block && c.terminating: // it waits for what is handed out of it
@@ -132,14 +132,14 @@ func (w *world) isSettled(name int, c claim) bool {
 		return true
 	case w.isContested(c):
 		return true
-	case c.duplicate:
-		return !w.isOpenTo(name, c, w.carries(name, c))
-	case c.own:
+	case c.conflict:
+		return !w.isFreeFor(name, c, w.restoredWith(name, c))
+	case c.weirKind:
 		return c.ready
 	case a.id != 0:
 		return a.uid == c.uid && a.cidr == c.status
 	}
-	return c.exhausted && !slices.ContainsFunc(c.candidates(), func(s space) bool { return w.isOpenTo(name, c, s) })
+	return c.exhausted && !slices.ContainsFunc(c.candidates(), func(s space) bool { return w.isFreeFor(name, c, s) })
 }
 
 // waitsForPool says whether nothing is done for the claim, nor under its name, before the carved pool is there.
@@ -150,7 +150,7 @@ func (w *world) waitsForPool(c claim) bool { return c.carved && w.block() == noS
 func (w *world) isContested(c claim) bool {
 	return slices.ContainsFunc(w.server.records, func(r record) bool {
 		namesake := w.server.claims[r.name]
-		isKept := r.ageless || r.own && r.adopts || namesake.duplicate || w.waitsForPool(namesake)
+		isKept := r.ageless || r.weirKind && r.adopts || namesake.conflict || w.waitsForPool(namesake)
 		return isKept && r.uid != c.uid && slices.ContainsFunc(w.server.records, func(own record) bool {
 			return own.uid == c.uid && own.cidr.overlaps(r.cidr)
 		})
@@ -158,17 +158,17 @@ func (w *world) isContested(c claim) bool {
 }
 
 // carries is what the claim came with.
-func (w *world) carries(name int, c claim) space {
-	if c.own {
+func (w *world) restoredWith(name int, c claim) space {
+	if c.weirKind {
 		return c.status
 	}
 	return w.server.answers[name].cidr
 }
 
 // isOpenTo says whether the claim could have the addresses: no record of another claim overlaps them.
-func (w *world) isOpenTo(name int, c claim, s space) bool {
+func (w *world) isFreeFor(name int, c claim, s space) bool {
 	return !slices.ContainsFunc(w.server.records, func(r record) bool {
-		exempt := r.uid == c.uid || c.arrived && r.name == name || c.carved && r.block
+		exempt := r.uid == c.uid || c.restored && r.name == name || c.carved && r.block
 		return !exempt && r.cidr.overlaps(s)
 	})
 }
@@ -178,12 +178,12 @@ func (w *world) isRecorded(name int, cidr space) bool {
 }
 
 // belongs says whether a record is there for a reason.
-func (w *world) belongs(r record) bool {
+func (w *world) isExpected(r record) bool {
 	c := w.server.claims[r.name]
 	switch {
-	case c.uid == r.uid, c.duplicate, w.isContested(c), w.waitsForPool(c):
+	case c.uid == r.uid, c.conflict, w.isContested(c), w.waitsForPool(c):
 		return true
-	case r.hold:
+	case r.reservation:
 		return !r.terminating && r.released == 0
 	case r.block:
 		return slices.ContainsFunc(w.server.records, func(r record) bool { return r.carved })

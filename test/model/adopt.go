@@ -5,12 +5,12 @@ package model
 
 import "slices"
 
-// recognize deals with an answer that exists under the claim's name:
+// checkAnswer handles an answer that exists under the claim's name:
 //
 //	carries the claim's UID, recorded          it is the answer
-//	carries the claim's UID, or has lost it    adopted: recorded at exactly its addresses
-//	carries another claim's UID, that lives    our claim is dead; nothing to do
-//	carries another claim's UID, that died     left over: removed
+//	carries the claim's UID, or has no owner   adopted: recorded at exactly its addresses
+//	carries the UID of another live claim      this claim is gone; nothing to do
+//	carries the UID of a claim that is gone    leftover: deleted
 func (t *task) checkAnswer() {
 	switch {
 	case t.answer.uid == t.claim.uid && t.isRecorded():
@@ -26,9 +26,10 @@ func (t *task) checkAnswer() {
 	}
 }
 
-// isRecorded says whether the claim's record of its answer is beyond doubt. That one exists proves nothing: it may be half-made, or
-// have lost. It has won here, or the claim has been told so. Where a namesake's is there as well, which is to be dropped, it must have
-// won here.
+// isRecorded says whether the claim certainly has the record of its answer. The existence of the
+// record proves nothing: it may be uncommitted, or may have lost. It must have won here, or the
+// claim must be ready. If the name has records of other UIDs too, which will be deleted, it must
+// have won here.
 func (t *task) isRecorded() bool {
 	x := &t.manager.index
 	if !t.manager.rules.AdoptionIsRecorded {
@@ -43,16 +44,16 @@ func (t *task) isRecorded() bool {
 	return beyondDoubt && slices.ContainsFunc(x.entries, isIts)
 }
 
-// adopt records what the claim came with.
+// adopt records the addresses of an answer that exists already.
 func (t *task) adopt() {
 	r := t.claim.recordFor(t.name, t.answer.cidr)
 	r.adopts = true
 	t.recordExisting(r, (*task).ensureOwner)
 }
 
-// take records just these addresses for the claim, if nobody else holds them.
-func (t *task) recordExisting(r record, wins func(*task)) {
-	t.requested, t.onWon = r.cidr, wins
+// recordExisting records exactly these addresses for the claim, if no other claim has them.
+func (t *task) recordExisting(r record, onWon func(*task)) {
+	t.requested, t.onWon = r.cidr, onWon
 	switch {
 	case t.reuse():
 	case t.manager.index.isFreeFor(r):
@@ -65,7 +66,8 @@ func (t *task) recordExisting(r record, wins func(*task)) {
 	}
 }
 
-// own puts back the owner of an answer that has lost it, and goes on to the status if that does not say so yet.
+// ensureOwner puts back the owner of an answer that has lost it, and then updates the status if
+// that does not name the answer.
 func (t *task) ensureOwner() {
 	switch {
 	case t.answer.uid == 0 && t.manager.rules.OwnerIsProved:
@@ -79,7 +81,8 @@ func (t *task) ensureOwner() {
 	}
 }
 
-// proveOwner reads whether it is ours: a later claim of the name may have come with it.
+// proveOwner reads the claim live: a later claim of the name may have been restored with the
+// answer.
 func (t *task) proveOwner() {
 	if t.manager.server.claims[t.name].uid != t.claim.uid {
 		t.stop()
@@ -97,7 +100,7 @@ func (t *task) setOwner() {
 	t.next = (*task).report
 }
 
-// proveLeftOver reads which of the two claims is dead.
+// proveLeftover reads which of the two claims is gone.
 func (t *task) proveLeftover() {
 	if t.manager.server.claims[t.name].uid != t.claim.uid {
 		t.stop()
@@ -106,7 +109,7 @@ func (t *task) proveLeftover() {
 	t.next = (*task).deleteLeftover
 }
 
-// discard removes the answer of a dead claim, and with it that claim's records.
+// deleteLeftover deletes the answer of a claim that is gone, and releases that claim's records.
 func (t *task) deleteLeftover() {
 	t.manager.server.deleteAnswer(t.name, t.answer)
 	t.manager.tally.leftovers++

@@ -3,11 +3,11 @@
 
 package model
 
-// bind makes the record of an own claim belong to it, once the claim is stored:
+// bind makes the record of a Weir claim belong to it, once the claim is stored:
 //
-//	no record                       recorded at just what the claim says
-//	a record, not yet the claim's   given its owner, and judged once more
-//	bound                           reported; what was retained or held for the claim is given up
+//	no record                    recorded at exactly what the claim's spec says
+//	a record without an owner    given its owner, and judged once more
+//	bound                        reported; records retained or reserved for the claim are released
 func (t *task) bind() {
 	found := t.manager.index.answering(t.claim, t.claim.status)
 	if len(found) == 0 {
@@ -33,7 +33,8 @@ func (t *task) bindRecord() {
 	t.awaitVerdict(true, (*task).handleBindVerdict)
 }
 
-// heedBound drops nothing but what lost to an older record of the claim's: the claim is stored, and may have been told what it says.
+// handleBindVerdict deletes the record only if it lost to an older record of the same claim. The
+// claim is stored, so its addresses may have been reported.
 func (t *task) handleBindVerdict() {
 	switch {
 	case t.verdict == pending:
@@ -50,7 +51,7 @@ func (t *task) handleBindVerdict() {
 	}
 }
 
-// settle is reached when the claim has its record.
+// finishBind runs when the claim has its record.
 func (t *task) finishBind() {
 	t.next = (*task).proveStored
 	if t.manager.rules.RetainedReadFirst {
@@ -61,7 +62,8 @@ func (t *task) finishBind() {
 	}
 }
 
-// spared returns what was retained for the claims before this one, or held while it was in another cluster.
+// keptRecords returns the records that were retained for the claim by earlier claims of its name,
+// or reserved for it while it was in another cluster.
 func (t *task) keptRecords() []record {
 	c := t.claim
 	return t.manager.index.selectRecords(func(e entry) bool {
@@ -69,7 +71,8 @@ func (t *task) keptRecords() []record {
 	})
 }
 
-// proveStored reads whether the claim is stored still: it may have been deleted, and what it had be retained for the next one.
+// proveStored reads whether the claim is still stored. It may have been deleted, and its record
+// retained for the next claim.
 func (t *task) proveStored() {
 	if t.manager.server.claims[t.name].uid != t.claim.uid {
 		t.stop()

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// settle lets everybody work in a random order, without any disturbance but time, until nothing is left to do.
+// converge lets all actors work in random order, undisturbed but for time, until nothing is left to
+// do.
 func (w *world) converge() error {
 	w.finishEnvironment()
 	var err error
@@ -25,7 +26,7 @@ func (w *world) converge() error {
 	return err
 }
 
-// finishEnvironment ends what has begun outside: requests and moves.
+// finishEnvironment finishes what the environment has begun: requests and moves.
 func (w *world) finishEnvironment() {
 	for len(w.server.requests) > 0 {
 		w.server.endRequest(0, w.oneIn(3))
@@ -50,7 +51,7 @@ func (w *world) round() {
 	}
 }
 
-// lookAt has one record repaired, or kept by its pool. Those behind it may have gone meanwhile.
+// visit has repair and the pool controller look at one record. Later records may be gone by then.
 func (w *world) visit(m, i int) {
 	p := w.managers[m]
 	if i < len(p.index.entries) {
@@ -64,7 +65,7 @@ func (w *world) visit(m, i int) {
 	w.catchUp(m)
 }
 
-// turn lets one actor go on until it has nothing to do, with a watch that keeps up.
+// turn lets one actor step until it is idle, with a watch that keeps up.
 func (w *world) turn(m, actor int) {
 	for range 24 {
 		w.steps++
@@ -84,7 +85,7 @@ func (w *world) catchUp(m int) {
 	p.claims, p.answers = w.server.claims, w.server.answers
 }
 
-// unsettled says what is not at rest.
+// checkConverged returns what has not converged.
 func (w *world) checkConverged() (err error) {
 	for name, c := range w.server.claims {
 		switch {
@@ -98,7 +99,7 @@ func (w *world) checkConverged() (err error) {
 	for _, m := range w.managers {
 		m.forEachWaiter(func(o *waiter) {
 			if o.waits() {
-				err = fmt.Errorf("%w: nobody judges %v", ErrStuck, o.record)
+				err = fmt.Errorf("%w: no manager judges %v", ErrStuck, o.record)
 			}
 		})
 	}
@@ -107,24 +108,25 @@ func (w *world) checkConverged() (err error) {
 		case !w.isExpected(r):
 			return fmt.Errorf("%w: %v", ErrLeak, r)
 		case r.retained && w.server.claims[r.name].uid == 0 && !w.canBeClaimed(r):
-			return fmt.Errorf("%w: nobody gets what is retained: %v", ErrStuck, r)
+			return fmt.Errorf("%w: no claim can get the retained record: %v", ErrStuck, r)
 		}
 	}
 	return err
 }
 
-// isGivenBack says whether the next claim of the name would get what is retained, or what else is retained for it. Of what somebody else
-// arrived with nobody can tell.
+// canBeClaimed says whether the next claim of the name would get the retained record, or another
+// one retained for it. With restored claims this cannot be decided: another claim may have been
+// restored with the addresses.
 func (w *world) canBeClaimed(r record) bool {
 	_, ok := w.managers[0].webhooks.propose(claim{weirKind: true, big: r.cidr == wholeSpace}, noSpace)
 	return ok || w.theme.restores
 }
 
-// isSettled says whether the claim is answered, or has been told rightly why it is not.
+// hasConverged says whether the claim is answered, or its status correctly says why it is not.
 func (w *world) hasConverged(name int, c claim) bool {
 	a := w.server.answers[name]
 	switch {
-	case c.block && c.terminating: // it waits for what is handed out of it
+	case c.block && c.terminating: // waits for the claims of the pool
 		return slices.ContainsFunc(w.server.records, func(r record) bool { return r.carved })
 	case c.terminating, c.moving:
 		return false
@@ -142,22 +144,24 @@ func (w *world) hasConverged(name int, c claim) bool {
 	return c.exhausted && !slices.ContainsFunc(c.candidates(), func(s space) bool { return w.isFreeFor(name, c, s) })
 }
 
-// waitsForPool says whether nothing is done for the claim, nor under its name, before the carved pool is there.
+// waitsForPool says whether the claim and the records of its name wait for the carved pool.
 func (w *world) waitsForPool(c claim) bool { return c.carved && w.block() == noSpace }
 
-// isContested says whether a record of the claim is overlapped by one that nobody judges: it came along from another cluster, or is all
-// that a claim has which came with its answer, or holds for one whose age is lost, or is a namesake's of one that waits for its pool. The claim's may be older, and be told to nobody as long as that is there.
+// isContested says whether a record of the claim overlaps another claim's record that no manager
+// judges. That record came along from another cluster, is all that a restored claim has, is a
+// reservation whose age is lost, or has the name of a claim that waits for its pool. The claim's
+// record may be older, but cannot be reported while the other record exists.
 func (w *world) isContested(c claim) bool {
 	return slices.ContainsFunc(w.server.records, func(r record) bool {
-		namesake := w.server.claims[r.name]
-		isKept := r.ageless || r.weirKind && r.adopts || namesake.conflict || w.waitsForPool(namesake)
-		return isKept && r.uid != c.uid && slices.ContainsFunc(w.server.records, func(own record) bool {
-			return own.uid == c.uid && own.cidr.overlaps(r.cidr)
+		current := w.server.claims[r.name]
+		isUnjudged := r.ageless || r.weirKind && r.adopts || current.conflict || w.waitsForPool(current)
+		return isUnjudged && r.uid != c.uid && slices.ContainsFunc(w.server.records, func(mine record) bool {
+			return mine.uid == c.uid && mine.cidr.overlaps(r.cidr)
 		})
 	})
 }
 
-// carries is what the claim came with.
+// restoredWith returns the addresses that the claim was restored with.
 func (w *world) restoredWith(name int, c claim) space {
 	if c.weirKind {
 		return c.status
@@ -165,7 +169,8 @@ func (w *world) restoredWith(name int, c claim) space {
 	return w.server.answers[name].cidr
 }
 
-// isOpenTo says whether the claim could have the addresses: no record of another claim overlaps them.
+// isFreeFor says whether the claim could have the addresses: no record of another claim overlaps
+// them.
 func (w *world) isFreeFor(name int, c claim, s space) bool {
 	return !slices.ContainsFunc(w.server.records, func(r record) bool {
 		exempt := r.uid == c.uid || c.restored && r.name == name || c.carved && r.block
@@ -177,7 +182,7 @@ func (w *world) isRecorded(name int, cidr space) bool {
 	return slices.ContainsFunc(w.server.records, func(r record) bool { return r.name == name && r.cidr.contains(cidr) })
 }
 
-// belongs says whether a record is there for a reason.
+// isExpected says whether the record has a reason to exist.
 func (w *world) isExpected(r record) bool {
 	c := w.server.claims[r.name]
 	switch {

@@ -5,7 +5,7 @@ package model
 
 import "slices"
 
-// stepEnvironment is what comes from outside: clients, people, the garbage collector, failures, time.
+// stepEnvironment lets the environment act: clients, people, the garbage collector, failures, time.
 func (w *world) stepEnvironment() {
 	p := w.managers[w.random.IntN(len(w.managers))]
 	name := w.random.IntN(names)
@@ -16,7 +16,7 @@ func (w *world) stepEnvironment() {
 		w.tally.relists++
 		p.relist(p.index.seen + w.random.IntN(len(w.server.log)-p.index.seen+1))
 	case 3:
-		p.tasks[name].stop() // a write's reply is lost, or a read fails
+		p.tasks[name].stop() // the reply to a write is lost, or a read fails
 	case 4:
 		w.forceDelete(name)
 	case 5, 6:
@@ -37,7 +37,7 @@ func (w *world) stepEnvironment() {
 	w.trace.addEnvironment(w)
 }
 
-// stepByTheme is what comes from outside in some walks only.
+// stepByTheme lets the environment do what only some walks have.
 func (w *world) stepByTheme(name int) {
 	switch w.random.IntN(4) {
 	case 0:
@@ -49,8 +49,8 @@ func (w *world) stepByTheme(name int) {
 	}
 }
 
-// strip removes a claim without Weir: somebody takes its finalizers away. An own one that Weir has not bound yet, with all its records, looks
-// then as if it had never been stored, and has no right to a cooldown.
+// forceDelete removes a claim without Weir: a user removes its finalizers. A Weir claim with an
+// unbound record then looks as if it had never been stored, and has no right to a cooldown.
 func (w *world) forceDelete(name int) {
 	c := &w.server.claims[name]
 	if c.moving {
@@ -70,7 +70,7 @@ func (w *world) deleteClaim(name int) {
 	}
 }
 
-// create asks for a claim, if there is none of the name.
+// createClaim has a client create a claim, if there is none of the name.
 func (w *world) createClaim(p *manager, name int) {
 	c := claim{uid: w.server.newID(), big: w.isBig(name)}
 	if name != weirName {
@@ -86,7 +86,8 @@ func (w *world) createClaim(p *manager, name int) {
 	}
 }
 
-// isBig says whether a new claim of the name wants both addresses. What arrives for a name is as long as what that asks for.
+// isBig says whether a new claim of the name requests both addresses. In walks with restored claims
+// the name decides, so that a restored claim is as long as the others of its name.
 func (w *world) isBig(name int) bool {
 	if w.theme.restores && name != weirName {
 		return name == 0
@@ -94,20 +95,22 @@ func (w *world) isBig(name int) bool {
 	return w.oneIn(4)
 }
 
-// wish is what the client of an own claim asks for: mostly nothing. The first name of theirs that comes to mind is what moved.
+// randomRequest returns the addresses that the client of a Weir claim requests: mostly none. It
+// prefers addresses that have moved to another cluster.
 func (w *world) randomRequest(c claim) space {
 	if !w.oneIn(4) {
 		return noSpace
 	}
-	for _, gone := range w.server.monitor.elsewhere {
-		if slices.Contains(c.candidates(), gone.cidr) {
-			return gone.cidr
+	for _, moved := range w.server.monitor.elsewhere {
+		if slices.Contains(c.candidates(), moved.cidr) {
+			return moved.cidr
 		}
 	}
 	return c.candidates()[w.random.IntN(len(c.candidates()))]
 }
 
-// call has the API server ask a manager about a request; now and then it will ask another one as well.
+// callWebhooks has the API server call a manager's webhooks for a request. Sometimes it will call
+// another manager's as well.
 func (w *world) callWebhooks(p *manager) {
 	i := slices.IndexFunc(w.server.requests, func(r request) bool { return r.stage == proposed })
 	if i < 0 || p.webhooks.next != nil {
@@ -119,7 +122,7 @@ func (w *world) callWebhooks(p *manager) {
 	}
 }
 
-// finishRequest ends a request: stored, rejected by somebody after us, or timed out.
+// endRequest ends a request: it is stored, rejected by a later webhook, or timed out.
 func (w *world) endRequest() {
 	if len(w.server.requests) == 0 {
 		return
@@ -135,7 +138,8 @@ func (w *world) crash(p *manager) {
 	p.start(w.random.IntN(len(w.server.log) + 1))
 }
 
-// editRecord writes to a record, says that it has been released, or deletes it: the finalizer keeps it.
+// editRecord has a person edit a record, mark it as released, or delete it. The finalizer keeps a
+// deleted record.
 func (w *world) editRecord() {
 	if !w.externalEdits || len(w.server.records) == 0 {
 		return
@@ -153,7 +157,8 @@ func (w *world) editRecord() {
 	}
 }
 
-// collectGarbage marks a record whose owners are gone. What is handed out to Cluster API's claims is the pool's as well, and stays.
+// collectGarbage marks a record whose owners are gone for deletion. Records of Cluster API's claims
+// are also owned by the pool, and stay.
 func (w *world) collectGarbage() {
 	for _, r := range w.server.records {
 		if r.weirKind && r.owned && !r.terminating && w.server.claims[r.name].uid != r.uid {

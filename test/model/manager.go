@@ -5,8 +5,8 @@ package model
 
 import "math/rand/v2"
 
-// manager is one process: an index that follows the log, caches of claims and answers that follow nothing in particular,
-// and the machines that work on claims. All of it is lost in a crash.
+// manager is one process: an index that follows the log, caches of claims and answers that follow
+// at their own pace, and the state machines. A crash loses all of it.
 type manager struct {
 	rules          *Rules
 	cooldown       int
@@ -22,7 +22,7 @@ type manager struct {
 	webhooks       webhooks
 }
 
-// start begins a process: its first list shows the records as of this position.
+// start starts a process. Its first list shows the records as of this position.
 func (m *manager) start(position int) {
 	m.index = index{rules: m.rules, server: m.server}
 	m.claims, m.answers = [names]claim{}, [names]answer{}
@@ -35,7 +35,7 @@ func (m *manager) start(position int) {
 	m.relist(position)
 }
 
-// waiters calls a function for everybody in this process who may wait for a judgement.
+// forEachWaiter calls a function for every waiter of this process.
 func (m *manager) forEachWaiter(call func(*waiter)) {
 	for name := range m.tasks {
 		call(&m.tasks[name].waiter)
@@ -44,7 +44,7 @@ func (m *manager) forEachWaiter(call func(*waiter)) {
 	call(&m.repair.waiter)
 }
 
-// deliver lets the watch show one event. Judging happens in the same callback.
+// deliver lets the watch show one event. Records are judged in the same callback.
 func (m *manager) deliver() bool {
 	if m.index.seen == len(m.server.log) {
 		return false
@@ -65,7 +65,8 @@ func (m *manager) deliver() bool {
 	return true
 }
 
-// relist replaces the index by the records as of a position not before its own, and settles who waits.
+// relist replaces the index by the records as of a position not before its own, and resolves the
+// waiters.
 func (m *manager) relist(position int) {
 	if position == 0 {
 		return
@@ -73,7 +74,7 @@ func (m *manager) relist(position int) {
 	shown := make([]bool, m.server.ids+1)
 	for i := position - 1; i >= m.index.seen; i-- {
 		if e := m.server.log[i]; !shown[e.id] {
-			shown[e.id] = true // a list shows the last of its versions only
+			shown[e.id] = true // a list shows only its last version
 			m.index.apply(e)
 		}
 	}
@@ -91,7 +92,7 @@ func (m *manager) resolve(w *waiter, revision int) {
 	}
 }
 
-// readClaim and readAnswer are the reads that a drop rests on.
+// readClaim and readAnswer are the reads that prove a release.
 func (m *manager) readClaim(name int) claim {
 	if m.rules.LiveReadsBeforeRelease {
 		return m.server.claims[name]
@@ -106,7 +107,8 @@ func (m *manager) readAnswer(name int) answer {
 	return m.answers[name]
 }
 
-// isKept reads a record, and says whether it must stay although its claim is gone: clusterctl moves it, or it is a hold.
+// isKept reads a record, and says whether it must stay although its claim is gone: clusterctl is
+// moving it, or it is a reservation.
 func (m *manager) isKept(r record) bool {
 	i, ok := m.server.find(r.id, 0)
 	if !ok {
@@ -117,7 +119,7 @@ func (m *manager) isKept(r record) bool {
 	return live.moving && m.rules.MovingIsKept || stands && m.rules.ReservationOutlivesClaim
 }
 
-// isIdle says whether the actor has nothing begun.
+// isIdle says whether the actor has nothing in progress.
 func (m *manager) isIdle(actor int) bool {
 	switch actor {
 	case actorRepair:

@@ -14,7 +14,7 @@ import (
 // length is the number of random steps of a walk.
 const length = 400
 
-// beginnings are those that walks can have; most have none.
+// scenarios are the beginnings that a walk can have. Most have none.
 var scenarios = []struct {
 	about theme
 	first scenario
@@ -43,7 +43,7 @@ func size() int {
 	return 1
 }
 
-// begin returns the world of a seed, after its scenario. People meddle with the records in every other walk.
+// begin returns the world of a seed, after its scenario. In every other walk people edit records.
 func begin(rules Rules, about theme, seed uint64, first scenario, counted *tally) *world {
 	w := newWorld(rules, about, seed, counted)
 	if first != nil {
@@ -52,7 +52,7 @@ func begin(rules Rules, about theme, seed uint64, first scenario, counted *tally
 	return w
 }
 
-// finish walks and then lets everything come to rest. Where somebody meddles, a claim may stay blocked.
+// finish walks, and then lets everything converge. With external edits a claim may stay blocked.
 func finish(w *world) error {
 	if err := w.walk(length); err != nil {
 		return err
@@ -63,15 +63,15 @@ func finish(w *world) error {
 	return nil
 }
 
-// retell returns how a walk ended that went wrong.
+// replay returns the trace of a walk that failed.
 func replay(rules Rules, about theme, seed uint64, first scenario) string {
 	w := begin(rules, about, seed, first, &tally{})
 	w.trace = &trace{}
-	_ = finish(w) // as it did before
+	_ = finish(w) // fails as before
 	return w.trace.last(120)
 }
 
-// survey walks from many seeds, now and then from a scenario, and wants nothing found.
+// explore walks from many seeds, every tenth time from a scenario, and fails on any finding.
 func explore(t *testing.T, rules Rules, walks int) {
 	t.Helper()
 	steps, counted := 0, &tally{}
@@ -92,7 +92,7 @@ func explore(t *testing.T, rules Rules, walks int) {
 	t.Logf("%d walks, %d steps, nothing found: %s", walks, steps, counted)
 	for what, n := range counted.all() {
 		if n == 0 {
-			t.Errorf("the walks have not come to: %s", what)
+			t.Errorf("no walk has reached: %s", what)
 		}
 	}
 }
@@ -102,13 +102,14 @@ func TestTheProtocolIsSafe(t *testing.T) {
 	explore(t, Protocol(), 20000*size())
 }
 
-// TestMarkedRecordsCouldBeTakenOver shows that one rule of the protocol keeps nobody from the same address.
+// TestTerminatingRecordsCouldBeTakenOver shows that one rule of the protocol is not necessary for
+// its safety.
 func TestTerminatingRecordsCouldBeTakenOver(t *testing.T) {
 	t.Parallel()
 	explore(t, Without("TerminatingIsNotTakenOver"), 5000*size())
 }
 
-// TestExternalEditsCanBlockAClaim shows why meddled walks are not asked for an answer to every claim.
+// TestExternalEditsCanBlockAClaim shows why walks with external edits may end with a blocked claim.
 func TestExternalEditsCanBlockAClaim(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -116,9 +117,9 @@ func TestExternalEditsCanBlockAClaim(t *testing.T) {
 		first scenario
 		want  error
 	}{
-		"a half-made record is marked":                        {rules: Protocol(), first: uncommittedIsTerminating, want: ErrStuck},
-		"a half-made record is marked and taken over":         {rules: Without("TerminatingIsNotTakenOver"), first: uncommittedIsTerminating},
-		"nobody knows which of two half-made ones came first": {rules: Protocol(), first: bothAgesLost, want: ErrStuck},
+		"an uncommitted record is terminating":                {rules: Protocol(), first: uncommittedIsTerminating, want: ErrStuck},
+		"an uncommitted record is terminating and taken over": {rules: Without("TerminatingIsNotTakenOver"), first: uncommittedIsTerminating},
+		"two uncommitted records have lost their age":         {rules: Protocol(), first: bothAgesLost, want: ErrStuck},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +130,8 @@ func TestExternalEditsCanBlockAClaim(t *testing.T) {
 	}
 }
 
-// necessities tells for each rule what its absence leads to; with the theme that walks need to get there, and the scenario.
+// necessities names for each rule what its absence leads to, and the theme and scenario that walks
+// need to get there.
 var necessities = map[string]struct {
 	finds error
 	about theme
@@ -188,20 +190,20 @@ func TestEachPreconditionIsNecessary(t *testing.T) {
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
 		if name == "TerminatingIsNotTakenOver" {
-			continue // see TestMarkedRecordsCouldBeTakenOver
+			continue // see TestTerminatingRecordsCouldBeTakenOver
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n, ok := necessities[name]
 			if !ok {
-				t.Fatal("nothing says what the absence of this rule leads to")
+				t.Fatal("necessities has no entry for this rule")
 			}
 			find(t, Without(name), n.about, n.finds, n.first)
 		})
 	}
 }
 
-// find walks until it finds what it looks for; other findings do not count.
+// find walks until it finds what it looks for. Other findings do not count.
 func find(t *testing.T, rules Rules, about theme, want error, first scenario) {
 	t.Helper()
 	steps, others := 0, 0
@@ -217,5 +219,5 @@ func find(t *testing.T, rules Rules, about theme, want error, first scenario) {
 			others++
 		}
 	}
-	t.Errorf("%d steps, %d other findings, but not: %v", steps, others, want)
+	t.Errorf("%d steps, %d other findings, not found: %v", steps, others, want)
 }

@@ -8,25 +8,26 @@ import (
 	"slices"
 )
 
-// witness remembers what no object says: who was promised what. It is no part of the protocol.
+// monitor records what no object says: which addresses are guaranteed to which name. It is not part
+// of the protocol.
 type monitor struct {
-	cooldown  int // what the pool says; 0 where nobody can be held to it
+	cooldown  int // the pool's cooldown; 0 where it is not checked
 	lastUses  [addresses]lastUse
 	retained  []guarantee
 	elsewhere []guarantee // in use in another cluster
-	violation error       // the first promise that was not kept
+	violation error       // the first broken guarantee
 }
 
-// promise is what nobody may be told but a claim of this name.
+// guarantee names addresses that may be reported only to claims of this name.
 type guarantee struct {
 	name int
 	cidr space
 }
 
-// freed says whose claim had an address last, and until when.
+// lastUse says which name last used an address, and until when.
 type lastUse struct{ name, until int }
 
-// hear notes what a claim's client may act on from now on.
+// observe notes the addresses that a claim's client may use from now on.
 func (m *monitor) observe(name int, c *claim, cidr space, clock int) {
 	if c.reported.contains(cidr) {
 		return
@@ -50,19 +51,20 @@ func (m *monitor) observe(name int, c *claim, cidr space, clock int) {
 	}
 }
 
-// isEarly says whether an address has not cooled down. One of Weir's own kinds that follows another of its name may have what
-// that had.
+// isCooling says whether an address has not cooled down. A Weir claim may have the addresses of an
+// earlier claim of its name at once.
 func (m *monitor) isCooling(name int, c *claim, cidr space, clock int) bool {
 	for i, last := range m.lastUses {
-		own := c.weirKind && last.name == name
-		if cidr.overlaps(1<<i) && last.until != 0 && !own && clock < last.until+m.cooldown {
+		isSuccessor := c.weirKind && last.name == name
+		if cidr.overlaps(1<<i) && last.until != 0 && !isSuccessor && clock < last.until+m.cooldown {
 			return true
 		}
 	}
 	return false
 }
 
-// leave notes that a claim does not use any more what it was told. What moves to another cluster is used on.
+// endUse notes that a claim no longer uses its reported addresses. A moving claim goes on using
+// them.
 func (m *monitor) endUse(name int, c claim, clock int) {
 	if c.moving || c.terminating {
 		return
@@ -74,28 +76,29 @@ func (m *monitor) endUse(name int, c claim, clock int) {
 	}
 }
 
-// forgive notes that nobody can be held to a cooldown after what was told to a claim of the name.
-func (m *monitor) waiveCooldown(name int, told space) {
+// waiveCooldown ends the cooldown check of addresses that were reported to a claim of the name.
+func (m *monitor) waiveCooldown(name int, reported space) {
 	for i := range m.lastUses {
-		if told.overlaps(1<<i) && m.lastUses[i].name == name {
+		if reported.overlaps(1<<i) && m.lastUses[i].name == name {
 			m.lastUses[i].until = 0
 		}
 	}
 }
 
-// goAway notes that what a claim was told is in use elsewhere from now on.
+// moveAway notes that the addresses of a claim are in use in another cluster from now on.
 func (m *monitor) moveAway(name int, c claim) {
 	if c.reported != noSpace {
 		m.elsewhere = append(m.elsewhere, guarantee{name, c.reported})
 	}
 }
 
-// endRetention notes that the next claim of a name is there.
+// endRetention notes that the next claim of a name exists.
 func (m *monitor) endRetention(name int) {
 	m.retained = slices.DeleteFunc(m.retained, func(p guarantee) bool { return p.name == name })
 }
 
-// release notes that somebody has deleted a record which keeps addresses for a claim, or that this has come back with them.
+// endGuarantees notes that a person has deleted a retained record or a reservation, or that its
+// claim has come back.
 func (m *monitor) endGuarantees(r record) {
 	ends := func(p guarantee) bool { return p.name == r.name && p.cidr.overlaps(r.cidr) }
 	if r.retained {

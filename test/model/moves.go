@@ -5,18 +5,18 @@ package model
 
 import "slices"
 
-// phase is how far clusterctl has come with a claim that moves away: it has been created elsewhere, and is deleted here, with
-// what belongs to it.
+// phase is the state of a claim's move. clusterctl has created the claim elsewhere, and deletes it
+// here together with its dependents.
 type phase int
 
 const (
 	notMoving phase = iota
 	paused
-	recordsDeleted // as far as admission lets them go
+	recordsDeleted // as far as admission allows
 	answerDeleted
 )
 
-// move goes on with the move of a claim, or begins one.
+// move continues the move of a claim, or starts one.
 func (w *world) move(name int) {
 	s := &w.server
 	c := &s.claims[name]
@@ -41,7 +41,7 @@ func (w *world) move(name int) {
 	w.moves[name]++
 }
 
-// moveRecords deletes what clusterctl has found of a name, and takes the finalizers off.
+// moveRecords deletes the records of a name as clusterctl does, and removes their finalizers.
 func (w *world) moveRecords(name int) {
 	for _, r := range slices.Clone(w.server.records) {
 		if r.name != name || r.reservation {
@@ -53,9 +53,9 @@ func (w *world) moveRecords(name int) {
 	}
 }
 
-// arrive creates a claim that has been answered already: one that moved away comes back, or it is another cluster's, or a
-// backup's. The record of its earlier UID may come along. Where nobody else's record overlaps that, or where a hold keeps its addresses,
-// it goes on using them at once.
+// restoreClaim creates a claim that has been answered already. It comes back from another cluster,
+// or comes from a backup. The record of its earlier UID may come along. If no other record overlaps
+// that one, or if a reservation keeps the addresses, the claim uses them at once.
 func (w *world) restoreClaim(name int) {
 	s := &w.server
 	if !w.theme.restores || s.claims[name].uid != 0 || s.answers[name].id != 0 || w.theme.carves && name == weirName {
@@ -65,36 +65,36 @@ func (w *world) restoreClaim(name int) {
 	cidr := w.addressesToRestore(name)
 	c.big = cidr == wholeSpace
 	isTaken := func(r record) bool { return r.cidr.overlaps(cidr) }
-	isHold := func(r record) bool {
+	isReservation := func(r record) bool {
 		return r.name == name && r.cidr == cidr && r.reservation && !r.terminating && r.released == 0
 	}
-	isKept := slices.ContainsFunc(s.records, isHold)
+	isReserved := slices.ContainsFunc(s.records, isReservation)
 	if w.oneIn(2) {
-		isKept = isKept || !slices.ContainsFunc(s.records, isTaken)
+		isReserved = isReserved || !slices.ContainsFunc(s.records, isTaken)
 		old := c.recordFor(name, cidr)
 		old.uid, old.owned, old.adopts, old.ageless = s.newID(), true, false, true
 		s.createRecord(old)
 	}
 	w.storeRestored(name, c, cidr)
-	if isKept {
+	if isReserved {
 		s.report(name, c.uid, cidr)
 	}
 	s.monitor.endGuarantees(record{name: name, cidr: cidr, reservation: true})
 	w.tally.restored++
 }
 
-// broughtBy is what a claim of the name comes with.
+// addressesToRestore returns the addresses that a restored claim of the name comes with.
 func (w *world) addressesToRestore(name int) space {
-	for _, gone := range w.server.monitor.elsewhere {
-		if gone.name == name {
-			return gone.cidr
+	for _, moved := range w.server.monitor.elsewhere {
+		if moved.name == name {
+			return moved.cidr
 		}
 	}
 	cidrs := claim{big: w.isBig(name)}.candidates()
 	return cidrs[w.random.IntN(len(cidrs))]
 }
 
-// settleIn stores the claim and its answer, which may have lost its owner.
+// storeRestored stores the claim and its answer, which may have lost its owner.
 func (w *world) storeRestored(name int, c claim, cidr space) {
 	s := &w.server
 	if c.weirKind {

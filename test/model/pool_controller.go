@@ -5,16 +5,16 @@ package model
 
 import "slices"
 
-// poolController is what a pool's controller does about single records:
+// poolController is what the pool controller does with single records:
 //
-//	has cooled down, or is retained and was deleted     its claim is gone, by a live read: dropped
-//	marked because it moves to another cluster          a hold is stored, then the record goes
-//	a hold that somebody has deleted                    no claim of its UID, by a live read: given up
+//	expired, or retained and deleted         deleted, if a live read shows that its claim is gone
+//	terminating because its claim moves      a reservation is stored, then the record is released
+//	a reservation that a person has deleted  released, if a live read shows no claim of its UID
 type poolController struct {
 	releaser
 
 	record record
-	lost   bool // an older one overlaps it
+	lost   bool // an older record overlaps it
 	next   func(*poolController)
 }
 
@@ -46,13 +46,14 @@ func (pc *poolController) begin(i int) {
 	}
 }
 
-// isVoid says whether nobody can have been told of what moves. What came with its answer, or is its own, may be in use all the same.
+// isUnreported says whether the addresses of a moving record certainly were not reported. Those of
+// a restored claim or of a Weir claim may be in use although the record has lost.
 func (pc *poolController) isUnreported() bool {
 	r := pc.record
 	return pc.lost && !r.weirKind && !r.adopts && r.released == 0 && pc.manager.rules.LosersAreNotReserved
 }
 
-// isOver says whether the record has kept others from its addresses for long enough.
+// hasExpired says whether the record need not block its addresses any longer.
 func (pc *poolController) hasExpired() bool {
 	if pc.record.retained {
 		return pc.record.terminating
@@ -73,19 +74,19 @@ func (pc *poolController) claimLives() bool {
 	return pc.manager.server.claims[pc.record.name].uid == pc.record.uid
 }
 
-// storeHold stores a hold for the record, unless there is one.
+// storeReservation stores a reservation for the record, unless there is one.
 func (pc *poolController) storeReservation() {
 	s, r := pc.manager.server, pc.record
 	stored := func(other record) bool { return other.reservation && other.replaces == r.id }
 	if !slices.ContainsFunc(s.records, stored) {
-		hold := record{name: r.name, uid: r.uid, weirKind: r.weirKind, reservation: true, replaces: r.id, cidr: r.cidr}
+		reservation := record{name: r.name, uid: r.uid, weirKind: r.weirKind, reservation: true, replaces: r.id, cidr: r.cidr}
 		if !r.retained {
-			hold.released = r.released
+			reservation.released = r.released
 		}
 		if pc.manager.rules.ReservationKeepsAge {
-			hold.created, hold.ageless = r.created, r.created == 0 || pc.lost && (r.weirKind || r.adopts)
+			reservation.created, reservation.ageless = r.created, r.created == 0 || pc.lost && (r.weirKind || r.adopts)
 		}
-		s.createRecord(hold)
+		s.createRecord(reservation)
 		pc.manager.tally.reservations++
 	}
 	pc.next = (*poolController).releaseMoved
@@ -94,7 +95,7 @@ func (pc *poolController) storeReservation() {
 	}
 }
 
-// letMove takes the finalizer off what a hold stands for.
+// releaseMoved removes the finalizer from a record that a reservation replaces.
 func (pc *poolController) releaseMoved() {
 	pc.manager.server.updateRecord(pc.record.id, pc.record.version, func(r *record) { r.replaced, r.finalizer = true, false })
 	pc.next = nil

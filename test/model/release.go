@@ -5,10 +5,11 @@ package model
 
 import "slices"
 
-// release gives up what a claim holds that is being deleted:
+// beginRelease releases everything of a claim that is being deleted:
 //
-//	proveDead -> releaseAnswer -> releaseRecords -> forgetClaim
-//	own claims: what is retained is noted -> proveDead -> proveRecords -> partRecords -> partTaken -> forgetClaim
+//	proveDeleted -> releaseAnswer -> releaseRecords -> releaseClaim
+//	Weir claims: keptRecords -> proveDeleted -> proveRecords -> releaseOrRetain -> releaseTaken
+//	             -> releaseClaim
 //	a pool: proveEmpty before that
 func (t *task) beginRelease() {
 	t.next = (*task).proveDeleted
@@ -21,7 +22,7 @@ func (t *task) beginRelease() {
 	}
 }
 
-// proveEmpty waits until it is certain that nothing is handed out of the pool.
+// proveEmpty waits until it is certain that no record comes from the pool.
 func (t *task) proveEmpty() {
 	x := &t.manager.index
 	switch {
@@ -33,7 +34,7 @@ func (t *task) proveEmpty() {
 	}
 }
 
-// proveDead reads whether the claim is being deleted indeed, and not because it moves.
+// proveDeleted reads whether the claim is being deleted, and not because it moves.
 func (t *task) proveDeleted() {
 	c := t.manager.readClaim(t.name)
 	if c.uid != t.claim.uid || !c.terminating || c.moving && t.manager.rules.MovingIsKept {
@@ -59,7 +60,8 @@ func (t *task) releaseAnswer() {
 	}
 }
 
-// proveOwnerless reads whether an answer that has lost its owner can be the claim's: a later claim of the name may have come with it.
+// proveOwnerless reads whether an answer that has lost its owner can be the claim's. A later claim
+// of the name may have been restored with it.
 func (t *task) proveOwnerless() {
 	if t.manager.server.claims[t.name].uid != t.claim.uid {
 		t.stop()
@@ -73,7 +75,7 @@ func (t *task) releaseRecords() {
 	t.releaseThen((*task).releaseClaim, t.manager.index.recordsOf(t.name, t.claim.uid)...)
 }
 
-// proveRecords waits, where the claim seems to have no record, until that is certain.
+// proveRecords waits, if the claim seems to have no record, until that is certain.
 func (t *task) proveRecords() {
 	x := &t.manager.index
 	if t.manager.rules.RetainProves && len(x.recordsOf(t.name, t.claim.uid)) == 0 && x.seen < t.proof {
@@ -93,13 +95,14 @@ func (t *task) releaseOrRetain() {
 	t.next, t.afterRelease = (*task).releasing, (*task).releaseTaken
 }
 
-// partTaken gives up what the claim has got out of retention, or came back for: it may not have been bound before.
+// releaseTaken releases what the claim got out of retention, or came back for. It may not have been
+// bound before.
 func (t *task) releaseTaken() {
 	taken := slices.DeleteFunc(t.kept, func(r record) bool { return r.cidr != t.claim.status || r.reservation && !t.claim.restored })
 	t.releaseThen((*task).releaseClaim, taken...)
 }
 
-// forgetClaim takes Weir's finalizer off the claim.
+// releaseClaim removes Weir's finalizer from the claim.
 func (t *task) releaseClaim() {
 	t.manager.server.releaseClaim(t.name, t.claim.uid)
 	t.stop()

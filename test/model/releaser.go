@@ -3,38 +3,39 @@
 
 package model
 
-// way is how a record is given up.
+// releaseMode says how a record is released.
 type releaseMode int
 
 const (
-	modeDelete  releaseMode = iota // nobody was told of it, or it has cooled down
-	modeRelease                    // it cools down where the pool has a cooldown, and else is dropped
-	modeRetain                     // it is kept for the next claim of the name
+	modeDelete  releaseMode = iota // at once: it was not reported, or it has expired
+	modeRelease                    // cools down, or is deleted if the pool has no cooldown
+	modeRetain                     // kept for the next claim of its name
 )
 
-// parting is a record that is to be given up.
+// queuedRelease is a record that will be released.
 type queuedRelease struct {
 	record
 	mode releaseMode
 }
 
-// dropper gives up records, one after the other. To drop one takes two writes: the finalizer comes off first.
+// releaser releases records, one after the other. A deletion takes two writes: the first removes
+// the finalizer.
 type releaser struct {
 	manager          *manager
 	queue            []queuedRelease
-	finalizerRemoved bool // the first of the queue has lost its finalizer to us
-	anyVersion       bool // without a version, for who has lost a judgement
-	failed           bool // a record had been changed meanwhile
+	finalizerRemoved bool // from the first record of the queue, by this releaser
+	anyVersion       bool // writes name no version; only without DeleteNamesVersion
+	failed           bool // a record was changed in the meantime
 }
 
-// giveUp adds records to what is to be given up.
+// enqueue adds records to the queue.
 func (rl *releaser) enqueue(how releaseMode, records ...record) {
 	for _, r := range records {
 		rl.queue = append(rl.queue, queuedRelease{record: r, mode: how})
 	}
 }
 
-// dropStep does the next write, and says whether there is nothing left to do.
+// releaseStep does the next write, and says whether the queue is done.
 func (rl *releaser) releaseStep() bool {
 	if len(rl.queue) == 0 {
 		rl.anyVersion = false
@@ -62,14 +63,14 @@ func (rl *releaser) version(r record) int {
 	return r.version
 }
 
-// keeps says whether the record stays for a while.
+// keepsRecord says whether the record stays for a while, as released or retained.
 func (rl *releaser) keepsRecord(p queuedRelease) bool {
 	m := rl.manager
 	return p.mode == modeRetain || p.mode == modeRelease && m.cooldown > 0 && !m.index.isRecordedByOtherUID(p.record)
 }
 
-// letGo stores that the claim has let go of the record, and takes the owners off in the same write: the garbage collector would
-// take the record along with them.
+// markReleased marks the record as released. The same write removes its owner references: the
+// garbage collector would delete the record together with its owners.
 func (rl *releaser) markReleased(p queuedRelease) {
 	rl.update(p.record, func(stored *record) {
 		stored.released, stored.retained = rl.manager.server.clock, p.mode == modeRetain
@@ -78,7 +79,8 @@ func (rl *releaser) markReleased(p queuedRelease) {
 	rl.manager.tally.released[p.mode]++
 }
 
-// strip takes the finalizer off. Where admission has put it back the record moves, and stays.
+// removeFinalizer starts a deletion. If admission has put the finalizer back, the record is moving,
+// and stays.
 func (rl *releaser) removeFinalizer(r record) {
 	changed, ok := rl.update(r, func(stored *record) { stored.finalizer = false })
 	if !ok || changed.finalizer || changed.terminating {
@@ -89,7 +91,7 @@ func (rl *releaser) removeFinalizer(r record) {
 	rl.queue[0].record, rl.finalizerRemoved = changed, true
 }
 
-// update stores the revision of the record's creation as well.
+// update also stores the record's creation revision.
 func (rl *releaser) update(r record, change func(*record)) (record, bool) {
 	changed, ok := rl.manager.server.updateRecord(r.id, rl.version(r), func(stored *record) {
 		change(stored)

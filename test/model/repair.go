@@ -3,20 +3,22 @@
 
 package model
 
-// repair is repair, and what tidies up under the name of a claim that lives; for one record or one name at a time. The record is
-// read first, from the index, then claim and answer, live:
+// repair repairs one record or one name at a time. It also covers what a claim's task cleans up
+// under the name of its live claim. It takes the record from the index, and then reads claim and
+// answer live:
 //
-//	an older record of its claim says the same     the younger is taken over, and given up if it has lost
-//	no claim of the name                           what is left of an answer is removed, and the record given up
-//	the claim lives, the record can be told        right, or for the claim's own task to settle
-//	the claim lives, the record never can          stray: given up
-//	an own claim of the record's UID does not live  given up, unless it may be on its way, or is all that the living one has
+//	an older record of its claim is the same   the younger is taken over, and deleted if it lost
+//	no claim of the name                       a leftover answer is deleted, the record released
+//	live claim, the record may be reported     correct, or left to the claim's task
+//	live claim, the record is superfluous      released
+//	no Weir claim of the record's UID          released, unless the claim may still be stored, or
+//	                                           the live claim of the name needs the record
 type repair struct {
 	waiter
 	releaser
 
 	name   int
-	found  entry // the zero value if only the name is looked at
+	found  entry // the zero value if only the name is checked
 	claim  claim
 	answer answer
 	proof  int
@@ -31,7 +33,7 @@ func (rp *repair) step() {
 	rp.next(rp)
 }
 
-// begin looks at the i-th record of the index, or at any name if there is none.
+// begin looks at the i-th record of the index, or at a random name if there is none.
 func (rp *repair) begin(i int) {
 	x := &rp.manager.index
 	*rp = repair{releaser: releaser{manager: rp.manager}, name: rp.manager.random.IntN(names)}
@@ -39,7 +41,7 @@ func (rp *repair) begin(i int) {
 		rp.found = x.entries[i]
 		rp.name = rp.found.name
 	}
-	if rp.found.released != 0 { // for the pool controller
+	if rp.found.released != 0 { // left to the pool controller
 		rp.found = entry{}
 	}
 	rp.claim = rp.manager.claims[rp.name]
@@ -57,17 +59,18 @@ func (rp *repair) begin(i int) {
 	}
 }
 
-// takeOver makes a second record of a claim this process's own: its creator may not have seen the first one, and that may be gone.
+// takeOver makes the second record of a claim this process's own. Its creator may not have seen the
+// first one, which may be gone by now.
 func (rp *repair) takeOver() {
 	old := rp.manager.index.withAge(rp.found)
-	held, ok := rp.manager.server.updateRecord(old.id, old.version, func(r *record) {
+	updated, ok := rp.manager.server.updateRecord(old.id, old.version, func(r *record) {
 		r.touched, r.finalizer, r.created = true, true, max(r.created, old.created)
 	})
 	if !ok {
 		rp.next = nil
 		return
 	}
-	rp.waiter = waiter{record: held, takenOver: true, listening: true}
+	rp.waiter = waiter{record: updated, takenOver: true, listening: true}
 	rp.next = (*repair).handleVerdict
 }
 
@@ -83,15 +86,15 @@ func (rp *repair) handleVerdict() {
 	}
 }
 
-// readLeftover and readGone look under the name of a claim that is gone, as far as the cache knows.
+// readLeftover and readGone look under the name of a claim that the cache shows as gone.
 func (rp *repair) readLeftover() {
 	rp.answer = rp.manager.readAnswer(rp.name)
 	rp.next = (*repair).readGone
 }
 
 func (rp *repair) readGone() {
-	switch gone := rp.manager.readClaim(rp.name).uid == 0; {
-	case !gone:
+	switch isGone := rp.manager.readClaim(rp.name).uid == 0; {
+	case !isGone:
 		rp.next = nil
 	case rp.answer.id != 0:
 		rp.next = (*repair).deleteAnswer
@@ -105,7 +108,7 @@ func (rp *repair) deleteAnswer() {
 	rp.next = (*repair).releaseUnlessKept
 }
 
-// readOwner and readItsAnswer look under the name of a claim that lives.
+// readOwner and readOwnAnswer look under the name of a live claim.
 func (rp *repair) readOwner() {
 	rp.next = (*repair).readOwnAnswer
 	if live := rp.manager.readClaim(rp.name); live.uid != rp.claim.uid || rp.claim.moving {
@@ -115,38 +118,40 @@ func (rp *repair) readOwner() {
 
 func (rp *repair) readOwnAnswer() {
 	rp.answer = rp.manager.readAnswer(rp.name)
-	void := rp.releasesNothing()
+	releasesNothing := rp.releasesNothing()
 	switch {
 	case rp.found.uid == 0 || !rp.isSuperfluous():
 		rp.next = nil
-	case void && rp.found.reservation && rp.manager.index.isRecordedByOtherUID(rp.found.record):
+	case releasesNothing && rp.found.reservation && rp.manager.index.isRecordedByOtherUID(rp.found.record):
 		rp.release(modeDelete)
-	case void:
+	case releasesNothing:
 		rp.next = (*repair).deleteUnlessKept
 	default:
 		rp.next = (*repair).releaseUnlessKept
 	}
 }
 
-// isStray says whether a record under the claim's name can go: not what holds the answer's addresses, nor, before there is an
-// answer of the claim's own, any record of the claim.
+// isSuperfluous says whether a record under the claim's name can be released. The record of the
+// answer's addresses cannot, nor, before the claim has an answer of its own, any record of the
+// claim.
 func (rp *repair) isSuperfluous() bool {
 	rules := rp.manager.rules
-	answered, holdsAnswer := rp.answer.id != 0 && rp.answer.uid == rp.claim.uid, rp.answer.cidr == rp.found.cidr
+	answered, coversAnswer := rp.answer.id != 0 && rp.answer.uid == rp.claim.uid, rp.answer.cidr == rp.found.cidr
 	switch {
 	case rp.found.uid == rp.claim.uid:
-		return answered && !holdsAnswer || !answered && !rules.NoReleaseByAge
-	case holdsAnswer && answered:
+		return answered && !coversAnswer || !answered && !rules.NoReleaseByAge
+	case coversAnswer && answered:
 		x := &rp.manager.index
 		return x.hasWon(rp.claim.uid, rp.found.cidr) || x.precedes(rp.claim.uid, rp.found) || !rules.OtherUIDGoesLast
-	case holdsAnswer: // the earlier claim may have been told
+	case coversAnswer: // may have been reported to the earlier claim
 		return false
 	default:
 		return true
 	}
 }
 
-// isVoid says whether nothing is let go of: nobody was told of the record, or the claim's own holds the same.
+// releasesNothing says whether the release of the record frees nothing: it was not reported, or the
+// claim's own answer has the same addresses.
 func (rp *repair) releasesNothing() bool {
 	if rp.found.uid == rp.claim.uid {
 		return !rp.manager.index.hasWon(rp.claim.uid, rp.found.cidr)
@@ -154,7 +159,7 @@ func (rp *repair) releasesNothing() bool {
 	return rp.answer.uid == rp.claim.uid && rp.answer.cidr == rp.found.cidr
 }
 
-// beginOwn looks at the record of an own claim. Its object is the only answer.
+// beginWeirKind looks at the record of a Weir claim. Its object is the only answer.
 func (rp *repair) beginWeirKind() {
 	if rp.found.uid != 0 && !rp.manager.index.isPending(rp.found) {
 		rp.next = (*repair).readWeirClaim
@@ -166,7 +171,7 @@ func (rp *repair) readWeirClaim() {
 	switch {
 	case live.uid == rp.found.uid, rp.isNeededBy(live):
 		rp.next = nil
-	case rp.found.isUnstored() && !rp.found.block: // nobody was told of it: it need not cool
+	case rp.found.isUnstored() && !rp.found.block: // not reported: no cooldown
 		rp.next = (*repair).deleteUnlessKept
 	case rp.found.block && live.uid == 0:
 		rp.proof = len(rp.manager.server.log)
@@ -176,14 +181,15 @@ func (rp *repair) readWeirClaim() {
 	}
 }
 
-// needs says whether a namesake's record is all that keeps the addresses of a claim that arrived together with it.
+// isNeededBy says whether a record of another UID is all that keeps the addresses of a claim that
+// was restored together with it.
 func (rp *repair) isNeededBy(live claim) bool {
 	x := &rp.manager.index
 	return live.uid != 0 && live.status == rp.found.cidr && rp.manager.rules.OtherUIDGoesLast &&
 		!x.hasWon(live.uid, live.status) && !live.ready
 }
 
-// proveEmpty waits until it is certain that nothing is handed out of a pool that is gone.
+// proveEmpty waits until it is certain that no record comes from a pool that is gone.
 func (rp *repair) proveEmpty() {
 	x := &rp.manager.index
 	switch {
@@ -195,7 +201,7 @@ func (rp *repair) proveEmpty() {
 	}
 }
 
-// partUnlessKept and dropUnlessKept read the record itself.
+// releaseUnlessKept and deleteUnlessKept read the record itself.
 func (rp *repair) releaseUnlessKept() { rp.endUnlessKept(modeRelease) }
 func (rp *repair) deleteUnlessKept()  { rp.endUnlessKept(modeDelete) }
 

@@ -3,14 +3,15 @@
 
 package model
 
-// admit has an own claim stored, with a manager as its webhooks, if that gives it what it wishes.
+// admitClaim has a Weir claim stored, with a manager as its webhooks, if they grant what it
+// requests.
 func (w *world) admitClaim(m int, c claim, wish space) {
 	if w.requestClaim(m, c, wish) {
 		w.server.endRequest(0, false)
 	}
 }
 
-// ask has the webhooks let an own claim through, so that the API server may store it.
+// requestClaim has the webhooks admit a Weir claim, so that the API server may store it.
 func (w *world) requestClaim(m int, c claim, wish space) bool {
 	p := w.managers[m]
 	c.uid, c.weirKind = w.server.newID(), true
@@ -24,7 +25,8 @@ func (w *world) requestClaim(m int, c claim, wish space) bool {
 	return true
 }
 
-// live has an own claim stored and bound by M1, and release has it deleted and given up.
+// createBoundClaim has a Weir claim stored and bound by M1. deleteBoundClaim has it deleted and
+// released.
 func (w *world) createBoundClaim(c claim) {
 	w.catchUp(0)
 	w.admitClaim(0, c, noSpace)
@@ -38,14 +40,15 @@ func (w *world) deleteBoundClaim() {
 	w.turn(0, weirName)
 }
 
-// admittedTwice: the webhooks of two managers are asked about one object. M1's record wins, and the object is stored. M2 dies before it
-// drops its own. Somebody writes to both records, so that nobody can tell which is older. To come by chance: anybody binds.
+// admittedTwice: the webhooks of two managers are called for one object. M1's record wins, and the
+// object is stored. M2 dies before it deletes its own record. A person edits both records, so that
+// their order is lost. Left to chance: a manager binds the claim.
 func admittedTwice(w *world) {
 	c := claim{uid: w.server.newID(), weirKind: true, status: 0b01}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
 	for m := range 2 {
 		w.managers[m].webhooks.receive(c)
-		w.run(m, actorWebhooks, 3) // refuse, reserve, create
+		w.run(m, actorWebhooks, 3) // refuseStored, choose, create
 	}
 	w.turn(0, actorWebhooks)
 	w.server.endRequest(0, false)
@@ -57,9 +60,10 @@ func admittedTwice(w *world) {
 	}
 }
 
-// triedAgainAndStored: a client tries again before the API server has stored its first try, and both tries come through the webhooks, with
-// the same address. The first one is stored and bound. To come by chance: somebody looks after the other one's record; the claim is
-// deleted; somebody else gets its address; the API server stores the second try.
+// retriedAndStored: a client retries before the API server has stored its first request. Both
+// requests pass the webhooks, with the same address. The first one is stored and bound. Left to
+// chance: a manager repairs the other one's record; the claim is deleted; another claim gets its
+// address; the API server stores the second request.
 func retriedAndStored(w *world) {
 	w.catchUp(0)
 	for range 2 {
@@ -70,16 +74,17 @@ func retriedAndStored(w *world) {
 	w.turn(0, weirName)
 }
 
-// retainedAndCollected: what an own claim had is retained, and the garbage collector looks for what its owner has left. To come by
-// chance: others ask for addresses.
+// retainedAndCollected: the record of a Weir claim is retained, and the garbage collector looks for
+// dependents of the deleted claim. Left to chance: other claims request addresses.
 func retainedAndCollected(w *world) {
 	w.createBoundClaim(claim{retains: true})
 	w.deleteBoundClaim()
 	w.collectGarbage()
 }
 
-// unseenAndReleased: an own claim is stored and deleted at once. M2 knows of the claim, and hangs with its watch, so that it knows of
-// no record. To come by chance: M2 releases the claim, and others ask for its address.
+// unseenAndReleased: a Weir claim is stored and deleted at once. M2 knows of the claim, and hangs
+// with its watch, so that it knows of no record. Left to chance: M2 releases the claim, and other
+// claims request its address.
 func unseenAndReleased(w *world) {
 	w.admitClaim(0, claim{retains: true}, noSpace)
 	w.server.deleteClaim(weirName)
@@ -87,8 +92,9 @@ func unseenAndReleased(w *world) {
 	w.hang(1, actorWatch)
 }
 
-// boundTooLong: something is retained for an own claim, and M2, which has just read that this one is stored, hangs. M1 gives up what was
-// retained, for the claim and for the next one after it, whose own is retained at last. To come by chance: M2 goes on.
+// bindIsSlow: a record is retained for a Weir claim. M2 has just read that the claim is stored, and
+// hangs. M1 releases the retained record for that claim. The same happens with the next claim of
+// the name, whose own record is then retained. Left to chance: M2 goes on.
 func bindIsSlow(w *world) {
 	w.createBoundClaim(claim{retains: true})
 	w.deleteBoundClaim()
@@ -96,9 +102,9 @@ func bindIsSlow(w *world) {
 	w.admitClaim(0, claim{retains: true}, noSpace)
 	w.run(1, actorWatch, len(w.server.log))
 	w.refresh(1)
-	w.run(1, weirName, 2) // begin, bind
+	w.run(1, weirName, 2) // begin, bindRecord
 	w.run(1, actorWatch, len(w.server.log))
-	w.run(1, weirName, 3) // heed, settle, prove
+	w.run(1, weirName, 3) // handleBindVerdict, finishBind, proveStored
 	w.hang(1, weirName)
 	w.catchUp(0)
 	w.turn(0, weirName)
@@ -109,8 +115,8 @@ func bindIsSlow(w *world) {
 	w.run(1, actorWatch, len(w.server.log))
 }
 
-// leftWithoutHold: an answered claim moves to another cluster, and M2, which lets its record go, hangs. To come by chance: others ask
-// for addresses.
+// movedWithoutReservation: an answered claim moves to another cluster, and M2 hangs while it
+// releases the claim's record. Left to chance: other claims request addresses.
 func movedWithoutReservation(w *world) {
 	w.server.createClaim(0, claim{uid: w.server.newID()})
 	w.catchUp(0)
@@ -119,28 +125,29 @@ func movedWithoutReservation(w *world) {
 		w.move(0)
 	}
 	w.catchUp(1)
-	w.run(1, actorPoolController, 2) // begin, and what comes first
+	w.run(1, actorPoolController, 2) // begin, storeReservation
 	w.hang(1, actorPoolController)
 }
 
-// goneAndAskedFor: an own claim moves to another cluster, and somebody creates one of its name here that asks for the same. To come
-// by chance: nothing.
+// movedAndRequested: a Weir claim moves to another cluster, and a client creates another of its
+// name that requests the same addresses. Left to chance: nothing.
 func movedAndRequested(w *world) {
 	w.createBoundClaim(claim{})
-	told := w.server.claims[weirName].reported
+	reported := w.server.claims[weirName].reported
 	for range 4 {
 		w.move(weirName)
 	}
 	w.catchUp(1)
-	w.admitClaim(1, claim{big: told == wholeSpace}, told)
+	w.admitClaim(1, claim{big: reported == wholeSpace}, reported)
 }
 
-// askedForAndGone: the webhooks are asked about an own claim that wants what another of its name has, which moves to another cluster
-// before the API server has stored the new one. To come by chance: nothing.
+// requestedAndMoved: the webhooks are called for a Weir claim that requests the addresses of
+// another claim of its name. That one moves to another cluster before the API server has stored the
+// new one. Left to chance: nothing.
 func requestedAndMoved(w *world) {
 	w.createBoundClaim(claim{})
-	told := w.server.claims[weirName].reported
-	c := claim{uid: w.server.newID(), weirKind: true, big: told == wholeSpace, status: told}
+	reported := w.server.claims[weirName].reported
+	c := claim{uid: w.server.newID(), weirKind: true, big: reported == wholeSpace, status: reported}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
 	w.managers[0].webhooks.receive(c)
 	w.turn(0, actorWebhooks)
@@ -152,9 +159,10 @@ func requestedAndMoved(w *world) {
 	}
 }
 
-// uprooted: a pool is being deleted, and M2, which has proved that nothing is handed out of it, hangs. M1 answers a claim of that pool,
-// and hangs before the commit. M2, which is about to take the claim's record over, gives up the pool's block. To come by chance: it
-// takes over, somebody else gets the address, and M1 commits.
+// uprooted: a pool is being deleted, and M2, which has proved that no record comes from it, hangs.
+// M1 records an address of that pool for a claim, and hangs before the commit. M2, which is about
+// to take the claim's record over, releases the pool's block. Left to chance: M2 takes the record
+// over, another claim gets the address, and M1 commits.
 func uprooted(w *world) {
 	w.createBoundClaim(claim{block: true, big: true})
 	w.catchUp(1)
@@ -164,12 +172,12 @@ func uprooted(w *world) {
 	w.run(1, 0, 1) // begin
 	w.server.deleteClaim(weirName)
 	w.refresh(1)
-	w.run(1, weirName, 2) // begin, prove that it is empty
-	w.run(0, 0, 3)        // begin, reserve, create
+	w.run(1, weirName, 2) // begin, proveEmpty
+	w.run(0, 0, 3)        // begin, choose, create
 	w.run(0, actorWatch, 1)
-	w.run(0, 0, 1) // heed
+	w.run(0, 0, 1) // handleVerdict
 	w.hang(0, 0)
 	w.run(1, actorWatch, 1)
-	w.run(1, 0, 1) // reserve
+	w.run(1, 0, 1) // choose
 	w.turn(1, weirName)
 }

@@ -5,16 +5,16 @@ package model
 
 import "slices"
 
-// task is what a manager does for the claim of one name. Every step reads or writes once; between two steps anything can
-// happen, and for any length of time.
+// task is what a manager does for the claim of one name. Every step reads or writes once. Between
+// two steps anything can happen, and for any length of time.
 //
-//	begin -> reserve -> create | takeOver -> heed the verdict, which the watch brings
-//	            \-> prove, then told that nothing is free
+//	begin -> choose -> create | takeOver -> handleVerdict, when the watch shows the record
+//	            \-> prove, then report exhaustion
 //	  won: commit -> report
-//	         \-> readAnswer -> report, or drop and report, or proveLeftOver -> discard
-//	  lost: drop, and again; blocked: reserve something else; superseded: stop
+//	         \-> readAnswer -> report, or delete and report, or proveLeftover -> deleteLeftover
+//	  lost: delete, and begin again; blocked: choose another; superseded: stop
 //
-// What an answer that is there already leads to is in adopt.go, what an own claim needs in bind.go, and deletion in release.go.
+// For an existing answer see adopt.go, for a Weir claim bind.go, and for deletion release.go.
 type task struct {
 	waiter
 	releaser
@@ -23,17 +23,17 @@ type task struct {
 	name         int
 	claim        claim // as the cache showed it at the beginning
 	answer       answer
-	requested    space         // what the record must cover; noSpace if the choice is ours
-	stuck        int           // the record that could neither win nor be dropped
-	proof        int           // the position of the log that the index must reach
-	kept         []record      // what was retained or held for the claim
+	requested    space         // the addresses of the record; noSpace if the manager chooses
+	stuck        int           // the record that could neither win nor be deleted
+	proof        int           // the log position that the index must reach
+	kept         []record      // records retained or reserved for the claim
 	onWon        func(t *task) // the step after a record has won
 	onVerdict    func(t *task) // the step that waits for the verdict
 	next         func(t *task)
-	afterRelease func(t *task) // the drop
+	afterRelease func(t *task) // the step after the releases
 }
 
-// step does the next step, and begins anew after the last.
+// step does the next step. After the last one it begins again.
 func (t *task) step() {
 	if t.next == nil {
 		t.begin()
@@ -64,7 +64,7 @@ func (t *task) begin() {
 	}
 }
 
-// reserve takes up a record that the claim has already, or chooses what is free.
+// choose reuses a record that the claim already has, or chooses free addresses.
 func (t *task) choose() {
 	x := &t.manager.index
 	t.onWon, t.requested = (*task).commit, noSpace
@@ -84,7 +84,8 @@ func (t *task) choose() {
 	}
 }
 
-// takeUp goes on with a record that the claim has already: one that has won here, or else one that is taken over.
+// reuse continues with a record that the claim already has: one that has won here, or else one that
+// is taken over.
 func (t *task) reuse() bool {
 	made := t.manager.index.answering(t.claim, t.requested)
 	if len(made) == 0 {
@@ -114,7 +115,7 @@ func (t *task) prove() {
 	t.stop()
 }
 
-// create stores the record. The claim is stored already, and its owner.
+// create stores the record. The claim is stored already, so the record has an owner.
 func (t *task) create() {
 	t.record.owned = true
 	t.record = t.manager.server.createRecord(t.record)
@@ -122,7 +123,8 @@ func (t *task) create() {
 	t.awaitVerdict(false, (*task).handleVerdict)
 }
 
-// takeOver makes the record this manager's own: whatever its creator still wants to do to it fails from now on.
+// takeOver makes the record this manager's own. Any write that its creator still attempts fails
+// from now on.
 func (t *task) takeOver() {
 	if !t.updateRecord(func(r *record) { r.touched = true }) {
 		t.stop()
@@ -132,23 +134,23 @@ func (t *task) takeOver() {
 	t.awaitVerdict(true, (*task).handleVerdict)
 }
 
-// hold changes the task's record at its version.
+// updateRecord changes the task's record at its version.
 func (t *task) updateRecord(change func(*record)) bool {
 	old := t.record
-	held, ok := t.manager.server.updateRecord(old.id, old.version, func(r *record) {
+	updated, ok := t.manager.server.updateRecord(old.id, old.version, func(r *record) {
 		change(r)
 		r.created = max(r.created, old.created)
 		r.finalizer = r.finalizer || t.manager.rules.TakeoverSetsFinalizer
 	})
 	if ok {
-		t.record = held
+		t.record = updated
 	}
 	return ok
 }
 
-func (t *task) awaitVerdict(takenOver bool, heeds func(*task)) {
+func (t *task) awaitVerdict(takenOver bool, onVerdict func(*task)) {
 	t.takenOver, t.listening = takenOver, t.manager.rules.WaiterBeforeWrite
-	t.onVerdict, t.next = heeds, heeds
+	t.onVerdict, t.next = onVerdict, onVerdict
 	if !t.listening {
 		t.next = (*task).listen
 	}
@@ -160,7 +162,7 @@ func (t *task) listen() {
 	t.next = t.onVerdict
 }
 
-// heed waits for the verdict and acts on it.
+// handleVerdict waits for the verdict and acts on it.
 func (t *task) handleVerdict() {
 	t.manager.tally.verdicts[t.verdict]++
 	switch {
@@ -179,13 +181,13 @@ func (t *task) handleVerdict() {
 	}
 }
 
-// drop drops the task's own record, at the version that its own write made.
+// deleteThen deletes the task's own record, at the version that its own write made.
 func (t *task) deleteThen(after func(*task)) {
 	t.queue, t.anyVersion = []queuedRelease{{record: t.record}}, !t.manager.rules.DeleteNamesVersion
 	t.next, t.afterRelease = (*task).releasing, after
 }
 
-// part lets go of records, and goes on after that.
+// releaseThen releases records, and then continues with the next step.
 func (t *task) releaseThen(after func(*task), records ...record) {
 	t.enqueue(modeRelease, records...)
 	t.next, t.afterRelease = (*task).releasing, after
@@ -231,7 +233,7 @@ func (t *task) report() {
 	t.stop()
 }
 
-// complain tells the claim that somebody else holds what it says. Both stay as they are.
+// reportConflict reports that another claim has the addresses. Both claims stay as they are.
 func (t *task) reportConflict() {
 	t.manager.server.setConflict(t.name, t.claim.uid)
 	t.manager.tally.conflicts++

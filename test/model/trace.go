@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// trace is the history of a walk, kept only when one is told again. A nil trace keeps nothing.
+// trace is the history of a walk, kept only when the walk is replayed. A nil trace keeps nothing.
 type trace struct{ lines []string }
 
-// add notes what a manager's actor has done, by what it will do next.
+// add notes the step of a manager's actor, by the step that follows.
 func (t *trace) add(w *world, m, actor int) {
 	if t == nil {
 		return
@@ -35,7 +35,7 @@ func (t *trace) add(w *world, m, actor int) {
 	}
 }
 
-// addEnvironment notes what the server holds after something came from outside.
+// addEnvironment notes what the server has stored after a step of the environment.
 func (t *trace) addEnvironment(w *world) {
 	if t != nil {
 		t.note("environment, clock %d: claims %v, answers %v, requests %+v", w.server.clock, w.server.claims, w.server.answers, w.server.requests)
@@ -47,7 +47,7 @@ func (t *trace) note(format string, args ...any) {
 	t.lines = append(t.lines, fmt.Sprintf(format, args...))
 }
 
-// last returns the end of the history.
+// last returns the end of the trace.
 func (t *trace) last(lines int) string {
 	return strings.Join(t.lines[max(0, len(t.lines)-lines):], "\n")
 }

@@ -5,9 +5,9 @@ package model
 
 import "slices"
 
-// webhooks is the webhooks of the own kinds. The mutating one proposes, and stores nothing. The validating one, of this manager or
-// another, records for the object's UID what the object says, for one request at a time. Storing the claim is the API server's,
-// and the commit.
+// webhooks are the webhooks of the Weir kinds. The mutating webhook proposes addresses, and stores
+// nothing. The validating webhook, of this manager or another, records the object's addresses for
+// its UID, for one request at a time. Storing the claim is up to the API server, and is the commit.
 type webhooks struct {
 	waiter
 	releaser
@@ -17,12 +17,13 @@ type webhooks struct {
 	next    func(*webhooks)
 }
 
-// propose returns what a new claim of an own kind shall ask for: what it wishes if anything, what is retained for it, what another
-// request for its name has, which may be the same client's first try, or what is free.
+// propose returns the addresses for a new Weir claim: those that it requests, those retained for
+// it, those recorded for another request of its name, which may be the same client's first one, or
+// free ones.
 func (wh *webhooks) propose(c claim, wish space) (space, bool) {
 	x := &wh.manager.index
-	if kept, ok := x.retainedFor(weirName, c); ok && wish == noSpace {
-		wish = kept
+	if retained, ok := x.retainedFor(weirName, c); ok && wish == noSpace {
+		wish = retained
 	}
 	if wish != noSpace {
 		return wish, x.isFreeFor(c.recordFor(weirName, wish))
@@ -44,18 +45,19 @@ func (wh *webhooks) step() {
 	}
 }
 
-// stop ends the call. The API server hears that, or does not wait any longer.
+// stop ends the call. The API server gets a denial, or has stopped waiting.
 func (wh *webhooks) stop() {
 	wh.manager.server.failRequest(wh.claim.uid)
 	*wh = webhooks{manager: wh.manager}
 }
 
-// receive begins with a call for a request that the API server works on.
+// receive starts the call for a request.
 func (wh *webhooks) receive(c claim) {
 	*wh = webhooks{manager: wh.manager, releaser: releaser{manager: wh.manager}, claim: c, next: (*webhooks).refuseStored}
 }
 
-// refuse asks the server for a claim of the name, where something is recorded for one: what that has is not the new one's.
+// refuseStored reads the claim of the name from the server, if a record of the name exists. The
+// addresses of a stored claim are not given to a new one.
 func (wh *webhooks) refuseStored() {
 	wh.next = (*webhooks).choose
 	if wh.manager.rules.StoredIsRefused && len(wh.manager.index.recordedUnder(weirName)) > 0 && wh.manager.server.claims[weirName].uid != 0 {
@@ -63,7 +65,7 @@ func (wh *webhooks) refuseStored() {
 	}
 }
 
-// reserve takes over the record that an earlier call has left, or makes one.
+// choose takes over the record that an earlier call has left, or makes one.
 func (wh *webhooks) choose() {
 	x := &wh.manager.index
 	r := wh.claim.recordFor(weirName, wh.claim.status)
@@ -88,14 +90,14 @@ func (wh *webhooks) create() {
 
 func (wh *webhooks) takeOver() {
 	old := wh.record
-	held, ok := wh.manager.server.updateRecord(old.id, old.version, func(r *record) {
+	updated, ok := wh.manager.server.updateRecord(old.id, old.version, func(r *record) {
 		r.created, r.finalizer = max(r.created, old.created), true
 	})
 	if !ok {
 		wh.stop()
 		return
 	}
-	wh.waiter = waiter{record: held, takenOver: true, listening: true}
+	wh.waiter = waiter{record: updated, takenOver: true, listening: true}
 	wh.next = (*webhooks).handleVerdict
 }
 
@@ -104,7 +106,7 @@ func (wh *webhooks) handleVerdict() {
 	case wh.verdict == pending:
 	case wh.verdict == won && !wh.manager.index.hasMovedAway(wh.record):
 		wh.allow()
-	case wh.verdict == won && wh.takenOver: // an earlier call may have been allowed: the record waits for its grace
+	case wh.verdict == won && wh.takenOver: // maybe admitted earlier: left to its grace
 		wh.stop()
 	case wh.verdict == won, wh.verdict == lost:
 		wh.deleteRecords([]record{wh.record})
@@ -113,7 +115,8 @@ func (wh *webhooks) handleVerdict() {
 	}
 }
 
-// allow lets the API server store the claim. What is retained for it goes later, when it is stored.
+// allow lets the API server store the claim. The records retained for it are released later, when
+// it is stored.
 func (wh *webhooks) allow() {
 	wh.manager.server.admitRequest(wh.claim.uid)
 	wh.manager.tally.admitted++

@@ -9,35 +9,35 @@ import (
 	"math/rand/v2"
 )
 
-// What a walk can find.
+// The findings of a walk.
 var (
-	ErrOverlap    = errors.New("two live claims were told overlapping addresses")
-	ErrTwoAnswers = errors.New("a claim was told two addresses")
-	ErrRetained   = errors.New("a claim was told what is retained for another name")
-	ErrMoved      = errors.New("a claim was told what is in use in another cluster")
-	ErrCooling    = errors.New("a claim was told what has not cooled down")
+	ErrOverlap    = errors.New("overlapping addresses were reported to two live claims")
+	ErrTwoAnswers = errors.New("two addresses were reported to one claim")
+	ErrRetained   = errors.New("an address was reported that is retained for another name")
+	ErrMoved      = errors.New("an address was reported that is in use in another cluster")
+	ErrCooling    = errors.New("an address was reported that is still cooling down")
 	ErrStuck      = errors.New("a claim is stuck")
-	ErrLeak       = errors.New("something is left of a claim that is gone")
-	ErrUnrecorded = errors.New("nothing records what a claim was told")
+	ErrLeak       = errors.New("a record outlives its claim")
+	ErrUnrecorded = errors.New("no record covers a reported address")
 )
 
-// world is one server and its managers, and whoever else writes to the server.
+// world is one server, its managers, and their environment.
 type world struct {
 	rules    Rules
 	theme    theme
 	random   *rand.Rand
 	server   server
 	managers []*manager
-	// externalEdits: people and the garbage collector write to records and delete them.
+	// externalEdits: people and the garbage collector edit and delete records.
 	externalEdits bool
-	moves         [names]phase // of the claims that clusterctl is moving
+	moves         [names]phase // by name of the claim
 	asleep        []bool       // one for each actor
 	tally         *tally
 	steps         int
 	trace         *trace
 }
 
-// The actors of a manager, besides its tasks: each sleeps and wakes on its own.
+// The actors of a manager, besides its tasks. Each sleeps and wakes independently.
 const (
 	actorRepair = names + iota
 	actorPoolController
@@ -66,7 +66,7 @@ func newWorld(rules Rules, about theme, seed uint64, counted *tally) *world {
 
 func (w *world) oneIn(n int) bool { return w.random.IntN(n) == 0 }
 
-// walk takes random steps, and says what went wrong.
+// walk takes random steps until one violates the protocol.
 func (w *world) walk(steps int) error {
 	for range steps {
 		w.stepRandom()
@@ -77,8 +77,8 @@ func (w *world) walk(steps int) error {
 	return nil
 }
 
-// stepRandom lets somebody do something. Most sleep for a while now and then, which is how a walk gets to what only
-// happens when one of two machines hangs between two steps.
+// stepRandom lets a random actor or the environment act. Actors sleep and wake at random. So a walk
+// reaches states that need one of two machines to hang between two steps.
 func (w *world) stepRandom() {
 	w.steps++
 	if i := w.random.IntN(len(w.asleep)); w.oneIn(8) {
@@ -117,7 +117,7 @@ func (w *world) act(m, actor int) {
 	w.trace.add(w, m, actor)
 }
 
-// check compares all claims that live: whoever was ever told an address keeps it. What moves is in use as well.
+// check compares all live claims: reported addresses stay in use. Those of a moving claim do too.
 func (w *world) check() error {
 	var taken space
 	for _, c := range w.server.claims {
@@ -132,7 +132,7 @@ func (w *world) check() error {
 	return w.server.monitor.violation
 }
 
-// block is what the carved pool has been told that it has.
+// block returns the block that the carved pool has been given.
 func (w *world) block() space {
 	if c := w.server.claims[weirName]; c.block && c.lives() {
 		return c.reported

@@ -112,8 +112,8 @@ func (pc *poolController) releaseReservation() {
 	pc.release(modeRelease)
 }
 
-func (pc *poolController) release(how releaseMode) {
-	pc.enqueue(how, pc.record)
+func (pc *poolController) release(mode releaseMode) {
+	pc.enqueue(mode, pc.record)
 	pc.next = (*poolController).releasing
 }
 

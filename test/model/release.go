@@ -86,11 +86,11 @@ func (t *task) proveRecords() {
 
 func (t *task) releaseOrRetain() {
 	for _, r := range t.manager.index.recordsOf(t.name, t.claim.uid) {
-		how := modeRelease
+		mode := modeRelease
 		if t.claim.retains && r.cidr == t.claim.status {
-			how = modeRetain
+			mode = modeRetain
 		}
-		t.enqueue(how, r)
+		t.enqueue(mode, r)
 	}
 	t.next, t.afterRelease = (*task).releasing, (*task).releaseTaken
 }

@@ -29,9 +29,9 @@ type releaser struct {
 }
 
 // enqueue adds records to the queue.
-func (rl *releaser) enqueue(how releaseMode, records ...record) {
+func (rl *releaser) enqueue(mode releaseMode, records ...record) {
 	for _, r := range records {
-		rl.queue = append(rl.queue, queuedRelease{record: r, mode: how})
+		rl.queue = append(rl.queue, queuedRelease{record: r, mode: mode})
 	}
 }
 

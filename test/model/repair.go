@@ -205,17 +205,17 @@ func (rp *repair) proveEmpty() {
 func (rp *repair) releaseUnlessKept() { rp.endUnlessKept(modeRelease) }
 func (rp *repair) deleteUnlessKept()  { rp.endUnlessKept(modeDelete) }
 
-func (rp *repair) endUnlessKept(how releaseMode) {
+func (rp *repair) endUnlessKept(mode releaseMode) {
 	if rp.found.uid == 0 || rp.manager.isKept(rp.found.record) {
 		rp.next = nil
 		return
 	}
-	rp.release(how)
+	rp.release(mode)
 }
 
-func (rp *repair) release(how releaseMode) {
+func (rp *repair) release(mode releaseMode) {
 	rp.manager.tally.repaired++
-	rp.enqueue(how, rp.manager.index.withAge(rp.found))
+	rp.enqueue(mode, rp.manager.index.withAge(rp.found))
 	rp.next = (*repair).releasing
 }
 

@@ -5,18 +5,18 @@ package model
 
 // admitClaim has a Weir claim stored, with a manager as its webhooks, if they grant what it
 // requests.
-func (w *world) admitClaim(m int, c claim, wish space) {
-	if w.requestClaim(m, c, wish) {
+func (w *world) admitClaim(m int, c claim, requested space) {
+	if w.requestClaim(m, c, requested) {
 		w.server.endRequest(0, false)
 	}
 }
 
 // requestClaim has the webhooks admit a Weir claim, so that the API server may store it.
-func (w *world) requestClaim(m int, c claim, wish space) bool {
+func (w *world) requestClaim(m int, c claim, requested space) bool {
 	p := w.managers[m]
 	c.uid, c.weirKind = w.server.newID(), true
 	var ok bool
-	if c.status, ok = p.webhooks.propose(c, wish); !ok {
+	if c.status, ok = p.webhooks.propose(c, requested); !ok {
 		return false
 	}
 	w.server.requests = append(w.server.requests, request{claim: c, begun: w.server.clock, stage: called})
@@ -92,9 +92,10 @@ func unseenAndReleased(w *world) {
 	w.hang(1, actorWatch)
 }
 
-// bindIsSlow: a record is retained for a Weir claim. M2 has just read that the claim is stored, and
-// hangs. M1 releases the retained record for that claim. The same happens with the next claim of
-// the name, whose own record is then retained. Left to chance: M2 goes on.
+// bindIsSlow: a record is retained for a Weir claim, and M2, which has just read that the claim is
+// stored, hangs. M1 binds and releases that claim, and then the next one of the name. Each time it
+// releases the record retained for the claim, and retains the claim's own. Left to chance: M2 goes
+// on.
 func bindIsSlow(w *world) {
 	w.createBoundClaim(claim{retains: true})
 	w.deleteBoundClaim()
@@ -125,7 +126,7 @@ func movedWithoutReservation(w *world) {
 		w.move(0)
 	}
 	w.catchUp(1)
-	w.run(1, actorPoolController, 2) // begin, storeReservation
+	w.run(1, actorPoolController, 2) // begin, and the first write
 	w.hang(1, actorPoolController)
 }
 

@@ -20,13 +20,13 @@ type webhooks struct {
 // propose returns the addresses for a new Weir claim: those that it requests, those retained for
 // it, those recorded for another request of its name, which may be the same client's first one, or
 // free ones.
-func (wh *webhooks) propose(c claim, wish space) (space, bool) {
+func (wh *webhooks) propose(c claim, requested space) (space, bool) {
 	x := &wh.manager.index
-	if retained, ok := x.retainedFor(weirName, c); ok && wish == noSpace {
-		wish = retained
+	if retained, ok := x.retainedFor(weirName, c); ok && requested == noSpace {
+		requested = retained
 	}
-	if wish != noSpace {
-		return wish, x.isFreeFor(c.recordFor(weirName, wish))
+	if requested != noSpace {
+		return requested, x.isFreeFor(c.recordFor(weirName, requested))
 	}
 	if first, ok := x.pendingFor(weirName, c); ok && x.isFreeFor(c.recordFor(weirName, first)) {
 		wh.manager.tally.retried++

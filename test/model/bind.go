@@ -3,90 +3,93 @@
 
 package model
 
-// bind makes the record of an own claim belong to it, once the claim is stored:
+// bind makes the record of a Weir claim belong to it, once the claim is stored:
 //
-//	no record                       recorded at just what the claim says
-//	a record, not yet the claim's   given its owner, and judged once more
-//	bound                           reported; what was retained or held for the claim is given up
+//	no record                    recorded at exactly what the claim's spec says
+//	a record without an owner    given its owner, and judged once more
+//	bound                        reported; records retained or reserved for the claim are released
 func (t *task) bind() {
 	found := t.manager.index.answering(t.claim, t.claim.status)
 	if len(found) == 0 {
-		t.take(t.claim.asks(t.name, t.claim.status), (*task).settle)
+		t.recordExisting(t.claim.recordFor(t.name, t.claim.status), (*task).finishBind)
 		return
 	}
 	for _, e := range found {
 		if e.won && e.owned {
-			t.settle()
+			t.finishBind()
 			return
 		}
 	}
-	t.waiter = waiter{record: t.manager.index.aged(found[0])}
+	t.waiter = waiter{record: t.manager.index.withAge(found[0])}
 	t.next = (*task).bindRecord
 }
 
 func (t *task) bindRecord() {
-	if !t.hold(func(r *record) { r.owned = true }) {
+	if !t.updateRecord(func(r *record) { r.owned = true }) {
 		t.stop()
 		return
 	}
 	t.manager.tally.bound++
-	t.await(true, (*task).heedBound)
+	t.awaitVerdict(true, (*task).handleBindVerdict)
 }
 
-// heedBound drops nothing but what lost to an older record of the claim's: the claim is stored, and may have been told what it says.
-func (t *task) heedBound() {
+// handleBindVerdict deletes the record only if it lost to an older record of the same claim. The
+// claim is stored, so its addresses may have been reported.
+func (t *task) handleBindVerdict() {
 	switch {
 	case t.verdict == pending:
 	case t.verdict == won, t.manager.index.hasWon(t.claim.uid, t.record.cidr):
-		t.next = (*task).settle
+		t.next = (*task).finishBind
 	case t.verdict == superseded:
 		t.stop()
-	case t.verdict == lost && t.manager.index.lostToItself(t.record):
-		t.drop((*task).begin)
-	case t.manager.rules.BindDropsNothing:
-		t.next = (*task).complain
+	case t.verdict == lost && t.manager.index.lostToOwnRecord(t.record):
+		t.deleteThen((*task).begin)
+	case t.manager.rules.BindDeletesNothing:
+		t.next = (*task).reportConflict
 	default:
-		t.drop((*task).begin)
+		t.deleteThen((*task).begin)
 	}
 }
 
-// settle is reached when the claim has its record.
-func (t *task) settle() {
+// finishBind runs when the claim has its record.
+func (t *task) finishBind() {
 	t.next = (*task).proveStored
 	if t.manager.rules.RetainedReadFirst {
-		t.spare = t.spared()
+		t.kept = t.keptRecords()
 	}
-	if len(t.spared()) == 0 {
+	if len(t.keptRecords()) == 0 {
 		t.next = (*task).reportBound
 	}
 }
 
-// spared returns what was retained for the claims before this one, or held while it was in another cluster.
-func (t *task) spared() []record {
+// keptRecords returns the records that were retained for the claim by earlier claims of its name,
+// or reserved for it while it was in another cluster.
+func (t *task) keptRecords() []record {
 	c := t.claim
-	return t.manager.index.copies(func(e entry) bool {
-		return e.name == t.name && e.uid != c.uid && (e.retained || e.hold && e.released == 0 && e.cidr == c.status)
+	return t.manager.index.selectRecords(func(e entry) bool {
+		return e.name == t.name && e.uid != c.uid && (e.retained || e.reservation && e.released == 0 && e.cidr == c.status)
 	})
 }
 
-// proveStored reads whether the claim is stored still: it may have been deleted, and what it had be retained for the next one.
+// proveStored reads whether the claim is still stored. It may have been deleted, and its record
+// retained for the next claim.
 func (t *task) proveStored() {
 	if t.manager.server.claims[t.name].uid != t.claim.uid {
 		t.stop()
 		return
 	}
-	t.next = (*task).partSpared
+	t.next = (*task).releaseKept
 }
 
-func (t *task) partSpared() {
+func (t *task) releaseKept() {
 	if !t.manager.rules.RetainedReadFirst {
-		t.spare = t.spared()
+		t.kept = t.keptRecords()
 	}
-	t.part((*task).reportBound, t.spare...)
+	t.releaseThen((*task).reportBound, t.kept...)
 }
 
 func (t *task) reportBound() {
-	if !t.claim.ready || t.claim.duplicate {
+	if !t.claim.ready || t.claim.conflict {
 		t.manager.server.setStatus(t.name, t.claim.uid, t.claim.status)
 	}
 	t.stop()

@@ -1,43 +1,63 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package model is an executable model of the ledger's protocol (docs/design/ledger.md): one API server, two or three
-// managers, claims of four names and a space of two addresses, of which some claims want both. It contains no code of
-// Weir's. What it shows is that the protocol as designed holds, and that each precondition is needed for that; whether the
-// code follows the protocol is for other tests to show.
+// Package model is a model checker of the ledger's protocol (docs/design/ledger.md). It models one
+// API server, two or three managers, claims of four names, and an address space of two addresses,
+// of which some claims request both. It contains no code of Weir. It shows that the protocol as
+// designed is safe, and that each precondition is necessary for that. Other tests show that the
+// code follows the protocol.
 //
-// Three of the names are of Cluster API's claims, with an answer beside them. The fourth is of a kind of Weir's own, answered in
-// admission: proposed, recorded for the object's UID by the same manager or another, stored or not, bound afterwards. Besides that a
-// walk has a theme, which says what else there is:
+// Three of the names are claims of Cluster API, answered by a separate object. The fourth is a
+// claim of a Weir kind, answered in admission. A webhook proposes its addresses. The same manager
+// or another one records them for the object's UID. Then the API server stores the object or does
+// not, and a manager binds the record. A walk also has a theme:
 //
-//	cooldown   what is let go of cools, and is dropped by the clock
-//	arrivals   claims arrive with their answers, with or without the record of their earlier UID, and some conflict
-//	retains    what an own claim had is kept for the next one of its name
-//	moves      clusterctl takes claims to another cluster, records are held, some claims come back
-//	carves     the own claim is a pool: a block of both addresses, with claims in it and beside it
+//	cooldown   a released record cools down, and is deleted when the cooldown has expired
+//	restores   claims are restored with their answers, with or without the record of their
+//	           earlier UID, and some conflict
+//	retains    the record of a Weir claim is retained for the next claim of its name
+//	moves      clusterctl moves claims to another cluster, reservations replace their records,
+//	           and some claims come back
+//	carves     the Weir claim is a pool: a block of both addresses, with claims in it and beside it
 //
-// A manager is a set of small machines, which take one step at a time: one task for each name of a claim, repair, the keeper of
-// what cools or moves, the webhooks of the own kinds, the watch, the caches. One step is one request to the server or one look at the
-// index. A walk lets randomly chosen machines step and others sleep, while clients create and delete claims, processes crash and lose
-// their memory, replies get lost, watches are listed anew, finalizers are stripped, time passes, and, in every other walk, people write
-// to records or delete them. After each step no two claims that live may have been told overlapping addresses, ever, by an answer of
-// their UID or by their status, and none two addresses; and nobody may have been told what is retained for another name, in use in
-// another cluster, or still to cool. After each walk everybody works on undisturbed: then every claim must be answered, or have been
-// told rightly that nothing is free or who has come with a duplicate, what claims were told be recorded, and nothing be left of claims
-// that are gone.
+// A manager is a set of small state machines: one task for each name of a claim, repair, the pool
+// controller, the webhooks of the Weir kinds, the watch and the caches. Each step is one request to
+// the server or one look at the index. The environment is everything else: clients create and
+// delete claims, processes crash and lose their memory, replies get lost, watches are listed anew,
+// finalizers are stripped and time passes. In every other walk, people also edit or delete records.
+// A walk lets randomly chosen machines step while others sleep.
 //
-// Rules are the preconditions. Without one of them the same walks find the same address twice, a broken promise, or a claim that is
-// stuck. What random steps reach too seldom begins with a scenario. One rule, LeaveMarkedAlone, turned out not to be needed.
+// After each step the checker compares all addresses ever reported to a client, by an answer of its
+// claim's UID or by its status. No two live claims may have overlapping addresses, and no claim may
+// have two. No claim may have addresses that are retained for another name, in use in another
+// cluster, or still cooling down. After each walk all actors run undisturbed until they converge.
+// Then each claim must be answered, or must correctly report exhaustion or a conflict. A record
+// must cover every reported address, and no record may outlive its claim.
 //
-// Where two sides both have a right to an address, a claim may wait for good (isContested): its half-made record is the older one, and
-// the other came with its answer, or is held by a record whose age is lost. And where claims arrive nobody is held to the cooldown: two
-// managers that each give up one of two namesakes' records drop both.
+// Rules are the preconditions. Without one of them the same walks find an overlap, a broken
+// guarantee or a claim that is stuck. Where random steps reach a state too seldom, a scenario leads
+// there. One rule, TerminatingIsNotTakenOver, turned out not to be necessary.
 //
-// "Exhausted" is checked at rest only: a claim that is told so too early and answered later is no finding here.
+// A claim may wait forever where two sides have a right to an address (isContested). Its
+// uncommitted record is the older one, and the other claim was restored with its answer, or is
+// covered by a reservation whose age is lost. Walks that restore claims do not check the cooldown:
+// two managers can each release one of two records of the same name and different UIDs, and then
+// both records are deleted without a cooldown.
 //
-// Not modelled: the blocks of root pools and changes of pools; pools carved from carved pools, and what of those moves; addresses that
-// Cluster API's claims ask for, or that a pool keeps for them; the other cluster; pause but while a claim moves, and foreign
-// finalizers; time that runs backwards; and everything that is economy only, such as marks and promises within a process, names of
-// first attempts, take-over delays, lanes of the webhooks. Where the protocol leaves a choice (which free address, which of a claim's
-// half-made records), the model chooses at random.
+// Exhaustion is checked only after convergence. A claim that reports exhaustion too early and is
+// answered later is not a finding here.
+//
+// Not modelled:
+//
+//   - blocks of root pools, and changes of pools
+//   - pools carved from carved pools, and their moves
+//   - addresses that Cluster API's claims request, or that a pool reserves for them
+//   - the other cluster
+//   - pause, except while a claim moves, and foreign finalizers
+//   - time that runs backwards
+//   - optimisations: marks and promises within a process, names of first attempts, take-over
+//     delays, lanes of the webhooks
+//
+// Where the protocol leaves a choice, the model chooses at random: which free address, and which of
+// a claim's uncommitted records.
 package model

@@ -5,23 +5,24 @@ package model
 
 import "slices"
 
-// grace is for how long a record may wait for its object to be stored.
-const grace = requestLife
+// grace is how long a record may wait for its object to be stored.
+const grace = requestTimeout
 
 // entry is a record as the index knows it.
 type entry struct {
 	record
-	age  int  // the revision of creation; 0 if that is not certain
+	age  int  // the creation revision; 0 if that is not certain
 	seen int  // when this process first saw it
-	won  bool // judged here, and undisputed
+	won  bool // has won here
 }
 
 func (e entry) olderThan(other entry) bool { return e.age != 0 && other.age != 0 && e.age < other.age }
 
-// index is a manager's view of the records: a position in the log, and what existed there.
+// index is a manager's view of the records: a position in the log, and the records that existed
+// there.
 type index struct {
 	rules   *Rules
-	server  *server // for the time
+	server  *server // for its clock
 	seen    int
 	entries []entry
 }
@@ -30,7 +31,7 @@ func (x *index) age(r record) int {
 	switch {
 	case r.created != 0:
 		return r.created
-	case r.unwritten() || !x.rules.AgeIsCertain:
+	case r.isUnwritten() || !x.rules.AgeIsCertain:
 		return r.version
 	default:
 		return 0
@@ -41,7 +42,7 @@ func (x *index) find(id int) int {
 	return slices.IndexFunc(x.entries, func(e entry) bool { return e.id == id })
 }
 
-// apply changes the index as the event says.
+// apply applies an event to the index.
 func (x *index) apply(e event) {
 	i := x.find(e.id)
 	switch {
@@ -54,7 +55,8 @@ func (x *index) apply(e event) {
 	}
 }
 
-// refresh keeps a certain age: a version seen earlier is nearer to the creation.
+// refresh updates a known record. It keeps a certain age: an earlier version is nearer to the
+// creation.
 func (x *index) refresh(known *entry, r record) {
 	known.record = r
 	if known.age == 0 || !x.rules.AgeIsCertain {
@@ -62,34 +64,38 @@ func (x *index) refresh(known *entry, r record) {
 	}
 }
 
-// remember keeps a won judgement for as long as the record exists.
-func (x *index) remember(id int) {
+// markWon remembers a won judgement for as long as the record exists.
+func (x *index) markWon(id int) {
 	if i := x.find(id); i >= 0 {
 		x.entries[i].won = true
 	}
 }
 
-// isPending says whether the record may belong to an own claim that is not stored yet, but may still be.
+// isPending says whether the record may belong to a Weir claim that is not stored yet, but may
+// still be.
 func (x *index) isPending(e entry) bool {
 	wait := grace
 	if !x.rules.GraceOutlivesRequests {
 		wait = 0
 	}
-	return x.rules.GraceForUnstored && e.own && !e.owned && e.released == 0 && x.server.clock-e.seen <= wait &&
-		(x.rules.GraceIsItsOwn || !x.isAnotherStored(e))
+	return x.rules.GraceForUnstored && e.weirKind && !e.owned && e.released == 0 && x.server.clock-e.seen <= wait &&
+		(x.rules.GraceIsPerRecord || !x.isAnotherStored(e))
 }
 
-// isUnstored says whether nothing shows that the own claim was ever stored.
-func (e entry) isUnstored() bool { return e.own && !e.owned && !e.hold && e.released == 0 && !e.adopts }
+// isUnstored says whether nothing shows that the Weir claim was ever stored.
+func (e entry) isUnstored() bool {
+	return e.weirKind && !e.owned && !e.reservation && e.released == 0 && !e.adopts
+}
 
-// isAnotherStored says whether another own claim of the name was stored, and has the same.
+// isAnotherStored says whether another Weir claim of the same name and addresses was stored.
 func (x *index) isAnotherStored(e entry) bool {
 	return slices.ContainsFunc(x.entries, func(other entry) bool {
 		return other.uid != e.uid && other.name == e.name && other.cidr == e.cidr && other.owned
 	})
 }
 
-// pendingFor returns what is recorded for another request for the claim's name that has not been stored yet.
+// pendingFor returns the addresses recorded for another request of the claim's name that has not
+// been stored yet.
 func (x *index) pendingFor(name int, c claim) (space, bool) {
 	for _, e := range x.entries {
 		if e.name == name && x.isPending(e) && slices.Contains(c.candidates(), e.cidr) {
@@ -99,12 +105,12 @@ func (x *index) pendingFor(name int, c claim) (space, bool) {
 	return noSpace, false
 }
 
-// under returns what is recorded for claims of the name and not let go of, whatever their UID.
-func (x *index) under(name int) []entry {
-	return x.all(func(e entry) bool { return e.name == name && e.released == 0 })
+// recordedUnder returns the records of the name that are not released, whatever their UID.
+func (x *index) recordedUnder(name int) []entry {
+	return x.selectEntries(func(e entry) bool { return e.name == name && e.released == 0 })
 }
 
-func (x *index) all(is func(entry) bool) []entry {
+func (x *index) selectEntries(is func(entry) bool) []entry {
 	var found []entry
 	for _, e := range x.entries {
 		if is(e) {
@@ -114,58 +120,63 @@ func (x *index) all(is func(entry) bool) []entry {
 	return found
 }
 
-// copies returns such records as they are to be given up.
-func (x *index) copies(is func(entry) bool) []record {
-	entries := x.all(is)
+// selectRecords returns the matching records with their age, ready to be released.
+func (x *index) selectRecords(is func(entry) bool) []record {
+	entries := x.selectEntries(is)
 	found := make([]record, 0, len(entries))
 	for _, e := range entries {
-		found = append(found, x.aged(e))
+		found = append(found, x.withAge(e))
 	}
 	return found
 }
 
-// recordsOf returns what release lets go of for a claim, found by its UID.
+// recordsOf returns the records that the release of a claim releases, found by its UID.
 func (x *index) recordsOf(name, uid int) []record {
-	return x.copies(func(e entry) bool {
-		return e.released == 0 && !e.hold && (e.uid == uid || (!x.rules.ReleaseByUID && e.name == name))
+	return x.selectRecords(func(e entry) bool {
+		return e.released == 0 && !e.reservation && (e.uid == uid || (!x.rules.ReleaseByUID && e.name == name))
 	})
 }
 
-// aged is the record as Weir's next write stores it: with the revision of its creation, if that is certain.
-func (x *index) aged(e entry) record {
+// withAge returns the record as the next write of a manager stores it: with its creation revision,
+// if that is certain.
+func (x *index) withAge(e entry) record {
 	e.created = e.age
 	return e.record
 }
 
-// answering returns the records that can be the answer to a claim. One that somebody has marked is so where it is known to have
-// been, and a hold never.
+// answering returns the records that can be the answer to a claim. A terminating record can be only
+// if it is known to have been the answer. A reservation never can.
 func (x *index) answering(c claim, cidr space) []entry {
-	return x.all(func(e entry) bool {
-		known := e.won || e.own && e.owned || !x.rules.LeaveMarkedAlone
-		return e.uid == c.uid && e.released == 0 && !e.hold && (!e.terminating || known) && (cidr == noSpace || e.cidr == cidr)
+	return x.selectEntries(func(e entry) bool {
+		known := e.won || e.weirKind && e.owned || !x.rules.TerminatingIsNotTakenOver
+		return e.uid == c.uid && e.released == 0 && !e.reservation && (!e.terminating || known) && (cidr == noSpace || e.cidr == cidr)
 	})
 }
 
-// hasWon says whether a record of the claim's UID for just these addresses has won here.
+// hasWon says whether a record of the claim's UID for exactly these addresses has won here.
 func (x *index) hasWon(uid int, cidr space) bool {
 	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.uid == uid && e.cidr == cidr && e.won })
 }
 
-// precedes says whether the claim has a record of the very same that was certainly made before this one.
+// precedes says whether the claim has a record of the same addresses that is certainly older than
+// this one.
 func (x *index) precedes(uid int, e entry) bool {
-	return slices.ContainsFunc(x.entries, func(own entry) bool {
-		return own.uid == uid && own.cidr == e.cidr && own.released == 0 && !own.terminating && own.olderThan(e)
+	return slices.ContainsFunc(x.entries, func(mine entry) bool {
+		return mine.uid == uid && mine.cidr == e.cidr && mine.released == 0 && !mine.terminating && mine.olderThan(e)
 	})
 }
 
-// isHeldOn says whether a namesake of the claim holds the very same: then nothing is let go of with the record.
-func (x *index) isHeldOn(r record) bool {
+// isRecordedByOtherUID says whether a claim of the same name and another UID has a record of the
+// same addresses. Then the addresses stay in use, and do not cool down, when this record is
+// released.
+func (x *index) isRecordedByOtherUID(r record) bool {
 	return slices.ContainsFunc(x.entries, func(e entry) bool {
 		return e.name == r.name && e.uid != r.uid && e.cidr == r.cidr && e.carved == r.carved && e.released == 0 && !e.isUnstored()
 	})
 }
 
-// retainedFor returns what is retained for the claims of a name, if it is as long as the claim wants.
+// retainedFor returns the addresses retained for the claims of a name, if their length is what the
+// claim requests.
 func (x *index) retainedFor(name int, c claim) (space, bool) {
 	for _, e := range x.entries {
 		if e.name == name && e.retained && slices.Contains(c.candidates(), e.cidr) {
@@ -175,7 +186,8 @@ func (x *index) retainedFor(name int, c claim) (space, bool) {
 	return noSpace, false
 }
 
-// serves says whether the pool hands out anything: the carved one does where its block is bound.
+// serves says whether the claim's pool hands out addresses. The carved pool does when its block is
+// bound.
 func (x *index) serves(c claim, pool claim) bool {
 	bound := func(e entry) bool { return e.block && e.owned && e.uid == pool.uid && e.released == 0 }
 	return !c.carved || pool.block && pool.lives() && slices.ContainsFunc(x.entries, bound)

@@ -15,8 +15,9 @@ const (
 	superseded
 )
 
-// judge compares a record with all others that overlap it. The root's block, older than all and around all, is no record here: it
-// overlaps whatever is handed out of a carved pool, and is meant to while that pool's own block says where it is carved from.
+// judge compares a record with all others that overlap it. The root's block, older than all and
+// around all, is no record here. It overlaps all records of a carved pool. That overlap is intended
+// as long as the carved pool's own block says where the pool is carved from.
 func (x *index) judge(r entry) verdict {
 	v, uprooted := won, x.isUprooted(r.record)
 	if uprooted {
@@ -39,28 +40,30 @@ func (x *index) judge(r entry) verdict {
 	return v
 }
 
-// isSecond says whether the other is a second record of the same claim, made by a manager that had not seen this one, and not the older.
+// isSecond says whether the other record is a second record of the same claim, and not the older
+// one. A manager makes one if it has not seen the first.
 func (x *index) isSecond(other, r entry) bool {
-	return x.rules.SecondYields && saysSame(other, r) && !other.olderThan(r)
+	return x.rules.SecondYields && isSameAllocation(other, r) && !other.olderThan(r)
 }
 
-// saysSame says whether the claim can be told the very same by either of the two.
-func saysSame(a, b entry) bool {
-	return !a.hold && !b.hold && a.released == 0 && b.released == 0 && a.uid == b.uid && a.cidr == b.cidr
+// isSameAllocation says whether both records give the same addresses to the same claim.
+func isSameAllocation(a, b entry) bool {
+	return !a.reservation && !b.reservation && a.released == 0 && b.released == 0 && a.uid == b.uid && a.cidr == b.cidr
 }
 
-// lostToItself says whether the record lost to an older one of its own claim.
-func (x *index) lostToItself(r record) bool {
+// lostToOwnRecord says whether the record lost to an older record of its own claim.
+func (x *index) lostToOwnRecord(r record) bool {
 	i := x.find(r.id)
-	return i >= 0 && slices.ContainsFunc(x.entries, func(e entry) bool { return saysSame(e, x.entries[i]) && e.olderThan(x.entries[i]) })
+	return i >= 0 && slices.ContainsFunc(x.entries, func(e entry) bool { return isSameAllocation(e, x.entries[i]) && e.olderThan(x.entries[i]) })
 }
 
-// isRepeated says whether an older record of the same claim says the same, and is not about to go.
+// isRepeated says whether an older record of the same claim has the same addresses, and is not
+// terminating.
 func (x *index) isRepeated(r entry) bool {
-	return slices.ContainsFunc(x.entries, func(e entry) bool { return saysSame(e, r) && e.olderThan(r) && !e.terminating })
+	return slices.ContainsFunc(x.entries, func(e entry) bool { return isSameAllocation(e, r) && e.olderThan(r) && !e.terminating })
 }
 
-// isTaken says whether the record keeps others from what it covers.
+// isTaken says whether the record blocks its addresses for others.
 func (x *index) isTaken(e entry) bool {
 	switch {
 	case e.retained:
@@ -77,60 +80,63 @@ func (x *index) encloses(block, r record) bool {
 	return block.block && block.cidr.contains(r.cidr) && (r.carved || !x.rules.OnlyAncestorsEnclose)
 }
 
-// isUprooted says whether the record comes from the carved pool, whose block is gone.
+// isUprooted says whether the record comes from a carved pool whose block is gone.
 func (x *index) isUprooted(r record) bool {
-	return r.carved && !slices.ContainsFunc(x.entries, func(e entry) bool { return e.block && e.released == 0 && !e.hold })
+	return r.carved && !slices.ContainsFunc(x.entries, func(e entry) bool { return e.block && e.released == 0 && !e.reservation })
 }
 
-// isPredecessor says whether the record was made for another claim of the same name, and is no reason for r to lose.
+// isPredecessor says whether the other record was made for another claim of the same name, and r
+// does not lose to it.
 func (x *index) isPredecessor(other, r record) bool {
-	isOther := other.uid != r.uid || other.hold
-	isAlike := isOther && other.name == r.name && other.cidr == r.cidr && other.carved == r.carved
+	isOtherUID := other.uid != r.uid || other.reservation
+	isSame := isOtherUID && other.name == r.name && other.cidr == r.cidr && other.carved == r.carved
 	switch {
-	case !isAlike:
+	case !isSame:
 		return false
 	case r.adopts:
-		return x.rules.AdoptionPassesNamesakes
+		return x.rules.AdoptionPassesOtherUIDs
 	case other.released != 0:
-		return other.retained && x.rules.RetainedPassesNamesake
-	case other.hold:
-		return r.block || !x.rules.LeavingIsRefused
+		return other.retained && x.rules.RetainedPassesNextClaim
+	case other.reservation:
+		return r.block || !x.rules.MovedIsRefused
 	default:
-		return r.own
+		return r.weirKind
 	}
 }
 
-// isFree says whether nothing overlaps what would be recorded, other than what is meant to.
+// isFree says whether no record overlaps the addresses, other than the enclosing block.
 func (x *index) isFree(r record) bool {
 	return !x.isUprooted(r) && !slices.ContainsFunc(x.entries, func(e entry) bool {
 		return x.isTaken(e) && e.cidr.overlaps(r.cidr) && !x.encloses(e.record, r)
 	})
 }
 
-// isOpen says that of what is asked for.
-func (x *index) isOpen(r record) bool { return len(x.inTheWay(r)) == 0 }
+// isFreeFor says whether no record conflicts with r, with the exceptions of conflicting.
+func (x *index) isFreeFor(r record) bool { return len(x.conflicting(r)) == 0 }
 
-// inTheWay returns who holds what is asked for. What namesakes have left does not count, but for what is in another cluster.
-func (x *index) inTheWay(r record) []record {
-	return x.copies(func(e entry) bool {
-		isLeft := x.isPredecessor(e.record, r) && (!e.hasGone() || returns(r, e.record) || !x.rules.LeavingIsRefused)
-		return x.isTaken(e) && e.cidr.overlaps(r.cidr) && !x.encloses(e.record, r) && !isLeft
+// conflicting returns the records that conflict with r. Records of earlier claims of the name do
+// not, unless their claim is in another cluster.
+func (x *index) conflicting(r record) []record {
+	return x.selectRecords(func(e entry) bool {
+		isPassed := x.isPredecessor(e.record, r) && (!e.hasMoved() || comesBack(r, e.record) || !x.rules.MovedIsRefused)
+		return x.isTaken(e) && e.cidr.overlaps(r.cidr) && !x.encloses(e.record, r) && !isPassed
 	})
 }
 
-// leftBehind says whether what the record has won has gone, or is just going, to another cluster. Since it was judged a hold may have
-// taken the place of what it was judged with.
-func (x *index) leftBehind(r record) bool {
-	return x.rules.LeavingIsRefused && slices.ContainsFunc(x.entries, func(e entry) bool {
-		isPassed := x.isPredecessor(e.record, r) || e.hold && e.name == r.name && e.carved == r.carved
-		return e.cidr.overlaps(r.cidr) && e.hasGone() && isPassed && !returns(r, e.record)
+// hasMovedAway says whether the addresses that the record has won are moving or have moved to
+// another cluster. A reservation may have replaced the record that it was judged against.
+func (x *index) hasMovedAway(r record) bool {
+	return x.rules.MovedIsRefused && slices.ContainsFunc(x.entries, func(e entry) bool {
+		isPassed := x.isPredecessor(e.record, r) || e.reservation && e.name == r.name && e.carved == r.carved
+		return e.cidr.overlaps(r.cidr) && e.hasMoved() && isPassed && !comesBack(r, e.record)
 	})
 }
 
-// returns says whether the claim arrived with what it asks for. An own one that is held under its present UID is just leaving.
-func returns(r, gone record) bool {
-	isLeaving := gone.hold && gone.own && gone.uid == r.uid
-	return r.adopts && !isLeaving
+// comesBack says whether the claim was restored with its addresses. A Weir claim whose reservation
+// names its present UID is only moving away.
+func comesBack(r, moved record) bool {
+	isMoving := moved.reservation && moved.weirKind && moved.uid == r.uid
+	return r.adopts && !isMoving
 }
 
 // waiter waits for the judgement of one version of one record.
@@ -143,21 +149,22 @@ type waiter struct {
 
 func (w *waiter) waits() bool { return w.listening && w.verdict == pending }
 
-// show tells the waiter that the index has reached this version of its record.
-func (w *waiter) show(x *index, e entry) {
+// observe is called when the index has reached a version of a record.
+func (w *waiter) observe(x *index, e entry) {
 	switch {
 	case !w.waits() || e.id != w.record.id || e.version < w.record.version:
 	case e.version == w.record.version || !x.rules.JudgeExactVersion:
 		w.verdict = w.decide(x.rules, x.judge(e))
 		if w.verdict == won {
-			x.remember(e.id)
+			x.markWon(e.id)
 		}
 	default:
 		w.verdict = superseded
 	}
 }
 
-// decide says what a judgement means for who asked: a creator drops whatever has not won.
+// decide translates a judgement for the waiting manager: a creator deletes its record unless it has
+// won.
 func (w *waiter) decide(rules *Rules, v verdict) verdict {
 	switch {
 	case v == won:
@@ -171,8 +178,8 @@ func (w *waiter) decide(rules *Rules, v verdict) verdict {
 	}
 }
 
-// miss tells the waiter that its record is gone, as of this revision.
-func (w *waiter) miss(id, revision int) {
+// observeGone is called when the index no longer has a record, as of this revision.
+func (w *waiter) observeGone(id, revision int) {
 	if w.waits() && w.record.id == id && revision >= w.record.version {
 		w.verdict = superseded
 	}

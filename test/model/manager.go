@@ -5,24 +5,24 @@ package model
 
 import "math/rand/v2"
 
-// manager is one process: an index that follows the log, caches of claims and answers that follow nothing in particular,
-// and the machines that work on claims. All of it is lost in a crash.
+// manager is one process: an index that follows the log, caches of claims and answers that follow
+// at their own pace, and the state machines. A crash loses all of it.
 type manager struct {
-	rules    *Rules
-	cooldown int
-	server   *server
-	random   *rand.Rand
-	tally    *tally
-	index    index
-	claims   [names]claim
-	answers  [names]answer
-	tasks    [names]task
-	mender   mender
-	keeper   keeper
-	porter   porter
+	rules          *Rules
+	cooldown       int
+	server         *server
+	random         *rand.Rand
+	tally          *tally
+	index          index
+	claims         [names]claim
+	answers        [names]answer
+	tasks          [names]task
+	repair         repair
+	poolController poolController
+	webhooks       webhooks
 }
 
-// start begins a process: its first list shows the records as of this position.
+// start starts a process. Its first list shows the records as of this position.
 func (m *manager) start(position int) {
 	m.index = index{rules: m.rules, server: m.server}
 	m.claims, m.answers = [names]claim{}, [names]answer{}
@@ -30,21 +30,21 @@ func (m *manager) start(position int) {
 		m.tasks[name] = task{manager: m, name: name}
 		m.tasks[name].stop()
 	}
-	m.mender, m.porter = mender{dropper: dropper{manager: m}}, porter{manager: m}
-	m.keeper = keeper{dropper: dropper{manager: m}}
+	m.repair, m.webhooks = repair{releaser: releaser{manager: m}}, webhooks{manager: m}
+	m.poolController = poolController{releaser: releaser{manager: m}}
 	m.relist(position)
 }
 
-// waiters calls a function for everybody in this process who may wait for a judgement.
-func (m *manager) waiters(call func(*waiter)) {
+// forEachWaiter calls a function for every waiter of this process.
+func (m *manager) forEachWaiter(call func(*waiter)) {
 	for name := range m.tasks {
 		call(&m.tasks[name].waiter)
 	}
-	call(&m.porter.waiter)
-	call(&m.mender.waiter)
+	call(&m.webhooks.waiter)
+	call(&m.repair.waiter)
 }
 
-// deliver lets the watch show one event. Judging happens in the same callback.
+// deliver lets the watch show one event. Records are judged in the same callback.
 func (m *manager) deliver() bool {
 	if m.index.seen == len(m.server.log) {
 		return false
@@ -55,17 +55,18 @@ func (m *manager) deliver() bool {
 		return true
 	}
 	m.index.apply(e)
-	m.waiters(func(w *waiter) {
+	m.forEachWaiter(func(w *waiter) {
 		if e.gone {
-			w.miss(e.id, e.version)
+			w.observeGone(e.id, e.version)
 			return
 		}
-		w.show(&m.index, m.index.entries[m.index.find(e.id)])
+		w.observe(&m.index, m.index.entries[m.index.find(e.id)])
 	})
 	return true
 }
 
-// relist replaces the index by the records as of a position not before its own, and settles who waits.
+// relist replaces the index by the records as of a position not before its own, and resolves the
+// waiters.
 func (m *manager) relist(position int) {
 	if position == 0 {
 		return
@@ -73,59 +74,60 @@ func (m *manager) relist(position int) {
 	shown := make([]bool, m.server.ids+1)
 	for i := position - 1; i >= m.index.seen; i-- {
 		if e := m.server.log[i]; !shown[e.id] {
-			shown[e.id] = true // a list shows the last of its versions only
+			shown[e.id] = true // a list shows only its last version
 			m.index.apply(e)
 		}
 	}
 	m.index.seen = position
-	m.waiters(func(w *waiter) { m.settle(w, m.server.log[position-1].version) })
+	m.forEachWaiter(func(w *waiter) { m.resolve(w, m.server.log[position-1].version) })
 }
 
-func (m *manager) settle(w *waiter, revision int) {
+func (m *manager) resolve(w *waiter, revision int) {
 	i := m.index.find(w.record.id)
 	switch {
-	case i >= 0 && (m.rules.RelistSettlesWaiters || m.index.entries[i].version == w.record.version):
-		w.show(&m.index, m.index.entries[i])
-	case i < 0 && m.rules.RelistSettlesWaiters:
-		w.miss(w.record.id, revision)
+	case i >= 0 && (m.rules.RelistResolvesWaiters || m.index.entries[i].version == w.record.version):
+		w.observe(&m.index, m.index.entries[i])
+	case i < 0 && m.rules.RelistResolvesWaiters:
+		w.observeGone(w.record.id, revision)
 	}
 }
 
-// readClaim and readAnswer are the reads that a drop rests on.
+// readClaim and readAnswer are the reads that prove a release.
 func (m *manager) readClaim(name int) claim {
-	if m.rules.LiveReadsBeforeDrop {
+	if m.rules.LiveReadsBeforeRelease {
 		return m.server.claims[name]
 	}
 	return m.claims[name]
 }
 
 func (m *manager) readAnswer(name int) answer {
-	if m.rules.LiveReadsBeforeDrop {
+	if m.rules.LiveReadsBeforeRelease {
 		return m.server.answers[name]
 	}
 	return m.answers[name]
 }
 
-// isKept reads a record, and says whether it must stay although its claim is gone: clusterctl moves it, or it is a hold.
+// isKept reads a record, and says whether it must stay although its claim is gone: clusterctl is
+// moving it, or it is a reservation.
 func (m *manager) isKept(r record) bool {
 	i, ok := m.server.find(r.id, 0)
 	if !ok {
 		return false
 	}
 	live := m.server.records[i]
-	stands := live.hold && !live.terminating && live.released == 0
-	return live.moving && m.rules.MovingIsKept || stands && m.rules.HoldOutlivesClaim
+	stands := live.reservation && !live.terminating && live.released == 0
+	return live.moving && m.rules.MovingIsKept || stands && m.rules.ReservationOutlivesClaim
 }
 
-// isIdle says whether the actor has nothing begun.
+// isIdle says whether the actor has nothing in progress.
 func (m *manager) isIdle(actor int) bool {
 	switch actor {
-	case mends:
-		return m.mender.next == nil
-	case keeps:
-		return m.keeper.next == nil
-	case admits:
-		return m.porter.next == nil
+	case actorRepair:
+		return m.repair.next == nil
+	case actorPoolController:
+		return m.poolController.next == nil
+	case actorWebhooks:
+		return m.webhooks.next == nil
 	default:
 		return m.tasks[actor].next == nil
 	}

@@ -14,24 +14,24 @@ import (
 // length is the number of random steps of a walk.
 const length = 400
 
-// beginnings are those that walks can have; most have none.
-var beginnings = []struct {
+// scenarios are the beginnings that a walk can have. Most have none.
+var scenarios = []struct {
 	about theme
 	first scenario
 }{
 	{first: takenOverAndLost},
 	{first: lostAndLate},
 	{first: olderLooksYounger},
-	{first: dropCutShort},
+	{first: deleteInterrupted},
 	{first: secondWonUnseen},
 	{first: admittedTwice},
-	{first: triedAgainAndStored},
+	{first: retriedAndStored},
 	{first: retainedAndCollected, about: theme{retains: true}},
 	{first: unseenAndReleased, about: theme{retains: true}},
-	{first: boundTooLong, about: theme{retains: true}},
-	{first: goneAndAskedFor, about: theme{moves: true}},
-	{first: leftWithoutHold, about: theme{moves: true}},
-	{first: askedForAndGone, about: theme{moves: true}},
+	{first: bindIsSlow, about: theme{retains: true}},
+	{first: movedAndRequested, about: theme{moves: true}},
+	{first: movedWithoutReservation, about: theme{moves: true}},
+	{first: requestedAndMoved, about: theme{moves: true}},
 	{first: uprooted, about: theme{carves: true}},
 }
 
@@ -43,7 +43,7 @@ func size() int {
 	return 1
 }
 
-// begin returns the world of a seed, after its scenario. People meddle with the records in every other walk.
+// begin returns the world of a seed, after its scenario. In every other walk people edit records.
 func begin(rules Rules, about theme, seed uint64, first scenario, counted *tally) *world {
 	w := newWorld(rules, about, seed, counted)
 	if first != nil {
@@ -52,134 +52,136 @@ func begin(rules Rules, about theme, seed uint64, first scenario, counted *tally
 	return w
 }
 
-// finish walks and then lets everything come to rest. Where somebody meddles, a claim may stay blocked.
+// finish walks, and then lets everything converge. With external edits a claim may stay blocked.
 func finish(w *world) error {
 	if err := w.walk(length); err != nil {
 		return err
 	}
-	if err := w.settle(); !w.meddled || !errors.Is(err, ErrStuck) {
+	if err := w.converge(); !w.externalEdits || !errors.Is(err, ErrStuck) {
 		return err
 	}
 	return nil
 }
 
-// retell returns how a walk ended that went wrong.
-func retell(rules Rules, about theme, seed uint64, first scenario) string {
+// replay returns the trace of a walk that failed.
+func replay(rules Rules, about theme, seed uint64, first scenario) string {
 	w := begin(rules, about, seed, first, &tally{})
 	w.trace = &trace{}
-	_ = finish(w) // as it did before
+	_ = finish(w) // fails as before
 	return w.trace.last(120)
 }
 
-// survey walks from many seeds, now and then from a scenario, and wants nothing found.
-func survey(t *testing.T, rules Rules, walks int) {
+// explore walks from many seeds, every tenth time from a scenario, and fails on any finding.
+func explore(t *testing.T, rules Rules, walks int) {
 	t.Helper()
 	steps, counted := 0, &tally{}
 	for seed := range uint64(walks) {
 		var first scenario
-		about := anyTheme(rand.New(rand.NewPCG(seed, 1)))
+		about := randomTheme(rand.New(rand.NewPCG(seed, 1)))
 		if seed%10 == 0 {
-			b := beginnings[seed/10%uint64(len(beginnings))]
+			b := scenarios[seed/10%uint64(len(scenarios))]
 			about, first = b.about, b.first
 		}
 		w := begin(rules, about, seed, first, counted)
 		err := finish(w)
 		steps += w.steps
 		if err != nil {
-			t.Fatalf("seed %d, theme %s, scenario %s: %v\n%s", seed, about, stepName(first), err, retell(rules, about, seed, first))
+			t.Fatalf("seed %d, theme %s, scenario %s: %v\n%s", seed, about, stepName(first), err, replay(rules, about, seed, first))
 		}
 	}
 	t.Logf("%d walks, %d steps, nothing found: %s", walks, steps, counted)
 	for what, n := range counted.all() {
 		if n == 0 {
-			t.Errorf("the walks have not come to: %s", what)
+			t.Errorf("no walk has reached: %s", what)
 		}
 	}
 }
 
 func TestTheProtocolIsSafe(t *testing.T) {
 	t.Parallel()
-	survey(t, Protocol(), 20000*size())
+	explore(t, Protocol(), 20000*size())
 }
 
-// TestMarkedRecordsCouldBeTakenOver shows that one rule of the protocol keeps nobody from the same address.
-func TestMarkedRecordsCouldBeTakenOver(t *testing.T) {
+// TestTerminatingRecordsCouldBeTakenOver shows that one rule of the protocol is not necessary for
+// its safety.
+func TestTerminatingRecordsCouldBeTakenOver(t *testing.T) {
 	t.Parallel()
-	survey(t, Without("LeaveMarkedAlone"), 5000*size())
+	explore(t, Without("TerminatingIsNotTakenOver"), 5000*size())
 }
 
-// TestMeddlingCanBlockAClaim shows why meddled walks are not asked for an answer to every claim.
-func TestMeddlingCanBlockAClaim(t *testing.T) {
+// TestExternalEditsCanBlockAClaim shows why walks with external edits may end with a blocked claim.
+func TestExternalEditsCanBlockAClaim(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		rules Rules
 		first scenario
 		want  error
 	}{
-		"a half-made record is marked":                        {rules: Protocol(), first: halfMadeIsMarked, want: ErrStuck},
-		"a half-made record is marked and taken over":         {rules: Without("LeaveMarkedAlone"), first: halfMadeIsMarked},
-		"nobody knows which of two half-made ones came first": {rules: Protocol(), first: bothAgesLost, want: ErrStuck},
+		"an uncommitted record is terminating":                {rules: Protocol(), first: uncommittedIsTerminating, want: ErrStuck},
+		"an uncommitted record is terminating and taken over": {rules: Without("TerminatingIsNotTakenOver"), first: uncommittedIsTerminating},
+		"two uncommitted records have lost their age":         {rules: Protocol(), first: bothAgesLost, want: ErrStuck},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := begin(c.rules, theme{}, 0, c.first, &tally{}).settle(); !errors.Is(err, c.want) {
+			if err := begin(c.rules, theme{}, 0, c.first, &tally{}).converge(); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
 	}
 }
 
-// necessities tells for each rule what its absence leads to; with the theme that walks need to get there, and the scenario.
+// necessities names for each rule what its absence leads to, and the theme and scenario that walks
+// need to get there.
 var necessities = map[string]struct {
 	finds error
 	about theme
 	first scenario
 }{
-	"DropNamesVersion":        {finds: ErrDouble, first: lostAndLate},
-	"JudgeExactVersion":       {finds: ErrDouble, first: takenOverAndLost},
-	"TakeoverKeepsWinners":    {finds: ErrDouble},
-	"AgeIsCertain":            {finds: ErrDouble, first: olderLooksYounger},
-	"OlderRecordRule":         {finds: ErrStuck},
-	"LiveReadsBeforeDrop":     {finds: ErrDouble},
-	"NoDropByAge":             {finds: ErrDouble},
-	"NoForeignAnswer":         {finds: ErrDouble},
-	"StatusNamesUID":          {finds: ErrDouble},
-	"LiveReadBeforeDiscard":   {finds: ErrDouble},
-	"WaiterBeforeWrite":       {finds: ErrStuck},
-	"RelistSettlesWaiters":    {finds: ErrStuck},
-	"WatchWithoutGaps":        {finds: ErrDouble},
-	"TakeoverGuards":          {finds: ErrDouble, first: dropCutShort},
-	"ReleaseByUID":            {finds: ErrDouble},
-	"GraceForUnstored":        {finds: ErrDouble},
-	"GraceOutlivesRequests":   {finds: ErrDouble},
-	"GraceIsItsOwn":           {finds: ErrDouble, first: triedAgainAndStored},
-	"BindDropsNothing":        {finds: ErrDouble},
-	"CoolingIsTaken":          {finds: ErrEarly, about: theme{cooldown: true}},
-	"ThawReadsClaim":          {finds: ErrDouble, about: theme{cooldown: true}},
-	"AdoptionIsRecorded":      {finds: ErrDouble, about: theme{arrivals: true}},
-	"RecordMustHaveWon":       {finds: ErrDouble, about: theme{arrivals: true}},
-	"SecondIsJudged":          {finds: ErrDouble, first: secondWonUnseen},
-	"SecondYields":            {finds: ErrStuck, first: admittedTwice},
-	"LosersAreNotHeld":        {finds: ErrStuck, about: theme{moves: true}},
-	"StoredIsRefused":         {finds: ErrMoved, about: theme{moves: true}, first: askedForAndGone},
-	"HoldKeepsAge":            {finds: ErrStuck, about: theme{moves: true}},
-	"OwnerIsProved":           {finds: ErrDouble, about: theme{arrivals: true}},
-	"AdoptionDropsNothing":    {finds: ErrDouble, about: theme{arrivals: true}},
-	"AdoptionPassesNamesakes": {finds: ErrStuck, about: theme{arrivals: true}},
-	"NamesakeGoesLast":        {finds: ErrDouble, about: theme{arrivals: true}},
-	"RetainedIsTaken":         {finds: ErrRetained, about: theme{retains: true}},
-	"RetainedPassesNamesake":  {finds: ErrStuck, about: theme{retains: true}, first: retainedAndCollected},
-	"RetainedGoesLast":        {finds: ErrRetained, about: theme{retains: true}},
-	"RetainedReadFirst":       {finds: ErrRetained, about: theme{retains: true}, first: boundTooLong},
-	"RetainProves":            {finds: ErrRetained, about: theme{retains: true}, first: unseenAndReleased},
-	"OwnersGoWithRelease":     {finds: ErrRetained, about: theme{retains: true}, first: retainedAndCollected},
-	"MovedKeepsFinalizer":     {finds: ErrMoved, about: theme{moves: true}},
-	"MovingIsKept":            {finds: ErrMoved, about: theme{moves: true, cooldown: true}},
-	"HoldBeforeRelease":       {finds: ErrMoved, about: theme{moves: true}, first: leftWithoutHold},
-	"HoldOutlivesClaim":       {finds: ErrMoved, about: theme{moves: true}},
-	"LeavingIsRefused":        {finds: ErrMoved, about: theme{moves: true}, first: goneAndAskedFor},
-	"OnlyAncestorsEnclose":    {finds: ErrDouble, about: theme{carves: true}},
-	"UprootedMayHaveWon":      {finds: ErrDouble, about: theme{carves: true}, first: uprooted},
+	"DeleteNamesVersion":         {finds: ErrOverlap, first: lostAndLate},
+	"JudgeExactVersion":          {finds: ErrOverlap, first: takenOverAndLost},
+	"TakeoverKeepsWinners":       {finds: ErrOverlap},
+	"AgeIsCertain":               {finds: ErrOverlap, first: olderLooksYounger},
+	"OlderRecordRule":            {finds: ErrStuck},
+	"LiveReadsBeforeRelease":     {finds: ErrOverlap},
+	"NoReleaseByAge":             {finds: ErrOverlap},
+	"NoForeignAnswer":            {finds: ErrOverlap},
+	"StatusNamesUID":             {finds: ErrOverlap},
+	"LiveReadBeforeAnswerDelete": {finds: ErrOverlap},
+	"WaiterBeforeWrite":          {finds: ErrStuck},
+	"RelistResolvesWaiters":      {finds: ErrStuck},
+	"WatchWithoutGaps":           {finds: ErrOverlap},
+	"TakeoverSetsFinalizer":      {finds: ErrOverlap, first: deleteInterrupted},
+	"ReleaseByUID":               {finds: ErrOverlap},
+	"GraceForUnstored":           {finds: ErrOverlap},
+	"GraceOutlivesRequests":      {finds: ErrOverlap},
+	"GraceIsPerRecord":           {finds: ErrOverlap, first: retriedAndStored},
+	"BindDeletesNothing":         {finds: ErrOverlap},
+	"CoolingIsTaken":             {finds: ErrCooling, about: theme{cooldown: true}},
+	"ExpiryReadsClaim":           {finds: ErrOverlap, about: theme{cooldown: true}},
+	"AdoptionIsRecorded":         {finds: ErrOverlap, about: theme{restores: true}},
+	"RecordMustHaveWon":          {finds: ErrOverlap, about: theme{restores: true}},
+	"SecondIsJudged":             {finds: ErrOverlap, first: secondWonUnseen},
+	"SecondYields":               {finds: ErrStuck, first: admittedTwice},
+	"LosersAreNotReserved":       {finds: ErrStuck, about: theme{moves: true}},
+	"StoredIsRefused":            {finds: ErrMoved, about: theme{moves: true}, first: requestedAndMoved},
+	"ReservationKeepsAge":        {finds: ErrStuck, about: theme{moves: true}},
+	"OwnerIsProved":              {finds: ErrOverlap, about: theme{restores: true}},
+	"AdoptionReleasesNothing":    {finds: ErrOverlap, about: theme{restores: true}},
+	"AdoptionPassesOtherUIDs":    {finds: ErrStuck, about: theme{restores: true}},
+	"OtherUIDGoesLast":           {finds: ErrOverlap, about: theme{restores: true}},
+	"RetainedIsTaken":            {finds: ErrRetained, about: theme{retains: true}},
+	"RetainedPassesNextClaim":    {finds: ErrStuck, about: theme{retains: true}, first: retainedAndCollected},
+	"RetainedGoesLast":           {finds: ErrRetained, about: theme{retains: true}},
+	"RetainedReadFirst":          {finds: ErrRetained, about: theme{retains: true}, first: bindIsSlow},
+	"RetainProves":               {finds: ErrRetained, about: theme{retains: true}, first: unseenAndReleased},
+	"OwnersGoWithRelease":        {finds: ErrRetained, about: theme{retains: true}, first: retainedAndCollected},
+	"MovingKeepsFinalizer":       {finds: ErrMoved, about: theme{moves: true}},
+	"MovingIsKept":               {finds: ErrMoved, about: theme{moves: true, cooldown: true}},
+	"ReservationBeforeRelease":   {finds: ErrMoved, about: theme{moves: true}, first: movedWithoutReservation},
+	"ReservationOutlivesClaim":   {finds: ErrMoved, about: theme{moves: true}},
+	"MovedIsRefused":             {finds: ErrMoved, about: theme{moves: true}, first: movedAndRequested},
+	"OnlyAncestorsEnclose":       {finds: ErrOverlap, about: theme{carves: true}},
+	"UprootedMayHaveWon":         {finds: ErrOverlap, about: theme{carves: true}, first: uprooted},
 }
 
 func TestEachPreconditionIsNecessary(t *testing.T) {
@@ -187,21 +189,21 @@ func TestEachPreconditionIsNecessary(t *testing.T) {
 	fields := reflect.TypeFor[Rules]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
-		if name == "LeaveMarkedAlone" {
-			continue // see TestMarkedRecordsCouldBeTakenOver
+		if name == "TerminatingIsNotTakenOver" {
+			continue // see TestTerminatingRecordsCouldBeTakenOver
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n, ok := necessities[name]
 			if !ok {
-				t.Fatal("nothing says what the absence of this rule leads to")
+				t.Fatal("necessities has no entry for this rule")
 			}
 			find(t, Without(name), n.about, n.finds, n.first)
 		})
 	}
 }
 
-// find walks until it finds what it looks for; other findings do not count.
+// find walks until it finds what it looks for. Other findings do not count.
 func find(t *testing.T, rules Rules, about theme, want error, first scenario) {
 	t.Helper()
 	steps, others := 0, 0
@@ -217,5 +219,5 @@ func find(t *testing.T, rules Rules, about theme, want error, first scenario) {
 			others++
 		}
 	}
-	t.Errorf("%d steps, %d other findings, but not: %v", steps, others, want)
+	t.Errorf("%d steps, %d other findings, not found: %v", steps, others, want)
 }

@@ -5,46 +5,46 @@ package model
 
 import "slices"
 
-// phase is how far clusterctl has come with a claim that moves away: it has been created elsewhere, and is deleted here, with
-// what belongs to it.
+// phase is the state of a claim's move. clusterctl has created the claim elsewhere, and deletes it
+// here together with its dependents.
 type phase int
 
 const (
-	stays phase = iota
+	notMoving phase = iota
 	paused
-	recordsGone // as far as admission lets them go
-	answerGone
+	recordsDeleted // as far as admission allows
+	answerDeleted
 )
 
-// move goes on with the move of a claim, or begins one.
+// move continues the move of a claim, or starts one.
 func (w *world) move(name int) {
 	s := &w.server
 	c := &s.claims[name]
 	switch w.moves[name] {
-	case stays:
+	case notMoving:
 		if w.theme.moves && c.lives() {
 			c.moving, w.moves[name] = true, paused
 		}
 		return
 	case paused:
-		s.witness.goAway(name, *c)
+		s.monitor.moveAway(name, *c)
 		w.moveRecords(name)
 		c.terminating = true
-	case recordsGone:
+	case recordsDeleted:
 		s.deleteAnswer(name, s.answers[name])
-	case answerGone:
+	case answerDeleted:
 		s.removeClaim(name, c.uid)
-		w.moves[name] = stays
+		w.moves[name] = notMoving
 		w.tally.moved++
 		return
 	}
 	w.moves[name]++
 }
 
-// moveRecords deletes what clusterctl has found of a name, and takes the finalizers off.
+// moveRecords deletes the records of a name as clusterctl does, and removes their finalizers.
 func (w *world) moveRecords(name int) {
 	for _, r := range slices.Clone(w.server.records) {
-		if r.name != name || r.hold {
+		if r.name != name || r.reservation {
 			continue
 		}
 		w.server.updateRecord(r.id, 0, func(r *record) { r.moving, r.touched = true, true })
@@ -53,55 +53,55 @@ func (w *world) moveRecords(name int) {
 	}
 }
 
-// arrive creates a claim that has been answered already: one that moved away comes back, or it is another cluster's, or a
-// backup's. The record of its earlier UID may come along. Where nobody else's record overlaps that, or where a hold keeps its addresses,
-// it goes on using them at once.
-func (w *world) arrive(name int) {
+// restoreClaim creates a claim that has been answered already. It comes back from another cluster,
+// or comes from a backup. The record of its earlier UID may come along. If no other record overlaps
+// that one, or if a reservation keeps the addresses, the claim uses them at once.
+func (w *world) restoreClaim(name int) {
 	s := &w.server
-	if !w.theme.arrivals || s.claims[name].uid != 0 || s.answers[name].id != 0 || w.theme.carves && name == ownName {
+	if !w.theme.restores || s.claims[name].uid != 0 || s.answers[name].id != 0 || w.theme.carves && name == weirName {
 		return
 	}
-	c := claim{uid: s.newID(), own: name == ownName, arrived: true, retains: name == ownName && w.theme.retains}
-	cidr := w.broughtBy(name)
+	c := claim{uid: s.newID(), weirKind: name == weirName, restored: true, retains: name == weirName && w.theme.retains}
+	cidr := w.addressesToRestore(name)
 	c.big = cidr == wholeSpace
 	isTaken := func(r record) bool { return r.cidr.overlaps(cidr) }
-	isHold := func(r record) bool {
-		return r.name == name && r.cidr == cidr && r.hold && !r.terminating && r.released == 0
+	isReservation := func(r record) bool {
+		return r.name == name && r.cidr == cidr && r.reservation && !r.terminating && r.released == 0
 	}
-	isKept := slices.ContainsFunc(s.records, isHold)
+	isReserved := slices.ContainsFunc(s.records, isReservation)
 	if w.oneIn(2) {
-		isKept = isKept || !slices.ContainsFunc(s.records, isTaken)
-		old := c.asks(name, cidr)
+		isReserved = isReserved || !slices.ContainsFunc(s.records, isTaken)
+		old := c.recordFor(name, cidr)
 		old.uid, old.owned, old.adopts, old.ageless = s.newID(), true, false, true
 		s.createRecord(old)
 	}
-	w.settleIn(name, c, cidr)
-	if isKept {
-		s.tell(name, c.uid, cidr)
+	w.storeRestored(name, c, cidr)
+	if isReserved {
+		s.report(name, c.uid, cidr)
 	}
-	s.witness.release(record{name: name, cidr: cidr, hold: true})
-	w.tally.arrived++
+	s.monitor.endGuarantees(record{name: name, cidr: cidr, reservation: true})
+	w.tally.restored++
 }
 
-// broughtBy is what a claim of the name comes with.
-func (w *world) broughtBy(name int) space {
-	for _, gone := range w.server.witness.away {
-		if gone.name == name {
-			return gone.cidr
+// addressesToRestore returns the addresses that a restored claim of the name comes with.
+func (w *world) addressesToRestore(name int) space {
+	for _, moved := range w.server.monitor.elsewhere {
+		if moved.name == name {
+			return moved.cidr
 		}
 	}
 	cidrs := claim{big: w.isBig(name)}.candidates()
 	return cidrs[w.random.IntN(len(cidrs))]
 }
 
-// settleIn stores the claim and its answer, which may have lost its owner.
-func (w *world) settleIn(name int, c claim, cidr space) {
+// storeRestored stores the claim and its answer, which may have lost its owner.
+func (w *world) storeRestored(name int, c claim, cidr space) {
 	s := &w.server
-	if c.own {
+	if c.weirKind {
 		c.status = cidr
 	}
 	s.createClaim(name, c)
-	if !c.own {
+	if !c.weirKind {
 		s.answers[name] = answer{id: s.newID(), cidr: cidr, uid: c.uid * w.random.IntN(2)}
 	}
 }

@@ -5,14 +5,14 @@ package model
 
 import "fmt"
 
-// names is the number of names that claims can have; the last is that of an own kind, answered as it is created: an IPClaim, or
-// in walks that carve a pool, whose block it asks for.
+// names is the number of names that claims can have. The last one is of a Weir kind, answered while
+// it is created: an IPClaim, or, in walks that carve a pool, the pool that requests its block.
 const (
-	names   = 4
-	ownName = names - 1
+	names    = 4
+	weirName = names - 1
 )
 
-// space is a set of addresses, one bit each: what a claim or a record covers.
+// space is a set of addresses, one bit each.
 type space uint8
 
 const (
@@ -27,22 +27,22 @@ func (s space) contains(other space) bool { return s&other == other }
 // claim is a stored claim. The zero value is none.
 type claim struct {
 	uid         int
-	big         bool  // wants both addresses at once
-	own         bool  // one of Weir's own kinds: its spec says what it got
-	block       bool  // a pool, which asks for its block
-	carved      bool  // asks the carved pool, and not the root
-	retains     bool  // what it had is kept for the next claim of its name
-	arrived     bool  // came with its answer, from another cluster or a backup
-	terminating bool  // deleted, and kept by Weir's finalizer
-	moving      bool  // paused: clusterctl is taking it to another cluster
-	status      space // what its status, or an own claim's spec, names
-	ready       bool  // its status says that it has what it names
+	big         bool  // requests both addresses
+	weirKind    bool  // of a Weir kind: its spec names its addresses
+	block       bool  // a pool, which requests its block
+	carved      bool  // requests from the carved pool, not from the root
+	retains     bool  // its record is kept for the next claim of its name
+	restored    bool  // created with its answer, from another cluster or a backup
+	terminating bool  // being deleted, kept by Weir's finalizer
+	moving      bool  // paused: clusterctl is moving it to another cluster
+	status      space // the addresses in its status, or in a Weir claim's spec
+	ready       bool  // its status says that it has these addresses
 	exhausted   bool  // its status says that nothing is free
-	duplicate   bool  // its status says that somebody else holds what it came with
-	told        space // all that was ever committed to it; no part of the object
+	conflict    bool  // its status says that another claim has its addresses
+	reported    space // all addresses ever reported to it; not part of the object
 }
 
-// candidates returns what may be recorded for the claim.
+// candidates returns the sets of addresses that may be recorded for the claim.
 func (c claim) candidates() []space {
 	if c.big {
 		return []space{wholeSpace}
@@ -53,53 +53,55 @@ func (c claim) candidates() []space {
 // lives says whether the claim exists and is not being deleted.
 func (c claim) lives() bool { return c.uid != 0 && !c.terminating }
 
-// asks is the record that the claim wants made, for these addresses.
-func (c claim) asks(name int, cidr space) record {
-	return record{name: name, uid: c.uid, own: c.own, block: c.block, carved: c.carved, adopts: c.own && c.arrived, cidr: cidr}
+// recordFor returns the record of these addresses for the claim.
+func (c claim) recordFor(name int, cidr space) record {
+	return record{name: name, uid: c.uid, weirKind: c.weirKind, block: c.block, carved: c.carved, adopts: c.weirKind && c.restored, cidr: cidr}
 }
 
-// record is a stored IPAllocation. Its id stands for name and UID: a name is used for one attempt only.
+// record is a stored IPAllocation. Its id stands for name and UID: a name is used for one attempt
+// only.
 type record struct {
 	id, version int
-	created     int // the revision of creation as stored in the holder; 0 before Weir's second write
+	created     int // the stored creation revision; 0 before Weir's second write
 	name, uid   int // of the claim
-	own         bool
+	weirKind    bool
 	block       bool // a block of the carved pool
-	carved      bool // handed out of the carved pool
-	adopts      bool // for a claim that came with its answer
-	hold        bool // in the place of a record that has moved to another cluster
-	replaces    int  // the id of that record
+	carved      bool // allocated from the carved pool
+	adopts      bool // adopts the addresses of a restored claim
+	reservation bool // replaces a record that has moved to another cluster
+	replaces    int  // the id of the moved record
 	cidr        space
 	owned       bool // has owner references to a claim that is, or was, stored
-	released    int  // when its claim let go of it; 0 before
-	retained    bool // for the next claim of the name
-	moving      bool // clusterctl deletes it here because it lives on elsewhere
-	held        bool // a hold is in its place
-	ageless     bool // stands for one that is older than it looks; no part of the object
+	released    int  // when its claim released it; 0 before
+	retained    bool // kept for the next claim of the name
+	moving      bool // clusterctl deletes it here because it has moved
+	replaced    bool // a reservation has replaced it
+	ageless     bool // older than its creation revision shows; not part of the object
 	finalizer   bool
 	terminating bool
-	touched     bool // somebody else has written to it
+	touched     bool // another writer has changed it
 }
 
-// unwritten says whether the record certainly has the version that it was created with.
-func (r record) unwritten() bool { return !r.touched && !r.terminating && r.finalizer }
+// isUnwritten says whether the record certainly still has the version that it was created with.
+func (r record) isUnwritten() bool { return !r.touched && !r.terminating && r.finalizer }
 
-// hasGone says whether the claim has moved to another cluster, or may just be moving there.
-func (r record) hasGone() bool { return r.hold || r.terminating && r.own }
+// hasMoved says whether the record's claim has moved to another cluster, or may be moving there.
+func (r record) hasMoved() bool { return r.reservation || r.terminating && r.weirKind }
 
-// answer is a stored IPAddress, found by the name of its claim. The zero value is none; one without UID has lost its owner.
+// answer is a stored IPAddress, found by the name of its claim. The zero value is none. An answer
+// without UID has lost its owner.
 type answer struct {
 	id, uid int
 	cidr    space
 }
 
-// event is one entry of the log of records: what the record became, or that it is gone.
+// event is one entry of the log of records: the new state of a record, or its removal.
 type event struct {
 	record
 	gone bool
 }
 
-// request is the creation of an own claim that the API server has not decided yet.
+// request is the creation of a Weir claim that the API server has not decided yet.
 type request struct {
 	claim claim // as the mutating webhook has completed it
 	begun int
@@ -109,23 +111,23 @@ type request struct {
 type stage int
 
 const (
-	proposed stage = iota // the validating webhook is to be called
+	proposed stage = iota // the validating webhook has not been called
 	called
 	admitted
 )
 
-// String tells a claim in short, for histories.
+// String describes a claim in short, for traces.
 func (c claim) String() string {
 	if c.uid == 0 {
 		return "-"
 	}
-	words := fmt.Sprintf("%d %02b told %02b", c.uid, c.status, c.told)
+	words := fmt.Sprintf("%d %02b reported %02b", c.uid, c.status, c.reported)
 	for _, special := range []struct {
 		is   bool
 		word string
 	}{
-		{c.big, "big"}, {c.block, "block"}, {c.carved, "carved"}, {c.arrived, "arrived"}, {c.terminating, "terminating"},
-		{c.moving, "moving"}, {c.ready, "ready"}, {c.exhausted, "exhausted"}, {c.duplicate, "duplicate"},
+		{c.big, "big"}, {c.block, "block"}, {c.carved, "carved"}, {c.restored, "restored"}, {c.terminating, "terminating"},
+		{c.moving, "moving"}, {c.ready, "ready"}, {c.exhausted, "exhausted"}, {c.conflict, "conflict"},
 	} {
 		if special.is {
 			words += " " + special.word
@@ -134,15 +136,16 @@ func (c claim) String() string {
 	return "{" + words + "}"
 }
 
-// String tells a record in short, for histories: its number, whose it is, its addresses, and what is special.
+// String describes a record in short, for traces: its number, version and age, name and UID of its
+// claim, addresses and flags.
 func (r record) String() string {
 	words := fmt.Sprintf("#%d@%d(%d) %d/%d %02b", r.id, r.version, r.created, r.name, r.uid, r.cidr)
 	for _, special := range []struct {
 		is   bool
 		word string
 	}{
-		{r.block, "block"}, {r.carved, "carved"}, {r.adopts, "adopts"}, {r.hold, "hold"}, {r.owned, "owned"}, {r.released != 0, "released"},
-		{r.retained, "retained"}, {r.moving, "moving"}, {r.held, "held"}, {!r.finalizer, "bare"}, {r.terminating, "terminating"},
+		{r.block, "block"}, {r.carved, "carved"}, {r.adopts, "adopts"}, {r.reservation, "reservation"}, {r.owned, "owned"}, {r.released != 0, "released"},
+		{r.retained, "retained"}, {r.moving, "moving"}, {r.replaced, "replaced"}, {!r.finalizer, "no-finalizer"}, {r.terminating, "terminating"},
 	} {
 		if special.is {
 			words += " " + special.word

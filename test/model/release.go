@@ -5,15 +5,16 @@ package model
 
 import "slices"
 
-// release gives up what a claim holds that is being deleted:
+// beginRelease releases everything of a claim that is being deleted:
 //
-//	proveDead -> releaseAnswer -> releaseRecords -> forgetClaim
-//	own claims: what is retained is noted -> proveDead -> proveRecords -> partRecords -> partTaken -> forgetClaim
+//	proveDeleted -> releaseAnswer -> releaseRecords -> releaseClaim
+//	Weir claims: keptRecords -> proveDeleted -> proveRecords -> releaseOrRetain -> releaseTaken
+//	             -> releaseClaim
 //	a pool: proveEmpty before that
-func (t *task) release() {
-	t.next = (*task).proveDead
-	if t.claim.own {
-		t.spare = t.spared()
+func (t *task) beginRelease() {
+	t.next = (*task).proveDeleted
+	if t.claim.weirKind {
+		t.kept = t.keptRecords()
 	}
 	if t.claim.block {
 		t.proof = len(t.manager.server.log)
@@ -21,27 +22,27 @@ func (t *task) release() {
 	}
 }
 
-// proveEmpty waits until it is certain that nothing is handed out of the pool.
+// proveEmpty waits until it is certain that no record comes from the pool.
 func (t *task) proveEmpty() {
 	x := &t.manager.index
 	switch {
 	case x.seen < t.proof:
-	case len(x.all(func(e entry) bool { return e.carved })) > 0:
+	case len(x.selectEntries(func(e entry) bool { return e.carved })) > 0:
 		t.stop()
 	default:
-		t.next = (*task).proveDead
+		t.next = (*task).proveDeleted
 	}
 }
 
-// proveDead reads whether the claim is being deleted indeed, and not because it moves.
-func (t *task) proveDead() {
+// proveDeleted reads whether the claim is being deleted, and not because it moves.
+func (t *task) proveDeleted() {
 	c := t.manager.readClaim(t.name)
 	if c.uid != t.claim.uid || !c.terminating || c.moving && t.manager.rules.MovingIsKept {
 		t.stop()
 		return
 	}
 	t.next = (*task).releaseAnswer
-	if t.claim.own {
+	if t.claim.weirKind {
 		t.proof = len(t.manager.server.log)
 		t.next = (*task).proveRecords
 	}
@@ -59,7 +60,8 @@ func (t *task) releaseAnswer() {
 	}
 }
 
-// proveOwnerless reads whether an answer that has lost its owner can be the claim's: a later claim of the name may have come with it.
+// proveOwnerless reads whether an answer that has lost its owner can be the claim's. A later claim
+// of the name may have been restored with it.
 func (t *task) proveOwnerless() {
 	if t.manager.server.claims[t.name].uid != t.claim.uid {
 		t.stop()
@@ -70,37 +72,38 @@ func (t *task) proveOwnerless() {
 }
 
 func (t *task) releaseRecords() {
-	t.part((*task).forgetClaim, t.manager.index.recordsOf(t.name, t.claim.uid)...)
+	t.releaseThen((*task).releaseClaim, t.manager.index.recordsOf(t.name, t.claim.uid)...)
 }
 
-// proveRecords waits, where the claim seems to have no record, until that is certain.
+// proveRecords waits, if the claim seems to have no record, until that is certain.
 func (t *task) proveRecords() {
 	x := &t.manager.index
 	if t.manager.rules.RetainProves && len(x.recordsOf(t.name, t.claim.uid)) == 0 && x.seen < t.proof {
 		return
 	}
-	t.next = (*task).partRecords
+	t.next = (*task).releaseOrRetain
 }
 
-func (t *task) partRecords() {
+func (t *task) releaseOrRetain() {
 	for _, r := range t.manager.index.recordsOf(t.name, t.claim.uid) {
-		how := letsGo
+		mode := modeRelease
 		if t.claim.retains && r.cidr == t.claim.status {
-			how = retains
+			mode = modeRetain
 		}
-		t.giveUp(how, r)
+		t.enqueue(mode, r)
 	}
-	t.next, t.after = (*task).dropping, (*task).partTaken
+	t.next, t.afterRelease = (*task).releasing, (*task).releaseTaken
 }
 
-// partTaken gives up what the claim has got out of retention, or came back for: it may not have been bound before.
-func (t *task) partTaken() {
-	taken := slices.DeleteFunc(t.spare, func(r record) bool { return r.cidr != t.claim.status || r.hold && !t.claim.arrived })
-	t.part((*task).forgetClaim, taken...)
+// releaseTaken releases what the claim got out of retention, or came back for. It may not have been
+// bound before.
+func (t *task) releaseTaken() {
+	taken := slices.DeleteFunc(t.kept, func(r record) bool { return r.cidr != t.claim.status || r.reservation && !t.claim.restored })
+	t.releaseThen((*task).releaseClaim, taken...)
 }
 
-// forgetClaim takes Weir's finalizer off the claim.
-func (t *task) forgetClaim() {
-	t.manager.server.forgetClaim(t.name, t.claim.uid)
+// releaseClaim removes Weir's finalizer from the claim.
+func (t *task) releaseClaim() {
+	t.manager.server.releaseClaim(t.name, t.claim.uid)
 	t.stop()
 }

@@ -5,131 +5,159 @@ package model
 
 import "reflect"
 
-// Rules are the preconditions of the protocol. Each can be taken away alone.
+// Rules are the preconditions of the protocol. Each can be switched off alone.
 type Rules struct {
 	// Judging and taking over.
 
-	// DropNamesVersion: who lost a judgement drops its record at the version of the create's reply, and no later one.
-	DropNamesVersion bool
-	// JudgeExactVersion: a record is judged when the watch or a list shows the very version that was written.
+	// DeleteNamesVersion: a manager that lost a judgement deletes its record at the version that
+	// its own write returned, and at no later one.
+	DeleteNamesVersion bool
+	// JudgeExactVersion: a record is judged when the watch or a list shows exactly the version that
+	// was written.
 	JudgeExactVersion bool
-	// TakeoverKeepsWinners: a record that only younger ones overlap is not dropped by who takes it over.
+	// TakeoverKeepsWinners: the manager that takes a record over keeps it if only younger records
+	// overlap it.
 	TakeoverKeepsWinners bool
-	// AgeIsCertain: the revision of creation is the stored one, or that of a version that nobody has written since.
+	// AgeIsCertain: the creation revision is the stored one, or the version of a record that has
+	// not been written since its creation.
 	AgeIsCertain bool
-	// OlderRecordRule: who takes a record over drops it if an older one overlaps it.
+	// OlderRecordRule: the manager that takes a record over deletes it if an older record overlaps
+	// it.
 	OlderRecordRule bool
-	// WaiterBeforeWrite: who will judge a record is registered before the write that makes its version.
+	// WaiterBeforeWrite: a waiter is registered before the write whose version it waits for.
 	WaiterBeforeWrite bool
-	// RelistSettlesWaiters: a list that shows a record at a later version, or no more, tells whoever waits for it.
-	RelistSettlesWaiters bool
-	// WatchWithoutGaps: every event changes the index.
+	// RelistResolvesWaiters: a list that shows a record at a later version, or not at all, notifies
+	// its waiter.
+	RelistResolvesWaiters bool
+	// WatchWithoutGaps: every event is applied to the index.
 	WatchWithoutGaps bool
-	// TakeoverGuards: who takes a record over puts back the finalizer that a drop cut short has taken.
-	TakeoverGuards bool
-	// LeaveMarkedAlone: a record that somebody else has marked for deletion is not taken over.
-	LeaveMarkedAlone bool
+	// TakeoverSetsFinalizer: a take-over puts back the finalizer that an interrupted deletion has
+	// removed.
+	TakeoverSetsFinalizer bool
+	// TerminatingIsNotTakenOver: a record that another writer has marked for deletion is not taken
+	// over.
+	TerminatingIsNotTakenOver bool
 
 	// Answers.
 
 	// NoForeignAnswer: an answer that carries another claim's UID is not adopted.
 	NoForeignAnswer bool
-	// StatusNamesUID: the claim's status is written for a claim of that UID only.
+	// StatusNamesUID: a status is written only to the claim of the UID that it is about.
 	StatusNamesUID bool
-	// LiveReadBeforeDiscard: the claim is read from the server before an answer is removed as left over.
-	LiveReadBeforeDiscard bool
+	// LiveReadBeforeAnswerDelete: the claim is read from the server before a leftover answer is
+	// deleted.
+	LiveReadBeforeAnswerDelete bool
 
 	// Release and repair.
 
-	// LiveReadsBeforeDrop: release and repair read claim and answer from the server, not from a cache.
-	LiveReadsBeforeDrop bool
-	// NoDropByAge: repair does not drop the unanswered record of a claim that lives.
-	NoDropByAge bool
+	// LiveReadsBeforeRelease: release and repair read claim and answer from the server, not from a
+	// cache.
+	LiveReadsBeforeRelease bool
+	// NoReleaseByAge: repair does not release the unanswered record of a live claim.
+	NoReleaseByAge bool
 	// ReleaseByUID: release and repair find the records of a claim by its UID, not by its name.
 	ReleaseByUID bool
 
-	// Cooling.
+	// Cooldown.
 
-	// CoolingIsTaken: what cools down is taken, for everybody.
+	// CoolingIsTaken: a record that cools down blocks its addresses for every claim.
 	CoolingIsTaken bool
-	// ThawReadsClaim: what has cooled down is dropped once a live read shows that its claim is gone.
-	ThawReadsClaim bool
+	// ExpiryReadsClaim: an expired record is deleted only after a live read shows that its claim is
+	// gone.
+	ExpiryReadsClaim bool
 
-	// Claims that arrive with their answers.
+	// Claims that are restored with their answers.
 
-	// AdoptionIsRecorded: an answer of the claim's UID is reported only when a record of the claim holds its addresses.
+	// AdoptionIsRecorded: an answer of the claim's UID is reported only when a record of the claim
+	// covers its addresses.
 	AdoptionIsRecorded bool
-	// RecordMustHaveWon: that there is a record does not do: it has won here, or the claim has been told so.
+	// RecordMustHaveWon: the existence of that record is not enough. It must have won here, or the
+	// claim must be ready.
 	RecordMustHaveWon bool
-	// OwnerIsProved: an answer that has lost its owner is given to a claim, or removed with it, that a live read shows after it.
+	// OwnerIsProved: an answer without an owner is given to a claim, or deleted with it, only if a
+	// live read after the answer was seen shows the claim.
 	OwnerIsProved bool
-	// AdoptionDropsNothing: who cannot record what it came with leaves what is in the way.
-	AdoptionDropsNothing bool
-	// AdoptionPassesNamesakes: the record of an earlier claim of the name is no reason to lose for one that adopts.
-	AdoptionPassesNamesakes bool
-	// NamesakeGoesLast: that record goes when the claim's own has won here.
-	NamesakeGoesLast bool
+	// AdoptionReleasesNothing: a restored claim that cannot be recorded does not release the
+	// records that conflict with it.
+	AdoptionReleasesNothing bool
+	// AdoptionPassesOtherUIDs: an adopting claim does not lose to a record of the same name and
+	// another UID.
+	AdoptionPassesOtherUIDs bool
+	// OtherUIDGoesLast: that record is released only after the claim's own record has won here.
+	OtherUIDGoesLast bool
 
-	// Own kinds.
+	// Weir kinds.
 
-	// GraceForUnstored: the record of an own claim that was never stored is kept for the grace.
+	// GraceForUnstored: the record of a Weir claim that was never stored is kept for the grace
+	// period.
 	GraceForUnstored bool
-	// GraceOutlivesRequests: the grace is longer than any request.
+	// GraceOutlivesRequests: the grace period is longer than any request.
 	GraceOutlivesRequests bool
-	// GraceIsItsOwn: that another own claim of the name was stored says nothing of this record's: once the other is gone, the API server
-	// may store this one.
-	GraceIsItsOwn bool
-	// BindDropsNothing: the record of a stored claim is kept whatever it is judged when it is bound.
-	BindDropsNothing bool
-	// SecondYields: of two records of one claim for the same the younger keeps the older from nothing, and goes.
+	// GraceIsPerRecord: a stored Weir claim of the same name does not end the grace period of this
+	// record. Once the other claim is gone, the API server may still store the claim of this
+	// record.
+	GraceIsPerRecord bool
+	// BindDeletesNothing: binding keeps the record of a stored claim, whatever the verdict.
+	BindDeletesNothing bool
+	// SecondYields: of two records of one claim for the same addresses, the younger does not block
+	// the older, and is deleted.
 	SecondYields bool
 
-	// SecondIsJudged: who drops the younger of two records of one claim has taken it over, and seen it lose.
+	// SecondIsJudged: the manager that deletes the younger of two records of one claim has taken it
+	// over and seen it lose.
 	SecondIsJudged bool
 
 	// Retention.
 
-	// RetainedIsTaken: what is retained is taken, for everybody but the claim of its name.
+	// RetainedIsTaken: a retained record blocks its addresses for every claim of another name.
 	RetainedIsTaken bool
-	// RetainedPassesNamesake: what is retained for a claim is no reason to lose for that.
-	RetainedPassesNamesake bool
-	// RetainedGoesLast: what is retained goes when the claim that it was for is stored, and has its own record.
+	// RetainedPassesNextClaim: the next claim of the name does not lose to the record retained for
+	// it.
+	RetainedPassesNextClaim bool
+	// RetainedGoesLast: a retained record is released only after the next claim of the name is
+	// stored and has its own record.
 	RetainedGoesLast bool
-	// RetainedReadFirst: what a claim finds retained is read before the claim is read live.
+	// RetainedReadFirst: the records retained for a claim are read before the claim is read live.
 	RetainedReadFirst bool
-	// RetainProves: that a claim to be retained has no record is proved.
+	// RetainProves: before a retaining claim is released without a record, the manager proves that
+	// it has none.
 	RetainProves bool
-	// OwnersGoWithRelease: the owners are taken off a record in the write that lets go of it.
+	// OwnersGoWithRelease: the write that releases a record also removes its owner references.
 	OwnersGoWithRelease bool
 
 	// Moves to another cluster.
 
-	// MovedKeepsFinalizer: admission leaves its finalizer to a record that moves out of a pool that stays.
-	MovedKeepsFinalizer bool
-	// MovingIsKept: repair and release leave alone what moves.
+	// MovingKeepsFinalizer: admission keeps Weir's finalizer on a record that moves out of a pool
+	// that stays.
+	MovingKeepsFinalizer bool
+	// MovingIsKept: repair and release leave moving records alone.
 	MovingIsKept bool
-	// HoldBeforeRelease: the hold is stored before the record goes that it stands for.
-	HoldBeforeRelease bool
-	// HoldOutlivesClaim: nobody drops a hold because its claim is gone.
-	HoldOutlivesClaim bool
-	// LosersAreNotHeld: nothing is held for a record that an older one overlaps.
-	LosersAreNotHeld bool
-	// StoredIsRefused: nothing is recorded for an own claim while another of its name is stored.
+	// ReservationBeforeRelease: the reservation is stored before the record that it replaces is
+	// released.
+	ReservationBeforeRelease bool
+	// ReservationOutlivesClaim: no manager deletes a reservation because its claim is gone.
+	ReservationOutlivesClaim bool
+	// LosersAreNotReserved: no reservation is stored for a record that an older record overlaps.
+	LosersAreNotReserved bool
+	// StoredIsRefused: nothing is recorded for a Weir claim while another claim of its name is
+	// stored.
 	StoredIsRefused bool
-	// HoldKeepsAge: a hold is as old as the record that it stands for.
-	HoldKeepsAge bool
-	// LeavingIsRefused: what is going, or has gone, to another cluster nobody gets but who comes back with it.
-	LeavingIsRefused bool
+	// ReservationKeepsAge: a reservation is as old as the record that it replaces.
+	ReservationKeepsAge bool
+	// MovedIsRefused: addresses that are moving or have moved to another cluster are given only to
+	// the claim that comes back with them.
+	MovedIsRefused bool
 
 	// Carved pools.
 
-	// OnlyAncestorsEnclose: a block is meant to overlap what its own pool hands out, and nothing else.
+	// OnlyAncestorsEnclose: a block may overlap the records of its own pool, and no others.
 	OnlyAncestorsEnclose bool
-	// UprootedMayHaveWon: a record whose pool's block is gone is not dropped for the root's block around it.
+	// UprootedMayHaveWon: a record whose pool's block is gone is not deleted because of the root's
+	// block around it.
 	UprootedMayHaveWon bool
 }
 
-// Protocol returns the rules as designed: all of them.
+// Protocol returns the rules as designed: all of them on.
 func Protocol() Rules {
 	var rules Rules
 	for i := range reflect.TypeFor[Rules]().NumField() {
@@ -138,7 +166,7 @@ func Protocol() Rules {
 	return rules
 }
 
-// Without returns the rules but one.
+// Without returns all rules but one.
 func Without(name string) Rules {
 	rules := Protocol()
 	reflect.ValueOf(&rules).Elem().FieldByName(name).SetBool(false)

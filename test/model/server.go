@@ -5,8 +5,8 @@ package model
 
 import "slices"
 
-// requestLife is for how long the API server works on a request, by the clock that ticks now and then.
-const requestLife = 2
+// requestTimeout is how many ticks the API server works on a request.
+const requestTimeout = 2
 
 // server is the API server. Every method is one request, and atomic.
 type server struct {
@@ -18,7 +18,7 @@ type server struct {
 	answers       [names]answer
 	records       []record
 	log           []event
-	witness       witness
+	monitor       monitor
 }
 
 func (s *server) newID() int {
@@ -38,14 +38,16 @@ func (s *server) createRecord(r record) record {
 	return r
 }
 
-// find returns the place of the record, if it exists at this version; any version if that is 0.
+// find returns the index of the record, and whether it exists at this version. Version 0 is any
+// version.
 func (s *server) find(id, version int) (int, bool) {
 	i := slices.IndexFunc(s.records, func(r record) bool { return r.id == id })
 	return i, i >= 0 && (version == 0 || s.records[i].version == version)
 }
 
-// updateRecord changes a record at this version, and says whether it could. One that is terminating goes with its finalizer, which
-// admission leaves to what moves to another cluster before a hold is in its place.
+// updateRecord changes a record at this version, and says whether it could. A terminating record is
+// removed with its finalizer. Admission keeps the finalizer on a moving record until a reservation
+// has replaced it.
 func (s *server) updateRecord(id, version int, change func(*record)) (record, bool) {
 	i, ok := s.find(id, version)
 	if !ok {
@@ -56,7 +58,7 @@ func (s *server) updateRecord(id, version int, change func(*record)) (record, bo
 	change(&s.records[i])
 	changed := &s.records[i]
 	changed.version = s.revision
-	if changed.moving && !changed.held && !changed.hold && s.rules.MovedKeepsFinalizer {
+	if changed.moving && !changed.replaced && !changed.reservation && s.rules.MovingKeepsFinalizer {
 		changed.finalizer = changed.finalizer || had
 	}
 	stored := *changed
@@ -69,7 +71,8 @@ func (s *server) updateRecord(id, version int, change func(*record)) (record, bo
 	return stored, true
 }
 
-// deleteRecord removes a record at this version, or marks it while it has the finalizer.
+// deleteRecord removes a record at this version, or marks it as terminating while it has the
+// finalizer.
 func (s *server) deleteRecord(id, version int) {
 	s.updateRecord(id, version, func(r *record) { r.terminating = true })
 }
@@ -80,126 +83,132 @@ func (s *server) createAnswer(name int, a answer) (answer, bool) {
 	}
 	a.id = s.newID()
 	s.answers[name] = a
-	s.tell(name, a.uid, a.cidr)
+	s.report(name, a.uid, a.cidr)
 	return a, true
 }
 
-// ownAnswer gives an answer the owner that it has lost, if nobody else has.
-func (s *server) ownAnswer(name, id, uid int) bool {
+// setAnswerOwner gives an answer that has lost its owner a new one.
+func (s *server) setAnswerOwner(name, id, uid int) bool {
 	if s.answers[name].id != id || s.answers[name].uid != 0 {
 		return false
 	}
 	s.answers[name].uid = uid
 	if c := &s.claims[name]; c.uid == uid {
-		c.arrived = true // as far as it has an answer that was not meant for it
+		c.restored = true // it has an answer that was not made for it
 	}
 	return true
 }
 
-// deleteAnswer removes an answer, if it has not changed.
+// deleteAnswer deletes an answer, if it has not changed.
 func (s *server) deleteAnswer(name int, a answer) {
 	if s.answers[name] == a {
 		s.answers[name] = answer{}
 	}
 }
 
-// setStatus names the address in the status of the claim of this UID; of whatever claim has the name if that is 0.
+// setStatus reports the addresses in the status of the claim of this UID. UID 0 is any claim of the
+// name.
 func (s *server) setStatus(name, uid int, cidr space) {
 	c := &s.claims[name]
 	if c.uid == 0 || (uid != 0 && c.uid != uid) {
 		return
 	}
-	c.status, c.ready, c.exhausted, c.duplicate = cidr, true, false, false
-	s.tell(name, c.uid, cidr)
+	c.status, c.ready, c.exhausted, c.conflict = cidr, true, false, false
+	s.report(name, c.uid, cidr)
 }
 
-// setExhausted tells the claim of this UID that nothing is free, setDuplicate that somebody else holds what it came with.
+// setExhausted reports to the claim of this UID that nothing is free. setConflict reports that
+// another claim has the addresses that it was restored with.
 func (s *server) setExhausted(name, uid int) {
 	if c := &s.claims[name]; c.uid == uid {
-		c.exhausted, c.duplicate, c.ready = true, false, false
+		c.exhausted, c.conflict, c.ready = true, false, false
 	}
 }
 
-func (s *server) setDuplicate(name, uid int) {
+func (s *server) setConflict(name, uid int) {
 	if c := &s.claims[name]; c.uid == uid {
-		c.exhausted, c.duplicate, c.ready = false, true, false
+		c.exhausted, c.conflict, c.ready = false, true, false
 	}
 }
 
-func (s *server) tell(name, uid int, cidr space) {
+func (s *server) report(name, uid int, cidr space) {
 	if c := &s.claims[name]; c.uid == uid {
-		s.witness.hear(name, c, cidr, s.clock)
+		s.monitor.observe(name, c, cidr, s.clock)
 	}
 }
 
-// createClaim stores a claim under its name, if that is free. One of Weir's own kinds that does not come from elsewhere has been
-// told what it says.
+// createClaim stores a claim under its name, if that is free. Storing a Weir claim reports its
+// addresses, unless it is restored.
 func (s *server) createClaim(name int, c claim) {
 	if s.claims[name].uid != 0 {
 		return
 	}
 	s.claims[name] = c
-	if !c.own || c.arrived {
+	if !c.weirKind || c.restored {
 		return
 	}
-	s.tell(name, c.uid, c.status)
-	s.witness.endRetention(name) // it has what was retained for it, or something else
+	s.report(name, c.uid, c.status)
+	s.monitor.endRetention(name) // it has the retained addresses, or others
 }
 
-// deleteClaim marks a claim. Weir's finalizer keeps it until it is released.
+// deleteClaim marks a claim for deletion. Weir's finalizer keeps it until it is released.
 func (s *server) deleteClaim(name int) {
-	s.witness.leave(name, s.claims[name], s.clock)
+	s.monitor.endUse(name, s.claims[name], s.clock)
 	s.claims[name].terminating = s.claims[name].uid != 0
 }
 
 // removeClaim removes the claim of this UID: its last finalizer is gone.
 func (s *server) removeClaim(name, uid int) {
 	if s.claims[name].uid == uid {
-		s.witness.leave(name, s.claims[name], s.clock)
+		s.monitor.endUse(name, s.claims[name], s.clock)
 		s.claims[name] = claim{}
 	}
 }
 
-// forgetClaim does that for Weir, which has kept by then what the claim wants retained, unless somebody has deleted the record.
-func (s *server) forgetClaim(name, uid int) {
+// releaseClaim removes a claim that Weir has released. If the claim retains its addresses, Weir has
+// retained their record by then, unless a person has deleted that.
+func (s *server) releaseClaim(name, uid int) {
 	c := s.claims[name]
-	isMarked := func(r record) bool { return r.name == name && r.cidr == c.told && r.terminating }
-	wanted := c.uid == uid && c.retains && c.told != noSpace && (c.ready || !c.arrived)
-	if wanted && !slices.ContainsFunc(s.records, isMarked) {
-		s.witness.retained = append(s.witness.retained, promise{name, c.told})
+	isTerminating := func(r record) bool { return r.name == name && r.cidr == c.reported && r.terminating }
+	wanted := c.uid == uid && c.retains && c.reported != noSpace && (c.ready || !c.restored)
+	if wanted && !slices.ContainsFunc(s.records, isTerminating) {
+		s.monitor.retained = append(s.monitor.retained, guarantee{name, c.reported})
 	}
 	s.removeClaim(name, uid)
 }
 
-func (s *server) request(uid int) int {
+func (s *server) findRequest(uid int) int {
 	return slices.IndexFunc(s.requests, func(r request) bool { return r.claim.uid == uid })
 }
 
-// admit is the answer of the validating webhook, which comes too late if the request has timed out.
-func (s *server) admit(uid int) {
-	if i := s.request(uid); i >= 0 {
+// admitRequest is the answer of the validating webhook. It comes too late if the request has timed
+// out.
+func (s *server) admitRequest(uid int) {
+	if i := s.findRequest(uid); i >= 0 {
 		s.requests[i].stage = admitted
 	}
 }
 
-// finish ends a request: its claim is stored if that was admitted, nobody else rejects it, and the name is free.
-func (s *server) finish(i int, rejected bool) {
+// endRequest ends a request. Its claim is stored if it was admitted, no other webhook rejects it,
+// and its name is free.
+func (s *server) endRequest(i int, rejected bool) {
 	r := s.requests[i]
 	s.requests = slices.Delete(s.requests, i, i+1)
 	if r.stage == admitted && !rejected {
-		s.createClaim(ownName, r.claim)
+		s.createClaim(weirName, r.claim)
 	}
 }
 
-// fail ends the request of this UID, if it is still undecided: the webhook has denied it or its process has died.
-func (s *server) fail(uid int) {
-	if i := s.request(uid); i >= 0 && s.requests[i].stage != admitted {
-		s.finish(i, true)
+// failRequest ends the request of this UID, if it is still undecided: the webhook has denied it, or
+// its process has died.
+func (s *server) failRequest(uid int) {
+	if i := s.findRequest(uid); i >= 0 && s.requests[i].stage != admitted {
+		s.endRequest(i, true)
 	}
 }
 
-// tick lets time pass. Requests that have lasted for too long end before.
+// tick lets time pass. Requests that are older than requestTimeout end.
 func (s *server) tick() {
 	s.clock++
-	s.requests = slices.DeleteFunc(s.requests, func(r request) bool { return s.clock > r.begun+requestLife })
+	s.requests = slices.DeleteFunc(s.requests, func(r request) bool { return s.clock > r.begun+requestTimeout })
 }

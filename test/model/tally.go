@@ -10,39 +10,39 @@ import (
 	"strings"
 )
 
-// tally counts what walks have come to, so that a model that does nothing is noticed.
+// tally counts what the walks have reached, so that a model that does nothing is noticed.
 type tally struct {
-	crashes, relists, takeovers, exhausted, voids, discards, admitted, repaired int
-	bound, thawed, arrived, duplicates, moved, held, repeated                   int
+	crashes, relists, takeovers, exhausted, mismatches, leftovers, admitted, repaired int
+	bound, expired, restored, conflicts, moved, reservations, retried                 int
 
 	verdicts [superseded + 1]int
-	letGo    [retains + 1]int
+	released [modeRetain + 1]int
 }
 
-// all returns the counts by what they count.
+// all returns the counts by name.
 func (t *tally) all() map[string]int {
 	return map[string]int{
-		"crashes":               t.crashes,
-		"relists":               t.relists,
-		"take-overs":            t.takeovers,
-		"told exhausted":        t.exhausted,
-		"void records":          t.voids,
-		"left-over answers":     t.discards,
-		"own claims admitted":   t.admitted,
-		"own claims bound":      t.bound,
-		"own claims repeated":   t.repeated,
-		"records repaired":      t.repaired,
-		"records cooled":        t.letGo[letsGo],
-		"records retained":      t.letGo[retains],
-		"records thawed":        t.thawed,
-		"claims arrived":        t.arrived,
-		"told duplicate":        t.duplicates,
-		"claims moved away":     t.moved,
-		"holds":                 t.held,
-		"judgements won":        t.verdicts[won],
-		"judgements lost":       t.verdicts[lost],
-		"judgements blocked":    t.verdicts[blocked],
-		"judgements superseded": t.verdicts[superseded],
+		"crashes":                  t.crashes,
+		"relists":                  t.relists,
+		"takeovers":                t.takeovers,
+		"exhaustion reported":      t.exhausted,
+		"mismatched records":       t.mismatches,
+		"leftover answers deleted": t.leftovers,
+		"Weir claims admitted":     t.admitted,
+		"Weir claims bound":        t.bound,
+		"Weir claims retried":      t.retried,
+		"records repaired":         t.repaired,
+		"records cooled":           t.released[modeRelease],
+		"records retained":         t.released[modeRetain],
+		"records expired":          t.expired,
+		"claims restored":          t.restored,
+		"conflicts reported":       t.conflicts,
+		"claims moved away":        t.moved,
+		"reservations":             t.reservations,
+		"judgements won":           t.verdicts[won],
+		"judgements lost":          t.verdicts[lost],
+		"judgements blocked":       t.verdicts[blocked],
+		"judgements superseded":    t.verdicts[superseded],
 	}
 }
 

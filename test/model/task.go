@@ -5,35 +5,35 @@ package model
 
 import "slices"
 
-// task is what a manager does for the claim of one name. Every step reads or writes once; between two steps anything can
-// happen, and for any length of time.
+// task is what a manager does for the claim of one name. Every step reads or writes once. Between
+// two steps anything can happen, and for any length of time.
 //
-//	begin -> reserve -> create | takeOver -> heed the verdict, which the watch brings
-//	            \-> prove, then told that nothing is free
+//	begin -> choose -> create | takeOver -> handleVerdict, when the watch shows the record
+//	            \-> prove, then report exhaustion
 //	  won: commit -> report
-//	         \-> readAnswer -> report, or drop and report, or proveLeftOver -> discard
-//	  lost: drop, and again; blocked: reserve something else; superseded: stop
+//	         \-> readAnswer -> report, or delete and report, or proveLeftover -> deleteLeftover
+//	  lost: delete, and begin again; blocked: choose another; superseded: stop
 //
-// What an answer that is there already leads to is in adopt.go, what an own claim needs in bind.go, and deletion in release.go.
+// For an existing answer see adopt.go, for a Weir claim bind.go, and for deletion release.go.
 type task struct {
 	waiter
-	dropper
+	releaser
 
-	manager *manager
-	name    int
-	claim   claim // as the cache showed it at the beginning
-	answer  answer
-	asked   space         // what the record must cover; noSpace if the choice is ours
-	stuck   int           // the record that could neither win nor be dropped
-	proof   int           // the position of the log that the index must reach
-	spare   []record      // what was retained or held for the claim
-	wins    func(t *task) // the step after a record has won
-	heeds   func(t *task) // the step that waits for the verdict
-	next    func(t *task)
-	after   func(t *task) // the drop
+	manager      *manager
+	name         int
+	claim        claim // as the cache showed it at the beginning
+	answer       answer
+	requested    space         // the addresses of the record; noSpace if the manager chooses
+	stuck        int           // the record that could neither win nor be deleted
+	proof        int           // the log position that the index must reach
+	kept         []record      // records retained or reserved for the claim
+	onWon        func(t *task) // the step after a record has won
+	onVerdict    func(t *task) // the step that waits for the verdict
+	next         func(t *task)
+	afterRelease func(t *task) // the step after the releases
 }
 
-// step does the next step, and begins anew after the last.
+// step does the next step. After the last one it begins again.
 func (t *task) step() {
 	if t.next == nil {
 		t.begin()
@@ -44,7 +44,7 @@ func (t *task) step() {
 
 func (t *task) stop() {
 	*t = task{manager: t.manager, name: t.name}
-	t.dropper.manager = t.manager
+	t.releaser.manager = t.manager
 }
 
 func (t *task) begin() {
@@ -53,28 +53,28 @@ func (t *task) begin() {
 	switch {
 	case t.claim.uid == 0, t.claim.moving:
 	case t.claim.terminating:
-		t.release()
-	case !t.manager.index.serves(t.claim, t.manager.claims[ownName]): // waits for its pool
-	case t.claim.own:
+		t.beginRelease()
+	case !t.manager.index.serves(t.claim, t.manager.claims[weirName]): // waits for its pool
+	case t.claim.weirKind:
 		t.bind()
 	case t.answer.id != 0:
-		t.recognize()
+		t.checkAnswer()
 	default:
-		t.next = (*task).reserve
+		t.next = (*task).choose
 	}
 }
 
-// reserve takes up a record that the claim has already, or chooses what is free.
-func (t *task) reserve() {
+// choose reuses a record that the claim already has, or chooses free addresses.
+func (t *task) choose() {
 	x := &t.manager.index
-	t.wins, t.asked = (*task).commit, noSpace
-	if t.stuck == 0 && t.takeUp() {
+	t.onWon, t.requested = (*task).commit, noSpace
+	if t.stuck == 0 && t.reuse() {
 		return
 	}
-	free := slices.DeleteFunc(t.claim.candidates(), func(s space) bool { return !x.isFree(t.claim.asks(t.name, s)) })
+	free := slices.DeleteFunc(t.claim.candidates(), func(s space) bool { return !x.isFree(t.claim.recordFor(t.name, s)) })
 	switch {
 	case len(free) > 0:
-		t.waiter = waiter{record: t.claim.asks(t.name, free[t.manager.random.IntN(len(free))])}
+		t.waiter = waiter{record: t.claim.recordFor(t.name, free[t.manager.random.IntN(len(free))])}
 		t.next = (*task).create
 	case t.stuck != 0: // busy, not exhausted
 		t.stop()
@@ -84,18 +84,19 @@ func (t *task) reserve() {
 	}
 }
 
-// takeUp goes on with a record that the claim has already: one that has won here, or else one that is taken over.
-func (t *task) takeUp() bool {
-	made := t.manager.index.answering(t.claim, t.asked)
+// reuse continues with a record that the claim already has: one that has won here, or else one that
+// is taken over.
+func (t *task) reuse() bool {
+	made := t.manager.index.answering(t.claim, t.requested)
 	if len(made) == 0 {
 		return false
 	}
 	pick := made[t.manager.random.IntN(len(made))]
 	t.next = (*task).takeOver
 	if i := slices.IndexFunc(made, func(e entry) bool { return e.won }); i >= 0 {
-		pick, t.next = made[i], t.wins
+		pick, t.next = made[i], t.onWon
 	}
-	t.waiter = waiter{record: t.manager.index.aged(pick)}
+	t.waiter = waiter{record: t.manager.index.withAge(pick)}
 	return true
 }
 
@@ -105,8 +106,8 @@ func (t *task) prove() {
 	if x.seen < t.proof {
 		return
 	}
-	if slices.ContainsFunc(t.claim.candidates(), func(s space) bool { return x.isFree(t.claim.asks(t.name, s)) }) {
-		t.next = (*task).reserve
+	if slices.ContainsFunc(t.claim.candidates(), func(s space) bool { return x.isFree(t.claim.recordFor(t.name, s)) }) {
+		t.next = (*task).choose
 		return
 	}
 	t.manager.server.setExhausted(t.name, t.claim.uid)
@@ -114,41 +115,42 @@ func (t *task) prove() {
 	t.stop()
 }
 
-// create stores the record. The claim is stored already, and its owner.
+// create stores the record. The claim is stored already, so the record has an owner.
 func (t *task) create() {
 	t.record.owned = true
 	t.record = t.manager.server.createRecord(t.record)
 	t.record.created = t.record.version
-	t.await(false, (*task).heed)
+	t.awaitVerdict(false, (*task).handleVerdict)
 }
 
-// takeOver makes the record this manager's own: whatever its creator still wants to do to it fails from now on.
+// takeOver makes the record this manager's own. Any write that its creator still attempts fails
+// from now on.
 func (t *task) takeOver() {
-	if !t.hold(func(r *record) { r.touched = true }) {
+	if !t.updateRecord(func(r *record) { r.touched = true }) {
 		t.stop()
 		return
 	}
 	t.manager.tally.takeovers++
-	t.await(true, (*task).heed)
+	t.awaitVerdict(true, (*task).handleVerdict)
 }
 
-// hold changes the task's record at its version.
-func (t *task) hold(change func(*record)) bool {
+// updateRecord changes the task's record at its version.
+func (t *task) updateRecord(change func(*record)) bool {
 	old := t.record
-	held, ok := t.manager.server.updateRecord(old.id, old.version, func(r *record) {
+	updated, ok := t.manager.server.updateRecord(old.id, old.version, func(r *record) {
 		change(r)
 		r.created = max(r.created, old.created)
-		r.finalizer = r.finalizer || t.manager.rules.TakeoverGuards
+		r.finalizer = r.finalizer || t.manager.rules.TakeoverSetsFinalizer
 	})
 	if ok {
-		t.record = held
+		t.record = updated
 	}
 	return ok
 }
 
-func (t *task) await(takenOver bool, heeds func(*task)) {
+func (t *task) awaitVerdict(takenOver bool, onVerdict func(*task)) {
 	t.takenOver, t.listening = takenOver, t.manager.rules.WaiterBeforeWrite
-	t.heeds, t.next = heeds, heeds
+	t.onVerdict, t.next = onVerdict, onVerdict
 	if !t.listening {
 		t.next = (*task).listen
 	}
@@ -157,46 +159,46 @@ func (t *task) await(takenOver bool, heeds func(*task)) {
 // listen registers the waiter too late.
 func (t *task) listen() {
 	t.listening = true
-	t.next = t.heeds
+	t.next = t.onVerdict
 }
 
-// heed waits for the verdict and acts on it.
-func (t *task) heed() {
+// handleVerdict waits for the verdict and acts on it.
+func (t *task) handleVerdict() {
 	t.manager.tally.verdicts[t.verdict]++
 	switch {
 	case t.verdict == pending:
-	case t.verdict == won && !t.takenOver && t.manager.index.leftBehind(t.record):
-		t.drop((*task).complain)
+	case t.verdict == won && !t.takenOver && t.manager.index.hasMovedAway(t.record):
+		t.deleteThen((*task).reportConflict)
 	case t.verdict == won:
-		t.next = t.wins
+		t.next = t.onWon
 	case t.verdict == lost:
-		t.drop((*task).begin)
-	case t.verdict == blocked && t.asked == noSpace:
+		t.deleteThen((*task).begin)
+	case t.verdict == blocked && t.requested == noSpace:
 		t.stuck = t.record.id
-		t.next = (*task).reserve
+		t.next = (*task).choose
 	default:
 		t.stop()
 	}
 }
 
-// drop drops the task's own record, at the version that its own write made.
-func (t *task) drop(after func(*task)) {
-	t.queue, t.blind = []parting{{record: t.record}}, !t.manager.rules.DropNamesVersion
-	t.next, t.after = (*task).dropping, after
+// deleteThen deletes the task's own record, at the version that its own write made.
+func (t *task) deleteThen(after func(*task)) {
+	t.queue, t.anyVersion = []queuedRelease{{record: t.record}}, !t.manager.rules.DeleteNamesVersion
+	t.next, t.afterRelease = (*task).releasing, after
 }
 
-// part lets go of records, and goes on after that.
-func (t *task) part(after func(*task), records ...record) {
-	t.giveUp(letsGo, records...)
-	t.next, t.after = (*task).dropping, after
+// releaseThen releases records, and then continues with the next step.
+func (t *task) releaseThen(after func(*task), records ...record) {
+	t.enqueue(modeRelease, records...)
+	t.next, t.afterRelease = (*task).releasing, after
 }
 
-func (t *task) dropping() {
-	switch done := t.dropStep(); {
+func (t *task) releasing() {
+	switch done := t.releaseStep(); {
 	case done && t.failed:
 		t.stop()
 	case done:
-		t.next = t.after
+		t.next = t.afterRelease
 	}
 }
 
@@ -215,10 +217,10 @@ func (t *task) readAnswer() {
 	case t.answer.id == 0:
 		t.next = (*task).commit
 	case t.answer.uid == t.claim.uid && t.answer.cidr != t.record.cidr:
-		t.manager.tally.voids++
-		t.drop((*task).recognize)
+		t.manager.tally.mismatches++
+		t.deleteThen((*task).checkAnswer)
 	default:
-		t.recognize()
+		t.checkAnswer()
 	}
 }
 
@@ -231,9 +233,9 @@ func (t *task) report() {
 	t.stop()
 }
 
-// complain tells the claim that somebody else holds what it says. Both stay as they are.
-func (t *task) complain() {
-	t.manager.server.setDuplicate(t.name, t.claim.uid)
-	t.manager.tally.duplicates++
+// reportConflict reports that another claim has the addresses. Both claims stay as they are.
+func (t *task) reportConflict() {
+	t.manager.server.setConflict(t.name, t.claim.uid)
+	t.manager.tally.conflicts++
 	t.stop()
 }

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// theme is what a walk has besides claims that come and go.
+// theme is what a walk has besides claims that are created and deleted.
 type theme struct {
-	cooldown bool // the pool has one
-	arrivals bool // claims arrive with their answers
-	retains  bool // own claims want kept for the next one what they had
+	cooldown bool // the pool has a cooldown
+	restores bool // claims are restored with their answers
+	retains  bool // records of Weir claims are retained for the next claim
 	moves    bool // claims move to another cluster, and some come back
-	carves   bool // the own claim is a pool, which is carved from the root
+	carves   bool // the Weir claim is a pool, carved from the root
 }
 
-// cooldown is how often the clock ticks before what a claim has let go of is handed out again.
+// cooldown is how many ticks a released record blocks its addresses.
 const cooldown = 2
 
 func (t theme) cooldownTicks() int {
@@ -27,25 +27,26 @@ func (t theme) cooldownTicks() int {
 	return 0
 }
 
-// anyTheme returns one of all that go together. Half of the walks have none: what is on the server there is handed out most often.
-// A carved pool is alone: the cooldown of one that is gone, and what of it moves, is left out.
-func anyTheme(random *rand.Rand) theme {
+// randomTheme returns a theme. Three of eight walks have an empty one: addresses are reused most
+// often there. A carved pool goes only with restored claims. The cooldown and the moves of a carved
+// pool are not modelled.
+func randomTheme(random *rand.Rand) theme {
 	switch random.IntN(8) {
 	case 0, 1, 2:
 		return theme{}
 	case 3:
-		return theme{carves: true, arrivals: random.IntN(2) == 0}
+		return theme{carves: true, restores: random.IntN(2) == 0}
 	default:
 		tossed := func() bool { return random.IntN(2) == 0 }
-		return theme{cooldown: tossed(), arrivals: tossed(), retains: tossed(), moves: tossed()}
+		return theme{cooldown: tossed(), restores: tossed(), retains: tossed(), moves: tossed()}
 	}
 }
 
-// String names what the theme has.
+// String lists what the theme has.
 func (t theme) String() string {
 	var words []string
 	for word, has := range map[string]bool{
-		"arrivals": t.arrivals, "carves": t.carves, "cooldown": t.cooldown, "moves": t.moves, "retains": t.retains,
+		"restores": t.restores, "carves": t.carves, "cooldown": t.cooldown, "moves": t.moves, "retains": t.retains,
 	} {
 		if has {
 			words = append(words, word)

@@ -10,35 +10,35 @@ import (
 	"strings"
 )
 
-// trace is the history of a walk, kept only when one is told again. A nil trace keeps nothing.
+// trace is the history of a walk, kept only when the walk is replayed. A nil trace keeps nothing.
 type trace struct{ lines []string }
 
-// add notes what a manager's actor has done, by what it will do next.
+// add notes the step of a manager's actor, by the step that follows.
 func (t *trace) add(w *world, m, actor int) {
 	if t == nil {
 		return
 	}
 	p := w.managers[m]
 	switch actor {
-	case mends:
-		t.note("M%d repairs name %d, then %s", m+1, p.mender.name, stepName(p.mender.next))
-	case keeps:
-		t.note("M%d keeps record %d, then %s", m+1, p.keeper.record.id, stepName(p.keeper.next))
-	case admits:
-		t.note("M%d admits claim %d, then %s", m+1, p.porter.claim.uid, stepName(p.porter.next))
-	case watches:
-		t.note("M%d has seen %d of %d events", m+1, p.index.seen, len(w.server.log))
-	case cachesClaims, cachesAnswers:
-		t.note("M%d reads claims %v and answers %v", m+1, uids(p.claims), p.answers)
+	case actorRepair:
+		t.note("M%d repair, name %d, then %s", m+1, p.repair.name, stepName(p.repair.next))
+	case actorPoolController:
+		t.note("M%d pool controller, record %d, then %s", m+1, p.poolController.record.id, stepName(p.poolController.next))
+	case actorWebhooks:
+		t.note("M%d webhooks, claim %d, then %s", m+1, p.webhooks.claim.uid, stepName(p.webhooks.next))
+	case actorWatch:
+		t.note("M%d watch, %d of %d events seen", m+1, p.index.seen, len(w.server.log))
+	case actorClaimCache, actorAnswerCache:
+		t.note("M%d cache, claims %v, answers %v", m+1, uids(p.claims), p.answers)
 	default:
-		t.note("M%d works on claim %d of name %d, then %s", m+1, p.tasks[actor].claim.uid, actor, stepName(p.tasks[actor].next))
+		t.note("M%d task, claim %d of name %d, then %s", m+1, p.tasks[actor].claim.uid, actor, stepName(p.tasks[actor].next))
 	}
 }
 
-// addDisturbance notes what the server holds after something came from outside.
-func (t *trace) addDisturbance(w *world) {
+// addEnvironment notes what the server has stored after a step of the environment.
+func (t *trace) addEnvironment(w *world) {
 	if t != nil {
-		t.note("outside, %d: claims %v, answers %v, requests %+v", w.server.clock, w.server.claims, w.server.answers, w.server.requests)
+		t.note("environment, clock %d: claims %v, answers %v, requests %+v", w.server.clock, w.server.claims, w.server.answers, w.server.requests)
 		t.note("    records %v", w.server.records)
 	}
 }
@@ -47,7 +47,7 @@ func (t *trace) note(format string, args ...any) {
 	t.lines = append(t.lines, fmt.Sprintf(format, args...))
 }
 
-// last returns the end of the history.
+// last returns the end of the trace.
 func (t *trace) last(lines int) string {
 	return strings.Join(t.lines[max(0, len(t.lines)-lines):], "\n")
 }

@@ -9,51 +9,51 @@ import (
 	"math/rand/v2"
 )
 
-// What a walk can find.
+// The findings of a walk.
 var (
-	ErrDouble     = errors.New("two live claims were told overlapping addresses")
-	ErrTwoAnswers = errors.New("a claim was told two addresses")
-	ErrRetained   = errors.New("a claim was told what is retained for another name")
-	ErrMoved      = errors.New("a claim was told what is in use in another cluster")
-	ErrEarly      = errors.New("a claim was told what has not cooled down")
+	ErrOverlap    = errors.New("overlapping addresses were reported to two live claims")
+	ErrTwoAnswers = errors.New("two addresses were reported to one claim")
+	ErrRetained   = errors.New("an address was reported that is retained for another name")
+	ErrMoved      = errors.New("an address was reported that is in use in another cluster")
+	ErrCooling    = errors.New("an address was reported that is still cooling down")
 	ErrStuck      = errors.New("a claim is stuck")
-	ErrLeak       = errors.New("something is left of a claim that is gone")
-	ErrUnrecorded = errors.New("nothing records what a claim was told")
+	ErrLeak       = errors.New("a record outlives its claim")
+	ErrUnrecorded = errors.New("no record covers a reported address")
 )
 
-// world is one server and its managers, and whoever else writes to the server.
+// world is one server, its managers, and their environment.
 type world struct {
 	rules    Rules
 	theme    theme
 	random   *rand.Rand
 	server   server
 	managers []*manager
-	// meddled: people and the garbage collector write to records and delete them.
-	meddled bool
-	moves   [names]phase // of the claims that clusterctl is moving
-	asleep  []bool       // one for each actor
-	tally   *tally
-	steps   int
-	trace   *trace
+	// externalEdits: people and the garbage collector edit and delete records.
+	externalEdits bool
+	moves         [names]phase // by name of the claim
+	asleep        []bool       // one for each actor
+	tally         *tally
+	steps         int
+	trace         *trace
 }
 
-// The actors of a manager, besides its tasks: each sleeps and wakes on its own.
+// The actors of a manager, besides its tasks. Each sleeps and wakes independently.
 const (
-	mends = names + iota
-	keeps
-	admits
-	watches
-	cachesClaims
-	cachesAnswers
+	actorRepair = names + iota
+	actorPoolController
+	actorWebhooks
+	actorWatch
+	actorClaimCache
+	actorAnswerCache
 	actors
 )
 
 func newWorld(rules Rules, about theme, seed uint64, counted *tally) *world {
 	random := rand.New(rand.NewPCG(seed, 0))
-	w := &world{rules: rules, theme: about, random: random, tally: counted, meddled: seed%2 == 1}
+	w := &world{rules: rules, theme: about, random: random, tally: counted, externalEdits: seed%2 == 1}
 	w.server.rules, w.server.clock = &w.rules, 1
-	if !w.meddled && !about.arrivals { // see doc.go
-		w.server.witness.cooldown = about.cooldownTicks()
+	if !w.externalEdits && !about.restores { // see doc.go
+		w.server.monitor.cooldown = about.cooldownTicks()
 	}
 	w.managers = make([]*manager, 2+random.IntN(2))
 	for i := range w.managers {
@@ -66,10 +66,10 @@ func newWorld(rules Rules, about theme, seed uint64, counted *tally) *world {
 
 func (w *world) oneIn(n int) bool { return w.random.IntN(n) == 0 }
 
-// walk takes random steps, and says what went wrong.
+// walk takes random steps until one violates the protocol.
 func (w *world) walk(steps int) error {
 	for range steps {
-		w.stepAnything()
+		w.stepRandom()
 		if err := w.check(); err != nil {
 			return err
 		}
@@ -77,15 +77,15 @@ func (w *world) walk(steps int) error {
 	return nil
 }
 
-// stepAnything lets somebody do something. Most sleep for a while now and then, which is how a walk gets to what only
-// happens when one of two machines hangs between two steps.
-func (w *world) stepAnything() {
+// stepRandom lets a random actor or the environment act. Actors sleep and wake at random. So a walk
+// reaches states that need one of two machines to hang between two steps.
+func (w *world) stepRandom() {
 	w.steps++
 	if i := w.random.IntN(len(w.asleep)); w.oneIn(8) {
 		w.asleep[i] = !w.asleep[i]
 	}
 	if w.oneIn(12) {
-		w.disturb()
+		w.stepEnvironment()
 		return
 	}
 	if i := w.random.IntN(len(w.asleep)); !w.asleep[i] {
@@ -97,18 +97,18 @@ func (w *world) stepAnything() {
 func (w *world) act(m, actor int) {
 	p := w.managers[m]
 	switch actor {
-	case mends:
-		p.mender.step()
-	case keeps:
-		p.keeper.step()
-	case admits:
-		p.porter.step()
-	case watches:
+	case actorRepair:
+		p.repair.step()
+	case actorPoolController:
+		p.poolController.step()
+	case actorWebhooks:
+		p.webhooks.step()
+	case actorWatch:
 		p.deliver()
-	case cachesClaims:
+	case actorClaimCache:
 		name := w.random.IntN(names)
 		p.claims[name] = w.server.claims[name]
-	case cachesAnswers:
+	case actorAnswerCache:
 		name := w.random.IntN(names)
 		p.answers[name] = w.server.answers[name]
 	default:
@@ -117,25 +117,25 @@ func (w *world) act(m, actor int) {
 	w.trace.add(w, m, actor)
 }
 
-// check compares all claims that live: whoever was ever told an address keeps it. What moves is in use as well.
+// check compares all live claims: reported addresses stay in use. Those of a moving claim do too.
 func (w *world) check() error {
 	var taken space
 	for _, c := range w.server.claims {
 		switch {
 		case c.uid == 0, c.terminating && !c.moving, c.block:
 			continue
-		case taken.overlaps(c.told) || !c.carved && w.block().overlaps(c.told):
-			return fmt.Errorf("%w: %v", ErrDouble, w.server.claims)
+		case taken.overlaps(c.reported) || !c.carved && w.block().overlaps(c.reported):
+			return fmt.Errorf("%w: %v", ErrOverlap, w.server.claims)
 		}
-		taken |= c.told
+		taken |= c.reported
 	}
-	return w.server.witness.broken
+	return w.server.monitor.violation
 }
 
-// block is what the carved pool has been told that it has.
+// block returns the block that the carved pool has been given.
 func (w *world) block() space {
-	if c := w.server.claims[ownName]; c.block && c.lives() {
-		return c.told
+	if c := w.server.claims[weirName]; c.block && c.lives() {
+		return c.reported
 	}
 	return noSpace
 }

@@ -1,0 +1,198 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// converge lets all actors work in random order, undisturbed but for time, until nothing is left to
+// do.
+func (w *world) converge() error {
+	w.finishEnvironment()
+	var err error
+	for range 40 {
+		if err = w.checkConverged(); err == nil {
+			return w.check()
+		}
+		w.round()
+		if broken := w.check(); broken != nil {
+			return broken
+		}
+		w.server.tick()
+	}
+	return err
+}
+
+// finishEnvironment finishes what the environment has begun: requests and moves.
+func (w *world) finishEnvironment() {
+	for len(w.server.requests) > 0 {
+		w.server.endRequest(0, w.oneIn(3))
+	}
+	for name := range names {
+		for w.moves[name] != notMoving {
+			w.move(name)
+		}
+	}
+}
+
+// round gives every manager a turn, in random order.
+func (w *world) round() {
+	for _, m := range w.random.Perm(len(w.managers)) {
+		w.catchUp(m)
+		for _, actor := range w.random.Perm(actorWatch) {
+			w.turn(m, actor)
+		}
+		for i := range w.managers[m].index.entries {
+			w.visit(m, i)
+		}
+	}
+}
+
+// visit has repair and the pool controller look at one record. Later records may be gone by then.
+func (w *world) visit(m, i int) {
+	p := w.managers[m]
+	if i < len(p.index.entries) {
+		p.repair.begin(i)
+		w.turn(m, actorRepair)
+	}
+	if i < len(p.index.entries) {
+		p.poolController.begin(i)
+		w.turn(m, actorPoolController)
+	}
+	w.catchUp(m)
+}
+
+// turn lets one actor step until it is idle, with a watch that keeps up.
+func (w *world) turn(m, actor int) {
+	for range 24 {
+		w.steps++
+		w.act(m, actor)
+		w.catchUp(m)
+		if w.managers[m].isIdle(actor) {
+			return
+		}
+	}
+}
+
+func (w *world) catchUp(m int) {
+	p := w.managers[m]
+	for p.deliver() {
+		w.steps++
+	}
+	p.claims, p.answers = w.server.claims, w.server.answers
+}
+
+// checkConverged returns what has not converged.
+func (w *world) checkConverged() (err error) {
+	for name, c := range w.server.claims {
+		switch {
+		case c.uid == 0:
+		case !w.hasConverged(name, c):
+			return fmt.Errorf("%w: name %d: %v; records %v", ErrStuck, name, c, w.server.records)
+		case c.reported != noSpace && !w.isRecorded(name, c.reported):
+			return fmt.Errorf("%w: name %d: %v; records %v", ErrUnrecorded, name, c, w.server.records)
+		}
+	}
+	for _, m := range w.managers {
+		m.forEachWaiter(func(o *waiter) {
+			if o.waits() {
+				err = fmt.Errorf("%w: no manager judges %v", ErrStuck, o.record)
+			}
+		})
+	}
+	for _, r := range w.server.records {
+		switch {
+		case !w.isExpected(r):
+			return fmt.Errorf("%w: %v", ErrLeak, r)
+		case r.retained && w.server.claims[r.name].uid == 0 && !w.canBeClaimed(r):
+			return fmt.Errorf("%w: no claim can get the retained record: %v", ErrStuck, r)
+		}
+	}
+	return err
+}
+
+// canBeClaimed says whether the next claim of the name would get the retained record, or another
+// one retained for it. With restored claims this cannot be decided: another claim may have been
+// restored with the addresses.
+func (w *world) canBeClaimed(r record) bool {
+	_, ok := w.managers[0].webhooks.propose(claim{weirKind: true, big: r.cidr == wholeSpace}, noSpace)
+	return ok || w.theme.restores
+}
+
+// hasConverged says whether the claim is answered, or its status correctly says why it is not.
+func (w *world) hasConverged(name int, c claim) bool {
+	a := w.server.answers[name]
+	switch {
+	case c.block && c.terminating: // waits for the claims of the pool
+		return slices.ContainsFunc(w.server.records, func(r record) bool { return r.carved })
+	case c.terminating, c.moving:
+		return false
+	case w.waitsForPool(c):
+		return true
+	case w.isContested(c):
+		return true
+	case c.conflict:
+		return !w.isFreeFor(name, c, w.restoredWith(name, c))
+	case c.weirKind:
+		return c.ready
+	case a.id != 0:
+		return a.uid == c.uid && a.cidr == c.status
+	}
+	return c.exhausted && !slices.ContainsFunc(c.candidates(), func(s space) bool { return w.isFreeFor(name, c, s) })
+}
+
+// waitsForPool says whether the claim and the records of its name wait for the carved pool.
+func (w *world) waitsForPool(c claim) bool { return c.carved && w.block() == noSpace }
+
+// isContested says whether a record of the claim overlaps another claim's record that no manager
+// judges. That record came along from another cluster, is all that a restored claim has, is a
+// reservation whose age is lost, or has the name of a claim that waits for its pool. The claim's
+// record may be older, but cannot be reported while the other record exists.
+func (w *world) isContested(c claim) bool {
+	return slices.ContainsFunc(w.server.records, func(r record) bool {
+		current := w.server.claims[r.name]
+		isUnjudged := r.ageless || r.weirKind && r.adopts || current.conflict || w.waitsForPool(current)
+		return isUnjudged && r.uid != c.uid && slices.ContainsFunc(w.server.records, func(mine record) bool {
+			return mine.uid == c.uid && mine.cidr.overlaps(r.cidr)
+		})
+	})
+}
+
+// restoredWith returns the addresses that the claim was restored with.
+func (w *world) restoredWith(name int, c claim) space {
+	if c.weirKind {
+		return c.status
+	}
+	return w.server.answers[name].cidr
+}
+
+// isFreeFor says whether the claim could have the addresses: no record of another claim overlaps
+// them.
+func (w *world) isFreeFor(name int, c claim, s space) bool {
+	return !slices.ContainsFunc(w.server.records, func(r record) bool {
+		exempt := r.uid == c.uid || c.restored && r.name == name || c.carved && r.block
+		return !exempt && r.cidr.overlaps(s)
+	})
+}
+
+func (w *world) isRecorded(name int, cidr space) bool {
+	return slices.ContainsFunc(w.server.records, func(r record) bool { return r.name == name && r.cidr.contains(cidr) })
+}
+
+// isExpected says whether the record has a reason to exist.
+func (w *world) isExpected(r record) bool {
+	c := w.server.claims[r.name]
+	switch {
+	case c.uid == r.uid, c.conflict, w.isContested(c), w.waitsForPool(c):
+		return true
+	case r.reservation:
+		return !r.terminating && r.released == 0
+	case r.block:
+		return slices.ContainsFunc(w.server.records, func(r record) bool { return r.carved })
+	default:
+		return r.retained && c.uid == 0 && !r.terminating
+	}
+}

@@ -1,10 +1,11 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package model is an executable model of the ledger's protocol (docs/design/ledger.md): one API server, two or three
-// managers, claims of four names and a space of two addresses, of which some claims want both. It contains no code of
-// Weir's. What it shows is that the protocol as designed holds, and that each precondition is needed for that; whether the
-// code follows the protocol is for other tests to show.
+// Package model is an executable model of the ledger's protocol (docs/design/ledger.md, move.md and
+// restore.md): one API server, two or three managers, claims of four names and a space of two
+// addresses, of which some claims want both. It contains no code of Weir's. What it shows is that the
+// protocol as designed holds, and that each precondition is needed for that; whether the code follows
+// the protocol is for other tests to show.
 //
 // Three of the names are of Cluster API's claims, with an answer beside them. The fourth is of a kind of Weir's own, answered in
 // admission: proposed, recorded for the object's UID by the same manager or another, stored or not, bound afterwards. Besides that a

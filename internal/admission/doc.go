@@ -3,24 +3,28 @@
 
 // Package admission holds Weir's webhooks.
 //
-//   - IPPool, GlobalIPPool: defaulting sets what is derived or set once,
-//     validation refuses specs that cannot be served and changes that would
-//     take away what is in use.
-//   - IPClaim: refused until Weir serves it.
-//   - IPAddressClaim of Cluster API: gets Weir's finalizer at creation, which
-//     saves the controller a write. The controller adds it where this webhook
-//     was not asked.
+//   - IPPool, GlobalIPPool: defaulting sets what is derived or set once, validation refuses specs
+//     that cannot be served and changes that would take away what is in use. A pool that is carved
+//     from another one gets its block while it is created, as an IPClaim gets its prefix.
+//   - IPClaim: the mutating webhook proposes a prefix and writes it into the claim, the validating
+//     webhook records it for the claim's UID, and the claim is answered when it is stored.
+//   - IPAddressClaim of Cluster API: gets Weir's finalizer at creation, which saves the controller a
+//     write. The controller adds it where this webhook was not asked.
+//   - IPAddressClaim, IPAddress, IPAllocation: marked at creation if they are restored
+//     (docs/design/restore.md).
+//   - IPAllocation, IPAddressClaim: keep Weir's finalizer when clusterctl deletes what it has moved
+//     out of a pool that stays (docs/design/move.md).
 //
 // Invariants:
-//   - Nothing is stored and nothing is held here, so a dry run is like any
-//     other request.
-//   - Admission explains and refuses early; safety is the ledger's. What is in
-//     use comes from a cache that may lag, and a webhook can be bypassed: the
-//     controllers check all of it again.
-//   - An answer names no object that the requester may not get: it counts
-//     those. What words a message is audience, and nothing else.
-//   - What the schema refuses is left to the schema: a mutating webhook that
-//     cannot read an object changes nothing. The one exception is text of
-//     pools that is not canonical, because the schema cannot show how to write
-//     it.
+//   - A dry run stores nothing and keeps nothing from others: it is shown what a create would get.
+//   - What a create leaves behind is the ledger's: a promise, in the memory of this process for some
+//     seconds, and then the record. The record of an object that the API server does not store after
+//     all is deleted when the grace is over (docs/design/ledger.md).
+//   - Admission explains and refuses early; safety is the ledger's. What is in use comes from a cache
+//     that may lag, and a webhook can be bypassed: the controllers check all of it again.
+//   - A message names no object that the requester may not get: it counts those. Only audience words
+//     such messages.
+//   - What the schema refuses is left to the schema: a mutating webhook that cannot read an object
+//     changes nothing. The one exception is text of pools that is not canonical, because the schema
+//     cannot show how to write it.
 package admission

@@ -10,7 +10,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// The tests of this file are named after the hazards of docs/design/ledger.md.
+// The tests of this file are named after the hazards of docs/design/ledger.md, move.md and restore.md.
 
 // ofOwnKind makes the record one for an IPClaim c of this UID.
 func ofOwnKind(uid string) edit {

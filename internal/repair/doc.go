@@ -1,8 +1,8 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package repair looks for what does not fit together and has it put right. Between an IPAddressClaim, the ledger's record
-// of its address and the IPAddress that answers it, there are these relations:
+// Package repair looks for what does not fit together and has it fixed. Between an IPAddressClaim,
+// the ledger's record of its address and the IPAddress that answers it, there are these relations:
 //
 //	claim ---- record ---- answer    right
 //	claim ---- record      -         the answer was not stored: the claim controller takes the record over
@@ -13,7 +13,12 @@
 //	-     ---- record                orphaned record: its claim died without Weir
 //	-          -      ---- answer    orphaned answer: its claim died without Weir
 //
-// A claim that exists is brought to where it should be whenever it is reconciled, and so are the pools' blocks. What has no
-// claim any more wakes nobody: that is what the sweep is for. It finds suspects in memory, and leaves it to the claim
-// controller to prove by live reads that the claim is gone. Nothing is ever dropped for its age.
+// The claim controller fixes the relations of a claim that exists whenever it reconciles the claim, and
+// the pool controller those of a pool's blocks. No event reports a name under which there is no claim
+// any more: the sweep looks for those. It finds suspects in memory, and leaves it to the controller of
+// the kind to prove by live reads that the object is gone.
+//
+// No record of an IPAddressClaim is ever deleted for its age. The record of an IPClaim or a carved pool
+// whose object was never stored is, after a grace: until then the API server may still store the object,
+// and no read can tell. What was restored waits for the same grace, so that the rest of it can follow.
 package repair

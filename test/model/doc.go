@@ -1,11 +1,11 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package model is a model checker of the ledger's protocol (docs/design/ledger.md). It models one
-// API server, two or three managers, claims of four names, and an address space of two addresses,
-// of which some claims request both. It contains no code of Weir. It shows that the protocol as
-// designed is safe, and that each precondition is necessary for that. Other tests show that the
-// code follows the protocol.
+// Package model is a model checker of the ledger's protocol (docs/design/ledger.md, move.md and
+// restore.md). It models one API server, two or three managers, claims of four names, and an
+// address space of two addresses, of which some claims request both. It contains no code of Weir.
+// It shows that the protocol as designed is safe, and that each precondition is necessary for that.
+// Other tests show that the code follows the protocol.
 //
 // Three of the names are claims of Cluster API, answered by a separate object. The fourth is a
 // claim of a Weir kind, answered in admission. A webhook proposes its addresses. The same manager

@@ -29,7 +29,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
 
-// The specs of this file are named after the hazards of docs/design/ledger.md.
+// The specs of this file are named after the hazards of docs/design/ledger.md, move.md and restore.md.
 
 // looked has a late manager work on the claim a few times. It comes to no end: what it writes fails.
 func looked(ctx context.Context, r *claim.Reconciler, claim client.Object) {

@@ -26,7 +26,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
-// The specs of this file are named after the hazards of docs/design/ledger.md.
+// The specs of this file are named after the hazards of docs/design/ledger.md, move.md and restore.md.
 
 // withGets returns a client of which somebody looks at what is read of IPClaims.
 func withGets(look func(claim *ipamv1.IPClaim)) client.WithWatch {

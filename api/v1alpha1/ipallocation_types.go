@@ -79,22 +79,24 @@ const (
 	MovedPurpose AllocationPurpose = "Moved"
 )
 
-// HolderState says whether a record has been judged for good.
-// +kubebuilder:validation:Enum=Reserved;Confirmed;Retained
-type HolderState string
+// AllocationState says how an allocation stands.
+// +kubebuilder:validation:Enum=Active;Confirmed;Cooling;Retained
+type AllocationState string
 
 const (
-	// ReservedState: the record is judged by its creator or by whoever takes it over. The default.
-	ReservedState HolderState = "Reserved"
-	// ConfirmedState: the record has won and no answer object says so: blocks of pools.
-	ConfirmedState HolderState = "Confirmed"
-	// RetainedState: the claim has let go of the prefix, which nobody gets but the next claim of the same kind, namespace and
-	// name.
-	RetainedState HolderState = "Retained"
+	// ActiveState: the prefix is reserved for its claim, or the claim has it. The manager that created the record judges it, or the
+	// one that took it over. The default.
+	ActiveState AllocationState = "Active"
+	// ConfirmedState: the record has won, and no answer object says so: blocks of pools.
+	ConfirmedState AllocationState = "Confirmed"
+	// CoolingState: the claim has released the prefix, which no claim gets before the pool's cooldown is over.
+	CoolingState AllocationState = "Cooling"
+	// RetainedState: the claim has released the prefix, which only the next claim of the same kind, namespace and name gets.
+	RetainedState AllocationState = "Retained"
 )
 
-// AllocationHolder says which manager answers for a record that is not answered yet.
-type AllocationHolder struct {
+// AllocationManager says which manager is responsible for a record that is not answered yet.
+type AllocationManager struct {
 	// instance of the manager that created the record or took it over last.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -108,11 +110,6 @@ type AllocationHolder struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[!-~]+$`
 	CreatedRevision string `json:"createdRevision,omitempty"`
-
-	// state is Confirmed once the record has won and no answer object shows it (blocks of pools), and Retained once its claim
-	// is gone and the prefix is kept for the next one of that name. Absent means Reserved.
-	// +optional
-	State HolderState `json:"state,omitempty"`
 }
 
 // ExternalReference names what backs an allocation outside the cluster.
@@ -157,16 +154,22 @@ type IPAllocationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="purpose is immutable"
 	Purpose AllocationPurpose `json:"purpose,omitempty"`
 
-	// holder is the manager that answers for the record. Changed by Weir only.
+	// manager is responsible for the record. Changed by Weir only.
 	// +optional
-	Holder AllocationHolder `json:"holder,omitempty,omitzero"`
+	Manager AllocationManager `json:"manager,omitempty,omitzero"`
+
+	// state of the allocation: Active while its claim has the prefix, or may get it; Confirmed once a block of a pool has won; Cooling
+	// or Retained once the claim has released the prefix. Changed by Weir only.
+	// +optional
+	// +kubebuilder:default=Active
+	State AllocationState `json:"state,omitempty"`
 
 	// external names what backs the allocation outside the cluster. Changed by Weir only. Not supported yet: it is never set.
 	// +optional
 	External ExternalReference `json:"external,omitempty,omitzero"`
 
-	// releasedAt is when the claim let go of the prefix, which then cools down or is retained. Changed by Weir only.
-	// Absent while the claim holds the prefix.
+	// releasedAt is when the claim released the prefix, which then cools down or is retained. Changed by Weir only.
+	// Absent while the claim has the prefix.
 	// +optional
 	ReleasedAt metav1.Time `json:"releasedAt,omitempty,omitzero"`
 }
@@ -195,8 +198,8 @@ type IPAllocationStatus struct {
 // +kubebuilder:printcolumn:name="Kind",type="string",JSONPath=".spec.claimRef.kind",description="Kind of what the prefix is held for"
 // +kubebuilder:printcolumn:name="Claim",type="string",JSONPath=".spec.claimRef.name",description="What the prefix is held for"
 // +kubebuilder:printcolumn:name="Purpose",type="string",JSONPath=".spec.purpose",description="Purpose of the allocation"
-// +kubebuilder:printcolumn:name="State",type="string",JSONPath=".spec.holder.state",description="Confirmed or Retained; none is a record that its claim holds, or that cools down"
-// +kubebuilder:printcolumn:name="Released",type="date",JSONPath=".spec.releasedAt",description="Time since the claim let go of the prefix; none while it holds it"
+// +kubebuilder:printcolumn:name="State",type="string",JSONPath=".spec.state",description="Active, Confirmed (a pool's block), Cooling or Retained"
+// +kubebuilder:printcolumn:name="Released",type="date",JSONPath=".spec.releasedAt",description="Time since the claim released the prefix; none while it has it"
 // +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type IPAllocation struct {

@@ -30,9 +30,9 @@ type arrival struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		Holder struct {
+		Manager struct {
 			CreatedRevision string `json:"createdRevision"`
-		} `json:"holder"`
+		} `json:"manager"`
 	} `json:"spec"`
 }
 
@@ -61,8 +61,8 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
 	patch := arrivalPatch(&obj, arrived)
-	if obj.Spec.Holder.CreatedRevision != "" {
-		patch = append(patch, jsonpatch.NewOperation("remove", "/spec/holder/createdRevision", nil))
+	if obj.Spec.Manager.CreatedRevision != "" {
+		patch = append(patch, jsonpatch.NewOperation("remove", "/spec/manager/createdRevision", nil))
 	}
 	return admission.Patched("", patch...)
 }

@@ -63,15 +63,15 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 		kind, manager, object, want string
 	}{
 		"a record that is restored, whose revision says nothing": {
-			rights: restorer(false), kind: "IPAllocation", manager: "velero-server", object: `{metadata: {}, spec: {holder: {instance: m, createdRevision: "7"}}}`,
-			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {holder: {instance: m}}}`,
+			rights: restorer(false), kind: "IPAllocation", manager: "velero-server", object: `{metadata: {}, spec: {manager: {instance: m, createdRevision: "7"}}}`,
+			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {manager: {instance: m}}}`,
 		},
 		"a record of Weir's": {
 			rights: restorer(true), kind: "IPAllocation", manager: ipamv1.FieldManager, object: `{metadata: {}, spec: {}}`, want: `{metadata: {}, spec: {}}`,
 		},
 		"a record that somebody restores in one namespace who says that he is Weir": {
-			rights: restorerIn("team"), kind: "IPAllocation", manager: ipamv1.FieldManager, object: `{metadata: {}, spec: {holder: {createdRevision: "7"}}}`,
-			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {holder: {}}}`,
+			rights: restorerIn("team"), kind: "IPAllocation", manager: ipamv1.FieldManager, object: `{metadata: {}, spec: {manager: {createdRevision: "7"}}}`,
+			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {manager: {}}}`,
 		},
 		"an IPAddress that has been an answer": {
 			rights: restorer(true), kind: "IPAddress", manager: "clusterctl", object: `{metadata: {annotations: {a: b}, finalizers: [ipam.weir.dev/address]}}`,

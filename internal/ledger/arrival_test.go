@@ -100,7 +100,7 @@ func TestHowLongWhatArrivedIsWaitedFor(t *testing.T) {
 // TestWhatHasArrivedIsKnownWithoutTheWebhook looks at records as they are made, and as they are restored while Weir is down.
 func TestWhatHasArrivedIsKnownWithoutTheWebhook(t *testing.T) {
 	t.Parallel()
-	aged := func(a *ipamv1.IPAllocation) { a.Spec.Holder.CreatedRevision = "7" }
+	aged := func(a *ipamv1.IPAllocation) { a.Spec.Manager.CreatedRevision = "7" }
 	first := func(a *ipamv1.IPAllocation) { a.Generation = 1 }
 	for sentence, test := range map[string]struct {
 		edits []edit

@@ -44,7 +44,7 @@ func usual(random *rand.Rand, i uint32, first netip.Addr) *ipamv1.IPAllocation {
 		},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef: poolRef("p"), AddressSpace: "default", CIDR: netip.PrefixFrom(a, a.BitLen()).String(), ClaimRef: claim,
-			Purpose: ipamv1.ClaimPurpose, Holder: ipamv1.AllocationHolder{Instance: "weir-controller-manager-7d4b9c-xk2lp-a1b2c3d4"},
+			Purpose: ipamv1.ClaimPurpose, Manager: ipamv1.AllocationManager{Instance: "weir-controller-manager-7d4b9c-xk2lp-a1b2c3d4"},
 		},
 	}
 }

@@ -124,7 +124,7 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 func (l *Ledger) confirm(ctx context.Context, r snapshot) error {
 	w := l.index.expect(r.key)
 	defer l.index.dismiss(w)
-	id, err := l.hold(ctx, r, ipamv1.ConfirmedState)
+	id, err := l.setManager(ctx, r, ipamv1.ConfirmedState)
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func recordNamed(name, cidr string, edits ...edit) *ipamv1.IPAllocation {
 				APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "ns", Name: name, UID: "claim " + name,
 			},
 			Purpose: ipamv1.ClaimPurpose,
-			Holder:  ipamv1.AllocationHolder{Instance: "m"},
+			Manager: ipamv1.AllocationManager{Instance: "m"},
 		},
 	}
 	for _, e := range edits {
@@ -169,7 +169,7 @@ func fromPool(name string) edit {
 
 // by makes the record another manager's.
 func by(instance string) edit {
-	return func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = instance }
+	return func(a *ipamv1.IPAllocation) { a.Spec.Manager.Instance = instance }
 }
 
 func elsewhere(a *ipamv1.IPAllocation) { a.Spec.AddressSpace = "other" }
@@ -177,10 +177,10 @@ func elsewhere(a *ipamv1.IPAllocation) { a.Spec.AddressSpace = "other" }
 func withUID(uid types.UID) edit { return func(a *ipamv1.IPAllocation) { a.UID = uid } }
 
 func createdAt(revision string) edit {
-	return func(a *ipamv1.IPAllocation) { a.Spec.Holder.CreatedRevision = revision }
+	return func(a *ipamv1.IPAllocation) { a.Spec.Manager.CreatedRevision = revision }
 }
 
-func confirmed(a *ipamv1.IPAllocation) { a.Spec.Holder.State = ipamv1.ConfirmedState }
+func confirmed(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.ConfirmedState }
 
 func released(a *ipamv1.IPAllocation) { a.Spec.ReleasedAt = metav1.Unix(1, 0) }
 

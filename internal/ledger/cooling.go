@@ -24,7 +24,7 @@ func (l *Ledger) Cooling(pool ipamv1.PoolReference) []Holding { return l.index.c
 // wants proved.
 func (l *Ledger) LetGo(ctx context.Context, h Holding) error {
 	if l.Cools(h) && !l.isHeldOn(h) {
-		return l.letGo(ctx, h, "")
+		return l.letGo(ctx, h, ipamv1.CoolingState)
 	}
 	return l.giveUp(ctx, h, audit.Gone)
 }
@@ -58,15 +58,16 @@ type coolPatch struct {
 		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
-		ReleasedAt metav1.Time `json:"releasedAt"`
-		// Holder names its fields in full: what is absent from a merge patch stays.
-		Holder map[string]any `json:"holder"`
+		ReleasedAt metav1.Time            `json:"releasedAt"`
+		State      ipamv1.AllocationState `json:"state"`
+		// Manager is left as it was but for the revision: what is absent from a merge patch stays.
+		Manager ipamv1.AllocationManager `json:"manager"`
 	} `json:"spec"`
 }
 
 // letGo stores that the claim has let go of the prefix. The owners go with it, for the garbage collector would take the record
 // along with them; clusterctl moves what has no owner by its label.
-func (l *Ledger) letGo(ctx context.Context, h Holding, state ipamv1.HolderState) error {
+func (l *Ledger) letGo(ctx context.Context, h Holding, state ipamv1.AllocationState) error {
 	id, reason := h.version, audit.Cooling
 	if state == ipamv1.RetainedState {
 		reason = audit.Retained
@@ -75,13 +76,7 @@ func (l *Ledger) letGo(ctx context.Context, h Holding, state ipamv1.HolderState)
 	p.Metadata.patchMetadata = patchMetadata{UID: id.uid, ResourceVersion: id.version, Annotations: l.touched()}
 	p.Metadata.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
 	p.Spec.ReleasedAt = metav1.NewTime(nextSecond(l.clock.Now()))
-	p.Spec.Holder = map[string]any{"state": nil}
-	if state != "" {
-		p.Spec.Holder["state"] = state
-	}
-	if id.created != "" {
-		p.Spec.Holder["createdRevision"] = id.created
-	}
+	p.Spec.State, p.Spec.Manager.CreatedRevision = state, id.created
 	if _, err := l.patch(ctx, id, p); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func ofOwnKind(uid string) edit {
 
 func retainedRecord(a *ipamv1.IPAllocation) {
 	released(a)
-	a.Spec.Holder.State = ipamv1.RetainedState
+	a.Spec.State = ipamv1.RetainedState
 }
 
 // TestWhatCoolsDownIsNobodysPredecessor: what an IPClaim let go of is taken for everybody, the next of its name included, unless it is

@@ -285,7 +285,7 @@ func (l *Ledger) createError(err error) error {
 func (l *Ledger) takeOver(ctx context.Context, r snapshot) (Allocation, bool, error) {
 	w := l.index.expect(r.key)
 	defer l.index.dismiss(w)
-	id, err := l.hold(ctx, r, ipamv1.ReservedState)
+	id, err := l.setManager(ctx, r, ipamv1.ActiveState)
 	if err != nil {
 		return Allocation{}, false, err
 	}

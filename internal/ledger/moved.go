@@ -54,11 +54,11 @@ func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
 // TakeAlong marks a record for deletion as clusterctl marks what it moves: its claim has moved to another cluster, which the caller has
 // read live, and the record has not. Like what clusterctl has marked, it keeps its prefix until Hold has put a hold in its place.
 func (l *Ledger) TakeAlong(ctx context.Context, h Holding) error {
-	var p holderPatch
+	var p managerPatch
 	p.Metadata = patchMetadata{
 		UID: h.version.uid, ResourceVersion: h.version.version, Annotations: map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""},
 	}
-	p.Spec.Holder = ipamv1.AllocationHolder{CreatedRevision: h.version.created}
+	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: h.version.created}
 	marked, err := l.patch(ctx, h.version, p)
 	if err != nil {
 		return err
@@ -74,9 +74,9 @@ func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 	mark := &record{cidr: h.CIDR, space: &space{name: h.space}}
 	hold := newRecord(l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: ipamv1.MovedPurpose}, key, mark)
 	if !h.ReleasedAt.IsZero() && !h.Retained { // nobody comes back with what cools down: it goes on doing so
-		hold.Spec.ReleasedAt = metav1.NewTime(h.ReleasedAt)
+		hold.Spec.ReleasedAt, hold.Spec.State = metav1.NewTime(h.ReleasedAt), ipamv1.CoolingState
 	}
-	hold.Spec.Holder.CreatedRevision = h.version.created
+	hold.Spec.Manager.CreatedRevision = h.version.created
 	if l.index.hasLost(h.version) {
 		return l.letMove(ctx, h, hold)
 	}

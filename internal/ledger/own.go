@@ -173,7 +173,7 @@ type ownPatch struct {
 		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
-		Holder ipamv1.AllocationHolder `json:"holder"`
+		Manager ipamv1.AllocationManager `json:"manager"`
 	} `json:"spec"`
 }
 
@@ -187,7 +187,7 @@ func (l *Ledger) own(ctx context.Context, r snapshot, c Claim) (identity, error)
 		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
 	}
 	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, c.Owners
-	p.Spec.Holder = ipamv1.AllocationHolder{Instance: l.instance, CreatedRevision: r.created}
+	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.created}
 	return l.patch(ctx, r.identity, p)
 }
 

@@ -33,7 +33,7 @@ func TestManagersOfOldHaveNoLane(t *testing.T) {
 	records = append(records, root("p", "10.0.0.0/24", confirmed))
 	for i := range 50 {
 		a := recordNamed(fmt.Sprint("r", i), fmt.Sprintf("10.9.0.%d/32", i))
-		a.Spec.Holder.Instance = fmt.Sprint("manager-", i)
+		a.Spec.Manager.Instance = fmt.Sprint("manager-", i)
 		records = append(records, a)
 	}
 	for _, a := range records {
@@ -43,7 +43,7 @@ func TestManagersOfOldHaveNoLane(t *testing.T) {
 	if _, of := b.x.lanes.position(b.x.now()); of != 1 {
 		t.Errorf("%d lanes, of managers that have recorded something at some time", of)
 	}
-	b.put(recordNamed("new", "10.9.1.1/32", func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = "other" }))
+	b.put(recordNamed("new", "10.9.1.1/32", func(a *ipamv1.IPAllocation) { a.Spec.Manager.Instance = "other" }))
 	if _, of := b.x.lanes.position(b.x.now()); of != 2 {
 		t.Errorf("%d lanes of this manager and one that records now", of)
 	}
@@ -74,7 +74,7 @@ func TestAPromiseThatCameToNothingLeavesNoTraceInTheHistory(t *testing.T) {
 func crowdedBook(strategy pooltree.Strategy) *book {
 	b := newBook()
 	b.serving(shapeConfig{entries: "10.0.0.0/24", reserved: pooltree.AllocateReserved, strategy: strategy})
-	b.put(recordNamed("others", "10.0.0.0/32", func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = "n" }))
+	b.put(recordNamed("others", "10.0.0.0/32", func(a *ipamv1.IPAllocation) { a.Spec.Manager.Instance = "n" }))
 	return b
 }
 
@@ -98,7 +98,7 @@ func TestOneClientGetsTheLowest(t *testing.T) {
 				t.Fatalf("claim %d was promised %s, not %s", i, got, want)
 			}
 		}
-		b.put(recordNamed(name, want.String()+"/32", func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = []string{"m", "n"}[i%2] }))
+		b.put(recordNamed(name, want.String()+"/32", func(a *ipamv1.IPAllocation) { a.Spec.Manager.Instance = []string{"m", "n"}[i%2] }))
 	}
 }
 
@@ -179,7 +179,7 @@ func TestNothingIsKeptForWhatHasNoNameYet(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	b.serving(shapeConfig{entries: "10.0.0.0/30", reserved: pooltree.AllocateReserved, kept: "10.0.0.0/32"})
-	retained := b.put(recordNamed("web", "10.0.0.1/32", released, func(a *ipamv1.IPAllocation) { a.Spec.Holder.State = ipamv1.RetainedState }))
+	retained := b.put(recordNamed("web", "10.0.0.1/32", released, func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.RetainedState }))
 	unnamed := claimFor("")
 	unnamed.Ref.UID = ""
 	if got, err := b.x.promise(unnamed); err != nil || got.String() != "10.0.0.2/32" {

@@ -134,10 +134,10 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 		claim:       a.Spec.ClaimRef,
 		purpose:     a.Spec.Purpose,
 		seen:        x.now(),
-		instance:    a.Spec.Holder.Instance,
+		instance:    a.Spec.Manager.Instance,
 		terminating: !a.DeletionTimestamp.IsZero(),
-		confirmed:   a.Spec.Holder.State == ipamv1.ConfirmedState,
-		retained:    a.Spec.Holder.State == ipamv1.RetainedState,
+		confirmed:   a.Spec.State == ipamv1.ConfirmedState,
+		retained:    a.Spec.State == ipamv1.RetainedState,
 		owned:       len(a.OwnerReferences) > 0,
 		releasedAt:  seconds(a.Spec.ReleasedAt),
 		arrived:     hasArrived(a),
@@ -157,7 +157,7 @@ func hasArrived(a *ipamv1.IPAllocation) bool {
 
 // knowsAge says whether the record came with the revision of its creation, which is one of another cluster or of the past.
 func knowsAge(a *ipamv1.IPAllocation) bool {
-	return a.Generation == 1 && a.Spec.Holder.CreatedRevision != "" && a.Spec.Purpose != ipamv1.MovedPurpose
+	return a.Generation == 1 && a.Spec.Manager.CreatedRevision != "" && a.Spec.Purpose != ipamv1.MovedPurpose
 }
 
 func has(annotations map[string]string, key string) bool {
@@ -170,8 +170,8 @@ func has(annotations map[string]string, key string) bool {
 // else has, and then the record's own revision is a later one. Taking something away leaves no field manager: that somebody
 // took the finalizer, or the garbage collector one of a claim's two owners, shows in what is missing.
 func creationOf(a *ipamv1.IPAllocation) string {
-	if a.Spec.Holder.CreatedRevision != "" && !knowsAge(a) {
-		return a.Spec.Holder.CreatedRevision
+	if a.Spec.Manager.CreatedRevision != "" && !knowsAge(a) {
+		return a.Spec.Manager.CreatedRevision
 	}
 	touched := a.Annotations[touchedAnnotation] != "" || len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() ||
 		!slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) ||

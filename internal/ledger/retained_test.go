@@ -80,7 +80,7 @@ func TestNeighboursAreNumberedInTurn(t *testing.T) {
 // TestWhatIsRetained asks for the one address of a pool that is retained for IPAddressClaim "web".
 func TestWhatIsRetained(t *testing.T) {
 	t.Parallel()
-	retained := func(a *ipamv1.IPAllocation) { released(a); a.Spec.Holder.State = ipamv1.RetainedState }
+	retained := func(a *ipamv1.IPAllocation) { released(a); a.Spec.State = ipamv1.RetainedState }
 	for sentence, test := range map[string]struct {
 		edit func(*Claim)
 		gets bool
@@ -120,7 +120,7 @@ func TestWhatIsRetainedButNotGivenAnyMore(t *testing.T) {
 			b := newBook()
 			shape.entries, shape.reserved = "10.0.0.0/30", pooltree.AllocateReserved
 			b.serving(shape)
-			b.put(recordNamed("web", "10.0.0.1/32", released, func(a *ipamv1.IPAllocation) { a.Spec.Holder.State = ipamv1.RetainedState }))
+			b.put(recordNamed("web", "10.0.0.1/32", released, func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.RetainedState }))
 			c := claimFor("web")
 			c.Ref.UID = "later"
 			if got, err := b.x.preview(c); err != nil || got != netip.MustParsePrefix("10.0.0.0/32") {

@@ -125,7 +125,7 @@ func (m *strategyModel) appear() {
 	p := netip.PrefixFrom(a, m.lengthIn()).Masked()
 	name := m.name()
 	m.held.Insert(p, name)
-	m.records = append(m.records, m.put(recordNamed(name, p.String(), func(a *ipamv1.IPAllocation) { a.Spec.Holder.Instance = "other" })))
+	m.records = append(m.records, m.put(recordNamed(name, p.String(), func(a *ipamv1.IPAllocation) { a.Spec.Manager.Instance = "other" })))
 }
 
 // pull takes one record out of the model.

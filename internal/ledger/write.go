@@ -64,7 +64,7 @@ func newRecord(instance string, c Claim, key types.NamespacedName, mark *record)
 			CIDR:         mark.cidr.String(),
 			ClaimRef:     c.Ref,
 			Purpose:      c.Purpose,
-			Holder:       ipamv1.AllocationHolder{Instance: instance},
+			Manager:      ipamv1.AllocationManager{Instance: instance},
 		},
 		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: mark.cidr.String()},
 	}
@@ -108,34 +108,37 @@ type patchMetadata struct {
 	Finalizers      []string          `json:"finalizers,omitempty"`
 }
 
-type holderPatch struct {
+type managerPatch struct {
 	Metadata patchMetadata `json:"metadata"`
 	Spec     struct {
-		Holder ipamv1.AllocationHolder `json:"holder"`
+		Manager ipamv1.AllocationManager `json:"manager"`
+		State   ipamv1.AllocationState   `json:"state,omitempty"`
 	} `json:"spec"`
 }
 
-// hold writes the holder of a record, if it is still at the version that r shows, and returns the version made. Like every
-// write it stores the revision of the record's creation, which the record's own version no longer tells. It always changes
-// the record, so that the watch shows the version made, and puts back a finalizer that a drop cut short has taken.
-func (l *Ledger) hold(ctx context.Context, r snapshot, state ipamv1.HolderState) (identity, error) {
+// setManager makes this manager responsible for a record, if the record is still at the version of r, and
+// returns the version made. Like every write it stores the revision of the record's creation, which the
+// record's own version no longer says. It always changes the record, so that the watch shows the version
+// made, and puts back a finalizer that an interrupted deletion has removed.
+func (l *Ledger) setManager(ctx context.Context, r snapshot, state ipamv1.AllocationState) (identity, error) {
 	finalizers, err := l.kept(ctx, r.identity)
 	if err != nil {
 		return identity{}, err
 	}
-	var p holderPatch
+	var p managerPatch
 	p.Metadata = patchMetadata{
 		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
 	}
-	p.Spec.Holder = ipamv1.AllocationHolder{Instance: l.instance, CreatedRevision: r.created, State: state}
+	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.created}
+	p.Spec.State = state
 	return l.patch(ctx, r.identity, p)
 }
 
 // touch changes a record in nothing but an annotation, so that the watch has something newer to show.
 func (l *Ledger) touch(ctx context.Context, r snapshot) (identity, error) {
-	var p holderPatch
+	var p managerPatch
 	p.Metadata = patchMetadata{UID: r.uid, Annotations: l.touched()}
-	p.Spec.Holder = ipamv1.AllocationHolder{CreatedRevision: r.created}
+	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: r.created}
 	return l.patch(ctx, r.identity, p)
 }
 
@@ -177,7 +180,7 @@ func (l *Ledger) remove(ctx context.Context, id identity) (bool, error) {
 	}
 	patch := map[string]any{"metadata": map[string]any{"uid": id.uid, "resourceVersion": id.version, "finalizers": finalizers}}
 	if id.created != "" {
-		patch["spec"] = map[string]any{"holder": map[string]any{"createdRevision": id.created}}
+		patch["spec"] = map[string]any{"manager": map[string]any{"createdRevision": id.created}}
 	}
 	body, err := json.Marshal(patch)
 	if err != nil {

@@ -50,7 +50,7 @@ func bareOwnRecord(claim *ipamv1.IPClaim) *ipamv1.IPAllocation {
 				APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: claim.Namespace, Name: claim.Name, UID: claim.Name,
 			},
 			Purpose: ipamv1.ClaimPurpose,
-			Holder:  ipamv1.AllocationHolder{Instance: "bench"},
+			Manager: ipamv1.AllocationManager{Instance: "bench"},
 		},
 		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: claim.Spec.CIDR},
 	}
@@ -65,7 +65,7 @@ func (e *environment) bindBare(ctx context.Context, claim *ipamv1.IPClaim, recor
 			{APIVersion: group, Kind: ipamv1.IPClaimKind, Name: claim.Name, UID: claim.UID, Controller: ptr.To(true)},
 			{APIVersion: group, Kind: ipamv1.IPPoolKind, Name: poolName, UID: claim.UID, Controller: ptr.To(false), BlockOwnerDeletion: ptr.To(true)},
 		}},
-		"spec": map[string]any{"holder": ipamv1.AllocationHolder{Instance: "bench", CreatedRevision: record.ResourceVersion}},
+		"spec": map[string]any{"manager": ipamv1.AllocationManager{Instance: "bench", CreatedRevision: record.ResourceVersion}},
 	})
 	if err != nil {
 		return err

@@ -131,7 +131,7 @@ func bareRecord(claim *ipamv1beta2.IPAddressClaim, address string) *ipamv1.IPAll
 				Namespace: claim.Namespace, Name: claim.Name, UID: string(claim.UID),
 			},
 			Purpose: ipamv1.ClaimPurpose,
-			Holder:  ipamv1.AllocationHolder{Instance: "bench"},
+			Manager: ipamv1.AllocationManager{Instance: "bench"},
 		},
 		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: address + "/32"},
 	}

@@ -112,7 +112,7 @@ func recordOf(name string, held framework.Held) *ipamv1.IPAllocation {
 				APIGroup: "bench.example.com", Kind: "Claim", Namespace: benchNamespace, Name: name, UID: string(held.UID),
 			},
 			Purpose: ipamv1.ClaimPurpose,
-			Holder:  ipamv1.AllocationHolder{Instance: "bench"},
+			Manager: ipamv1.AllocationManager{Instance: "bench"},
 		},
 		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: held.CIDR.String()},
 	}

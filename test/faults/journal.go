@@ -78,7 +78,7 @@ func told(o client.Object) string {
 	case *ipamv1.IPClaim:
 		return fmt.Sprintf("cidr %s, recorded %q", o.Spec.CIDR, o.Status.AllocatedCIDR)
 	case *ipamv1.IPAllocation:
-		return fmt.Sprintf("cidr %s for %s %s by %s, %s", o.Spec.CIDR, o.Spec.ClaimRef.Name, o.Spec.ClaimRef.UID, o.Spec.Holder.Instance, o.Spec.Holder.State)
+		return fmt.Sprintf("cidr %s for %s %s by %s, %s", o.Spec.CIDR, o.Spec.ClaimRef.Name, o.Spec.ClaimRef.UID, o.Spec.Manager.Instance, o.Spec.State)
 	case interface{ PoolSpec() *ipamv1.IPPoolSpec }:
 		return "cidr " + o.PoolSpec().CIDR
 	}

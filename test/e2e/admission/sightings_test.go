@@ -35,7 +35,7 @@ func (s *sightings) look(o client.Object) {
 	if strings.HasPrefix(a.Spec.ClaimRef.Name, dryPrefix) {
 		s.dry = append(s.dry, fmt.Sprintf("%s %s for %s %s", a.Name, a.Spec.CIDR, a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID))
 	}
-	if a.Spec.Holder.State == ipamv1.RetainedState {
+	if a.Spec.State == ipamv1.RetainedState {
 		s.retained[a.UID] = true
 	}
 }

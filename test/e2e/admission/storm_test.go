@@ -223,7 +223,7 @@ func deleteAll(ctx context.Context) {
 func (s *storm) expectRetained(ctx context.Context) {
 	GinkgoHelper()
 	for _, a := range records(ctx) {
-		if a.Spec.Holder.State != ipamv1.RetainedState {
+		if a.Spec.State != ipamv1.RetainedState {
 			continue
 		}
 		if isLeaving(ctx, a.Spec.PoolRef) {

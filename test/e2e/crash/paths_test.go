@@ -294,7 +294,7 @@ func (w *world) hasBlocks(ctx context.Context, g Gomega, want ...string) {
 	blocks := w.list(ctx, g, func(a *ipamv1.IPAllocation) bool { return a.Spec.Purpose == ipamv1.RootPurpose })
 	found := make([]string, 0, len(blocks))
 	for _, a := range blocks {
-		g.Expect(a.Spec.Holder.State).To(Equal(ipamv1.ConfirmedState))
+		g.Expect(a.Spec.State).To(Equal(ipamv1.ConfirmedState))
 		found = append(found, a.Spec.CIDR)
 	}
 	g.Expect(found).To(ConsistOf(want))

@@ -56,11 +56,13 @@ var _ = Describe("A released address", func() {
 		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
 		first := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		answer := answered(ctx, first)
+		Expect(records(ctx, ns)).To(ConsistOf(HaveField("Spec.State", ipamv1.ActiveState)))
 		Expect(k.Delete(ctx, first)).To(Succeed())
 		gone(ctx, first)
 		gone(ctx, answer)
 
 		record := cooling(ctx, ns)
+		Expect(record.Spec.State).To(Equal(ipamv1.CoolingState))
 		Expect(record.OwnerReferences).To(BeEmpty(), "the garbage collector would follow owners")
 		Expect(record.Labels).To(HaveKey(clusterctlv1.ClusterctlMoveLabel))
 		Expect(record.Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer))

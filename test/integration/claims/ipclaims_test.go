@@ -93,7 +93,7 @@ var _ = Describe("An IPClaim", func() {
 			return k.Get(ctx, client.ObjectKeyFromObject(global), global) == nil && conditions.IsTrue(global, ipamv1.PausedCondition)
 		}, "1m", "50ms").Should(BeTrue())
 		retained := records(ctx, ns)[0]
-		Expect(retained.Spec.Holder.State).To(Equal(ipamv1.RetainedState))
+		Expect(retained.Spec.State).To(Equal(ipamv1.RetainedState))
 		change(ctx, &retained, func() { retained.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} })
 		Expect(k.Delete(ctx, &retained)).To(Succeed())
 
@@ -101,7 +101,7 @@ var _ = Describe("An IPClaim", func() {
 		bound(ctx, create(ctx, newIPClaim(ns, "a", "IPPool", "p")))
 		Consistently(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(&retained), &retained)).To(Succeed())
-			g.Expect(retained.Spec.Holder.State).To(Equal(ipamv1.RetainedState))
+			g.Expect(retained.Spec.State).To(Equal(ipamv1.RetainedState))
 		}, "2s", "100ms").Should(Succeed())
 
 		change(ctx, global, func() { global.Annotations = nil })

@@ -122,7 +122,7 @@ func record(ns, name string, uid types.UID, purpose ipamv1.AllocationPurpose) *i
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: []string{ipamv1.AllocationFinalizer}},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef: ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "p"}, AddressSpace: ns,
-			CIDR: "10.1.0.7/32", Purpose: purpose, Holder: ipamv1.AllocationHolder{Instance: "a dead manager"},
+			CIDR: "10.1.0.7/32", Purpose: purpose, Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
 			ClaimRef: ipamv1.ClaimReference{
 				APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: ns, Name: "a", UID: string(uid),
 			},
@@ -311,7 +311,7 @@ var _ = Describe("A claim with a second record of its address, which a manager l
 		}
 		Expect(k.Create(ctx, second, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 		dropped := second.DeepCopy() // it died between the two writes of a drop
-		dropped.Finalizers, dropped.Spec.Holder.CreatedRevision = nil, second.ResourceVersion
+		dropped.Finalizers, dropped.Spec.Manager.CreatedRevision = nil, second.ResourceVersion
 		Expect(k.Patch(ctx, dropped, client.MergeFrom(second), client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 
 		manager, clock := lateManager(ctx, claim.DeepCopy(), 0)

@@ -114,7 +114,7 @@ var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress 
 		})
 		half := records(ctx, ns)[0]
 		half.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "a-half", Finalizers: []string{ipamv1.AllocationFinalizer}}
-		half.Spec.ClaimRef.Name, half.Spec.ClaimRef.UID, half.Spec.Holder.Instance = "a", string(claim.UID), "dead"
+		half.Spec.ClaimRef.Name, half.Spec.ClaimRef.UID, half.Spec.Manager.Instance = "a", string(claim.UID), "dead"
 		create(ctx, &half)
 		change(ctx, claim, func() { claim.Annotations = nil })
 		Expect(ready(ctx, claim, metav1.ConditionFalse, "AllocationFailed")).To(ContainSubstring("holder"))
@@ -138,7 +138,7 @@ var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress 
 		template := answered(ctx, create(ctx, newClaim(ns, "template", "IPPool", "p")))
 		left := records(ctx, ns)[0]
 		left.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "a-left", Finalizers: []string{ipamv1.AllocationFinalizer}}
-		left.Spec.ClaimRef.Name, left.Spec.ClaimRef.UID, left.Spec.Holder.Instance = "a", "dead", "dead"
+		left.Spec.ClaimRef.Name, left.Spec.ClaimRef.UID, left.Spec.Manager.Instance = "a", "dead", "dead"
 		left.Spec.CIDR = "10.1.0.6/32"
 		left.Status.AllocatedCIDR = left.Spec.CIDR
 		create(ctx, &left)
@@ -159,7 +159,7 @@ var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress 
 		answered(ctx, create(ctx, newClaim(ns, "template", "IPPool", "p")))
 		left := records(ctx, ns)[0]
 		left.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "a-left", Finalizers: []string{ipamv1.AllocationFinalizer}}
-		left.Spec.ClaimRef.Name, left.Spec.ClaimRef.UID, left.Spec.Holder.Instance = "a", "dead", "dead"
+		left.Spec.ClaimRef.Name, left.Spec.ClaimRef.UID, left.Spec.Manager.Instance = "a", "dead", "dead"
 		left.Spec.CIDR = "10.1.0.6/32"
 		create(ctx, &left)
 		claim := newClaim(ns, "a", "IPPool", "p")

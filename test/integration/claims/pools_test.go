@@ -339,7 +339,7 @@ var _ = Describe("A pool", func() {
 		gone(ctx, first)
 		late := list.Items[0]
 		late.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "late", Finalizers: []string{ipamv1.AllocationFinalizer}, OwnerReferences: late.OwnerReferences}
-		late.Spec.Holder.CreatedRevision = "" // as a manager makes it; one that came with it would be restored
+		late.Spec.Manager.CreatedRevision = "" // as a manager makes it; one that came with it would be restored
 		create(ctx, &late)
 		gone(ctx, &late)
 	})

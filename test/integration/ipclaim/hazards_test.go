@@ -129,7 +129,7 @@ var _ = Describe("A manager whose cache is old", func() {
 					ClaimRef: ipamv1.ClaimReference{
 						APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c", UID: "before",
 					},
-					Holder: ipamv1.AllocationHolder{Instance: "a dead manager", State: ipamv1.RetainedState},
+					Manager: ipamv1.AllocationManager{Instance: "a dead manager"}, State: ipamv1.RetainedState,
 				},
 			})
 			if isDeleted {
@@ -182,7 +182,7 @@ var _ = Describe("A manager whose cache is old", func() {
 		list := &ipamv1.IPAllocationList{}
 		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 		Expect(list.Items).To(ContainElement(And(
-			HaveField("Spec.ClaimRef.UID", string(claim.UID)), HaveField("Spec.Holder.State", ipamv1.RetainedState))))
+			HaveField("Spec.ClaimRef.UID", string(claim.UID)), HaveField("Spec.State", ipamv1.RetainedState))))
 	})
 })
 

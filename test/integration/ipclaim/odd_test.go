@@ -74,7 +74,7 @@ var _ = Describe("A claim", func() {
 				ClaimRef: ipamv1.ClaimReference{
 					APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c", UID: string(claim.UID),
 				},
-				Holder: ipamv1.AllocationHolder{Instance: "a manager that hung"},
+				Manager: ipamv1.AllocationManager{Instance: "a manager that hung"},
 			},
 		}
 		Expect(k.Create(ctx, spare, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())

@@ -194,7 +194,7 @@ var _ = Describe("What is answered while it is created", func() {
 			g.Expect(found).To(HaveLen(1))
 			g.Expect(found[0].UID).NotTo(Equal(lost.UID))
 			g.Expect(found[0].Spec.CIDR).To(Equal(lost.Spec.CIDR))
-			g.Expect(found[0].Spec.Holder.State).To(Equal(ipamv1.ConfirmedState))
+			g.Expect(found[0].Spec.State).To(Equal(ipamv1.ConfirmedState))
 		}, "1m", "50ms").Should(Succeed())
 		Eventually(func() error { return k.Create(ctx, newClaim(ns, "after", "p")) }, "1m", "50ms").Should(Succeed())
 	})

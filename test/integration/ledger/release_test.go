@@ -39,14 +39,14 @@ var _ = Describe("A manager that is late to let go of a record", func() {
 		Expect(other.Retain(ctx, other.Recorded(c.Ref)[0])).To(Succeed())
 		Expect(late.LetGo(ctx, known)).To(MatchError(book.ErrBusy))
 		Expect(late.Retain(ctx, known)).To(MatchError(book.ErrBusy))
-		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(HaveField("Spec.Holder.State", ipamv1.RetainedState)))
+		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(HaveField("Spec.State", ipamv1.RetainedState)))
 	})
 
 	It("drops nothing that another one has retained meanwhile", func(ctx SpecContext) {
 		Expect(other.Retain(ctx, other.Recorded(c.Ref)[0])).To(Succeed())
 		Expect(late.Drop(ctx, known)).To(MatchError(book.ErrBusy))
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(And(
-			HaveField("Spec.Holder.State", ipamv1.RetainedState), HaveField("DeletionTimestamp", BeNil()),
+			HaveField("Spec.State", ipamv1.RetainedState), HaveField("DeletionTimestamp", BeNil()),
 			HaveField("Finalizers", ConsistOf(ipamv1.AllocationFinalizer)))))
 	})
 

@@ -235,7 +235,7 @@ func rival(ctx context.Context, c book.Claim, space string, cidr netip.Prefix) *
 		},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef: c.Pool, AddressSpace: space, CIDR: cidr.String(), ClaimRef: c.Ref, Purpose: ipamv1.ClaimPurpose,
-			Holder: ipamv1.AllocationHolder{Instance: "a dead manager"},
+			Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
 		},
 	}
 	Expect(k.Create(ctx, a)).To(Succeed())

@@ -139,7 +139,7 @@ var _ = Describe("A hold", func() {
 		held := recordsFor(stored(ctx, ns), c.Ref.UID)
 		Expect(held).To(HaveLen(1))
 		Expect(held[0].Spec.Purpose).To(Equal(ipamv1.MovedPurpose))
-		Expect(held[0].Spec.Holder.CreatedRevision).To(Equal(created))
+		Expect(held[0].Spec.Manager.CreatedRevision).To(Equal(created))
 	})
 })
 
@@ -247,7 +247,7 @@ var _ = Describe("Takeover", func() {
 		found := recordsFor(stored(ctx, ns), c.Ref.UID)
 		Expect(found).To(HaveLen(1))
 		Expect(found[0].Spec.CIDR).To(Equal("10.0.0.0/32"))
-		Expect(found[0].Spec.Holder.Instance).To(Equal(heir.name))
+		Expect(found[0].Spec.Manager.Instance).To(Equal(heir.name))
 		Expect(found[0].Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer))
 	})
 
@@ -547,7 +547,7 @@ var _ = It("Three managers that record a pool's blocks at once leave one record 
 		found := stored(ctx, ns)
 		g.Expect(found).To(HaveLen(len(blocks)))
 		for _, a := range found {
-			g.Expect(a.Spec.Holder.State).To(Equal(ipamv1.ConfirmedState))
+			g.Expect(a.Spec.State).To(Equal(ipamv1.ConfirmedState))
 		}
 	}, "1m", "20ms").Should(Succeed())
 	reserved(ctx, all[0], newClaim(p, "c"))
@@ -563,7 +563,7 @@ var _ = It("Two of one process that bring the same block both come to an end", f
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p-block", Finalizers: []string{ipamv1.AllocationFinalizer}},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef: p.Ref, AddressSpace: ns, CIDR: "10.0.0.0/29", ClaimRef: book.ClaimOf(p.Ref, string(p.UID)),
-			Purpose: ipamv1.RootPurpose, Holder: ipamv1.AllocationHolder{Instance: "a dead manager"},
+			Purpose: ipamv1.RootPurpose, Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
 		},
 	})).To(Succeed())
 	Eventually(func() int { return len(m.OtherBlocks(p.Ref, "x", nil)) }, "1m", "5ms").Should(Equal(1))

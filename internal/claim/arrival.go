@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -365,7 +365,7 @@ func (r *Reconciler) secureAll(ctx context.Context, pool ipamv1.PoolReference) e
 		return ledger.ErrNotReady
 	}
 	answers := &ipamv1beta2.IPAddressList{}
-	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{holder.PoolIndex: holder.PoolKey(pool.Kind, pool.Name)}, client.UnsafeDisableDeepCopy)
+	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool.Kind, pool.Name)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("listing IPAddresses: %w", err)
 	}

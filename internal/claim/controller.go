@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -51,15 +51,15 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 		if !ok || hasAnswer(claim) || !r.Source.Serves(claim.Spec.PoolRef) {
 			return nil
 		}
-		return holder.Keys(claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
+		return claimant.Keys(claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
 	}
-	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, holder.WaitingIndex, waiting); err != nil {
+	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, claimant.WaitingIndex, waiting); err != nil {
 		return err
 	}
-	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddress{}, holder.PoolIndex, r.poolOf); err != nil {
+	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddress{}, claimant.PoolIndex, r.poolOf); err != nil {
 		return err
 	}
-	return indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, holder.ClusterIndex, func(obj client.Object) []string {
+	return indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, claimant.ClusterIndex, func(obj client.Object) []string {
 		if claim, ok := obj.(*ipamv1beta2.IPAddressClaim); ok && clusterOf(claim) != "" {
 			return []string{clusterOf(claim)}
 		}
@@ -78,35 +78,35 @@ func (r *Reconciler) poolOf(obj client.Object) []string {
 	if !ok || !r.Source.Serves(answer.Spec.PoolRef) {
 		return nil
 	}
-	return []string{holder.PoolKey(answer.Spec.PoolRef.Kind, answer.Spec.PoolRef.Name)}
+	return []string{claimant.PoolKey(answer.Spec.PoolRef.Kind, answer.Spec.PoolRef.Name)}
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.claims().OfCluster(ctx, obj)
 }
 
-func (r *Reconciler) claims() holder.Claims {
-	return holder.Claims{
+func (r *Reconciler) claims() claimant.Claims {
+	return claimant.Claims{
 		Client: r.Client, Ledger: r.Ledger, Kind: addressClaimKind, List: &ipamv1beta2.IPAddressClaimList{}, Namespace: r.Namespace,
 		Waits: r.waits,
 	}
 }
 
 // waits says what a claim waits for, by what it was told last.
-func (r *Reconciler) waits(obj client.Object) holder.Waits {
+func (r *Reconciler) waits(obj client.Object) claimant.Waits {
 	claim, ok := obj.(*ipamv1beta2.IPAddressClaim)
 	if !ok {
-		return holder.ForAnything
+		return claimant.ForAnything
 	}
 	switch conditions.GetReason(claim, ipamv1beta2.IPAddressClaimReadyCondition) {
 	case ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason:
-		return holder.ForRoom
+		return claimant.ForRoom
 	case ipamv1beta2.IPAddressClaimReadyAllocationFailedReason:
 		if r.isAskedTaken(claim) {
-			return holder.ForOthers
+			return claimant.ForOthers
 		}
 	}
-	return holder.ForAnything
+	return claimant.ForAnything
 }
 
 // isAskedTaken says whether somebody else has the address that the claim asks for, as far as this process knows.

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -165,7 +165,7 @@ func (r *Reconciler) clusterless(ctx context.Context, claim *ipamv1beta2.IPAddre
 	if claim.Spec.ClusterName == "" {
 		field = "metadata.labels[" + clusterv1.ClusterNameLabel + "] or metadata.ownerReferences"
 	}
-	return refuse(ipamv1.ClaimReadyClusterNotFoundReason, "%s: %s", field, holder.NoCluster(claim.Namespace, name)), nil
+	return refuse(ipamv1.ClaimReadyClusterNotFoundReason, "%s: %s", field, claimant.NoCluster(claim.Namespace, name)), nil
 }
 
 // cluster returns a Cluster, or nil if there is none of that name.
@@ -196,7 +196,7 @@ func (r *Reconciler) isClusterPaused(ctx context.Context, obj client.Object) (bo
 
 // clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else the owner's, else none.
 func clusterOf(claim *ipamv1beta2.IPAddressClaim) string {
-	return cmp.Or(claim.Spec.ClusterName, holder.ClusterName(claim))
+	return cmp.Or(claim.Spec.ClusterName, claimant.ClusterName(claim))
 }
 
 // settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.

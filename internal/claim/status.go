@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -52,12 +52,12 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	if isKnown {
 		conditions.Set(after, ready)
 		mirror(after, ready)
-		holder.SetWithinPool(after, r.overridden(ctx, s))
+		claimant.SetWithinPool(after, r.overridden(ctx, s))
 	}
 	if s.answer != nil && isKnown {
 		after.Status.AddressRef = ipamv1beta2.IPAddressReference{Name: s.answer.Name}
 	}
-	holder.SetPaused(after, pausedBy(outcome))
+	claimant.SetPaused(after, pausedBy(outcome))
 	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
 		return nil
 	}

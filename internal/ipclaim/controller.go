@@ -22,16 +22,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, holder.WaitingIndex, waitsFor); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, claimant.WaitingIndex, waitsFor); err != nil {
 		return fmt.Errorf("indexing IPClaims: %w", err)
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, holder.ClusterIndex, ofCluster); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, claimant.ClusterIndex, ofCluster); err != nil {
 		return fmt.Errorf("indexing IPClaims: %w", err)
 	}
 	log := mgr.GetLogger().WithName("ipclaim")
@@ -58,7 +58,7 @@ func (r *Reconciler) claimsOfCluster(ctx context.Context, cluster client.Object)
 }
 
 func ofCluster(obj client.Object) []string {
-	if name := holder.ClusterName(obj); name != "" {
+	if name := claimant.ClusterName(obj); name != "" {
 		return []string{name}
 	}
 	return nil
@@ -71,13 +71,13 @@ func waitsFor(obj client.Object) []string {
 	case !ok || claim.Status.AllocatedCIDR != "":
 		return nil
 	case claim.Spec.PoolRef == nil:
-		return holder.Keys("", "")
+		return claimant.Keys("", "")
 	}
-	return holder.Keys(claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
+	return claimant.Keys(claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
 }
 
-func (r *Reconciler) claims() holder.Claims {
-	return holder.Claims{Client: r.Client, Ledger: r.Ledger, Kind: ipamv1.IPClaimKind, List: &ipamv1.IPClaimList{}, Namespace: r.Namespace}
+func (r *Reconciler) claims() claimant.Claims {
+	return claimant.Claims{Client: r.Client, Ledger: r.Ledger, Kind: ipamv1.IPClaimKind, List: &ipamv1.IPClaimList{}, Namespace: r.Namespace}
 }
 
 // Living returns the UIDs of the claims that the cache shows, for repair.

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
@@ -281,7 +281,7 @@ func reference(c *ipamv1.IPClaim) ipamv1.ClaimReference {
 }
 
 func labelsOf(c *ipamv1.IPClaim) map[string]string {
-	if name := holder.ClusterName(c); name != "" {
+	if name := claimant.ClusterName(c); name != "" {
 		return map[string]string{clusterv1.ClusterNameLabel: name}
 	}
 	return nil

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -91,7 +91,7 @@ var errOpen = errors.New("open")
 // halted says why nothing of the claim but its status must be touched, if that is so: it or its Cluster is paused, or its Cluster is
 // missing, in which case only a deletion goes on.
 func (r *Reconciler) halted(ctx context.Context, claim *ipamv1.IPClaim) (why, err error) {
-	name := holder.ClusterName(claim)
+	name := claimant.ClusterName(claim)
 	cluster, err := clusterOf(ctx, r.Client, claim, name)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (r *Reconciler) halted(ctx context.Context, claim *ipamv1.IPClaim) (why, er
 	}
 	return &RefusalError{
 		Field:   "metadata.labels[" + clusterv1.ClusterNameLabel + "] or metadata.ownerReferences",
-		Message: holder.NoCluster(claim.Namespace, name), Reason: ipamv1.ClaimReadyClusterNotFoundReason,
+		Message: claimant.NoCluster(claim.Namespace, name), Reason: ipamv1.ClaimReadyClusterNotFoundReason,
 	}, nil
 }
 

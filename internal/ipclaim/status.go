@@ -25,7 +25,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -86,14 +86,14 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	ready, isKnown := readyCondition(s, outcome)
 	if isKnown {
 		meta.SetStatusCondition(&after.Status.Conditions, ready)
-		holder.SetWithinPool(after, r.overridden(after))
+		claimant.SetWithinPool(after, r.overridden(after))
 	}
 	if outcome == nil {
 		after.Status.AllocatedCIDR = s.allocation.CIDR.String()
 		after.Status.AllocationRef = &ipamv1.AllocationReference{Name: s.allocation.Name()}
 		after.Status.Network = s.network()
 	}
-	holder.SetPaused(after, pausedBy(outcome))
+	claimant.SetPaused(after, pausedBy(outcome))
 	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -79,7 +79,7 @@ func (r *Reconciler) setNetworkCurrent(ctx context.Context, s *scope) error {
 	}
 	list := &ipamv1beta2.IPAddressList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy,
-		client.MatchingFields{holder.PoolIndex: holder.PoolKey(ref.Kind, ref.Name)}); err != nil {
+		client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(ref.Kind, ref.Name)}); err != nil {
 		return fmt.Errorf("listing IPAddresses: %w", err)
 	}
 	number := 0

@@ -27,8 +27,8 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -144,11 +144,11 @@ func (r *Reconciler) halt(ctx context.Context, p Object) (bool, ctrl.Result, err
 		return true, ctrl.Result{}, err
 	case why != "":
 		ready.Reason, ready.Message = ipamv1.PoolReadyPausedReason, why
-		return true, ctrl.Result{}, r.showHalt(ctx, p, holder.PausedCondition(why), ready)
+		return true, ctrl.Result{}, r.showHalt(ctx, p, claimant.PausedCondition(why), ready)
 	case missing && p.GetDeletionTimestamp().IsZero():
 		ready.Reason = ipamv1.PoolReadyClusterNotFoundReason
-		ready.Message = "spec.clusterName: " + holder.NoCluster(p.GetNamespace(), p.PoolSpec().ClusterName)
-		return true, ctrl.Result{RequeueAfter: retryOverlap}, r.showHalt(ctx, p, holder.PausedCondition(""), ready)
+		ready.Message = "spec.clusterName: " + claimant.NoCluster(p.GetNamespace(), p.PoolSpec().ClusterName)
+		return true, ctrl.Result{RequeueAfter: retryOverlap}, r.showHalt(ctx, p, claimant.PausedCondition(""), ready)
 	}
 	return false, ctrl.Result{}, nil
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -45,8 +45,8 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
 	setExhausted(s.pool, capacity, known && !r.Registry.isForeign(s.pool))
-	conditions.Set(s.pool, holder.PausedCondition(""))
-	holder.SetWithinPool(s.pool, r.overridden(s.pool))
+	conditions.Set(s.pool, claimant.PausedCondition(""))
+	claimant.SetWithinPool(s.pool, r.overridden(s.pool))
 	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s)) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
 		return errors.Join(unsure, client.IgnoreNotFound(err))

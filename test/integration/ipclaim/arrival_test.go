@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/holder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -90,7 +90,7 @@ var _ = Describe("What arrives with a prefix that its pool excludes", func() {
 		child.Finalizers, child.Spec.CIDR, child.Spec.AddressSpace = []string{ipamv1.PoolFinalizer}, "10.0.0.64/26", ns
 		create(ctx, claim)
 		create(ctx, child)
-		arrived := []holder.Holder{claim, child}
+		arrived := []claimant.Claimant{claim, child}
 		for _, obj := range arrived {
 			within := func() string {
 				Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package holder
+package claimant
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,15 +11,15 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// Holder is what has got something out of a pool: a claim, or a carved pool.
-type Holder interface {
+// Claimant is what has got something out of a pool: a claim, or a carved pool.
+type Claimant interface {
 	client.Object
 	conditions.Getter
 	conditions.Setter
 }
 
 // SetWithinPool has the holder say why its pool would not hand out to it what it keeps; nothing if refusal is empty.
-func SetWithinPool(h Holder, refusal string) {
+func SetWithinPool(h Claimant, refusal string) {
 	if refusal == "" {
 		conditions.Delete(h, ipamv1.WithinPoolCondition)
 		return

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package holder
+package claimant
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// pond is a pool that thousands wait for.
-type pond struct {
-	line line
+// simulation is a pool that thousands of claims wait for.
+type simulation struct {
+	list waitlist
 	// all is who waits, the oldest first, and unable who could not be served.
 	all    []reconcile.Request
 	unable map[reconcile.Request]bool
@@ -26,8 +26,8 @@ type pond struct {
 	last          []reconcile.Request
 }
 
-func newPond(waiting int) *pond {
-	p := &pond{unable: map[reconcile.Request]bool{}}
+func newSimulation(waiting int) *simulation {
+	p := &simulation{unable: map[reconcile.Request]bool{}}
 	for i := range waiting {
 		p.all = append(p.all, requestFor("team", fmt.Sprintf("c-%05d", i)))
 	}
@@ -35,15 +35,15 @@ func newPond(waiting int) *pond {
 }
 
 // release frees some addresses.
-func (p *pond) release(n int) {
+func (p *simulation) release(n int) {
 	p.free += n
-	p.line.join(slices.Clone(p.all))
+	p.list.join(slices.Clone(p.all))
 }
 
 // step is one pace: whoever was woken takes an address if there is one.
-func (p *pond) step() {
+func (p *simulation) step() {
 	p.last = nil
-	if p.line.left == 0 {
+	if p.list.left == 0 {
 		return
 	}
 	var none error
@@ -53,7 +53,7 @@ func (p *pond) step() {
 	case p.free == 0:
 		none = ledger.ErrExhausted
 	}
-	p.last = p.line.next(p.free, none, 0)
+	p.last = p.list.next(p.free, none, 0)
 	p.woken += len(p.last)
 	for _, r := range p.last {
 		if p.free == 0 || p.unable[r] {
@@ -71,7 +71,7 @@ func (p *pond) step() {
 
 func TestWhatIsFreedWakesAboutAsManyAsItCanServe(t *testing.T) {
 	t.Parallel()
-	p := newPond(2000)
+	p := newSimulation(2000)
 	for i := range 100 {
 		p.release(1 + i%3)
 		for range 3 {
@@ -88,7 +88,7 @@ func TestWhatIsFreedWakesAboutAsManyAsItCanServe(t *testing.T) {
 
 func TestAllAreServedWhenEnoughIsFreed(t *testing.T) {
 	t.Parallel()
-	p := newPond(2000)
+	p := newSimulation(2000)
 	p.release(5000)
 	for range 20 {
 		p.step()
@@ -100,7 +100,7 @@ func TestAllAreServedWhenEnoughIsFreed(t *testing.T) {
 
 func TestThoseWhoCannotBeServedKeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	p := newPond(2000)
+	p := newSimulation(2000)
 	for _, r := range p.all[:1500] {
 		p.unable[r] = true
 	}
@@ -113,7 +113,7 @@ func TestThoseWhoCannotBeServedKeepNobodyOut(t *testing.T) {
 		t.Errorf("it took %d paces until somebody who can be served was woken", steps)
 	}
 	before := p.woken
-	for range 10 { // now they are at the end of the line
+	for range 10 { // now they are at the end of the waitlist
 		p.release(1)
 		p.step()
 	}
@@ -124,7 +124,7 @@ func TestThoseWhoCannotBeServedKeepNobodyOut(t *testing.T) {
 
 func TestWhatComesToNothingGoesToTheNext(t *testing.T) {
 	t.Parallel()
-	p := newPond(100)
+	p := newSimulation(100)
 	p.failures = 3
 	p.release(1)
 	for range 5 {
@@ -140,14 +140,14 @@ func TestWhatComesToNothingGoesToTheNext(t *testing.T) {
 	if p.served == 0 {
 		t.Error("nobody was served")
 	}
-	if p.release(0); p.line.left != len(p.all) {
-		t.Errorf("%d are in line, want %d", p.line.left, len(p.all))
+	if p.release(0); p.list.left != len(p.all) {
+		t.Errorf("%d are on the waitlist, want %d", p.list.left, len(p.all))
 	}
 }
 
 func TestNobodyIsWokenForeverForWhatNobodyTakes(t *testing.T) {
 	t.Parallel()
-	p := newPond(2000)
+	p := newSimulation(2000)
 	for _, r := range p.all {
 		p.unable[r] = true
 	}
@@ -162,8 +162,8 @@ func TestNobodyIsWokenForeverForWhatNobodyTakes(t *testing.T) {
 
 func TestAQueueThatIsNeverEmptyDelaysTheLineAndDoesNotStopIt(t *testing.T) {
 	t.Parallel()
-	l := &line{}
-	l.join(newPond(10).all)
+	l := &waitlist{}
+	l.join(newSimulation(10).all)
 	paces := 1
 	for len(l.next(1, nil, 5)) == 0 && paces < 100 {
 		paces++

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package holder
+package claimant
 
 import (
 	"cmp"
@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// pace is how often a pool's line moves.
+	// pace is how often a pool's waitlist moves.
 	pace = 100 * time.Millisecond
-	// longestBatch is how many of a line are woken at once.
+	// longestBatch is how many claims of a waitlist are woken at once.
 	longestBatch = 512
-	// patience is for how many paces a line waits for the queue to empty.
+	// patience is for how many paces a waitlist waits until the queue is empty.
 	patience = 10
 )
 
@@ -37,35 +37,36 @@ type Waits int
 const (
 	// ForAnything: whatever happens to the pool, the claim is looked at.
 	ForAnything Waits = iota
-	// ForRoom: it was told that the pool is exhausted, and asks for nothing in particular. Such claims stand in line.
+	// ForRoom: its Ready says that the pool is exhausted, and it asks for no certain prefix. Such claims are on the waitlist.
 	ForRoom
-	// ForOthers: somebody has what it asks for.
+	// ForOthers: another claim has what it asks for.
 	ForOthers
 )
 
 // queue is the controller's.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// line is who waits for room in one pool, whose turn is next first: the oldest, and at the end those who have been woken and could not be
-// served: paused, or not allowed to have it. What is freed wakes as many as it can serve. If there is room still when they have had their
-// chance, the next ones are woken, twice as many each time, until there is none or all have been woken. So nobody is forgotten:
+// waitlist is the claims that wait for room in one pool, in the order in which they are woken: the oldest first, at the end those that
+// were woken and could not be served (paused, or not entitled). A prefix that is freed wakes as many claims as it can serve. If there is
+// still room when they were reconciled, the next claims are woken, twice as many each time, until there is no room or all were woken. So
+// no claim is forgotten:
 //
-//	there is room and nobody takes it      all are woken, in a time that grows with the logarithm of their number at first
-//	it is being handed out                 the line waits: that may come to nothing
-//	there is none                          whatever ends that frees the pool again
-type line struct {
+//	there is room and no claim takes it    all are woken, in a time that grows with the logarithm of their number at first
+//	the room is being handed out           the waitlist waits: that may fail
+//	there is no room                       whatever ends that frees the pool again
+type waitlist struct {
 	waiting []reconcile.Request
 	// left is how many have not been woken since the pool was freed.
 	left int
-	// batch is how many are woken next, and waited for how many paces that has been put off.
+	// batch is how many claims are woken next, and waited for how many paces that was postponed.
 	batch, waited int
-	// freed: the pool has been freed and nobody has looked yet who waits.
+	// freed: the pool was freed, and the claims that wait were not listed yet.
 	freed bool
 }
 
-// join takes who waits now, the oldest first, into the line, and has it move. Who stands in it keeps his place. If somebody has left it, those
-// who are next can be served, and no more are woken than there is room for.
-func (l *line) join(now []reconcile.Request) {
+// join sets the waitlist to the claims that wait now, the oldest first, and starts waking them. A claim that is on it keeps its place. If
+// a claim has left it, the next claims can be served, and no more are woken than there is room for.
+func (l *waitlist) join(now []reconcile.Request) {
 	waits := make(map[reconcile.Request]bool, len(now))
 	for _, request := range now {
 		waits[request] = true
@@ -87,9 +88,9 @@ func (l *line) join(now []reconcile.Request) {
 	l.left, l.freed = len(l.waiting), false
 }
 
-// next returns who is woken now. It takes for how many the pool has room, or why it has none, and how many the controller has still to
-// look at.
-func (l *line) next(room int, none error, queued int) []reconcile.Request {
+// next returns the claims that are woken now. It takes the number that the pool has room for, or why it has none, and how many claims the
+// controller has queued.
+func (l *waitlist) next(room int, none error, queued int) []reconcile.Request {
 	switch {
 	case errors.Is(none, ledger.ErrBusy):
 		return nil
@@ -110,16 +111,16 @@ func (l *line) next(room int, none error, queued int) []reconcile.Request {
 	return woken
 }
 
-// lines are those of the pools that somebody waits for.
-type lines struct {
+// waitlists are those of the pools that claims wait for.
+type waitlists struct {
 	Claims
 
 	queue queue
-	of    map[ipamv1.PoolReference]*line
+	of    map[ipamv1.PoolReference]*waitlist
 }
 
-// follow wakes whom the ledger has news for, until ctx ends.
-func (l *lines) follow(ctx context.Context, freed <-chan ipamv1.PoolReference, concerned <-chan ipamv1.ClaimReference) {
+// follow wakes the claims that the ledger's notifications are about, until ctx ends.
+func (l *waitlists) follow(ctx context.Context, freed <-chan ipamv1.PoolReference, concerned <-chan ipamv1.ClaimReference) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for {
@@ -140,18 +141,18 @@ func (l *lines) follow(ctx context.Context, freed <-chan ipamv1.PoolReference, c
 	}
 }
 
-// free notes that a pool was freed. Where nobody stood in line, who waits is looked up at once.
-func (l *lines) free(ctx context.Context, pool ipamv1.PoolReference) {
+// free notes that a pool was freed. If its waitlist is empty, the claims that wait are listed at once.
+func (l *waitlists) free(ctx context.Context, pool ipamv1.PoolReference) {
 	if of, ok := l.of[pool]; ok {
 		of.freed = true
 		return
 	}
-	l.of[pool] = &line{freed: true}
+	l.of[pool] = &waitlist{freed: true}
 	l.move(ctx, pool)
 }
 
-// move wakes who is next in a pool's line.
-func (l *lines) move(ctx context.Context, pool ipamv1.PoolReference) {
+// move wakes the next claims on a pool's waitlist.
+func (l *waitlists) move(ctx context.Context, pool ipamv1.PoolReference) {
 	of := l.of[pool]
 	if of.freed {
 		of.join(l.lookUp(ctx, pool))
@@ -167,8 +168,8 @@ func (l *lines) move(ctx context.Context, pool ipamv1.PoolReference) {
 	}
 }
 
-// lookUp wakes who waits for the pool and does not stand in line, and returns who does, the oldest first.
-func (l *lines) lookUp(ctx context.Context, pool ipamv1.PoolReference) []reconcile.Request {
+// lookUp wakes the claims that wait for the pool and are not on its waitlist, and returns those that are, the oldest first.
+func (l *waitlists) lookUp(ctx context.Context, pool ipamv1.PoolReference) []reconcile.Request {
 	type standing struct {
 		request reconcile.Request
 		since   metav1.Time

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package holder
+package claimant
 
 import (
 	"context"
@@ -88,7 +88,7 @@ func (c Claims) followLedger(ctx context.Context, queue queue) error {
 	if err := c.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}
-	go (&lines{Claims: c, queue: queue, of: map[ipamv1.PoolReference]*line{}}).follow(ctx, freed, concerned)
+	go (&waitlists{Claims: c, queue: queue, of: map[ipamv1.PoolReference]*waitlist{}}).follow(ctx, freed, concerned)
 	return nil
 }
 

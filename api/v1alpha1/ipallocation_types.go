@@ -159,7 +159,7 @@ type IPAllocationSpec struct {
 	Manager AllocationManager `json:"manager,omitempty,omitzero"`
 
 	// state of the allocation: Active while its claim has the prefix, or may get it; Confirmed once a block of a pool has won; Cooling
-	// or Retained once the claim has released the prefix. Changed by Weir only.
+	// or Retained once the claim has released the prefix, which releasedAt decides. Changed by Weir only.
 	// +optional
 	// +kubebuilder:default=Active
 	State AllocationState `json:"state,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,14 +140,19 @@ func wanted(s *scope) (netip.Prefix, error) {
 	return want, nil
 }
 
-// carried returns what an IPAddress stands for: what is recorded for the claim there, if anything is. Else a block where its pool gives
-// blocks of just that length, else its address, which the ledger refuses if it was only asked for and the pool's bounds exclude it. One
-// that arrived may be of a time when the pool gave others: it is a block too if it begins one of its own length, and that is not the
-// length of the address's network. The network may have grown since, so the record comes first.
+// carried returns what an IPAddress stands for: what is recorded there for the claim, or for the claim that it answers. Else a block
+// where its pool gives blocks of just that length, else its address, which the ledger refuses if it was only asked for and the pool's
+// bounds exclude it. One that was restored may be of a time when the pool gave others: it is a block too if it begins one of its own
+// length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
+// other claims of the name say nothing: they may hold less than the answer, or more.
 func (r *Reconciler) carried(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr, purpose ipamv1.AllocationPurpose) netip.Prefix {
-	for _, h := range r.Ledger.Recorded(s.ref) {
-		if h.Pool == s.offer.Pool && h.CIDR.Addr() == address {
-			return h.CIDR
+	recorded := r.Ledger.Recorded(s.ref)
+	for _, uid := range []types.UID{s.claim.UID, claimUID(answer)} {
+		i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
+			return h.Claim.UID == string(uid) && h.Pool == s.offer.Pool && h.CIDR.Addr() == address
+		})
+		if i >= 0 {
+			return recorded[i].CIDR
 		}
 	}
 	single := netip.PrefixFrom(address, address.BitLen())

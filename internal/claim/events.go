@@ -41,8 +41,8 @@ func (r *Reconciler) settles(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Co
 	return passes(ready.Reason) && r.Clock.Since(claim.CreationTimestamp.Time) < settling
 }
 
-// announce tells of a refusal, in the audit trail, too, and of the recovery from one.
-func (r *Reconciler) announce(claim *ipamv1beta2.IPAddressClaim, before *metav1.Condition, after metav1.Condition) {
+// announce reports a refusal, in the audit trail, too, and the recovery from one. It returns whether it recorded the event of a refusal.
+func (r *Reconciler) announce(claim *ipamv1beta2.IPAddressClaim, before *metav1.Condition, after metav1.Condition) (refused bool) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
 		if after.Reason == ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason {
@@ -51,16 +51,18 @@ func (r *Reconciler) announce(claim *ipamv1beta2.IPAddressClaim, before *metav1.
 		audit.Refused(audit.Entry{
 			Pool: poolOf(claim), Claim: reference(client.ObjectKeyFromObject(claim), claim.UID), Reason: after.Reason,
 		}, after.Message)
-		if !r.settles(claim, &after) {
-			r.warn(claim, &after)
+		if r.settles(claim, &after) {
+			return false
 		}
+		r.warn(claim, &after)
+		return true
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse && !r.settles(claim, before):
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, addressAllocatedEvent, allocateAction, "The claim has an address now")
 	}
+	return false
 }
 
-// remind tells of a refusal that has outlasted settling, and has the claim looked at again for that. What was told in that pass already
-// the recorder puts together.
+// remind records the event of a refusal that has outlasted settling, and has the claim looked at again for that.
 func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
 	age := r.Clock.Since(s.claim.CreationTimestamp.Time)
 	ready := conditions.Get(s.claim, ipamv1beta2.IPAddressClaimReadyCondition) // as it was read
@@ -68,7 +70,7 @@ func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
 	case s.answer != nil || age >= 2*settling:
 	case age < settling:
 		result.RequeueAfter = min(cmp.Or(result.RequeueAfter, settling), settling-age)
-	case ready != nil && ready.Status == metav1.ConditionFalse && passes(ready.Reason) &&
+	case !s.announced && ready != nil && ready.Status == metav1.ConditionFalse && passes(ready.Reason) &&
 		ready.LastTransitionTime.Sub(s.claim.CreationTimestamp.Time) < settling:
 		r.warn(s.claim, ready)
 	}

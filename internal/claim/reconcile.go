@@ -61,6 +61,8 @@ type scope struct {
 	offer *Offer
 	// answer is the claim's IPAddress, once there is one.
 	answer *ipamv1beta2.IPAddress
+	// announced: this pass has recorded an event of a refusal.
+	announced bool
 	// began is when work on the claim began.
 	began time.Time
 }

@@ -65,7 +65,7 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 		return err
 	}
 	if isKnown {
-		r.announce(s.claim, before, ready)
+		s.announced = r.announce(s.claim, before, ready)
 	}
 	return nil
 }

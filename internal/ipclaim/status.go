@@ -173,7 +173,7 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 	case errors.Is(outcome, ledger.ErrNotReady):
 		c.Reason, c.Message = ipamv1.ClaimReadyPoolNotReadyReason, "the pool does not hand out prefixes now; see its Ready condition"
 	case errors.Is(outcome, ledger.ErrTaken):
-		c.Reason, c.Message = ipamv1.ClaimReadyAddressConflictReason, "spec.cidr: conflicts with another allocation; delete one of the two claims"
+		c.Reason, c.Message = ipamv1.ClaimReadyAddressConflictReason, "spec.cidr: conflicts with another allocation; neither is renumbered"
 	case errors.As(outcome, &refused):
 		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, "spec.cidr: "+refused.Reason
 	case errors.Is(outcome, ledger.ErrForbidden):

@@ -155,7 +155,7 @@ func TestAHoldIsNotNeededOnceWhatWasRetainedIsBack(t *testing.T) {
 		"a claim let go of it just then":      {back: []edit{kept, let(time.Second)}, hold: []edit{hold}},
 		"it is just leaving":                  {back: []edit{kept, terminating}, hold: []edit{hold}},
 		"its claim is back with it":           {back: []edit{func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "a" }}, hold: []edit{hold}},
-		"what has left cools down":            {back: []edit{kept, func(a *ipamv1.IPAllocation) { a.Spec.State = "" }}, hold: []edit{hold}},
+		"what has left cools down":            {back: []edit{kept, func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.CoolingState }}, hold: []edit{hold}},
 		"another prefix is back":              {back: []edit{kept}, hold: []edit{hold}, cidr: "10.0.0.5/32"},
 		"another claim's is back":             {back: []edit{kept, func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "b" }}, hold: []edit{hold}},
 		"it is back in another pool":          {back: []edit{kept, fromPool("other")}, hold: []edit{hold}},

@@ -183,22 +183,51 @@ var _ = Describe("A manager whose cache is old", func() {
 		Expect(now.Status.AddressRef.Name).To(BeEmpty())
 	})
 
-	It("holds no more for an answer than is recorded, however large its pool's network was when it was given", func(ctx SpecContext) {
-		grown := newNamespace(ctx)
-		poolReady(ctx, create(ctx, newPool(grown, "p", ipamv1.IPPoolSpec{
-			Addresses: []ipamv1.AddressEntry{"10.1.0.0/24"}, AddressSpace: grown,
-			Allocation: &ipamv1.AllocationPolicy{ReservedAddresses: ipamv1.ReservedAddressesAllocate},
-		})), metav1.ConditionTrue, "Available")
-		living := lives(ctx, grown, "a")
-		answer := answerOf(living)
-		answer.Spec.Address, answer.Spec.Prefix = "10.1.0.0", ptr.To[int32](30)
-		create(ctx, answer)
-		held := record(grown, "held", living.UID, ipamv1.ClaimPurpose)
-		held.Spec.CIDR = "10.1.0.0/32"
-		Expect(k.Create(ctx, held, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
-		manager, clock := lateManager(ctx, unpaused(living), 0)
-		reconciled(ctx, manager, clock, living)
-		Expect(records(ctx, grown)).To(ConsistOf(untouched(held)))
+	Context("and an answer says a prefix length", func() {
+		var living *ipamv1beta2.IPAddressClaim
+
+		// answeredWith makes a living claim, whose pool gives single addresses of a /24, an IPAddress that says this.
+		answeredWith := func(ctx context.Context, address string, bits int32) {
+			GinkgoHelper()
+			ns = newNamespace(ctx)
+			poolReady(ctx, create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+				Addresses: []ipamv1.AddressEntry{"10.1.0.0/24"}, AddressSpace: ns,
+				Allocation: &ipamv1.AllocationPolicy{ReservedAddresses: ipamv1.ReservedAddressesAllocate},
+			})), metav1.ConditionTrue, "Available")
+			living = lives(ctx, ns, "a")
+			answer := answerOf(living)
+			answer.Spec.Address, answer.Spec.Prefix = address, ptr.To(bits)
+			create(ctx, answer)
+		}
+		recorded := func(ctx context.Context, uid types.UID, cidr string) *ipamv1.IPAllocation {
+			GinkgoHelper()
+			r := record(ns, "of-"+string(uid), uid, ipamv1.ClaimPurpose)
+			r.Spec.CIDR = cidr
+			Expect(k.Create(ctx, r, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+			return r
+		}
+
+		It("holds no more for an answer than is recorded, however large its pool's network was when it was given", func(ctx SpecContext) {
+			answeredWith(ctx, "10.1.0.0", 30)
+			held := recorded(ctx, living.UID, "10.1.0.0/32")
+			manager, clock := lateManager(ctx, unpaused(living), 0)
+			reconciled(ctx, manager, clock, living)
+			Expect(records(ctx, ns)).To(ConsistOf(untouched(held)))
+		})
+
+		It("holds no less for an answer than it says, whatever an earlier claim of the name has left", func(ctx SpecContext) {
+			answeredWith(ctx, "10.1.0.16", 28)
+			left := recorded(ctx, "dead", "10.1.0.16/32")
+			manager, clock := lateManager(ctx, unpaused(living), 0)
+			reconciled(ctx, manager, clock, living)
+			Expect(records(ctx, ns)).To(ConsistOf(untouched(left)), "part of the block is no record of it")
+			Expect(k.Patch(ctx, left, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+			Expect(k.Delete(ctx, left)).To(Succeed())
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(living), living)).To(Succeed())
+			manager, _ = lateManager(ctx, unpaused(living), 0)
+			looked(ctx, manager, living)
+			Expect(records(ctx, ns)).To(ConsistOf(HaveField("Spec.CIDR", "10.1.0.16/28")))
+		})
 	})
 
 	It("does not remove as left over the answer of a claim that it does not see yet", func(ctx SpecContext) {

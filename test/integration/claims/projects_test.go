@@ -341,7 +341,7 @@ var _ = Describe("What one project reads", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 			g.Expect(conditions.IsFalse(own, ipamv1.ReadyCondition)).To(BeTrue())
-			g.Expect(conditions.GetMessage(own, ipamv1.ReadyCondition)).To(Equal("spec.cidr: conflicts with another allocation; delete one of the two claims"))
+			g.Expect(conditions.GetMessage(own, ipamv1.ReadyCondition)).To(Equal("spec.cidr: conflicts with another allocation; neither is renumbered"))
 		}, "1m", "50ms").Should(Succeed())
 		silent(ctx, own)
 	})

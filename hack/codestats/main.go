@@ -38,6 +38,10 @@ func main() {
 			os.Exit(1)
 		}
 	}
+	if len(s.functions) == 0 {
+		fmt.Fprintln(os.Stderr, "codestats: no functions in", strings.Join(folders, ", "))
+		os.Exit(1)
+	}
 	s.print()
 }
 

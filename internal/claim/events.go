@@ -18,7 +18,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 )
 
-// Event reasons and actions; the reason of a refusal is that of Ready. An ordinary success is no event: it would be one more write for each claim.
+// Event reasons and actions; the reason of a refusal is that of Ready. An ordinary success is no event: it would be one more write for
+// each claim.
 const (
 	addressAllocatedEvent = "AddressAllocated"
 	addressKeptEvent      = "AddressKept"
@@ -28,7 +29,7 @@ const (
 )
 
 // settling is for how long after its creation a claim is refused without an event: one that was applied together with its pool is answered
-// in a moment. That its pool is full, or its address somebody else's, is told at once.
+// in a moment. PoolExhausted and AddressConflict get their event at once.
 const settling = 5 * time.Second
 
 // passes says whether a refusal for this reason may end by itself in a moment.
@@ -77,8 +78,8 @@ func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
 	return result
 }
 
-// warn records a refusal under its reason: under one reason the recorder would take a second refusal of the same version of the claim for
-// the first one again, and drop its text.
+// warn records the event of a refusal, with the reason of Ready. The recorder merges events of one reason about one version of a claim,
+// and keeps the first text only.
 func (r *Reconciler) warn(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Condition) {
 	r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, ready.Reason, allocateAction, "%s", ready.Message)
 }

@@ -252,8 +252,9 @@ func (r *Reconciler) rest(ctx context.Context, claim *ipamv1beta2.IPAddressClaim
 	return r.secure(ctx, answer, claim)
 }
 
-// secure records the address of one of Weir's IPAddresses where nothing under its claim's name does: for the claim, or for nobody yet
-// if there is none. Whoever holds the address is told that it has come a second time.
+// secure records what one of Weir's IPAddresses stands for, unless a record of the claim that it answers does, or one of another claim of the
+// name that covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
+// second time.
 func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, claim *ipamv1beta2.IPAddressClaim) error {
 	if claim == nil {
 		claim = standIn(answer)
@@ -264,7 +265,11 @@ func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, 
 	}
 	s := newScope(claim)
 	address, err := ipspace.ParseAddr(answer.Spec.Address)
-	if err != nil || slices.ContainsFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return h.CIDR.Addr() == address }) {
+	recorded := r.Ledger.Recorded(s.ref)
+	isOwn := func(h ledger.Holding) bool {
+		return holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(claimUID(answer)))
+	}
+	if err != nil || slices.ContainsFunc(recorded, isOwn) {
 		return nil //nolint:nilerr // the claim is told
 	}
 	var refusal *RefusalError
@@ -277,7 +282,12 @@ func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, 
 	if s.offer.Hidden != nil && !hasArrived {
 		return nil // anybody may make an IPAddress that looks like one of Weir's
 	}
-	c := r.request(s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose)
+	want := r.carried(s, answer, address, ipamv1.AdoptedPurpose)
+	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
+	if slices.ContainsFunc(recorded, isCovered) {
+		return nil
+	}
+	c := r.request(s, want, ipamv1.AdoptedPurpose)
 	if claim.ResourceVersion == "" {
 		c.Owners = nil
 	}

@@ -228,6 +228,19 @@ var _ = Describe("A manager whose cache is old", func() {
 			looked(ctx, manager, living)
 			Expect(records(ctx, ns)).To(ConsistOf(HaveField("Spec.CIDR", "10.1.0.16/28")))
 		})
+
+		It("records all of a block that was restored while its claim is paused, whatever an earlier claim of the name has left", func(ctx SpecContext) {
+			answeredWith(ctx, "10.1.0.16", 28)
+			left := recorded(ctx, "dead", "10.1.0.16/32")
+			paused, restored := living.DeepCopy(), answerOf(living)
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(restored), restored)).To(Succeed())
+			marked := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+ipamv1.ArrivedAnnotation+`":"true"}}}`))
+			Expect(k.Patch(ctx, restored, marked)).To(Succeed())
+			manager, clock := lateManager(ctx, paused, 0)
+			reconciled(ctx, manager, clock, living)
+			Expect(records(ctx, ns)).To(ConsistOf(untouched(left), And(
+				HaveField("Spec.CIDR", "10.1.0.16/28"), HaveField("Spec.ClaimRef.UID", string(living.UID)))))
+		})
 	})
 
 	It("does not remove as left over the answer of a claim that it does not see yet", func(ctx SpecContext) {

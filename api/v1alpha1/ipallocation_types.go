@@ -9,12 +9,19 @@ import (
 
 // PoolReference names the pool that an allocation comes from.
 type PoolReference struct {
+	// apiGroup of the pool. Absent means ipam.weir.dev.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+
 	// kind of the pool.
 	// +required
-	// +kubebuilder:validation:Enum=IPPool;GlobalIPPool
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind,omitempty"`
 
-	// namespace of the pool; empty for a GlobalIPPool.
+	// namespace of the pool; empty for a cluster-scoped one, as a GlobalIPPool.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

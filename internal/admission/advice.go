@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -61,7 +62,7 @@ func (v poolValidator[P]) outdated(ctx context.Context, c change) admission.Warn
 // countClaims counts the IPAddressClaims that hold a prefix which differs.
 func countClaims(held []ledger.Holding, differs func(netip.Prefix) bool) (n int) {
 	for _, h := range held {
-		if h.Claim.Kind == addressClaimKind && differs(h.CIDR) {
+		if h.Claim.GroupKind() == kinds.IPAddressClaim && differs(h.CIDR) {
 			n++
 		}
 	}
@@ -72,7 +73,7 @@ func countClaims(held []ledger.Holding, differs func(netip.Prefix) bool) (n int)
 // inherit.
 func (v poolValidator[P]) countBelow(ctx context.Context, held []ledger.Holding, differs func(netip.Prefix) bool) (n int) {
 	for _, h := range held {
-		below := ipamv1.PoolReference{Kind: h.Claim.Kind, Namespace: h.Claim.Namespace, Name: h.Claim.Name}
+		below := h.Claim.Pool()
 		if h.Purpose == ipamv1.ChildPoolPurpose && v.inherits(ctx, below) {
 			records := inUse(v.holdings.Holdings(below))
 			n += countClaims(records, differs) + v.countBelow(ctx, records, differs)
@@ -83,8 +84,8 @@ func (v poolValidator[P]) countBelow(ctx context.Context, held []ledger.Holding,
 
 // inherits reports whether there is such a pool and it has its parent's network settings.
 func (v poolValidator[P]) inherits(ctx context.Context, ref ipamv1.PoolReference) bool {
-	p, _, _, err := v.carver.registry.Find(ctx, ref)
-	return err == nil && poolspec.Inherits(p.PoolSpec())
+	p, err := v.carver.registry.Find(ctx, ref)
+	return err == nil && p.Says.Inherits
 }
 
 // inherited returns what a pool below has of the pool's settings for prefix: a length that nobody has chosen is not among them.

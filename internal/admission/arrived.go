@@ -10,10 +10,12 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipallocations,verbs=create,versions=v1alpha1,name=arrival.ipallocation.ipam.weir.dev,admissionReviewVersions=v1
@@ -21,9 +23,7 @@ import (
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=create,versions=v1beta2,name=arrival.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
 
 // finalizers are what is on objects that have been Weir's before.
-var finalizers = map[string]string{"IPAddress": ipamv1.AddressFinalizer, addressClaimKind: ipamv1.ClaimFinalizer}
-
-const addressClaimKind = "IPAddressClaim"
+var finalizers = map[schema.GroupKind]string{kinds.IPAddress: ipamv1.AddressFinalizer, kinds.IPAddressClaim: ipamv1.ClaimFinalizer}
 
 // arrival is what this webhook needs to know of an IPAddress or IPAllocation.
 type arrival struct {
@@ -77,7 +77,7 @@ func (h arrivals) isOurs(ctx context.Context, req admission.Request) (bool, erro
 	if options.FieldManager != ipamv1.FieldManager {
 		return false, nil
 	}
-	if _, isAnswer := finalizers[req.Kind.Kind]; isAnswer {
+	if _, isAnswer := finalizers[kindOf(req)]; isAnswer {
 		return true, nil
 	}
 	return mayManage(ctx, h.rights, req, metav1.NamespaceAll)
@@ -85,7 +85,7 @@ func (h arrivals) isOurs(ctx context.Context, req admission.Request) (bool, erro
 
 // hasArrived says whether the object has been Weir's before. No other may say that it has.
 func (h arrivals) hasArrived(ctx context.Context, req admission.Request, obj arrival) (bool, error) {
-	finalizer, isAnswer := finalizers[req.Kind.Kind]
+	finalizer, isAnswer := finalizers[kindOf(req)]
 	switch {
 	case !isAnswer: // a record: only who may restore them makes any
 		return true, nil

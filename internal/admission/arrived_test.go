@@ -49,7 +49,7 @@ func TestWhatMayHaveArrivedIsNotTakenForNew(t *testing.T) {
 	t.Parallel()
 	object := rawYAML(t, `{metadata: {finalizers: [ipam.weir.dev/claim]}}`)
 	req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
-	req.Kind.Kind, req.Options = "IPAddressClaim", raw(t, metav1.CreateOptions{})
+	req.Kind, req.Options = kindNamed("IPAddressClaim"), raw(t, metav1.CreateOptions{})
 	if response := (arrivals{unknowing{}}).mark(t.Context(), req); response.Allowed || response.Result.Code != http.StatusInternalServerError {
 		t.Errorf("%+v, want an internal error", response)
 	}
@@ -111,7 +111,7 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 			t.Parallel()
 			object := rawYAML(t, test.object)
 			req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
-			req.Kind.Kind, req.Options = test.kind, raw(t, metav1.CreateOptions{FieldManager: test.manager})
+			req.Kind, req.Options = kindNamed(test.kind), raw(t, metav1.CreateOptions{FieldManager: test.manager})
 			req.Namespace = "team"
 			response := arrivals{test.rights}.mark(t.Context(), req)
 			if !response.Allowed {

@@ -33,7 +33,7 @@ func TestRefusalsAreInTheAuditTrail(t *testing.T) {
 	asked := ledger.Claim{Pool: ipamv1.PoolReference{Kind: "IPPool", Namespace: "ns", Name: "p"}, Bits: 32}
 	refuse := func(dryRun bool, err error) {
 		req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-			Namespace: "ns", Kind: metav1.GroupVersionKind{Kind: "IPClaim"}, DryRun: ptr.To(dryRun),
+			Namespace: "ns", Kind: kindNamed("IPClaim"), DryRun: ptr.To(dryRun),
 		}}
 		_ = d.refuse(req, claim, asked, err)
 	}

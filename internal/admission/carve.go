@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -29,7 +30,7 @@ type carver struct {
 // propose writes into the spec of a new pool with a parent the block that it gets, and returns the patch that does the same and marks the pool as
 // carved, in the same write: propagation policies select it by that.
 func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1.IPPoolSpec) ([]jsonpatch.Operation, *apierrors.StatusError) {
-	p, ok := pool.New(req.Kind.Kind)
+	p, ok := pool.New(kindOf(req))
 	if req.Operation != admissionv1.Create || !carves(spec) || !ok || !read(req.Object.Raw, p) || !isNamed(p) {
 		return nil, nil // what cannot be read the schema names
 	}
@@ -72,13 +73,13 @@ func carves(spec *ipamv1.IPPoolSpec) bool {
 	if spec.ParentRef == nil || hasOtherSource(spec) {
 		return false
 	}
-	_, known := pool.New(spec.ParentRef.Kind)
+	_, known := pool.New(kinds.Weir(spec.ParentRef.Kind))
 	return known && spec.ParentRef.Name != ""
 }
 
 // mayCarve errs if the new pool may not be carved from what it names, so that nobody is told anything of that.
 func (c carver) mayCarve(ctx context.Context, created ownPool) error {
-	p, ok := created.(pool.Object)
+	p, ok := created.(pool.Own)
 	if !ok || hasArrived(p) || !carves(p.PoolSpec()) {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 	if err != nil {
 		return err
 	}
-	p, ok := created.(pool.Object)
+	p, ok := created.(pool.Own)
 	if !ok || hasArrived(p) || ptr.Deref(req.DryRun, false) {
 		return nil
 	}
@@ -118,7 +119,7 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 }
 
 // carving is what was asked of the ledger; of a pool that did not come so far the parent that it names.
-func carving(p pool.Object, request ledger.Claim) ledger.Claim {
+func carving(p pool.Own, request ledger.Claim) ledger.Claim {
 	if request.Pool.Name == "" {
 		request.Pool = poolspec.Parent(p.PoolSpec(), p.PoolReference())
 	}

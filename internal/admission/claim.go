@@ -9,11 +9,13 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
 // addressClaim is what this webhook needs to know of an IPAddressClaim. The
@@ -50,8 +52,12 @@ func finalizeAddressClaim(_ context.Context, req admission.Request) admission.Re
 }
 
 func (c *addressClaim) isOurs() bool {
-	ref := c.Spec.PoolRef
-	return ref.APIGroup == ipamv1.GroupVersion.Group && (ref.Kind == ipamv1.IPPoolKind || ref.Kind == ipamv1.GlobalIPPoolKind)
+	kind := c.poolKind()
+	return kind == kinds.IPPool || kind == kinds.GlobalIPPool
+}
+
+func (c *addressClaim) poolKind() schema.GroupKind {
+	return schema.GroupKind{Group: c.Spec.PoolRef.APIGroup, Kind: c.Spec.PoolRef.Kind}
 }
 
 // keptFinalizer puts a finalizer back that an update leaves out, as an apply does with what a webhook has added. Weir takes its

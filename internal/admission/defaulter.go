@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
@@ -55,7 +56,7 @@ func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admiss
 		return refused(err)
 	}
 	patch = append(append(patch, keptMarks(req)...), setOnce(spec, old)...)
-	ref := ipamv1.PoolReference{Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
+	ref := kinds.Pool(kindOf(req), req.Namespace, req.Name)
 	if errs := unreadable(spec, ref); len(errs) > 0 {
 		return refused(invalid(req.Kind.Kind, req.Name, errs))
 	}
@@ -66,7 +67,7 @@ func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admiss
 // leaves it out gets it back. It comes after patch.
 func (d poolDefaulter) homePatch(req admission.Request, patch []jsonpatch.Operation) []jsonpatch.Operation {
 	updated, old, home := &ipamv1.GlobalIPPool{}, &ipamv1.GlobalIPPool{}, d.home
-	if req.Kind.Kind != ipamv1.GlobalIPPoolKind || !read(req.Object.Raw, updated) || updated.Annotations[ipamv1.HomeAnnotation] != "" {
+	if kindOf(req) != kinds.GlobalIPPool || !read(req.Object.Raw, updated) || updated.Annotations[ipamv1.HomeAnnotation] != "" {
 		return nil
 	}
 	if req.Operation == admissionv1.Update && read(req.OldObject.Raw, old) {
@@ -85,8 +86,8 @@ func (d poolDefaulter) homePatch(req admission.Request, patch []jsonpatch.Operat
 // keptMarks puts back what an update of a carved pool leaves out although Weir has set it at creation: its label, its finalizer, and
 // that it arrived.
 func keptMarks(req admission.Request) []jsonpatch.Operation {
-	updated, known := pool.New(req.Kind.Kind)
-	old, _ := pool.New(req.Kind.Kind)
+	updated, known := pool.New(kindOf(req))
+	old, _ := pool.New(kindOf(req))
 	if req.Operation != admissionv1.Update || !known || !read(req.Object.Raw, updated) || !read(req.OldObject.Raw, old) {
 		return nil
 	}

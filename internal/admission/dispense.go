@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +27,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
@@ -83,10 +85,8 @@ func (d dispenser) refuse(req admission.Request, obj client.Object, c ledger.Cla
 
 // claimOf is how the audit trail names what is being created; by what its name will begin with, where it has none yet.
 func claimOf(req admission.Request, obj client.Object) ipamv1.ClaimReference {
-	return ipamv1.ClaimReference{
-		APIGroup: ipamv1.GroupVersion.Group, Kind: req.Kind.Kind, Namespace: req.Namespace,
-		Name: cmp.Or(obj.GetName(), obj.GetGenerateName()), UID: string(obj.GetUID()),
-	}
+	key := types.NamespacedName{Namespace: req.Namespace, Name: cmp.Or(obj.GetName(), obj.GetGenerateName())}
+	return kinds.Claim(kindOf(req), key, obj.GetUID())
 }
 
 // refuseStored errs if there is such an object already. The API server would find that out too, but only after the webhooks: what
@@ -100,7 +100,7 @@ func (d dispenser) refuseStored(ctx context.Context, obj client.Object, claim ip
 	if err != nil || !stored {
 		return err
 	}
-	return apierrors.NewAlreadyExists(resourceOf(claim.Kind), obj.GetName())
+	return apierrors.NewAlreadyExists(resourceOf(claim.GroupKind()), obj.GetName())
 }
 
 // isNamed says whether the object has a name that it can have, or gets one from the API server, which names the field otherwise: it asks
@@ -118,7 +118,7 @@ func (d dispenser) refuseFlood(c ledger.Claim) error {
 	}
 	err := again("%s: %d prefixes are reserved for creates %s that the API server refused afterwards, or has not stored yet; a quota "+
 		"(count/%s) or another admission webhook usually does that; remove the reason, and retry when --repair-grace is over",
-		nameOf(c.Pool), n, creatorsIn(c.Ref.Namespace), resourceOf(c.Ref.Kind))
+		nameOf(c.Pool), n, creatorsIn(c.Ref.Namespace), resourceOf(c.Ref.GroupKind()))
 	err.ErrStatus.Details.RetryAfterSeconds = floodRetry
 	return err
 }
@@ -130,9 +130,17 @@ func creatorsIn(namespace string) string {
 	return "in namespace " + namespace
 }
 
+// kindOf is the kind of the object under admission.
+func kindOf(req admission.Request) schema.GroupKind {
+	return schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}
+}
+
+// resources are those of the kinds that are answered while they are created.
+var resources = map[schema.GroupKind]string{kinds.IPPool: "ippools", kinds.GlobalIPPool: "globalippools", kinds.IPClaim: "ipclaims"}
+
 // resourceOf returns the resource of one of Weir's kinds.
-func resourceOf(kind string) schema.GroupResource {
-	return ipamv1.GroupVersion.WithResource(strings.ToLower(kind) + "s").GroupResource()
+func resourceOf(kind schema.GroupKind) schema.GroupResource {
+	return schema.GroupResource{Group: kind.Group, Resource: resources[kind]}
 }
 
 // pick returns a prefix for the object under admission; a dry run leaves no trace.

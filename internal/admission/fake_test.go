@@ -15,7 +15,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -24,6 +26,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -68,11 +71,19 @@ func optionsWith(tb testing.TB, h Holdings) Options {
 // allowed is a user's rights: a function that says so.
 type allowed func(authorizationv1.ResourceAttributes) bool
 
-var _ Rights = allowed(nil)
+var _ Readers = allowed(nil)
 
 // May is for user jo only.
 func (a allowed) May(_ context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
 	return user.Username == "jo" && what.Verb == "get" && a(what), nil
+}
+
+// PluralOf knows Weir's kinds, IPAddressClaim, and a kind whose plural is irregular.
+func (allowed) PluralOf(kind schema.GroupKind) (string, bool) {
+	plural, known := map[string]string{
+		"IPPool": "ippools", "GlobalIPPool": "globalippools", "IPClaim": "ipclaims", "IPAddressClaim": "ipaddressclaims", "Proxy": "proxies",
+	}[kind.Kind]
+	return plural, known
 }
 
 var everything = allowed(func(authorizationv1.ResourceAttributes) bool { return true })
@@ -106,7 +117,7 @@ func claimed(pool ipamv1.PoolReference, prefix, claim string) ledger.Holding {
 func root(pool ipamv1.PoolReference, prefix string) ledger.Holding {
 	return ledger.Holding{
 		CIDR: netip.MustParsePrefix(prefix), Purpose: ipamv1.RootPurpose, Pool: pool,
-		Claim: ipamv1.ClaimReference{Kind: pool.Kind, Namespace: pool.Namespace, Name: pool.Name},
+		Claim: ledger.ClaimOf(pool, ""),
 	}
 }
 
@@ -140,6 +151,15 @@ func request(operation admissionv1.Operation, object, old runtime.RawExtension, 
 		UID: "request", Operation: operation, Object: object, OldObject: old,
 		UserInfo: authenticationv1.UserInfo{Username: user},
 	}}
+}
+
+// kindNamed is a kind of Cluster API or of Weir.
+func kindNamed(name string) metav1.GroupVersionKind {
+	group := kinds.IPPool.Group
+	if name == kinds.IPAddress.Kind || name == kinds.IPAddressClaim.Kind {
+		group = kinds.IPAddress.Group
+	}
+	return metav1.GroupVersionKind{Group: group, Kind: name}
 }
 
 // patched applies the patches of a response, as the API server does.

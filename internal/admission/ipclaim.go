@@ -18,6 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
@@ -165,10 +166,7 @@ func (h claims) reserveClaim(ctx context.Context, req admission.Request) admissi
 // asking is what was asked of the ledger; of a claim that did not come so far as much as it says itself.
 func asking(claim *ipamv1.IPClaim, request ledger.Claim) ledger.Claim {
 	if ref := claim.Spec.PoolRef; request.Pool.Name == "" && ref != nil {
-		request.Pool = ipamv1.PoolReference{Kind: ref.Kind, Name: ref.Name}
-		if ref.Kind == ipamv1.IPPoolKind {
-			request.Pool.Namespace = claim.Namespace
-		}
+		request.Pool = ipclaim.PoolOf(claim, ref.Kind, ref.Name)
 	}
 	return request
 }
@@ -186,10 +184,10 @@ func claimIn(raw []byte) *ipamv1.IPClaim {
 func hasKnownKinds(claim *ipamv1.IPClaim) bool {
 	known := true
 	if ref := claim.Spec.PoolRef; ref != nil {
-		_, known = pool.New(ref.Kind)
+		_, known = pool.New(kinds.Weir(ref.Kind))
 	}
 	if selector := claim.Spec.PoolSelector; selector != nil && known {
-		_, known = pool.New(selector.Kind)
+		_, known = pool.New(kinds.Weir(selector.Kind))
 	}
 	return known
 }

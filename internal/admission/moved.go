@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -37,7 +38,7 @@ func keepMoved(_ context.Context, req admission.Request) admission.Response {
 func keepMovedClaim(_ context.Context, req admission.Request) admission.Response {
 	var updated, old addressClaim
 	if json.Unmarshal(req.Object.Raw, &updated) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil ||
-		!updated.isOurs() || updated.Spec.PoolRef.Kind != ipamv1.GlobalIPPoolKind || !predicates.IsMoving(&updated) ||
+		updated.poolKind() != kinds.GlobalIPPool || !predicates.IsMoving(&updated) ||
 		updated.DeletionTimestamp.IsZero() || !slices.Contains(old.Finalizers, ipamv1.ClaimFinalizer) {
 		return admission.Allowed("")
 	}

@@ -136,7 +136,7 @@ func TestThatSomethingArrivedIsNotForgotten(t *testing.T) {
 				return runtime.RawExtension{Raw: rawYAML(t, `{metadata: {name: x, annotations: {`+annotations+`}}, spec: {cidr: 192.0.2.0/24, poolRef: {kind: IPPool, name: p}}}`)}
 			}
 			req := request(admissionv1.Update, annotated(test.new), annotated(test.old), "jo")
-			req.Kind.Kind, req.Name = test.kind, "x"
+			req.Kind, req.Name = kindNamed(test.kind), "x"
 			handle := poolDefaulter{home: "here"}.Handle
 			if test.kind == ipamv1.IPClaimKind {
 				handle = claims{}.propose
@@ -181,7 +181,7 @@ func TestPoolTextIsRefusedShowingItsCanonicalForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req := request(admissionv1.Update, object(t, team, test.new), object(t, team, test.old), "jo")
-			req.Kind.Kind, req.Name = team.Kind, team.Name
+			req.Kind, req.Name = kindNamed(team.Kind), team.Name
 			verdict{code: http.StatusUnprocessableEntity, parts: test.parts}.check(t, poolDefaulter{}.Handle(t.Context(), req))
 		})
 	}

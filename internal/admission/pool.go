@@ -21,7 +21,7 @@ import (
 )
 
 // ownPool is either kind of pool.
-type ownPool interface{ pool.Object }
+type ownPool interface{ pool.Own }
 
 // +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ippools,verbs=create;update;delete,versions=v1alpha1,name=validation.ippool.ipam.weir.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-globalippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=globalippools,verbs=create;update;delete,versions=v1alpha1,name=validation.globalippool.ipam.weir.dev,admissionReviewVersions=v1
@@ -33,7 +33,7 @@ type ownPool interface{ pool.Object }
 type poolValidator[P ownPool] struct {
 	holdings Holdings
 	// rights say what may be named; nil means nothing.
-	rights Rights
+	rights Readers
 	carver carver
 }
 

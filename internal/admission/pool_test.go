@@ -32,7 +32,7 @@ func handlerOf(tb testing.TB, kind string, h Holdings) admission.Handler {
 	return handlerFor(tb, kind, h, everything)
 }
 
-func handlerFor(tb testing.TB, kind string, h Holdings, rights Rights) admission.Handler {
+func handlerFor(tb testing.TB, kind string, h Holdings, rights Readers) admission.Handler {
 	tb.Helper()
 	path := validateIPPoolPath
 	if kind == ipamv1.GlobalIPPoolKind {

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"go4.org/netipx"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -54,8 +52,7 @@ func protected(ctx context.Context, to *audience, p ownPool, held []ledger.Holdi
 	if len(held) == 0 {
 		return nil
 	}
-	resource := schema.GroupResource{Group: ipamv1.GroupVersion.Group, Resource: strings.ToLower(p.PoolReference().Kind) + "s"}
-	return apierrors.NewForbidden(resource, p.GetName(),
+	return apierrors.NewForbidden(resourceOf(p.PoolReference().GroupKind()), p.GetName(),
 		fmt.Errorf("%s allocated from it%s", count(len(held), "prefix is", "prefixes are"), to.list(ctx, held)))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -25,6 +26,13 @@ const asked = 5
 type Rights interface {
 	// May says whether the user may do what the attributes say. It errs if that cannot be found out.
 	May(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error)
+}
+
+// Readers says what users may read.
+type Readers interface {
+	Rights
+	// PluralOf returns the name of a kind's resource, and false where the API server has no such kind.
+	PluralOf(kind schema.GroupKind) (string, bool)
 }
 
 // reviews asks the API server.
@@ -45,18 +53,30 @@ func (r reviews) May(ctx context.Context, user authenticationv1.UserInfo, what a
 	return review.Status.Allowed, nil
 }
 
+// PluralOf implements Readers.
+func (r reviews) PluralOf(kind schema.GroupKind) (string, bool) {
+	mapping, err := r.client.RESTMapper().RESTMapping(kind)
+	if err != nil {
+		return "", false
+	}
+	return mapping.Resource.Resource, true
+}
+
 // scope is a kind of objects in a namespace: rights are looked at for all of them together.
-type scope struct{ group, kind, namespace string }
+type scope struct {
+	kind      schema.GroupKind
+	namespace string
+}
 
 // audience is who one answer is for. Nothing is named but what he may get, and of the rest no address is told either.
 type audience struct {
-	rights Rights
+	rights Readers
 	user   authenticationv1.UserInfo
 	known  map[scope]bool
 }
 
 // audienceOf returns who sent the request. Where there is none, or without rights, nothing is named.
-func audienceOf(ctx context.Context, rights Rights) *audience {
+func audienceOf(ctx context.Context, rights Readers) *audience {
 	a := &audience{known: map[scope]bool{}}
 	if req, err := admission.RequestFromContext(ctx); err == nil {
 		a.rights, a.user = rights, req.UserInfo
@@ -70,11 +90,14 @@ func (a *audience) mayGet(ctx context.Context, s scope) bool {
 	if ok || a.rights == nil || len(a.known) == asked {
 		return may
 	}
-	may, err := a.rights.May(ctx, a.user, authorizationv1.ResourceAttributes{
-		Verb: "get", Group: s.group, Resource: strings.ToLower(s.kind) + "s", Namespace: s.namespace,
-	})
-	if err != nil { // then he may not
-		log.FromContext(ctx).Error(err, "Finding out what may be named")
+	if resource, known := a.rights.PluralOf(s.kind); known {
+		var err error
+		may, err = a.rights.May(ctx, a.user, authorizationv1.ResourceAttributes{
+			Verb: "get", Group: s.kind.Group, Resource: resource, Namespace: s.namespace,
+		})
+		if err != nil { // then he may not
+			log.FromContext(ctx).Error(err, "Finding out what may be named")
+		}
 	}
 	a.known[s] = may
 	return may
@@ -87,7 +110,7 @@ func (a *audience) list(ctx context.Context, held []ledger.Holding) string {
 		if len(all) > named {
 			break
 		}
-		if a.mayGet(ctx, scope{h.Claim.APIGroup, h.Claim.Kind, h.Claim.Namespace}) {
+		if a.mayGet(ctx, scope{h.Claim.GroupKind(), h.Claim.Namespace}) {
 			all = append(all, text(h.CIDR)+" for "+h.String())
 		}
 	}
@@ -96,7 +119,7 @@ func (a *audience) list(ctx context.Context, held []ledger.Holding) string {
 
 // mayGetPool says whether a pool may be named.
 func (a *audience) mayGetPool(ctx context.Context, p ipamv1.PoolReference) bool {
-	return a.mayGet(ctx, scope{ipamv1.GroupVersion.Group, p.Kind, p.Namespace})
+	return a.mayGet(ctx, scope{p.GroupKind(), p.Namespace})
 }
 
 // someOf joins the first few of what may be named, after a colon, and says if there is more; "" if there is nothing to name.

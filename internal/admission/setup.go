@@ -65,7 +65,7 @@ type Options struct {
 	Authenticated bool
 }
 
-func webhooks(scheme *runtime.Scheme, o Options, rights Rights) map[string]http.Handler {
+func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http.Handler {
 	dispensing := dispenser{o.Ledger, o.Registry, &audit.Refusals{}}
 	carving := carver{dispensing, rights}
 	own := claims{dispensing, o.Desk, rights}

@@ -55,7 +55,7 @@ func (v poolValidator[P]) missingCluster(ctx context.Context, p P, old *ipamv1.I
 		return nil
 	}
 	registry := v.carver.registry
-	if _, missing, err := pool.ClusterOf(ctx, registry.Client, p); !missing || err != nil {
+	if _, missing, err := registry.ClusterOf(ctx, registry.Client, &pool.Known{Object: p, Says: registry.Says(p)}); !missing || err != nil {
 		return nil
 	}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.GetNamespace(), Name: name}}

@@ -24,6 +24,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -210,7 +211,7 @@ func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ipamv1.Allocat
 func ownerOf(claim *ipamv1beta2.IPAddressClaim, blocks *bool) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion:         ipamv1beta2.GroupVersion.String(),
-		Kind:               "IPAddressClaim",
+		Kind:               kinds.IPAddressClaim.Kind,
 		Name:               claim.Name,
 		UID:                claim.UID,
 		Controller:         ptr.To(true),
@@ -294,7 +295,7 @@ func newAnswer(s *scope, cidr netip.Prefix) *ipamv1beta2.IPAddress {
 // claimUID returns the UID of the claim that an IPAddress answers, or "" if it does not say.
 func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
 	for _, owner := range answer.OwnerReferences {
-		if owner.Kind == "IPAddressClaim" && strings.HasPrefix(owner.APIVersion, ipamv1beta2.GroupVersion.Group+"/") {
+		if kinds.OfOwner(owner) == kinds.IPAddressClaim {
 			return owner.UID
 		}
 	}

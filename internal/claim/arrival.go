@@ -22,6 +22,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -125,7 +126,7 @@ func isRestored(s *scope, answer *ipamv1beta2.IPAddress) bool {
 		return false
 	}
 	isOfOtherPool := slices.ContainsFunc(answer.OwnerReferences, func(o metav1.OwnerReference) bool {
-		return o.Kind == s.offer.Owner.Kind && o.Name == s.offer.Owner.Name && o.UID != s.offer.Owner.UID
+		return kinds.IsSame(o, s.offer.Owner) && o.UID != s.offer.Owner.UID
 	})
 	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool
 }
@@ -375,7 +376,7 @@ func (r *Reconciler) secureAll(ctx context.Context, pool ipamv1.PoolReference) e
 		return ledger.ErrNotReady
 	}
 	answers := &ipamv1beta2.IPAddressList{}
-	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool.Kind, pool.Name)}, client.UnsafeDisableDeepCopy)
+	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("listing IPAddresses: %w", err)
 	}

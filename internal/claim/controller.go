@@ -24,6 +24,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -51,7 +52,7 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 		if !ok || hasAnswer(claim) || !r.Source.Serves(claim.Spec.PoolRef) {
 			return nil
 		}
-		return claimant.Keys(claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
+		return claimant.Keys(poolOf(claim))
 	}
 	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, claimant.WaitingIndex, waiting); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (r *Reconciler) poolOf(obj client.Object) []string {
 	if !ok || !r.Source.Serves(answer.Spec.PoolRef) {
 		return nil
 	}
-	return []string{claimant.PoolKey(answer.Spec.PoolRef.Kind, answer.Spec.PoolRef.Name)}
+	return []string{claimant.PoolKey(kinds.Pool(kinds.OfPool(answer.Spec.PoolRef), "", answer.Spec.PoolRef.Name))}
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -87,7 +88,7 @@ func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []r
 
 func (r *Reconciler) claims() claimant.Claims {
 	return claimant.Claims{
-		Client: r.Client, Ledger: r.Ledger, Kind: addressClaimKind, List: &ipamv1beta2.IPAddressClaimList{}, Namespace: r.Namespace,
+		Client: r.Client, Ledger: r.Ledger, GroupKind: kinds.IPAddressClaim, List: &ipamv1beta2.IPAddressClaimList{}, Namespace: r.Namespace,
 		Waits: r.waits,
 	}
 }
@@ -115,12 +116,8 @@ func (r *Reconciler) isAskedTaken(claim *ipamv1beta2.IPAddressClaim) bool {
 	if err != nil {
 		return false
 	}
-	ref := ipamv1.PoolReference{Kind: claim.Spec.PoolRef.Kind, Namespace: claim.Namespace, Name: claim.Spec.PoolRef.Name}
-	if ref.Kind == ipamv1.GlobalIPPoolKind {
-		ref.Namespace = ""
-	}
 	_, err = r.Ledger.Preview(ledger.Claim{
-		Ref: newScope(claim).ref, Pool: ref, Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ipamv1.ClaimPurpose,
+		Ref: newScope(claim).ref, Pool: poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ipamv1.ClaimPurpose,
 	})
 	return errors.Is(err, ledger.ErrTaken)
 }

@@ -16,6 +16,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
 // Event reasons and actions; the reason of a refusal is that of Ready. An ordinary success is no event: it would be one more write for
@@ -86,9 +87,9 @@ func (r *Reconciler) warn(claim *ipamv1beta2.IPAddressClaim, ready *metav1.Condi
 
 // poolOf is the pool that the claim names.
 func poolOf(claim *ipamv1beta2.IPAddressClaim) ipamv1.PoolReference {
-	ref := ipamv1.PoolReference{Kind: claim.Spec.PoolRef.Kind, Name: claim.Spec.PoolRef.Name}
-	if ref.Kind != ipamv1.GlobalIPPoolKind {
-		ref.Namespace = claim.Namespace
+	kind, namespace := kinds.OfPool(claim.Spec.PoolRef), claim.Namespace
+	if kind == kinds.GlobalIPPool {
+		namespace = ""
 	}
-	return ref
+	return kinds.Pool(kind, namespace, claim.Spec.PoolRef.Name)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -153,7 +154,7 @@ func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAd
 // holdsAnswer says whether a record under the claim's name is of the IPAddress's pool, and holds what that carries.
 func holdsAnswer(h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
 	ref := answer.Spec.PoolRef
-	return h.CIDR.Addr().String() == answer.Spec.Address && h.Pool.Kind == ref.Kind && h.Pool.Name == ref.Name
+	return h.CIDR.Addr().String() == answer.Spec.Address && h.Pool.GroupKind() == kinds.OfPool(ref) && h.Pool.Name == ref.Name
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.

@@ -8,16 +8,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
 // ensureOwner puts the owner among the references, in place of one to the same object under another UID: that one was
 // lost or replaced on a move.
 func ensureOwner(owners []metav1.OwnerReference, owner metav1.OwnerReference) []metav1.OwnerReference {
 	for i, o := range owners {
-		if o.Kind == owner.Kind && o.Name == owner.Name && groupOf(o.APIVersion) == groupOf(owner.APIVersion) {
+		if kinds.IsSame(o, owner) {
 			owners[i] = owner
 			return owners
 		}
@@ -28,18 +28,10 @@ func ensureOwner(owners []metav1.OwnerReference, owner metav1.OwnerReference) []
 // otherController returns what controls the object, if that is no IPAddressClaim; an object has one controller at most.
 func otherController(obj client.Object) *metav1.OwnerReference {
 	controller := metav1.GetControllerOfNoCopy(obj)
-	if controller == nil || controller.Kind == addressClaimKind && groupOf(controller.APIVersion) == ipamv1beta2.GroupVersion.Group {
+	if controller == nil || kinds.OfOwner(*controller) == kinds.IPAddressClaim {
 		return nil
 	}
 	return controller
-}
-
-func groupOf(apiVersion string) string {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return apiVersion
-	}
-	return gv.Group
 }
 
 func hasFinalizer(obj client.Object, finalizer string) bool {

@@ -24,6 +24,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -51,9 +52,6 @@ type Reconciler struct {
 	charts charts
 }
 
-// addressClaimKind is how the ledger's records name the kind.
-const addressClaimKind = "IPAddressClaim"
-
 // scope is one claim being worked on.
 type scope struct {
 	claim *ipamv1beta2.IPAddressClaim
@@ -73,13 +71,7 @@ func newScope(claim *ipamv1beta2.IPAddressClaim) *scope {
 
 // reference is how the ledger's records name an IPAddressClaim.
 func reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
-	return ipamv1.ClaimReference{
-		APIGroup:  ipamv1beta2.GroupVersion.Group,
-		Kind:      addressClaimKind,
-		Namespace: key.Namespace,
-		Name:      key.Name,
-		UID:       string(uid),
-	}
+	return kinds.Claim(kinds.IPAddressClaim, key, uid)
 }
 
 // Reconcile brings one claim and its IPAddress to where they should be.
@@ -143,7 +135,7 @@ func (r *Reconciler) halted(ctx context.Context, claim *ipamv1beta2.IPAddressCla
 			return nil, err
 		}
 	}
-	if paused := predicates.WhyPaused(cluster, addressClaimKind, claim); paused != "" {
+	if paused := predicates.WhyPaused(cluster, kinds.IPAddressClaim.Kind, claim); paused != "" {
 		return &RefusalError{Paused: paused}, nil
 	}
 	if name == "" || cluster != nil || !claim.DeletionTimestamp.IsZero() {

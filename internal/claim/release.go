@@ -18,6 +18,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -94,8 +95,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *ipamv1beta2.IPAd
 // UID it names: it may have arrived with the claim and not have been replaced. An IPAddress without a record gets one, unless nothing
 // here can hand its address out, or somebody else has it.
 func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
-	pool := ipamv1.PoolReference{Kind: s.claim.Spec.PoolRef.Kind, Name: s.claim.Spec.PoolRef.Name}
-	if err := r.Ledger.Prove(ctx, pool); err != nil {
+	if err := r.Ledger.Prove(ctx, poolOf(s.claim)); err != nil {
 		return nil, err
 	}
 	answer, isIts, err := r.lastAnswer(ctx, s.claim)
@@ -180,7 +180,7 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1beta2.IPAdd
 
 // hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
 func hasLeft(claim *ipamv1beta2.IPAddressClaim) bool {
-	isDone := claim.Annotations[ipamv1.MovedAnnotation] == string(claim.UID) && claim.Spec.PoolRef.Kind == ipamv1.GlobalIPPoolKind
+	isDone := claim.Annotations[ipamv1.MovedAnnotation] == string(claim.UID) && kinds.OfPool(claim.Spec.PoolRef) == kinds.GlobalIPPool
 	return isDone && predicates.IsMoving(claim) && !claim.DeletionTimestamp.IsZero()
 }
 

@@ -5,8 +5,9 @@ package claimant
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
 // ClusterIndex finds the claims of a Cluster, by its name.
@@ -18,8 +19,7 @@ func ClusterName(claim metav1.Object) string {
 		return name
 	}
 	for _, owner := range claim.GetOwnerReferences() {
-		group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group
-		if owner.Kind == clusterv1.ClusterKind && group == clusterv1.GroupVersion.Group {
+		if kinds.OfOwner(owner) == kinds.Cluster {
 			return owner.Name
 		}
 	}

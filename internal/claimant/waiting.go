@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -31,8 +32,8 @@ const WaitingIndex = "weir.waiting"
 // PoolIndex finds the IPAddresses of a pool, by its PoolKey and, for an IPPool, their namespace.
 const PoolIndex = "weir.pool"
 
-// PoolKey is where PoolIndex finds the IPAddresses of a pool.
-func PoolKey(kind, name string) string { return kind + "/" + name }
+// PoolKey is where PoolIndex finds the IPAddresses of a pool, and WaitingIndex those that wait for it, in their namespace.
+func PoolKey(pool ipamv1.PoolReference) string { return pool.GroupKind().String() + "/" + pool.Name }
 
 // Keys of WaitingIndex beside those of single pools.
 const (
@@ -42,27 +43,25 @@ const (
 	maybeHidden = "maybe-hidden"
 )
 
-// Keys are where WaitingIndex finds a claim that waits for this pool; without a kind, for one that its selector chooses.
-func Keys(kind, name string) []string {
-	switch kind {
-	case "":
+// Keys are where WaitingIndex finds a claim that waits for this pool; without a name, for one that its selector chooses.
+func Keys(pool ipamv1.PoolReference) []string {
+	switch {
+	case pool.Name == "":
 		return []string{anyPool, maybeHidden}
-	case ipamv1.GlobalIPPoolKind:
-		return []string{keyOf(kind, name), maybeHidden}
+	case pool.Namespace == "":
+		return []string{PoolKey(pool), maybeHidden}
 	default:
-		return []string{keyOf(kind, name)}
+		return []string{PoolKey(pool)}
 	}
 }
-
-func keyOf(kind, name string) string { return kind + "/" + name }
 
 // Claims are those of one kind.
 type Claims struct {
 	// Client reads from the cache.
 	Client client.Reader
 	Ledger *ledger.Ledger
-	// Kind is how the ledger's records name the kind.
-	Kind string
+	// GroupKind is how the ledger's records name the kind.
+	GroupKind schema.GroupKind
 	// List is an empty list of the kind.
 	List client.ObjectList
 	// Namespace is the only one that is served; empty means all are.
@@ -105,7 +104,7 @@ func (c Claims) waiting(ctx context.Context, pool ipamv1.PoolReference) []reconc
 		return nil
 	}
 	namespace := client.InNamespace(pool.Namespace)
-	return append(c.Requests(ctx, namespace, client.MatchingFields{WaitingIndex: keyOf(pool.Kind, pool.Name)}),
+	return append(c.Requests(ctx, namespace, client.MatchingFields{WaitingIndex: PoolKey(pool)}),
 		c.Requests(ctx, namespace, client.MatchingFields{WaitingIndex: anyPool})...)
 }
 
@@ -123,7 +122,7 @@ func (c Claims) OfCluster(ctx context.Context, cluster client.Object) []reconcil
 	requests := c.Requests(ctx, namespace, client.MatchingFields{ClusterIndex: cluster.GetName()})
 	pools := &ipamv1.IPPoolList{}
 	if err := c.Client.List(ctx, pools, namespace, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Finding pools of a Cluster", "kind", c.Kind)
+		ctrl.LoggerFrom(ctx).Error(err, "Finding pools of a Cluster", "kind", c.GroupKind.String())
 		return requests
 	}
 	for i := range pools.Items {
@@ -141,7 +140,7 @@ func (c Claims) Requests(ctx context.Context, options ...client.ListOption) []re
 		requests = append(requests, reconcile.Request{NamespacedName: keyOfObject(claim)})
 	}, options...)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Finding claims to look at again", "kind", c.Kind)
+		ctrl.LoggerFrom(ctx).Error(err, "Finding claims to look at again", "kind", c.GroupKind.String())
 	}
 	return requests
 }
@@ -157,7 +156,7 @@ func (c Claims) Living(ctx context.Context) (map[types.NamespacedName]types.UID,
 func (c Claims) each(ctx context.Context, do func(metav1.Object), options ...client.ListOption) error {
 	list, _ := c.List.DeepCopyObject().(client.ObjectList)
 	if err := c.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		return fmt.Errorf("listing %ss: %w", c.Kind, err)
+		return fmt.Errorf("listing %ss: %w", c.GroupKind.Kind, err)
 	}
 	return meta.EachListItem(list, func(item runtime.Object) error {
 		claim, err := meta.Accessor(item)

@@ -130,7 +130,7 @@ func (l *waitlists) follow(ctx context.Context, freed <-chan ipamv1.PoolReferenc
 		case pool := <-freed:
 			l.free(ctx, pool)
 		case claim := <-concerned:
-			if claim.Kind == l.Kind && predicates.IsServed(claim.Namespace, l.Namespace) {
+			if claim.GroupKind() == l.GroupKind && predicates.IsServed(claim.Namespace, l.Namespace) {
 				l.queue.Add(requestFor(claim.Namespace, claim.Name))
 			}
 		case <-ticker.C:
@@ -186,7 +186,7 @@ func (l *waitlists) lookUp(ctx context.Context, pool ipamv1.PoolReference) []rec
 		}
 	})
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Finding claims that wait", "kind", l.Kind)
+		ctrl.LoggerFrom(ctx).Error(err, "Finding claims that wait", "kind", l.GroupKind.String())
 	}
 	slices.SortFunc(found, func(a, b standing) int {
 		return cmp.Or(a.since.Compare(b.since.Time), strings.Compare(a.request.String(), b.request.String()))
@@ -211,7 +211,7 @@ func (c Claims) eachWaiting(ctx context.Context, pool ipamv1.PoolReference, do f
 		return nil
 	}
 	var errs []error
-	for _, key := range []string{keyOf(pool.Kind, pool.Name), anyPool} {
+	for _, key := range []string{PoolKey(pool), anyPool} {
 		errs = append(errs, c.each(ctx, func(claim metav1.Object) {
 			if obj, ok := claim.(client.Object); ok {
 				do(obj)

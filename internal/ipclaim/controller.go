@@ -23,6 +23,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -71,13 +72,13 @@ func waitsFor(obj client.Object) []string {
 	case !ok || claim.Status.AllocatedCIDR != "":
 		return nil
 	case claim.Spec.PoolRef == nil:
-		return claimant.Keys("", "")
+		return claimant.Keys(ipamv1.PoolReference{})
 	}
-	return claimant.Keys(claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
+	return claimant.Keys(PoolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name))
 }
 
 func (r *Reconciler) claims() claimant.Claims {
-	return claimant.Claims{Client: r.Client, Ledger: r.Ledger, Kind: ipamv1.IPClaimKind, List: &ipamv1.IPClaimList{}, Namespace: r.Namespace}
+	return claimant.Claims{Client: r.Client, Ledger: r.Ledger, GroupKind: kinds.IPClaim, List: &ipamv1.IPClaimList{}, Namespace: r.Namespace}
 }
 
 // Living returns the UIDs of the claims that the cache shows, for repair.

@@ -23,6 +23,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -66,7 +67,7 @@ type Desk struct {
 // UID, and its name.
 func (d *Desk) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
 	if c.Spec.PoolRef != nil {
-		request, err := d.request(ctx, c, poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
+		request, err := d.request(ctx, c, PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
 		return []ledger.Claim{request}, err
 	}
 	if c.Spec.PoolSelector == nil {
@@ -84,11 +85,11 @@ func (d *Desk) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
 	if err != nil {
 		return err
 	}
-	p, _, _, err := d.Registry.Find(ctx, poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
+	p, err := d.Registry.Find(ctx, PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
 	if err != nil {
 		return fmt.Errorf("getting %s %s: %w", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name, err)
 	}
-	if c.Spec.PoolSelector.Kind == c.Spec.PoolRef.Kind && selector.Matches(labels.Set(p.GetLabels())) {
+	if kinds.Weir(c.Spec.PoolSelector.Kind) == kinds.Weir(c.Spec.PoolRef.Kind) && selector.Matches(labels.Set(p.GetLabels())) {
 		return nil
 	}
 	return refuse(http.StatusUnprocessableEntity, "spec.poolRef", "poolSelector does not match %s %q", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
@@ -135,10 +136,10 @@ func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolRe
 		return nil, err
 	}
 	var list client.ObjectList = &ipamv1.GlobalIPPoolList{}
-	if c.Spec.PoolSelector.Kind == ipamv1.IPPoolKind {
+	if kinds.Weir(c.Spec.PoolSelector.Kind) == kinds.IPPool {
 		list = &ipamv1.IPPoolList{}
 	}
-	namespace := poolOf(c, c.Spec.PoolSelector.Kind, "").Namespace
+	namespace := PoolOf(c, c.Spec.PoolSelector.Kind, "").Namespace
 	if err = d.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, fmt.Errorf("listing %ss: %w", c.Spec.PoolSelector.Kind, err)
 	}
@@ -155,7 +156,7 @@ func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolRe
 
 // request returns what the claim asks of one pool.
 func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolReference) (ledger.Claim, error) {
-	p, registered, err := d.Registry.Open(ctx, ref)
+	p, err := d.Registry.Open(ctx, ref)
 	var closed *pool.ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
@@ -163,7 +164,7 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	case err != nil && !isClosed:
 		return ledger.Claim{}, err
 	}
-	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p)
+	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p.Says)
 	switch {
 	case err != nil:
 		return ledger.Claim{}, err
@@ -172,7 +173,7 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	case closed != nil:
 		return ledger.Claim{}, shut(closed)
 	}
-	want, bits, err := d.wanted(ctx, c, p, registered)
+	want, bits, err := d.wanted(ctx, c, p)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
@@ -193,8 +194,8 @@ func shut(closed *pool.ClosedError) error {
 // Adoption returns what a claim asks for that arrived with its prefix: that very one, whatever the pool's bounds and exclusions,
 // and even of a pool that hands out nothing now. It errs with a RefusalError.
 func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, error) {
-	ref := poolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
-	p, _, err := d.Registry.Open(ctx, ref)
+	ref := PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
+	p, err := d.Registry.Open(ctx, ref)
 	var closed *pool.ClosedError
 	if err != nil && (!errors.As(err, &closed) || closed.Missing) {
 		if closed != nil {
@@ -202,7 +203,7 @@ func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, e
 		}
 		return ledger.Claim{}, err
 	}
-	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p)
+	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p.Says)
 	if !ok || err != nil {
 		return ledger.Claim{}, cmp.Or(err, refuse(http.StatusForbidden, "spec.poolRef.name", "%s", reason))
 	}
@@ -222,8 +223,8 @@ func absent(ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
 }
 
 // wanted returns what the claim asks for: this very prefix, or any of a length.
-func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, registered ledger.Pool) (want netip.Prefix, bits int, err error) {
-	shape, field := registered.Shape, "spec.prefixLength"
+func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pool.Known) (want netip.Prefix, bits int, err error) {
+	shape, field := p.Registered.Shape, "spec.prefixLength"
 	bits = shape.ClaimBits()
 	if c.Spec.PrefixLength != nil {
 		bits = int(*c.Spec.PrefixLength)
@@ -237,7 +238,7 @@ func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, reg
 		}
 		bits, field = want.Bits(), "spec.cidr"
 	}
-	family := poolspec.Family(p.PoolSpec())
+	family := p.Says.Family
 	switch {
 	case c.Spec.IPFamily != "" && c.Spec.IPFamily != family:
 		return want, 0, refuse(http.StatusUnprocessableEntity, "spec.ipFamily", "the pool's addresses are %s", family)
@@ -247,15 +248,16 @@ func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, reg
 	if reason, refused := shape.RefusesLength(bits); refused {
 		return want, 0, refuse(http.StatusUnprocessableEntity, field, "/%d: %s", bits, reason)
 	}
-	return want, bits, d.checkLength(ctx, c, p, registered, bits, field)
+	return want, bits, d.checkLength(ctx, c, p, bits, field)
 }
 
 // checkLength keeps to the default length whom a pool without bounds does not belong to.
-func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p pool.Object, registered ledger.Pool, bits int, field string) error {
+func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p *pool.Known, bits int, field string) error {
+	registered := p.Registered
 	if registered.Shape.IsBounded() || bits == registered.Shape.ClaimBits() {
 		return nil
 	}
-	owns, err := d.Rules.Owns(ctx, c.Namespace, p)
+	owns, err := d.Rules.Owns(ctx, c.Namespace, p.Says)
 	if owns || err != nil {
 		return err
 	}
@@ -263,11 +265,11 @@ func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p pool.Object
 		"the pool belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", registered.Shape.ClaimBits())
 }
 
-// poolOf completes a reference from a claim to a pool.
-func poolOf(c *ipamv1.IPClaim, kind, name string) ipamv1.PoolReference {
-	ref := ipamv1.PoolReference{Kind: kind, Name: name}
-	if kind == ipamv1.IPPoolKind {
-		ref.Namespace = c.Namespace
+// PoolOf completes a reference from a claim to a pool.
+func PoolOf(c *ipamv1.IPClaim, kind, name string) ipamv1.PoolReference {
+	ref := kinds.Pool(kinds.Weir(kind), c.Namespace, name)
+	if ref.GroupKind() != kinds.IPPool {
+		ref.Namespace = ""
 	}
 	return ref
 }
@@ -275,9 +277,7 @@ func poolOf(c *ipamv1.IPClaim, kind, name string) ipamv1.PoolReference {
 // reference is how the ledger's records name the claim. One that is to get its name from the API server has none yet: what that begins with
 // is nobody's name.
 func reference(c *ipamv1.IPClaim) ipamv1.ClaimReference {
-	return ipamv1.ClaimReference{
-		APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: c.Namespace, Name: c.Name, UID: string(c.UID),
-	}
+	return kinds.Claim(kinds.IPClaim, client.ObjectKeyFromObject(c), c.UID)
 }
 
 func labelsOf(c *ipamv1.IPClaim) map[string]string {

@@ -50,8 +50,7 @@ type Reconciler struct {
 type scope struct {
 	claim *ipamv1.IPClaim
 	// pool is the claim's; nil if it cannot be read.
-	pool       pool.Object
-	registered ledger.Pool
+	pool       *pool.Known
 	allocation ledger.Allocation
 }
 
@@ -155,7 +154,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 		APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPClaimKind, Name: s.claim.Name, UID: s.claim.UID, Controller: ptr.To(true),
 	}}
 	if s.pool != nil {
-		request.Owners = append(request.Owners, pool.OwnerReference(s.pool))
+		request.Owners = append(request.Owners, r.Desk.Registry.OwnerReference(s.pool))
 	}
 	if s.claim.Spec.CIDR == "" {
 		return r.fill(ctx, s, request)
@@ -186,7 +185,7 @@ func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
 func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err error) {
 	want, _ := netip.ParsePrefix(s.claim.Spec.CIDR) // invalid only where it is empty, by the schema
 	if ref := s.claim.Spec.PoolRef; ref != nil && want.IsValid() {
-		known := poolOf(s.claim, ref.Kind, ref.Name)
+		known := PoolOf(s.claim, ref.Kind, ref.Name)
 		if err = r.lookUp(ctx, s, known); err != nil {
 			return c, err
 		}
@@ -211,9 +210,9 @@ func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err
 
 // lookUp notes the claim's pool, if there is one.
 func (r *Reconciler) lookUp(ctx context.Context, s *scope, ref ipamv1.PoolReference) error {
-	p, registered, _, err := r.Desk.Registry.Find(ctx, ref)
+	p, err := r.Desk.Registry.Find(ctx, ref)
 	if err == nil {
-		s.pool, s.registered = p, registered
+		s.pool = p
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -284,7 +283,7 @@ func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
 func (r *Reconciler) held(claim *ipamv1.IPClaim) []ledger.Holding {
 	cidr, err := netip.ParsePrefix(claim.Spec.CIDR)
 	if ref := claim.Spec.PoolRef; err == nil && ref != nil {
-		return r.Ledger.Held(reference(claim), poolOf(claim, ref.Kind, ref.Name), cidr)
+		return r.Ledger.Held(reference(claim), PoolOf(claim, ref.Kind, ref.Name), cidr)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (r *Reconciler) recorded(ctx context.Context, claim *ipamv1.IPClaim) ([]led
 	}
 	known := own()
 	if ref := claim.Spec.PoolRef; len(known) == 0 && claim.Spec.CIDR != "" && ref != nil {
-		if err := r.Ledger.Prove(ctx, poolOf(claim, ref.Kind, ref.Name)); err != nil {
+		if err := r.Ledger.Prove(ctx, PoolOf(claim, ref.Kind, ref.Name)); err != nil {
 			return nil, err
 		}
 		known = own()

@@ -139,10 +139,10 @@ func (r *Reconciler) patchStatus(ctx context.Context, claim *ipamv1.IPClaim) err
 
 // network returns what comes with a single address out of the claim's pool; nil for a longer prefix.
 func (s *scope) network() *ipamv1.Network {
-	if !s.allocation.CIDR.IsSingleIP() || s.registered.Shape == nil {
+	if s.pool == nil || s.pool.Registered.Shape == nil || !s.allocation.CIDR.IsSingleIP() {
 		return nil
 	}
-	known := s.registered.Shape.NetworkOf(s.allocation.CIDR.Addr())
+	known := s.pool.Registered.Shape.NetworkOf(s.allocation.CIDR.Addr())
 	network := &ipamv1.Network{PrefixLength: ptr.To(int32(known.Bits))} //nolint:gosec // at most 128
 	if known.Gateway.IsValid() {
 		network.Gateway = known.Gateway.String()
@@ -205,9 +205,9 @@ func asked(claim *ipamv1.IPClaim) netip.Prefix {
 func chosenPool(claim *ipamv1.IPClaim) ipamv1.PoolReference {
 	switch {
 	case claim.Spec.PoolRef != nil:
-		return poolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
+		return PoolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
 	case claim.Spec.PoolSelector != nil:
-		return poolOf(claim, claim.Spec.PoolSelector.Kind, "")
+		return PoolOf(claim, claim.Spec.PoolSelector.Kind, "")
 	}
 	return ipamv1.PoolReference{}
 }

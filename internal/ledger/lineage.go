@@ -174,7 +174,6 @@ func (x *index) isRooted(pool ipamv1.PoolReference, p netip.Prefix) bool {
 
 // ClaimOf is how the records of a pool's own blocks name the pool.
 func ClaimOf(pool ipamv1.PoolReference, uid string) ipamv1.ClaimReference {
-	return ipamv1.ClaimReference{
-		APIGroup: ipamv1.GroupVersion.Group, Kind: pool.Kind, Namespace: pool.Namespace, Name: pool.Name, UID: uid,
-	}
+	kind := pool.GroupKind()
+	return ipamv1.ClaimReference{APIGroup: kind.Group, Kind: kind.Kind, Namespace: pool.Namespace, Name: pool.Name, UID: uid}
 }

@@ -182,7 +182,7 @@ func (l *Ledger) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isN
 		return false, fmt.Errorf("getting IPAllocation: %w", err)
 	}
 	got := hold.Spec
-	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef != want.PoolRef || got.Purpose != want.Purpose ||
+	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef.Canonical() != want.PoolRef || got.Purpose != want.Purpose ||
 		got.AddressSpace != want.AddressSpace || got.ReleasedAt.IsZero() != want.ReleasedAt.IsZero() || !hold.DeletionTimestamp.IsZero() {
 		return false, fmt.Errorf("IPAllocation %s/%s is in the way of a hold: %w", hold.Namespace, hold.Name, ErrBusy)
 	}

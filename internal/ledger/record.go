@@ -74,8 +74,7 @@ func isBlock(p ipamv1.AllocationPurpose) bool {
 
 // isBlockOf says whether the record is a block of that pool.
 func (r *record) isBlockOf(pool ipamv1.PoolReference) bool {
-	return r.isBlock() && r.claim.Name == pool.Name && r.claim.Kind == pool.Kind && r.claim.Namespace == pool.Namespace &&
-		r.claim.APIGroup == ipamv1.GroupVersion.Group
+	return r.isBlock() && r.owner() == pool
 }
 
 // isOwnBlock says whether the record is a root pool's own block: that neither counts as allocated nor as delegated.
@@ -92,7 +91,7 @@ func (r *record) answers(c Claim) bool {
 
 // owner is the pool that a block belongs to, or is about to.
 func (r *record) owner() ipamv1.PoolReference {
-	return ipamv1.PoolReference{Kind: r.claim.Kind, Namespace: r.claim.Namespace, Name: r.claim.Name}
+	return r.claim.Pool()
 }
 
 // released says whether the claim has let go of the prefix, which cools down or is retained.
@@ -130,7 +129,7 @@ func (x *index) decode(a *ipamv1.IPAllocation) (*record, error) {
 		identity:    identityOf(a),
 		cidr:        cidr.Masked(),
 		space:       x.spaceOf(a.Spec.AddressSpace),
-		pool:        x.poolOf(a.Spec.PoolRef),
+		pool:        x.poolOf(a.Spec.PoolRef.Canonical()),
 		claim:       a.Spec.ClaimRef,
 		purpose:     a.Spec.Purpose,
 		seen:        x.now(),

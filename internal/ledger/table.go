@@ -135,14 +135,14 @@ func byAge(a, b *record) int {
 
 func (t *table) isOf(h handle, claim pooltree.Claimant) bool {
 	s := t.shared(h)
-	return s.group == claim.Group && s.kind == claim.Kind && s.claimNamespace == claim.Namespace && t.isClaimNamed(h, claim.Name)
+	return claim == pooltree.Claimant{Group: s.group, Kind: s.kind, Namespace: s.claimNamespace, Name: claim.Name} &&
+		t.isClaimNamed(h, claim.Name)
 }
 
 // isBlockOf is that of the record, which need not be unpacked for it.
 func (t *table) isBlockOf(h handle, pool ipamv1.PoolReference) bool {
 	s := t.shared(h)
-	return s.isBlock() && s.kind == pool.Kind && s.claimNamespace == pool.Namespace && s.group == ipamv1.GroupVersion.Group &&
-		t.isClaimNamed(h, pool.Name)
+	return s.isBlock() && t.isOf(h, keyOf(ClaimOf(pool, "")))
 }
 
 // all yields the handles of all records. The table must not be changed meanwhile.

@@ -17,7 +17,6 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -28,13 +27,13 @@ import (
 func (r *Registry) registerAbove(ctx context.Context, p Object) error {
 	var above []Object
 	for range ledger.Deepest {
-		ref := poolspec.Parent(p.PoolSpec(), p.PoolReference())
-		if ref.Kind == "" {
+		says := r.Says(p)
+		if !says.IsCarved() {
 			break
 		}
-		parent, err := r.get(ctx, ref)
-		if err != nil && poolspec.Inherits(p.PoolSpec()) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-			return fmt.Errorf("getting parent %s %s: %w", ref.Kind, ref.Name, err)
+		parent, err := r.get(ctx, says.Parent)
+		if err != nil && says.Inherits && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("getting parent %s %s: %w", says.Parent.Kind, says.Parent.Name, err)
 		}
 		if err != nil {
 			break
@@ -54,12 +53,7 @@ func (r *Registry) Resolve(ctx context.Context, p Object) (*pooltree.Pool, field
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return poolspec.ResolveUnder(p.PoolSpec(), p.PoolReference(), r.shapeAbove(p.PoolSpec(), p.PoolReference()))
-}
-
-// shapeAbove returns the shape of a pool's parent; nil for a root, or where the parent is not registered.
-func (r *Registry) shapeAbove(spec *ipamv1.IPPoolSpec, ref ipamv1.PoolReference) *pooltree.Pool {
-	return r.known[poolspec.Parent(spec, ref)].pool.Shape
+	return r.resolve(p, r.Says(p))
 }
 
 // passOn gives the pools below the network settings that a pool has now. What they have stays while it is not registered.
@@ -68,7 +62,7 @@ func (r *Registry) passOn(parent ipamv1.PoolReference) {
 		if v.inherits == nil || v.pool.Parent != parent {
 			continue
 		}
-		shape, errs := poolspec.ResolveUnder(v.inherits, ref, r.known[parent].pool.Shape)
+		shape, errs := r.resolve(v.inherits, r.Says(v.inherits))
 		if len(errs) > 0 || shape.HasNetworksOf(v.pool.Shape) {
 			continue
 		}
@@ -81,14 +75,14 @@ func (r *Registry) passOn(parent ipamv1.PoolReference) {
 
 // Neighbours returns the pools of an address space that the cache shows, in no order; those that are not registered are resolved only.
 func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger.Pool) {
-	for _, kind := range []string{ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind} {
-		list := listOf(kind)
+	for _, kind := range append([]Kind{IPPools, GlobalIPPools}, r.Kinds...) {
+		list := kind.NewList()
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Listing pools")
 			continue
 		}
 		_ = meta.EachListItem(list, func(obj runtime.Object) error {
-			if p, ok := obj.(Object); ok && poolspec.Space(p.PoolSpec()) == space {
+			if p, ok := obj.(Object); ok && kind.Says(p).Space == space {
 				if shape := r.shapeOf(p); shape != nil {
 					found = append(found, ledger.Pool{Ref: p.PoolReference(), Space: space, Shape: shape})
 				}
@@ -106,6 +100,6 @@ func (r *Registry) shapeOf(p Object) *pooltree.Pool {
 	if v, ok := r.known[p.PoolReference()]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
 		return v.pool.Shape
 	}
-	shape, _ := poolspec.ResolveUnder(p.PoolSpec(), p.PoolReference(), r.shapeAbove(p.PoolSpec(), p.PoolReference()))
+	shape, _ := r.resolve(p, r.Says(p))
 	return shape
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -37,8 +38,12 @@ func cannotCarve(code int32, field, format string, args ...any) error {
 // Carving returns what a pool with a parent asks of the ledger, and its parent as registered. It errs with a CarveError. The pool
 // may lack its UID, and the end of its name. One that arrived with its block keeps that, although its parent may be closed.
 func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, ledger.Pool, error) {
-	ref := poolspec.Parent(child.PoolSpec(), child.PoolReference())
-	p, parent, err := r.Open(ctx, ref)
+	says := r.Says(child)
+	ref, parent := says.Parent, ledger.Pool{}
+	p, err := r.Open(ctx, ref)
+	if p != nil {
+		parent = p.Registered
+	}
 	var closed *ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
@@ -46,7 +51,7 @@ func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, led
 	case err != nil && !isClosed:
 		return ledger.Claim{}, parent, err
 	}
-	ok, reason, err := r.Rules.MayCarve(ctx, child, p)
+	ok, reason, err := r.Rules.MayCarve(ctx, says, p.Says)
 	switch {
 	case err != nil:
 		return ledger.Claim{}, parent, err
@@ -55,44 +60,39 @@ func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, led
 	case closed != nil && (closed.Invalid || child.GetAnnotations()[ipamv1.ArrivedAnnotation] == ""):
 		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.parentRef.name", "%s", closed.Message)
 	}
-	if spec := child.PoolSpec(); spec.CIDR == "" && spec.PrefixLength == nil && !hasDefaultLength(p.PoolSpec()) {
+	if says.CIDR == "" && says.PrefixLength == nil && !p.Says.HasDefaultLength {
 		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.prefixLength",
 			"required, because %s %q has no allocation.defaultPrefixLength", ref.Kind, ref.Name)
 	}
-	c, err := r.carveRequest(child, parent)
+	c, err := r.carveRequest(child, says, parent)
 	if err != nil || child.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" {
 		return c, parent, err
 	}
-	return c, parent, r.checkCarveLength(ctx, child, p, parent, c)
-}
-
-func hasDefaultLength(spec *ipamv1.IPPoolSpec) bool {
-	return spec.Allocation != nil && spec.Allocation.DefaultPrefixLength != nil
+	return c, parent, r.checkCarveLength(ctx, says, p, c)
 }
 
 // carveRequest reads what is asked of the parent: this very block, or any of a length.
-func (r *Registry) carveRequest(child Object, parent ledger.Pool) (ledger.Claim, error) {
-	spec, ref := child.PoolSpec(), child.PoolReference()
+func (r *Registry) carveRequest(child Object, says poolspec.Pool, parent ledger.Pool) (ledger.Claim, error) {
 	bits := parent.Shape.ClaimBits()
-	if spec.PrefixLength != nil {
-		bits = int(*spec.PrefixLength)
+	if says.PrefixLength != nil {
+		bits = int(*says.PrefixLength)
 	}
 	var want netip.Prefix
-	if spec.CIDR != "" {
+	if says.CIDR != "" {
 		var err error
-		if want, err = netip.ParsePrefix(spec.CIDR); err != nil {
+		if want, err = netip.ParsePrefix(says.CIDR); err != nil {
 			return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
 		}
 		bits = want.Bits()
 	}
-	asksForSpace := spec.AddressSpace != "" || spec.CIDR != "" && child.GetUID() != "" // a block past the webhooks has no space of the parent's
-	if asksForSpace && poolspec.Space(spec) != parent.Space {
+	asksForSpace := says.AsksSpace || says.CIDR != "" && child.GetUID() != "" // a block past the webhooks has no space of the parent's
+	if asksForSpace && says.Space != parent.Space {
 		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.addressSpace", "a pool is of its parent's address space, %s", parent.Space)
 	}
 	if err := refusesBlock(parent, want, bits); err != nil && child.GetAnnotations()[ipamv1.ArrivedAnnotation] == "" {
 		return ledger.Claim{}, err
 	}
-	c := ledger.CarveClaim(ledger.Pool{Ref: ref, UID: child.GetUID(), Parent: parent.Ref, Namespace: r.RecordNamespace(ref)}, bits)
+	c := ledger.CarveClaim(ledger.Pool{Ref: says.Ref, UID: child.GetUID(), Parent: parent.Ref, Namespace: r.RecordNamespace(says.Ref)}, bits)
 	c.GenerateName, c.Want = child.GetGenerateName(), want
 	return c, nil
 }
@@ -118,11 +118,12 @@ func refusesBlock(parent ledger.Pool, want netip.Prefix, bits int) error {
 }
 
 // checkCarveLength keeps to the default length whom a parent without bounds does not belong to.
-func (r *Registry) checkCarveLength(ctx context.Context, child, p Object, parent ledger.Pool, c ledger.Claim) error {
+func (r *Registry) checkCarveLength(ctx context.Context, child poolspec.Pool, p *Known, c ledger.Claim) error {
+	parent := p.Registered
 	if parent.Shape.IsBounded() || c.Bits == parent.Shape.ClaimBits() {
 		return nil
 	}
-	own, err := r.Rules.OfPool(ctx, p)
+	own, err := r.Rules.OfPool(ctx, p.Says)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (r *Registry) checkCarveLength(ctx context.Context, child, p Object, parent
 }
 
 // carve reserves a block for a pool that came without one past the webhooks, and writes it into the pool.
-func (r *Reconciler) carve(ctx context.Context, s *scope) error {
+func (r *Reconciler) carve(ctx context.Context, s *scope, own Own) error {
 	request, parent, err := r.Registry.Carving(ctx, s.pool)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (r *Reconciler) carve(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	carved, _ := s.pool.DeepCopyObject().(Object)
+	carved, _ := own.DeepCopyObject().(Own)
 	Complete(carved, block.CIDR, parent)
 	if err := r.Client.Patch(ctx, carved, client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing spec.cidr: %w", err)
@@ -155,7 +156,7 @@ func (r *Reconciler) carve(ctx context.Context, s *scope) error {
 
 // settleHome makes this cluster the home of a GlobalIPPool that says nothing of one: it came past the webhooks.
 func (r *Reconciler) settleHome(ctx context.Context, s *scope) error {
-	if r.Kind != ipamv1.GlobalIPPoolKind || r.Registry.Home == "" || s.pool.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
+	if r.Kind.GroupKind != kinds.GlobalIPPool || r.Registry.Home == "" || s.pool.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
 		return nil
 	}
 	settled, _ := s.before.DeepCopyObject().(Object)
@@ -167,7 +168,7 @@ func (r *Reconciler) settleHome(ctx context.Context, s *scope) error {
 }
 
 // Complete writes into a pool what its parent has given it.
-func Complete(p Object, block netip.Prefix, parent ledger.Pool) {
+func Complete(p Own, block netip.Prefix, parent ledger.Pool) {
 	spec := p.PoolSpec()
 	spec.CIDR = block.String()
 	if parent.Space != ipamv1.DefaultAddressSpace {

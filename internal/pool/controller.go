@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -38,9 +38,9 @@ const parentIndex = "weir.parent"
 
 // SetupWithManager registers the controller for one kind of pool.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, name string) error {
-	p, _ := New(r.Kind)
-	if err := mgr.GetFieldIndexer().IndexField(ctx, p, parentIndex, waitsFor); err != nil {
-		return fmt.Errorf("indexing %ss: %w", r.Kind, err)
+	p := r.Kind.New()
+	if err := mgr.GetFieldIndexer().IndexField(ctx, p, parentIndex, r.waitsFor); err != nil {
+		return fmt.Errorf("indexing %ss: %w", r.Kind.Kind, err)
 	}
 	log := mgr.GetLogger().WithName(name)
 	var err error
@@ -73,7 +73,7 @@ func written() handler.Funcs {
 // behind. It is for when Cluster API's kinds are served, which may be later than Weir starts.
 func (r *Reconciler) WatchClusters(mgr ctrl.Manager) error {
 	log := mgr.GetLogger().WithName("pool")
-	if err := r.controller.Watch(r.followRemains(mgr)); err != nil || r.Kind != ipamv1.IPPoolKind {
+	if err := r.controller.Watch(r.followRemains(mgr)); err != nil || r.Kind.GroupKind != kinds.IPPool {
 		return err
 	}
 	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &clusterv1.Cluster{},
@@ -103,7 +103,7 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 		return err
 	}
 	later := func(ref ipamv1.PoolReference) {
-		if ref.Kind == r.Kind && predicates.IsServed(ref.Namespace, r.Namespace) {
+		if ref.GroupKind() == r.Kind.GroupKind && predicates.IsServed(ref.Namespace, r.Namespace) {
 			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}, statusInterval)
 		}
 	}
@@ -132,7 +132,7 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 
 // waiting names the carved pools that have no block of this parent yet: it may serve, or have room, now.
 func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) []reconcile.Request {
-	list := listOf(r.Kind)
+	list := r.Kind.NewList()
 	if err := r.Client.List(ctx, list, client.MatchingFields{parentIndex: keyOf(parent)}, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing pools that wait for their parent")
 		return nil
@@ -148,15 +148,21 @@ func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) [
 }
 
 // waitsFor names the parent of a pool that has no block yet.
-func waitsFor(obj client.Object) []string {
+func (r *Reconciler) waitsFor(obj client.Object) []string {
 	p, ok := obj.(Object)
-	if !ok || p.PoolSpec().ParentRef == nil || p.PoolStatus().AllocatedCIDR != "" {
+	if !ok || p.PoolStatus().AllocatedCIDR != "" {
 		return nil
 	}
-	return []string{keyOf(poolspec.Parent(p.PoolSpec(), p.PoolReference()))}
+	says := r.Kind.Says(p)
+	if !says.IsCarved() {
+		return nil
+	}
+	return []string{keyOf(says.Parent)}
 }
 
-func keyOf(ref ipamv1.PoolReference) string { return ref.Kind + "/" + ref.Namespace + "/" + ref.Name }
+func keyOf(ref ipamv1.PoolReference) string {
+	return ref.GroupKind().String() + "/" + ref.Namespace + "/" + ref.Name
+}
 
 // finalized passes the update that added the pool's finalizer, or took somebody else's off.
 func finalized() predicate.Predicate {

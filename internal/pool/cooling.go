@@ -6,12 +6,14 @@ package pool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -108,27 +110,20 @@ func IsRecordKept(ctx context.Context, c client.Client, record *ipamv1.IPAllocat
 	return cluster != nil && predicates.IsPaused(cluster, record), err
 }
 
-// lives asks the API server whether there is a claim of that UID still: somebody else may have marked its record as released.
+// lives asks the API server whether there is an object of that kind and UID still: somebody else may have marked its record as released. One
+// that this manager may not read counts as living.
 func (r *Reconciler) lives(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
-	live, known := holderOf(claim)
-	if !known {
-		return false, nil
-	}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Name}, live)
+	mapping, err := r.Client.RESTMapper().RESTMapping(claim.GroupKind())
 	if meta.IsNoMatchError(err) {
-		return false, nil
+		return false, nil // what has no kind has gone with it
+	} else if err != nil {
+		return false, fmt.Errorf("looking up kind %s: %w", claim.GroupKind(), err)
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(mapping.GroupVersionKind)
+	err = r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Name}, live)
+	if apierrors.IsForbidden(err) {
+		return true, nil // nobody can say that it has gone
 	}
 	return err == nil && string(live.GetUID()) == claim.UID, client.IgnoreNotFound(err)
-}
-
-// holderOf returns an empty object of the kind that a record is held for, and whether that kind is known.
-func holderOf(claim ipamv1.ClaimReference) (client.Object, bool) {
-	switch {
-	case claim.APIGroup == ipamv1beta2.GroupVersion.Group:
-		return &ipamv1beta2.IPAddressClaim{}, true
-	case claim.Kind == ipamv1.IPClaimKind:
-		return &ipamv1.IPClaim{}, true
-	}
-	p, known := New(claim.Kind)
-	return p, known
 }

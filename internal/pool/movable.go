@@ -96,7 +96,7 @@ func (r *Reconciler) remainsHandler() handler.Funcs {
 
 // ofKind passes over what stays of a pool of the other kind.
 func (r *Reconciler) ofKind(remain preflight.Remain) preflight.Remain {
-	if remain.Pool.Kind != r.Kind {
+	if remain.Pool.GroupKind() != r.Kind.GroupKind {
 		return preflight.Remain{}
 	}
 	return remain
@@ -184,7 +184,7 @@ func (r *Reconciler) block(ctx context.Context, s *scope, leaves bool) error {
 	by, isBlocked := annotations[clusterctlv1.BlockMoveAnnotation]
 	_, isWanted := annotations[ipamv1.LeaveBehindAnnotation]
 	blocks := leaves && !isWanted
-	if r.Kind != ipamv1.IPPoolKind || blocks == isBlocked || isBlocked && by != blockedByWeir {
+	if s.pool.GetNamespace() == "" || blocks == isBlocked || isBlocked && by != blockedByWeir {
 		return nil
 	}
 	clusters := &clusterv1.ClusterList{}

@@ -79,7 +79,7 @@ func (r *Reconciler) setNetworkCurrent(ctx context.Context, s *scope) error {
 	}
 	list := &ipamv1beta2.IPAddressList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy,
-		client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(ref.Kind, ref.Name)}); err != nil {
+		client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(ref)}); err != nil {
 		return fmt.Errorf("listing IPAddresses: %w", err)
 	}
 	number := 0

@@ -29,6 +29,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -46,13 +47,12 @@ const (
 type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
-	Live     client.Reader
-	Registry *Registry
-	Ledger   *ledger.Ledger
-	Recorder events.EventRecorder
-	Clock    clock.PassiveClock
-	// Kind is IPPool or GlobalIPPool.
-	Kind        string
+	Live        client.Reader
+	Registry    *Registry
+	Ledger      *ledger.Ledger
+	Recorder    events.EventRecorder
+	Clock       clock.PassiveClock
+	Kind        Kind
 	WatchFilter string
 	// Namespace is the only one that is served; empty means all are.
 	Namespace   string
@@ -69,7 +69,9 @@ type Reconciler struct {
 type scope struct {
 	pool Object
 	// before is the pool as it was read.
-	before     Object
+	before Object
+	// says is what the pool says of itself.
+	says       poolspec.Pool
 	registered ledger.Pool
 	invalid    field.ErrorList
 	// overlap is set when somebody else holds one of the pool's blocks.
@@ -85,11 +87,11 @@ type scope struct {
 
 // Reconcile brings one pool to where it should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p, _ := New(r.Kind)
+	p := r.Kind.New()
 	if err := r.Client.Get(ctx, req.NamespacedName, p); apierrors.IsNotFound(err) {
-		return r.gone(ctx, ipamv1.PoolReference{Kind: r.Kind, Namespace: req.Namespace, Name: req.Name})
+		return r.gone(ctx, kinds.Pool(r.Kind.GroupKind, req.Namespace, req.Name))
 	} else if err != nil {
-		return ctrl.Result{}, fmt.Errorf("getting %s: %w", r.Kind, err)
+		return ctrl.Result{}, fmt.Errorf("getting %s: %w", r.Kind.Kind, err)
 	}
 	if !predicates.IsWatched(p, r.WatchFilter) {
 		return ctrl.Result{}, nil
@@ -97,17 +99,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Registry.registerAbove(ctx, p); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.Registry.Register(p) // also of a pool that is paused: its claims are released, by what it says now
-	if halted, result, err := r.halt(ctx, p); halted || err != nil {
+	known := r.Registry.Register(p) // also a pool that is paused: its claims are released, by what it says now
+	if halted, result, err := r.halt(ctx, known); halted || err != nil {
 		return result, err
 	}
 	if added, err := finalizer.Ensure(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
 		return r.result(client.IgnoreNotFound(err))
 	}
 	leaving := r.leave(ctx, p.PoolReference())
-	wake, thawing := r.thaw(ctx, p.PoolReference(), poolspec.Cooldown(p.PoolSpec()))
+	wake, thawing := r.thaw(ctx, p.PoolReference(), known.Says.Cooldown)
 	before, _ := p.DeepCopyObject().(Object)
-	s := &scope{pool: p, before: before}
+	s := &scope{pool: p, before: before, says: known.Says}
 	outcome := r.bring(ctx, s)
 	if !s.released {
 		outcome = errors.Join(outcome, r.updateStatus(ctx, s, outcome))
@@ -129,26 +131,26 @@ func (r *Reconciler) bring(ctx context.Context, s *scope) error {
 
 // halt says whether nothing of the pool but its status must be touched now, has that say why, and says when to look again if no watch
 // will tell: the pool is paused, or its Cluster is not there, in which case only a deletion goes on.
-func (r *Reconciler) halt(ctx context.Context, p Object) (bool, ctrl.Result, error) {
-	cluster, missing, err := ClusterOf(ctx, r.Client, p)
+func (r *Reconciler) halt(ctx context.Context, p *Known) (bool, ctrl.Result, error) {
+	cluster, missing, err := r.Registry.ClusterOf(ctx, r.Client, p)
 	if missing && p.GetDeletionTimestamp().IsZero() && conditions.GetReason(p, ipamv1.ReadyCondition) != ipamv1.PoolReadyClusterNotFoundReason {
-		_, missing, err = ClusterOf(ctx, r.Live, p) // the cache may be behind
+		_, missing, err = r.Registry.ClusterOf(ctx, r.Live, p) // the cache may be behind
 		if !missing && err == nil {
 			return true, ctrl.Result{RequeueAfter: retryBusy}, nil
 		}
 	}
-	why := predicates.WhyPaused(cluster, r.Kind, p)
+	why := predicates.WhyPaused(cluster, r.Kind.Kind, p)
 	ready := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse}
 	switch {
 	case err != nil:
 		return true, ctrl.Result{}, err
 	case why != "":
 		ready.Reason, ready.Message = ipamv1.PoolReadyPausedReason, why
-		return true, ctrl.Result{}, r.showHalt(ctx, p, claimant.PausedCondition(why), ready)
+		return true, ctrl.Result{}, r.showHalt(ctx, p.Object, claimant.PausedCondition(why), ready)
 	case missing && p.GetDeletionTimestamp().IsZero():
 		ready.Reason = ipamv1.PoolReadyClusterNotFoundReason
-		ready.Message = "spec.clusterName: " + claimant.NoCluster(p.GetNamespace(), p.PoolSpec().ClusterName)
-		return true, ctrl.Result{RequeueAfter: retryOverlap}, r.showHalt(ctx, p, claimant.PausedCondition(""), ready)
+		ready.Message = "spec.clusterName: " + claimant.NoCluster(p.GetNamespace(), p.Says.ClusterName)
+		return true, ctrl.Result{RequeueAfter: retryOverlap}, r.showHalt(ctx, p.Object, claimant.PausedCondition(""), ready)
 	}
 	return false, ctrl.Result{}, nil
 }
@@ -167,8 +169,8 @@ func (r *Reconciler) showHalt(ctx context.Context, p Object, shown ...metav1.Con
 }
 
 // ClusterOf returns the Cluster that a pool belongs to; nil if it belongs to none, and missing if that is not there.
-func ClusterOf(ctx context.Context, c client.Reader, p Object) (cluster *clusterv1.Cluster, missing bool, err error) {
-	return clusterNamed(ctx, c, p.GetNamespace(), p.PoolSpec().ClusterName)
+func (r *Registry) ClusterOf(ctx context.Context, c client.Reader, p *Known) (cluster *clusterv1.Cluster, missing bool, err error) {
+	return clusterNamed(ctx, c, p.GetNamespace(), p.Says.ClusterName)
 }
 
 func clusterNamed(ctx context.Context, c client.Reader, namespace, name string) (cluster *clusterv1.Cluster, missing bool, err error) {
@@ -188,7 +190,7 @@ func clusterNamed(ctx context.Context, c client.Reader, namespace, name string) 
 
 // serve registers the pool and has its blocks recorded. Blocks that it no longer has are given up last.
 func (r *Reconciler) serve(ctx context.Context, s *scope) error {
-	if name := s.pool.PoolSpec().ClusterName; name != "" {
+	if name := s.says.ClusterName; name != "" {
 		labels := maps.Clone(s.pool.GetLabels())
 		if labels == nil {
 			labels = map[string]string{}
@@ -199,10 +201,11 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	if err := r.settleHome(ctx, s); err != nil {
 		return err
 	}
-	if spec := s.pool.PoolSpec(); spec.ParentRef != nil && spec.CIDR == "" {
-		return r.carve(ctx, s)
+	if own, ok := s.pool.(Own); ok && s.says.IsCarved() && s.says.CIDR == "" {
+		return r.carve(ctx, s, own)
 	}
-	s.registered, s.invalid = r.Registry.Register(s.pool)
+	known := r.Registry.Register(s.pool)
+	s.registered, s.invalid = known.Registered, known.Invalid
 	if len(s.invalid) > 0 {
 		return nil
 	}
@@ -269,30 +272,31 @@ func (r *Reconciler) giveBack(ctx context.Context, block ledger.Holding) error {
 
 // live returns the pool as the API server has it now, or nil if that very pool is gone.
 func (r *Reconciler) live(ctx context.Context, p Object) (Object, error) {
-	live, _ := New(r.Kind)
+	live := r.Kind.New()
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), live)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && live.GetUID() != p.GetUID():
 		return nil, nil //nolint:nilnil // gone is an answer
 	case err != nil:
-		return nil, fmt.Errorf("getting %s: %w", r.Kind, err)
+		return nil, fmt.Errorf("getting %s: %w", r.Kind.Kind, err)
 	}
 	return live, nil
 }
 
 // owner is the owner reference to the pool that its own blocks' records carry.
 func (r *Reconciler) owner(p Object) metav1.OwnerReference {
-	owner := OwnerReference(p)
+	owner := r.Registry.OwnerReference(p)
 	owner.Controller = ptr.To(true)
 	owner.BlockOwnerDeletion = nil
 	return owner
 }
 
 // OwnerReference is the reference to the pool that its IPAddresses and records carry (contract: "IPAddress").
-func OwnerReference(p Object) metav1.OwnerReference {
+func (r *Registry) OwnerReference(p Object) metav1.OwnerReference {
+	kind, _ := r.kindOf(p.PoolReference().GroupKind())
 	return metav1.OwnerReference{
-		APIVersion:         ipamv1.GroupVersion.String(),
-		Kind:               p.PoolReference().Kind,
+		APIVersion:         kind.WithVersion(kind.Version).GroupVersion().String(),
+		Kind:               kind.Kind,
 		Name:               p.GetName(),
 		UID:                p.GetUID(),
 		Controller:         ptr.To(false),
@@ -318,7 +322,7 @@ func (r *Reconciler) result(err error) (ctrl.Result, error) {
 func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
-		tellRefused(p, after)
+		tellRefused(p, r.Registry.Says(p), after)
 		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, after.Reason, "Serve", "%s", after.Message)
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse &&
 		before.Reason != ipamv1.PoolReadyReservingReason && before.Reason != ipamv1.PoolReadyPausedReason:
@@ -327,16 +331,16 @@ func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.C
 }
 
 // tellRefused writes the line of the audit trail for a pool that cannot have its blocks.
-func tellRefused(p Object, ready metav1.Condition) {
+func tellRefused(p Object, says poolspec.Pool, ready metav1.Condition) {
 	if ready.Reason != ipamv1.PoolReadyOverlapReason && ready.Reason != ipamv1.PoolReadyParentNotReadyReason {
 		return
 	}
-	ref, of := p.PoolReference(), p.PoolReference()
-	if p.PoolSpec().ParentRef != nil {
-		of = poolspec.Parent(p.PoolSpec(), ref)
+	of := says.Ref
+	if says.IsCarved() {
+		of = says.Parent
 	}
-	asked, _ := netip.ParsePrefix(p.PoolSpec().CIDR) // none where Weir is to choose
-	audit.Refused(audit.Entry{Prefix: asked, Pool: of, Claim: ledger.ClaimOf(ref, string(p.GetUID())), Reason: ready.Reason}, ready.Message)
+	asked, _ := netip.ParsePrefix(says.CIDR) // none where Weir is to choose
+	audit.Refused(audit.Entry{Prefix: asked, Pool: of, Claim: ledger.ClaimOf(says.Ref, string(p.GetUID())), Reason: ready.Reason}, ready.Message)
 }
 
 // announceRoom tells of a pool that has nothing available any more, and that it has again.

@@ -11,38 +11,19 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
-
-// Object is a pool of either kind.
-type Object interface {
-	client.Object
-	conditions.Setter
-	PoolSpec() *ipamv1.IPPoolSpec
-	PoolStatus() *ipamv1.IPPoolStatus
-	PoolReference() ipamv1.PoolReference
-}
-
-// New returns an empty pool of a kind of this group, and false for any other kind.
-func New(kind string) (Object, bool) {
-	switch kind {
-	case ipamv1.IPPoolKind:
-		return &ipamv1.IPPool{}, true
-	case ipamv1.GlobalIPPoolKind:
-		return &ipamv1.GlobalIPPool{}, true
-	default:
-		return nil, false
-	}
-}
 
 // Registry registers pools with the ledger as they are met, so that every replica can serve any pool that its cache shows,
 // whether or not it leads.
@@ -57,6 +38,8 @@ type Registry struct {
 	Namespace string
 	// Home is this cluster: the UID of its namespace kube-system. A GlobalIPPool that is at home elsewhere hands out nothing.
 	Home string
+	// Kinds are further kinds of pools: IPPools and GlobalIPPools are always known.
+	Kinds []Kind
 
 	mu    sync.Mutex
 	known map[ipamv1.PoolReference]version
@@ -67,41 +50,71 @@ type version struct {
 	uid        types.UID
 	generation int64
 	pool       ledger.Pool
-	// inherits is the spec of a pool that has its parent's network settings; nil for any other.
-	inherits *ipamv1.IPPoolSpec
+	// inherits is the pool, where it has its parent's network settings; nil for any other.
+	inherits Object
+}
+
+// kindOf returns a kind of pools, and false if that is none.
+func (r *Registry) kindOf(kind schema.GroupKind) (Kind, bool) {
+	for _, k := range append([]Kind{IPPools, GlobalIPPools}, r.Kinds...) {
+		if k.GroupKind == kind {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// Says returns what a pool says of itself.
+func (r *Registry) Says(p Object) poolspec.Pool {
+	kind, known := r.kindOf(p.PoolReference().GroupKind())
+	if !known {
+		return poolspec.Pool{Ref: p.PoolReference()}
+	}
+	return kind.Says(p)
 }
 
 // Register makes the pool, as it is now, known to the ledger, with what it has of its parent as far as that is registered. It does
 // nothing if that has been done.
-func (r *Registry) Register(p Object) (ledger.Pool, field.ErrorList) {
+func (r *Registry) Register(p Object) *Known {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ref := p.PoolReference()
+	ref, known := p.PoolReference(), &Known{Object: p, Says: r.Says(p)}
 	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
-		return v.pool, nil
+		known.Registered = v.pool
+		return known
 	}
-	shape, errs := poolspec.ResolveUnder(p.PoolSpec(), ref, r.shapeAbove(p.PoolSpec(), ref))
+	shape, errs := r.resolve(p, known.Says)
 	if len(errs) > 0 {
 		r.forget(ref)
-		return ledger.Pool{}, errs
+		known.Invalid = errs
+		return known
 	}
-	pool := ledger.Pool{
-		Ref: ref, UID: p.GetUID(), Space: poolspec.Space(p.PoolSpec()), Shape: shape,
-		Parent: poolspec.Parent(p.PoolSpec(), ref), Namespace: r.RecordNamespace(ref),
+	known.Registered = ledger.Pool{
+		Ref: ref, UID: p.GetUID(), Space: known.Says.Space, Shape: shape,
+		Parent: known.Says.Parent, Namespace: r.RecordNamespace(ref),
 		Arrived:  p.GetAnnotations()[ipamv1.ArrivedAnnotation] != "",
-		Cooldown: poolspec.Cooldown(p.PoolSpec()),
+		Cooldown: known.Says.Cooldown,
 	}
-	r.Ledger.SetPool(pool)
+	r.Ledger.SetPool(known.Registered)
 	if r.known == nil {
 		r.known = map[ipamv1.PoolReference]version{}
 	}
-	v := version{uid: p.GetUID(), generation: p.GetGeneration(), pool: pool}
-	if poolspec.Inherits(p.PoolSpec()) {
-		v.inherits = p.PoolSpec().DeepCopy()
+	v := version{uid: p.GetUID(), generation: p.GetGeneration(), pool: known.Registered}
+	if known.Says.Inherits {
+		v.inherits, _ = p.DeepCopyObject().(Object)
 	}
 	r.known[ref] = v
 	r.passOn(ref)
-	return pool, nil
+	return known
+}
+
+// resolve returns the shape of a pool under its parent as that is registered, or the mistakes in its spec.
+func (r *Registry) resolve(p Object, says poolspec.Pool) (*pooltree.Pool, field.ErrorList) {
+	kind, known := r.kindOf(says.Ref.GroupKind())
+	if !known {
+		return nil, field.ErrorList{field.NotSupported(field.NewPath("kind"), says.Ref.Kind, []string{})}
+	}
+	return kind.Resolve(p, r.known[says.Parent].pool.Shape)
 }
 
 // RecordNamespace returns where the records of a pool's own blocks live: beside the pool, or with the manager.
@@ -109,25 +122,25 @@ func (r *Registry) RecordNamespace(ref ipamv1.PoolReference) string {
 	return cmp.Or(ref.Namespace, r.Namespace)
 }
 
-// Find returns a pool and its registration. The error is the API server's; a pool that cannot be served has field errors.
-func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (Object, ledger.Pool, field.ErrorList, error) {
+// Find returns a pool, registered. The error is the API server's.
+func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (*Known, error) {
 	p, err := r.get(ctx, ref)
 	if err == nil {
 		err = r.registerAbove(ctx, p)
 	}
 	if err != nil {
-		return nil, ledger.Pool{}, nil, err
+		return nil, err
 	}
-	registered, errs := r.Register(p)
-	return p, registered, errs, nil
+	return r.Register(p), nil
 }
 
 // get reads a pool from the cache, and one that has just been created from the API server.
 func (r *Registry) get(ctx context.Context, ref ipamv1.PoolReference) (Object, error) {
-	p, known := New(ref.Kind)
+	kind, known := r.kindOf(ref.GroupKind())
 	if !known || !isName(ref.Name) || ref.Namespace != "" && !isName(ref.Namespace) {
-		return nil, apierrors.NewNotFound(ipamv1.GroupVersion.WithResource(ref.Kind).GroupResource(), ref.Name)
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: ref.GroupKind().Group, Resource: ref.Kind}, ref.Name)
 	}
+	p := kind.New()
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	err := r.Client.Get(ctx, key, p)
 	if err != nil && r.Live != nil { // nor does the cache know of namespaces that this manager does not serve
@@ -165,36 +178,36 @@ func (e *ClosedError) Error() string { return e.Message }
 // Open returns a pool that hands out what is asked of it, or a ClosedError: it exists, its spec can be served, it is at home here,
 // and it is neither being deleted, drained nor paused. What is wrong with a spec is not told: it may be about claims of other projects. Whether the pool's
 // blocks are confirmed the ledger knows. A pool that is closed but not missing is returned with the error.
-func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (Object, ledger.Pool, error) {
-	p, registered, invalid, err := r.Find(ctx, ref)
+func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (*Known, error) {
+	p, err := r.Find(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, ledger.Pool{}, &ClosedError{Missing: true, Message: fmt.Sprintf("there is no %s %q%s", ref.Kind, ref.Name, inNamespace(ref))}
+		return nil, &ClosedError{Missing: true, Message: fmt.Sprintf("there is no %s %q%s", ref.Kind, ref.Name, inNamespace(ref))}
 	case err != nil:
-		return nil, ledger.Pool{}, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
-	case len(invalid) > 0:
-		return p, ledger.Pool{}, &ClosedError{Invalid: true, Message: saying(ref, "cannot be served; see its Ready condition")}
+		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+	case len(p.Invalid) > 0:
+		return p, &ClosedError{Invalid: true, Message: saying(ref, "cannot be served; see its Ready condition")}
 	case !p.GetDeletionTimestamp().IsZero():
-		return p, registered, closed(ref, "is being deleted")
-	case p.PoolSpec().Mode == ipamv1.DrainingMode:
-		return p, registered, closed(ref, "is draining: it hands out nothing more")
+		return p, closed(ref, "is being deleted")
+	case p.Says.Mode == ipamv1.DrainingMode:
+		return p, closed(ref, "is draining: it hands out nothing more")
 	case r.isForeign(p):
-		return p, registered, closed(ref, "is at home in another cluster, which hands out its addresses")
+		return p, closed(ref, "is at home in another cluster, which hands out its addresses")
 	}
 	halt, err := r.Halt(ctx, p)
 	switch {
 	case err != nil:
-		return nil, ledger.Pool{}, err
+		return nil, err
 	case halt != nil:
-		return p, registered, halt
+		return p, halt
 	}
-	return p, registered, nil
+	return p, nil
 }
 
 // Halt says why nothing is done for what is asked of the pool: it is paused, or its Cluster is not there; nil if neither is so. It names
 // no Cluster: who asks may be of another project.
-func (r *Registry) Halt(ctx context.Context, p Object) (*ClosedError, error) {
-	cluster, missing, err := ClusterOf(ctx, r.Client, p)
+func (r *Registry) Halt(ctx context.Context, p *Known) (*ClosedError, error) {
+	cluster, missing, err := r.ClusterOf(ctx, r.Client, p)
 	switch {
 	case err != nil:
 		return nil, err
@@ -217,7 +230,7 @@ func saying(ref ipamv1.PoolReference, why string) string {
 // isForeign says whether a GlobalIPPool was created in another cluster, whose Weir goes on handing out its addresses.
 func (r *Registry) isForeign(p Object) bool {
 	home := p.GetAnnotations()[ipamv1.HomeAnnotation]
-	return p.PoolReference().Kind == ipamv1.GlobalIPPoolKind && home != "" && r.Home != "" && home != r.Home
+	return p.PoolReference().GroupKind() == kinds.GlobalIPPool && home != "" && r.Home != "" && home != r.Home
 }
 
 func inNamespace(ref ipamv1.PoolReference) string {

@@ -74,17 +74,17 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 // hasLivingParent says whether the block of a carved pool lies in a pool that is there still: while that is, what moved out of it is
 // not to be handed out here.
 func (r *Reconciler) hasLivingParent(ctx context.Context, record *ipamv1.IPAllocation) (bool, error) {
-	parent, known := New(record.Spec.PoolRef.Kind)
+	kind, known := r.Registry.kindOf(record.Spec.PoolRef.GroupKind())
 	if record.Spec.Purpose == ipamv1.RootPurpose || !known {
 		return false, nil
 	}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: record.Spec.PoolRef.Namespace, Name: record.Spec.PoolRef.Name}, parent)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: record.Spec.PoolRef.Namespace, Name: record.Spec.PoolRef.Name}, kind.New())
 	return err == nil, client.IgnoreNotFound(err)
 }
 
 // exists asks the API server whether there is a pool of that name.
 func (r *Reconciler) exists(ctx context.Context, ref ipamv1.PoolReference) (bool, error) {
-	live, _ := New(r.Kind)
+	live := r.Kind.New()
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, live)
 	return err == nil, client.IgnoreNotFound(err)
 }

@@ -12,15 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
 // Living returns the UIDs of the pools that the cache shows, for repair.
 func (r *Reconciler) Living(ctx context.Context) (map[types.NamespacedName]types.UID, error) {
-	list := listOf(r.Kind)
+	list := r.Kind.NewList()
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing %ss: %w", r.Kind, err)
+		return nil, fmt.Errorf("listing %ss: %w", r.Kind.Kind, err)
 	}
 	living := map[types.NamespacedName]types.UID{}
 	err := meta.EachListItem(list, func(obj runtime.Object) error {
@@ -30,13 +28,6 @@ func (r *Reconciler) Living(ctx context.Context) (map[types.NamespacedName]types
 		return nil
 	})
 	return living, err
-}
-
-func listOf(kind string) client.ObjectList {
-	if kind == ipamv1.IPPoolKind {
-		return &ipamv1.IPPoolList{}
-	}
-	return &ipamv1.GlobalIPPoolList{}
 }
 
 // Settle gives up blocks that are recorded under a pool's name and that no pool of that name has, as repair asks for it: of a

@@ -30,7 +30,7 @@ const shownHoldings = 5
 func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) error {
 	status := s.pool.PoolStatus()
 	status.ObservedGeneration = s.pool.GetGeneration()
-	status.AddressSummary = summaryOf(s.pool.PoolSpec().Addresses)
+	status.AddressSummary = s.says.Summary
 	capacity, known := r.Ledger.Capacity(s.pool.PoolReference())
 	switch {
 	case known:
@@ -72,25 +72,6 @@ func (r *Reconciler) closeForeign(p Object) {
 	status.UtilizationPercent, status.LargestFreePrefixLength, status.Utilization = nil, nil, ""
 }
 
-// summarized is how many entries of a pool's addresses kubectl get shows.
-const summarized = 3
-
-// summaryOf tells the first entries, and how many follow.
-func summaryOf(entries []ipamv1.AddressEntry) string {
-	var b strings.Builder
-	for i, entry := range entries {
-		if i == summarized {
-			fmt.Fprintf(&b, ", %d more", len(entries)-summarized)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(entry))
-	}
-	return b.String()
-}
-
 // write stores what has changed: labels and annotations, and the whole status in one write, so that nobody sees a pool that is
 // ready and has no capacity. Cluster API's patch helper would write the conditions by themselves.
 func (r *Reconciler) write(ctx context.Context, s *scope) error {
@@ -99,7 +80,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope) error {
 		marked.SetLabels(s.pool.GetLabels())
 		marked.SetAnnotations(s.pool.GetAnnotations())
 		if err := r.Client.Patch(ctx, marked, lockedMerge(s.before)); err != nil {
-			return fmt.Errorf("patching labels and annotations of %s: %w", r.Kind, err)
+			return fmt.Errorf("patching labels and annotations of %s: %w", r.Kind.Kind, err)
 		}
 		s.before.SetResourceVersion(marked.GetResourceVersion())
 		s.pool.SetResourceVersion(marked.GetResourceVersion())
@@ -110,7 +91,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	status, _ := s.before.DeepCopyObject().(Object)
 	*status.PoolStatus() = *s.pool.PoolStatus()
 	if err := r.Client.Status().Patch(ctx, status, lockedMerge(s.before)); err != nil {
-		return fmt.Errorf("patching status of %s: %w", r.Kind, err)
+		return fmt.Errorf("patching status of %s: %w", r.Kind.Kind, err)
 	}
 	return nil
 }
@@ -138,7 +119,7 @@ func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {
 	}
 	status.AllocatedCIDR = ""
 	if c.Serving {
-		status.AllocatedCIDR = s.pool.PoolSpec().CIDR
+		status.AllocatedCIDR = s.says.CIDR
 	}
 }
 
@@ -154,13 +135,13 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capa
 		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
 	case isParents(outcome):
 		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, parentMessage(outcome)
-	case errors.Is(outcome, ledger.ErrBusy) && s.pool.PoolSpec().CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
+	case errors.Is(outcome, ledger.ErrBusy) && s.says.CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
 		// That the parent is still full is being proved. Said in between, something else would make the pool newer than the proof.
 		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, conditions.GetMessage(s.pool, ipamv1.ReadyCondition)
 	case r.Registry.isForeign(s.pool):
 		condition.Reason, condition.Message = ipamv1.PoolReadyHomedElsewhereReason,
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
-	case s.pool.PoolSpec().Mode == ipamv1.DrainingMode:
+	case s.says.Mode == ipamv1.DrainingMode:
 		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
 	case outcome != nil || !c.Serving:
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"

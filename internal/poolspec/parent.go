@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
 // Parent returns the pool that the pool's block is carved from; the zero value
@@ -19,7 +20,7 @@ func Parent(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) ipamv1.PoolRefer
 		return ipamv1.PoolReference{}
 	}
 	parent := ipamv1.PoolReference{Kind: spec.ParentRef.Kind, Namespace: spec.ParentRef.Namespace, Name: spec.ParentRef.Name}
-	if parent.Kind == ipamv1.IPPoolKind {
+	if parent.GroupKind() == kinds.IPPool {
 		parent.Namespace = cmp.Or(parent.Namespace, pool.Namespace)
 	}
 	return parent
@@ -44,9 +45,9 @@ func (r *resolver) checkParent() {
 	switch {
 	case parent == r.pool:
 		r.invalid(path.Child("name"), parent.Name, "a pool cannot be carved from itself")
-	case r.pool.Kind == ipamv1.GlobalIPPoolKind && parent.Kind == ipamv1.IPPoolKind:
+	case r.pool.GroupKind() == kinds.GlobalIPPool && parent.GroupKind() == kinds.IPPool:
 		r.invalid(path.Child("kind"), parent.Kind, "a GlobalIPPool is carved from a GlobalIPPool")
-	case parent.Kind == ipamv1.GlobalIPPoolKind && parent.Namespace != "":
+	case parent.GroupKind() == kinds.GlobalIPPool && parent.Namespace != "":
 		r.fail(field.Forbidden(path.Child("namespace"), "a GlobalIPPool has no namespace"))
 	}
 	if cidr, err := netip.ParsePrefix(r.spec.CIDR); err == nil && r.spec.PrefixLength != nil && int(*r.spec.PrefixLength) != cidr.Bits() {

@@ -67,10 +67,10 @@ func (r *resolver) readClaimant(path *field.Path, p *ipamv1.PreAllocation) (pool
 		r.fail(field.NotSupported(path.Child("kind"), kind, slices.Sorted(maps.Keys(claimGroups))))
 	}
 	switch {
-	case r.pool.Kind == ipamv1.GlobalIPPoolKind && namespace == "":
+	case r.pool.Namespace == "" && namespace == "":
 		r.fail(field.Required(path.Child("namespace"), "a GlobalIPPool has claims of every namespace"))
 		known = false
-	case r.pool.Kind == ipamv1.IPPoolKind && namespace != r.pool.Namespace:
+	case r.pool.Namespace != "" && namespace != r.pool.Namespace:
 		r.invalid(path.Child("namespace"), namespace, "an IPPool has claims of its own namespace only, %s", r.pool.Namespace)
 		known = false
 	}

@@ -73,8 +73,8 @@ func Space(spec *ipamv1.IPPoolSpec) string {
 	return spec.AddressSpace
 }
 
-// Cooldown returns how long what was released is not handed out again.
-func Cooldown(spec *ipamv1.IPPoolSpec) time.Duration {
+// cooldown returns how long what was released is not handed out again.
+func cooldown(spec *ipamv1.IPPoolSpec) time.Duration {
 	if spec.Allocation == nil {
 		return 0
 	}

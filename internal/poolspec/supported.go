@@ -53,7 +53,7 @@ func (r *resolver) checkSpace() {
 // checkClusterName: a Cluster is namespaced, so a cluster-scoped pool cannot
 // name one.
 func (r *resolver) checkClusterName() {
-	if r.pool.Kind == ipamv1.GlobalIPPoolKind && r.spec.ClusterName != "" {
+	if r.pool.Namespace == "" && r.spec.ClusterName != "" {
 		r.fail(field.Forbidden(r.path.Child("clusterName"), "a GlobalIPPool has no namespace to look up a Cluster in"))
 	}
 }

@@ -14,14 +14,14 @@ import (
 
 var visibilities = []ipamv1.PoolVisibility{ipamv1.ConsumerVisibility, ipamv1.PlatformVisibility, ipamv1.SharedVisibility}
 
-// Visibility returns who may claim and carve from a pool of this kind: what
-// the spec says, else its own project for an IPPool and every project for a
-// GlobalIPPool.
-func Visibility(spec *ipamv1.IPPoolSpec, kind string) ipamv1.PoolVisibility {
+// Visibility returns who may claim and carve from a pool: what the spec says,
+// else its own project for a namespaced pool and every project for a
+// cluster-scoped one.
+func Visibility(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) ipamv1.PoolVisibility {
 	switch {
 	case spec.Visibility != "":
 		return spec.Visibility
-	case kind == ipamv1.GlobalIPPoolKind:
+	case pool.Namespace == "":
 		return ipamv1.SharedVisibility
 	default:
 		return ipamv1.ConsumerVisibility
@@ -31,7 +31,7 @@ func Visibility(spec *ipamv1.IPPoolSpec, kind string) ipamv1.PoolVisibility {
 // checkVisibility wants a selector only where it narrows something: one that
 // is not looked at would seem to protect the pool.
 func (r *resolver) checkVisibility() {
-	visibility := Visibility(r.spec, r.pool.Kind)
+	visibility := Visibility(r.spec, r.pool)
 	if !slices.Contains(visibilities, visibility) {
 		r.fail(field.NotSupported(r.path.Child("visibility"), visibility, visibilities))
 		return

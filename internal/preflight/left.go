@@ -10,12 +10,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
@@ -79,20 +79,14 @@ func Owner(obj client.Object) string {
 
 // moves says whether clusterctl moves the owner, as far as its kind tells.
 func moves(owner metav1.OwnerReference) bool {
-	group := groupOf(owner)
-	if group == ipamv1.GroupVersion.Group {
-		return owner.Kind == ipamv1.IPPoolKind || owner.Kind == ipamv1.IPClaimKind || owner.Kind == ipamv1.GlobalIPPoolKind
-	}
-	return group == clusterv1.GroupVersion.Group || strings.HasSuffix(group, "."+clusterv1.GroupVersion.Group)
+	kind := kinds.OfOwner(owner)
+	isWeirs := kind == kinds.IPPool || kind == kinds.IPClaim || kind == kinds.GlobalIPPool
+	return isWeirs || kind.Group == kinds.Cluster.Group || strings.HasSuffix(kind.Group, "."+kinds.Cluster.Group)
 }
 
 // takesAlong says whether clusterctl moves what the owner owns. A GlobalIPPool it only copies, by itself.
 func takesAlong(owner metav1.OwnerReference) bool {
-	return moves(owner) && (owner.Kind != ipamv1.GlobalIPPoolKind || groupOf(owner) != ipamv1.GroupVersion.Group)
-}
-
-func groupOf(owner metav1.OwnerReference) string {
-	return schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group
+	return moves(owner) && kinds.OfOwner(owner) != kinds.GlobalIPPool
 }
 
 // unowned says why a claim of Cluster API stays that no owner keeps. Where it is only labelled to move, its IPAddress and its
@@ -106,7 +100,7 @@ func unowned(claim client.Object, pool ipamv1.PoolReference) string {
 	_, alone := claim.GetLabels()[clusterctlv1.ClusterctlMoveLabel]
 	_, whole := claim.GetLabels()[clusterctlv1.ClusterctlMoveHierarchyLabel]
 	switch {
-	case whole, alone && pool.Kind == ipamv1.IPPoolKind:
+	case whole, alone && pool.Namespace != "":
 		return ""
 	case alone:
 		return "it moves without its address: it needs the label " + clusterctlv1.ClusterctlMoveHierarchyLabel
@@ -117,7 +111,7 @@ func unowned(claim client.Object, pool ipamv1.PoolReference) string {
 
 // elsewhere says that a carved pool stays because its parent is another namespace's. A GlobalIPPool stays, too.
 func elsewhere(child *ipamv1.IPPool, parent ipamv1.PoolReference) string {
-	if parent.Kind == ipamv1.IPPoolKind && parent.Namespace != child.Namespace {
+	if parent.Namespace != "" && parent.Namespace != child.Namespace {
 		return "it is of another namespace"
 	}
 	return ""
@@ -125,24 +119,25 @@ func elsewhere(child *ipamv1.IPPool, parent ipamv1.PoolReference) string {
 
 // askedBy returns the pool that a claim of Cluster API asks, if it is one of Weir's.
 func askedBy(claim *ipamv1beta2.IPAddressClaim) ipamv1.PoolReference {
-	if claim.Spec.PoolRef.APIGroup != ipamv1.GroupVersion.Group {
+	kind := kinds.OfPool(claim.Spec.PoolRef)
+	if kind.Group != ipamv1.GroupVersion.Group {
 		return ipamv1.PoolReference{}
 	}
-	return poolNamed(claim.Spec.PoolRef.Kind, claim.Namespace, claim.Spec.PoolRef.Name)
+	return poolNamed(kind, claim.Namespace, claim.Spec.PoolRef.Name)
 }
 
 func claimedBy(claim *ipamv1.IPClaim) ipamv1.PoolReference {
 	if claim.Spec.PoolRef == nil {
 		return ipamv1.PoolReference{}
 	}
-	return poolNamed(claim.Spec.PoolRef.Kind, claim.Namespace, claim.Spec.PoolRef.Name)
+	return poolNamed(kinds.Weir(claim.Spec.PoolRef.Kind), claim.Namespace, claim.Spec.PoolRef.Name)
 }
 
-func poolNamed(kind, namespace, name string) ipamv1.PoolReference {
-	if kind == ipamv1.GlobalIPPoolKind {
+func poolNamed(kind schema.GroupKind, namespace, name string) ipamv1.PoolReference {
+	if kind == kinds.GlobalIPPool {
 		namespace = ""
 	}
-	return ipamv1.PoolReference{Kind: kind, Namespace: namespace, Name: name}
+	return kinds.Pool(kind, namespace, name)
 }
 
 // parentOf returns the pool that a block was carved from. One that has no block yet has nothing of it.

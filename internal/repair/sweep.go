@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -31,8 +32,7 @@ func init() { metrics.Registry.MustRegister(mismatches) }
 
 // Kind is one kind of object that records are held for.
 type Kind struct {
-	// Name of the kind.
-	Name string
+	schema.GroupKind
 	// Living returns the UIDs of all such objects, as far as the cache knows.
 	Living func(ctx context.Context) (map[types.NamespacedName]types.UID, error)
 	// Answers returns the names under which there is an answer; nil where the object is its own.
@@ -58,7 +58,7 @@ func (r *Repairer) Start(ctx context.Context) error {
 	}
 	for {
 		if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).WithName("repair").Error(err, "Sweeping", "kind", r.Kind.Name)
+			ctrl.LoggerFrom(ctx).WithName("repair").Error(err, "Sweeping", "kind", r.Kind.Kind)
 		}
 		select {
 		case <-ctx.Done():
@@ -94,7 +94,7 @@ func (r *Repairer) Sweep(ctx context.Context) error {
 	for key, kind := range suspects {
 		mismatches.WithLabelValues(kind).Inc()
 		if err := r.Kind.Settle(ctx, key); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Settling", "kind", r.Kind.Name, "name", key)
+			ctrl.LoggerFrom(ctx).Error(err, "Settling", "kind", r.Kind.Kind, "name", key)
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map
 		if isHeld := h.Purpose == ipamv1.MovedPurpose && !h.Terminating; isHeld {
 			continue // until its claim is back, or somebody deletes it
 		}
-		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.Kind == r.Kind.Name && string(living[key]) != h.Claim.UID {
+		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.GroupKind() == r.Kind.GroupKind && string(living[key]) != h.Claim.UID {
 			found[key] = "orphaned record"
 		}
 	}
@@ -137,7 +137,7 @@ func (r *Repairer) repeated(holdings []ledger.Holding) []ipamv1.ClaimReference {
 	var found []ipamv1.ClaimReference
 	recorded := make(map[held]bool, len(holdings))
 	for _, h := range holdings {
-		isServed := h.Claim.Kind == r.Kind.Name && predicates.IsServed(h.Claim.Namespace, r.Namespace)
+		isServed := h.Claim.GroupKind() == r.Kind.GroupKind && predicates.IsServed(h.Claim.Namespace, r.Namespace)
 		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ipamv1.MovedPurpose {
 			continue
 		}

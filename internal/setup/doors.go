@@ -24,6 +24,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
@@ -76,21 +77,20 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 
 // pools registers the controllers of pools.
 func (w *wiring) pools(ctx context.Context) (controllers []follower, err error) {
-	for kind, name := range map[string]string{ipamv1.IPPoolKind: "ippool", ipamv1.GlobalIPPoolKind: "globalippool"} {
+	for name, kind := range map[string]pool.Kind{"ippool": pool.IPPools, "globalippool": pool.GlobalIPPools} {
 		r := &pool.Reconciler{
 			Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.recorder(),
 			Clock: clock.RealClock{}, Kind: kind,
 			WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 		}
 		if err = r.SetupWithManager(ctx, w, name); err != nil {
-			return nil, fmt.Errorf("setting up the controller of %ss: %w", kind, err)
+			return nil, fmt.Errorf("setting up the controller of %ss: %w", kind.Kind, err)
 		}
 		controllers = append(controllers, r)
-		object, _ := pool.New(kind)
-		if err = w.noteStored(ctx, object, kind); err != nil {
+		if err = w.noteStored(ctx, kind.New(), kind.GroupKind); err != nil {
 			return nil, err
 		}
-		if err = w.repair(repair.Kind{Name: kind, Living: r.Living, Settle: r.Settle}); err != nil {
+		if err = w.repair(repair.Kind{GroupKind: kind.GroupKind, Living: r.Living, Settle: r.Settle}); err != nil {
 			return nil, err
 		}
 	}
@@ -116,19 +116,17 @@ func (w *wiring) claims(ctx context.Context) (*ipclaim.Reconciler, error) {
 	if err := r.SetupWithManager(ctx, w); err != nil {
 		return nil, fmt.Errorf("setting up the controller of IPClaims: %w", err)
 	}
-	if err := w.noteStored(ctx, &ipamv1.IPClaim{}, ipamv1.IPClaimKind); err != nil {
+	if err := w.noteStored(ctx, &ipamv1.IPClaim{}, kinds.IPClaim); err != nil {
 		return nil, err
 	}
-	return r, w.repair(repair.Kind{Name: ipamv1.IPClaimKind, Living: r.Living, Settle: r.Settle})
+	return r, w.repair(repair.Kind{GroupKind: kinds.IPClaim, Living: r.Living, Settle: r.Settle})
 }
 
 // noteStored tells the ledger, on every replica, which objects of the kind are stored.
-func (w *wiring) noteStored(ctx context.Context, obj client.Object, kind string) error {
+func (w *wiring) noteStored(ctx context.Context, obj client.Object, kind schema.GroupKind) error {
 	note := func(stored any) {
 		if o, ok := stored.(client.Object); ok {
-			w.book.Stored(ipamv1.ClaimReference{
-				APIGroup: ipamv1.GroupVersion.Group, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
-			})
+			w.book.Stored(kinds.Claim(kind, client.ObjectKeyFromObject(o), o.GetUID()))
 		}
 	}
 	informer, err := w.GetCache().GetInformer(ctx, obj)
@@ -136,14 +134,14 @@ func (w *wiring) noteStored(ctx context.Context, obj client.Object, kind string)
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, stored any) { note(stored) }})
 	}
 	if err != nil {
-		return fmt.Errorf("following %ss: %w", kind, err)
+		return fmt.Errorf("following %ss: %w", kind.Kind, err)
 	}
 	return nil
 }
 
 func (w *wiring) repair(kind repair.Kind) error {
 	if err := w.Add(&repair.Repairer{Ledger: w.book, Kind: kind, Namespace: w.options.Namespace, Grace: w.options.RepairGrace}); err != nil {
-		return fmt.Errorf("adding the repair of %ss: %w", kind.Name, err)
+		return fmt.Errorf("adding the repair of %ss: %w", kind.Kind, err)
 	}
 	return nil
 }
@@ -184,7 +182,7 @@ func (w *wiring) clusterAPI(controllers []follower) *door {
 					return err
 				}
 			}
-			return w.repair(repair.Kind{Name: "IPAddressClaim", Living: r.Living, Answers: r.Answers, Settle: r.Settle})
+			return w.repair(repair.Kind{GroupKind: kinds.IPAddressClaim, Living: r.Living, Answers: r.Answers, Settle: r.Settle})
 		},
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // MayName says whether an object, a claim or a pool as records name them, may be named in what is written into this namespace:
@@ -33,7 +35,7 @@ func (r *Rules) MayName(ctx context.Context, namespace string, object ipamv1.Cla
 
 // ofObject returns the project of what a record is held for.
 func (r *Rules) ofObject(ctx context.Context, object ipamv1.ClaimReference) (Project, error) {
-	if object.Namespace != "" || object.Kind != ipamv1.GlobalIPPoolKind {
+	if object.Namespace != "" || object.GroupKind() != kinds.GlobalIPPool {
 		return r.OfNamespace(ctx, object.Namespace)
 	}
 	p := &ipamv1.GlobalIPPool{}
@@ -44,5 +46,5 @@ func (r *Rules) ofObject(ctx context.Context, object ipamv1.ClaimReference) (Pro
 	case err != nil:
 		return Project{}, fmt.Errorf("getting %s %s: %w", object.Kind, object.Name, err)
 	}
-	return r.OfPool(ctx, p)
+	return r.OfPool(ctx, poolspec.Read(&p.Spec, p.PoolReference(), p.Labels))
 }

@@ -17,13 +17,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
-// Pool is a pool of either kind.
-type Pool interface {
-	GetLabels() map[string]string
-	PoolSpec() *ipamv1.IPPoolSpec
-	PoolReference() ipamv1.PoolReference
-}
-
 // Rules say who may use which pool. All methods are safe for use by any number of goroutines.
 type Rules struct {
 	// Client reads namespaces, as metadata only, and GlobalIPPools, from the manager's cache.
@@ -54,16 +47,16 @@ func (r *Rules) OfNamespace(ctx context.Context, namespace string) (Project, err
 }
 
 // OfPool returns the project of a pool: of an IPPool its namespace's, of a GlobalIPPool its label's or nobody.
-func (r *Rules) OfPool(ctx context.Context, p Pool) (Project, error) {
-	if ref := p.PoolReference(); ref.Kind == ipamv1.IPPoolKind {
-		return r.OfNamespace(ctx, ref.Namespace)
+func (r *Rules) OfPool(ctx context.Context, p poolspec.Pool) (Project, error) {
+	if p.Ref.Namespace != "" {
+		return r.OfNamespace(ctx, p.Ref.Namespace)
 	}
-	return labelledAs(p.GetLabels()[ipamv1.ProjectLabel]), nil
+	return labelledAs(p.Project), nil
 }
 
 // Owns says whether a namespace is of the pool's own project: where the pool has no bounds, others get nothing but the default
 // length. A GlobalIPPool without label is nobody's own.
-func (r *Rules) Owns(ctx context.Context, namespace string, p Pool) (bool, error) {
+func (r *Rules) Owns(ctx context.Context, namespace string, p poolspec.Pool) (bool, error) {
 	own, err := r.OfPool(ctx, p)
 	if err != nil {
 		return false, err
@@ -76,9 +69,9 @@ func (r *Rules) Owns(ctx context.Context, namespace string, p Pool) (bool, error
 // pool that was asked for and the namespace.
 //
 // An IPPool is for the claims of its own namespace, whatever its visibility.
-func (r *Rules) MayClaim(ctx context.Context, namespace string, p Pool) (ok bool, reason string, err error) {
-	ref := p.PoolReference()
-	if ref.Kind == ipamv1.IPPoolKind {
+func (r *Rules) MayClaim(ctx context.Context, namespace string, p poolspec.Pool) (ok bool, reason string, err error) {
+	ref := p.Ref
+	if ref.Namespace != "" {
 		ok = namespace == ref.Namespace
 	} else {
 		ok, err = r.admits(ctx, p, asker{namespace: namespace})
@@ -90,12 +83,12 @@ func (r *Rules) MayClaim(ctx context.Context, namespace string, p Pool) (ok bool
 //
 // A GlobalIPPool as child asks for its own project and has no namespace that a namespaceSelector could look at: where there is
 // one, it must be of the parent's project.
-func (r *Rules) MayCarve(ctx context.Context, child, parent Pool) (ok bool, reason string, err error) {
-	ref, namespace := parent.PoolReference(), child.PoolReference().Namespace
-	if ref.Kind == ipamv1.IPPoolKind && namespace == ref.Namespace {
+func (r *Rules) MayCarve(ctx context.Context, child, parent poolspec.Pool) (ok bool, reason string, err error) {
+	ref, namespace := parent.Ref, child.Ref.Namespace
+	if ref.Namespace != "" && namespace == ref.Namespace {
 		return true, "", nil
 	}
-	ok, err = r.admits(ctx, parent, asker{namespace: namespace, pool: child})
+	ok, err = r.admits(ctx, parent, asker{namespace: namespace, pool: &child})
 	return ok, reasonUnless(ok, ref, namespace), err
 }
 
@@ -122,19 +115,19 @@ func reasonUnless(ok bool, pool ipamv1.PoolReference, namespace string) string {
 // asker is who wants to use a pool: a namespace, or a pool, which may have none.
 type asker struct {
 	namespace string
-	pool      Pool
+	pool      *poolspec.Pool
 }
 
 func (r *Rules) projectOf(ctx context.Context, a asker) (Project, error) {
 	if a.namespace == "" && a.pool != nil {
-		return r.OfPool(ctx, a.pool)
+		return r.OfPool(ctx, *a.pool)
 	}
 	return r.OfNamespace(ctx, a.namespace)
 }
 
 // admits says whether the pool's visibility admits who asks.
-func (r *Rules) admits(ctx context.Context, p Pool, a asker) (bool, error) {
-	switch poolspec.Visibility(p.PoolSpec(), p.PoolReference().Kind) {
+func (r *Rules) admits(ctx context.Context, p poolspec.Pool, a asker) (bool, error) {
+	switch p.Visibility {
 	case ipamv1.SharedVisibility:
 		return r.selects(ctx, p, a)
 	case ipamv1.PlatformVisibility:
@@ -146,7 +139,7 @@ func (r *Rules) admits(ctx context.Context, p Pool, a asker) (bool, error) {
 }
 
 // isOf says whether the pool and who asks are of one project.
-func (r *Rules) isOf(ctx context.Context, p Pool, a asker) (bool, error) {
+func (r *Rules) isOf(ctx context.Context, p poolspec.Pool, a asker) (bool, error) {
 	own, err := r.OfPool(ctx, p)
 	if err != nil {
 		return false, err
@@ -157,8 +150,8 @@ func (r *Rules) isOf(ctx context.Context, p Pool, a asker) (bool, error) {
 
 // selects says whether a shared pool's selector admits who asks. A selector that cannot be read selects nothing, nor does any
 // select a namespace that is not known: it might be one for labels that are not there.
-func (r *Rules) selects(ctx context.Context, p Pool, a asker) (bool, error) {
-	given := p.PoolSpec().NamespaceSelector
+func (r *Rules) selects(ctx context.Context, p poolspec.Pool, a asker) (bool, error) {
+	given := p.NamespaceSelector
 	switch {
 	case given == nil:
 		return true, nil

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // The world of these tests: project blue has two namespaces, green one, and one that is called blue is of neither.
@@ -66,11 +67,17 @@ func (v visibility) spec() ipamv1.IPPoolSpec {
 	return ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", Visibility: v.is, NamespaceSelector: v.selector}
 }
 
-func namespaced(namespace string, v visibility) *ipamv1.IPPool {
-	return &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}, Spec: v.spec()}
+func namespaced(namespace string, v visibility) poolspec.Pool {
+	p := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}, Spec: v.spec()}
+	return poolspec.Read(&p.Spec, p.PoolReference(), nil)
 }
 
-func global(project string, v visibility) *ipamv1.GlobalIPPool {
+func global(project string, v visibility) poolspec.Pool {
+	p := globalPool(project, v)
+	return poolspec.Read(&p.Spec, p.PoolReference(), p.Labels)
+}
+
+func globalPool(project string, v visibility) *ipamv1.GlobalIPPool {
 	p := &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v.spec()}
 	if project != "" {
 		p.Labels = map[string]string{ipamv1.ProjectLabel: project}
@@ -101,7 +108,7 @@ func known() []string {
 func TestWhoMayClaimAndCarve(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		pool Pool
+		pool poolspec.Pool
 		// claim and carve are the namespaces that may.
 		claim, carve []string
 	}{
@@ -154,7 +161,7 @@ func check(t *testing.T, what string, ok, want bool, reason string, err error) {
 func TestWhichGlobalIPPoolMayCarve(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		parent Pool
+		parent poolspec.Pool
 		// projects are those whose GlobalIPPools may.
 		projects []string
 	}{
@@ -194,7 +201,7 @@ func TestReasonsDoNotTellWhetherThereIsSuchAPool(t *testing.T) {
 func TestOwns(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		pool Pool
+		pool poolspec.Pool
 		want []string
 	}{
 		"an IPPool":                       {namespaced("blue-1", shared), []string{"blue-1", "blue-2"}},
@@ -233,9 +240,9 @@ func TestSees(t *testing.T) {
 
 func TestMayName(t *testing.T) {
 	t.Parallel()
-	r := rules(t, global("blue", absent), &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: "unlabelled"}})
+	r := rules(t, globalPool("blue", absent), &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: "unlabelled"}})
 	object := func(kind, namespace, name string) ipamv1.ClaimReference {
-		return ipamv1.ClaimReference{Kind: kind, Namespace: namespace, Name: name}
+		return ipamv1.ClaimReference{APIGroup: ipamv1.GroupVersion.Group, Kind: kind, Namespace: namespace, Name: name}
 	}
 	tests := []struct {
 		reader string
@@ -253,6 +260,7 @@ func TestMayName(t *testing.T) {
 		{"green-1", object("GlobalIPPool", "", "p"), false},
 		{"blue-1", object("GlobalIPPool", "", "unlabelled"), false},
 		{"blue-1", object("GlobalIPPool", "", "unknown"), false},
+		{"blue-1", ipamv1.ClaimReference{APIGroup: "other.dev", Kind: "GlobalIPPool", Name: "p"}, false},
 		{"", object("IPAddressClaim", "blue-1", "c"), false},
 		{"", object("GlobalIPPool", "", "p"), false},
 	}
@@ -277,7 +285,7 @@ func broken(tb testing.TB) *Rules {
 func TestNobodyIsAdmittedWhileNamespacesCannotBeRead(t *testing.T) {
 	t.Parallel()
 	r, ctx := broken(t), t.Context()
-	for i, pool := range []Pool{global("blue", consumer), global("blue", gold), global("blue", platform)} {
+	for i, pool := range []poolspec.Pool{global("blue", consumer), global("blue", gold), global("blue", platform)} {
 		if ok, _, err := r.MayClaim(ctx, "blue-1", pool); ok || err == nil {
 			t.Error(fmt.Sprint("claim ", i), ok, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
@@ -38,7 +39,7 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	if err != nil {
 		return nil, err
 	}
-	p, registered, err := s.Registry.Open(ctx, ref)
+	p, err := s.Registry.Open(ctx, ref)
 	var closed *pool.ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
@@ -46,7 +47,7 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	case err != nil && !isClosed:
 		return nil, err
 	}
-	visible, reason, err := s.Registry.Rules.MayClaim(ctx, c.Namespace, p)
+	visible, reason, err := s.Registry.Rules.MayClaim(ctx, c.Namespace, p.Says)
 	switch {
 	case err != nil:
 		return nil, err
@@ -61,12 +62,12 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 	}
 	offer := &claim.Offer{
 		Pool:     ref,
-		Owner:    pool.OwnerReference(p),
+		Owner:    s.Registry.OwnerReference(p),
 		Leaving:  !p.GetDeletionTimestamp().IsZero(),
 		Halted:   halted,
-		Bits:     registered.Shape.ClaimBits(),
-		HostBits: registered.Shape.HostBits(),
-		Network:  registered.Shape.NetworkOf,
+		Bits:     p.Registered.Shape.ClaimBits(),
+		HostBits: p.Registered.Shape.HostBits(),
+		Network:  p.Registered.Shape.NetworkOf,
 	}
 	if !visible {
 		offer.Hidden = invisible(reason)
@@ -79,11 +80,11 @@ func (s *Source) Offer(ctx context.Context, c *ipamv1beta2.IPAddressClaim) (*cla
 
 // referenceOf returns which pool the claim refers to.
 func referenceOf(c *ipamv1beta2.IPAddressClaim) (ipamv1.PoolReference, error) {
-	ref := ipamv1.PoolReference{Kind: c.Spec.PoolRef.Kind, Name: c.Spec.PoolRef.Name}
-	switch ref.Kind {
-	case ipamv1.IPPoolKind:
+	ref := kinds.Pool(kinds.OfPool(c.Spec.PoolRef), "", c.Spec.PoolRef.Name)
+	switch ref.GroupKind() {
+	case kinds.IPPool:
 		ref.Namespace = c.Namespace
-	case ipamv1.GlobalIPPoolKind:
+	case kinds.GlobalIPPool:
 	default:
 		return ref, failed("spec.poolRef.kind: %q is not a kind of pool of %s: use %s or %s",
 			ref.Kind, ipamv1.GroupVersion.Group, ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind)
@@ -93,7 +94,7 @@ func referenceOf(c *ipamv1beta2.IPAddressClaim) (ipamv1.PoolReference, error) {
 
 // absent is what a claim is told whose pool does not exist: of a GlobalIPPool the same as if it were not visible.
 func absent(ref ipamv1.PoolReference, namespace string) error {
-	if ref.Kind == ipamv1.GlobalIPPoolKind {
+	if ref.Namespace == "" {
 		return invisible(tenancy.Absent(ref, namespace))
 	}
 	return notReady("spec.poolRef.name: there is no %s %q in namespace %s", ref.Kind, ref.Name, ref.Namespace)
@@ -109,7 +110,7 @@ func failed(format string, args ...any) error {
 }
 
 // halted is what a claim is told that has to wait with its pool; nil if none has.
-func (s *Source) halted(ctx context.Context, p pool.Object) (why, err error) {
+func (s *Source) halted(ctx context.Context, p *pool.Known) (why, err error) {
 	halt, err := s.Registry.Halt(ctx, p)
 	if halt == nil || err != nil {
 		return nil, err

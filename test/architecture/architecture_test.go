@@ -8,8 +8,13 @@ package architecture
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -172,4 +177,57 @@ func TestCheckerIsIndependent(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestKindsAreComparedWithTheirGroups finds comparisons of the bare names of kinds: IPPool, IPClaim and IPAddress exist in several
+// groups. Package kinds and the methods GroupKind of references are for that.
+func TestKindsAreComparedWithTheirGroups(t *testing.T) {
+	t.Parallel()
+	for path, file := range productionFiles(t) {
+		ast.Inspect(file, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.BinaryExpr:
+				if (n.Op == token.EQL || n.Op == token.NEQ) && (isKindName(n.X) || isKindName(n.Y)) {
+					t.Errorf("%s compares the names of kinds", path)
+				}
+			case *ast.SwitchStmt:
+				if isKindName(n.Tag) {
+					t.Errorf("%s switches on the name of a kind", path)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// isKindName says whether an expression is the bare name of a kind: a field Kind, or one of the API's constants.
+func isKindName(e ast.Expr) bool {
+	selector, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	name := selector.Sel.Name
+	owner, _ := selector.X.(*ast.Ident)
+	isConstant := owner != nil && (owner.Name == "ipamv1" || owner.Name == "clusterv1") && strings.HasSuffix(name, "Kind")
+	return name == "Kind" || isConstant
+}
+
+// productionFiles are the parsed sources of internal and providers, by path, without tests.
+func productionFiles(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	for _, dir := range []string{"internal", "providers"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", dir), func(path string, _ os.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			files[path] = file
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
 }

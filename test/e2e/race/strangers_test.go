@@ -73,10 +73,10 @@ func register(ctx context.Context, l *book.Ledger) []book.Pool {
 	registered := make([]book.Pool, len(pools))
 	for i, p := range pools {
 		ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: namespace, Name: p.name}
-		_, made, errs, err := registry.Find(ctx, ref)
+		found, err := registry.Find(ctx, ref)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(errs).To(BeEmpty())
-		registered[i] = made
+		Expect(found.Invalid).To(BeEmpty())
+		registered[i] = found.Registered
 		Eventually(func() bool { c, _ := l.Capacity(ref); return c.Serving }, "1m", "50ms").Should(BeTrue())
 	}
 	return registered

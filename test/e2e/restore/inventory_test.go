@@ -192,7 +192,7 @@ func line(obj client.Object) string {
 		what = "answered by " + o.Status.AddressRef.Name + " for " + o.Annotations["user"]
 	case *ipamv1.IPClaim:
 		kind, what = ipamv1.IPClaimKind, fmt.Sprintf("%s (%s) %s", o.Spec.CIDR, o.Status.AllocatedCIDR, o.Spec.ReclaimPolicy)
-	case pool.Object:
+	case pool.Own:
 		kind, what = o.PoolReference().Kind, fmt.Sprintf("%s (%s) %+v", o.PoolSpec().CIDR, o.PoolStatus().AllocatedCIDR, o.PoolStatus().Capacity)
 	}
 	return fmt.Sprintf("%s %s/%s: %s finalizers=%v Ready=%s", kind, obj.GetNamespace(), obj.GetName(), what, obj.GetFinalizers(), readiness(obj))

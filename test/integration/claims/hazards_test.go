@@ -128,7 +128,7 @@ func poolOf(ctx context.Context, ns string) *ipamv1.IPPool {
 func latePool(r *claim.Reconciler, c client.Client) *pool.Reconciler {
 	registry := &pool.Registry{Client: k, Live: k, Ledger: r.Ledger, Rules: r.Rules, Namespace: "weir-system"}
 	return &pool.Reconciler{
-		Client: c, Live: k, Registry: registry, Ledger: r.Ledger, Recorder: events.NewFakeRecorder(100), Clock: r.Clock, Kind: ipamv1.IPPoolKind,
+		Client: c, Live: k, Registry: registry, Ledger: r.Ledger, Recorder: events.NewFakeRecorder(100), Clock: r.Clock, Kind: pool.IPPools,
 	}
 }
 

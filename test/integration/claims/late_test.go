@@ -25,6 +25,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
@@ -317,7 +318,7 @@ var _ = Describe("A claim with a second record of its address, which a manager l
 		manager, clock := lateManager(ctx, claim.DeepCopy(), 0)
 		concerned := manager.Ledger.Concerned(ctx)
 		sweep := repair.Repairer{
-			Ledger: manager.Ledger, Namespace: ns, Kind: repair.Kind{Name: "IPAddressClaim", Living: manager.Living, Settle: manager.Settle},
+			Ledger: manager.Ledger, Namespace: ns, Kind: repair.Kind{GroupKind: kinds.IPAddressClaim, Living: manager.Living, Settle: manager.Settle},
 		}
 		Expect(sweep.Sweep(ctx)).To(Succeed())
 		Eventually(concerned, "1m").Should(Receive(HaveField("Name", claim.Name)), "who lives and has two is looked at again")

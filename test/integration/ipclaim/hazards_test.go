@@ -199,7 +199,7 @@ var _ = Describe("A prefix that is retained", func() {
 		book := startLedger(ctx)
 		registry := &pool.Registry{Client: k, Live: k, Ledger: book, Namespace: "weir-system"}
 		late := &pool.Reconciler{
-			Client: k, Live: k, Registry: registry, Ledger: book, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Kind: ipamv1.IPPoolKind,
+			Client: k, Live: k, Registry: registry, Ledger: book, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Kind: pool.IPPools,
 		}
 		_, err := late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(root)})
 		Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,94 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// Object is a pool of any kind.
+type Object interface {
+	client.Object
+	conditions.Setter
+	PoolReference() ipamv1.PoolReference
+	PoolStatus() *ipamv1.IPPoolStatus
+}
+
+// Own is a pool of one of Weir's kinds.
+type Own interface {
+	Object
+	PoolSpec() *ipamv1.IPPoolSpec
+}
+
+// Kind is a kind of pools, as data: all that the registry and the controller of pools need to know of it.
+type Kind struct {
+	schema.GroupKind
+
+	Version string
+	// New returns an empty pool, and NewList an empty list of them.
+	New     func() Object
+	NewList func() client.ObjectList
+	// Says returns what a pool says of itself.
+	Says func(Object) poolspec.Pool
+	// Resolve returns the shape that a pool has under a parent, which is nil for a root and where it is not known; or every mistake in its
+	// spec.
+	Resolve func(p Object, parent *pooltree.Pool) (*pooltree.Pool, field.ErrorList)
+}
+
+// IPPools are Weir's namespaced pools, and GlobalIPPools its cluster-scoped ones.
+var (
+	IPPools = Kind{
+		GroupKind: kinds.IPPool, Version: ipamv1.GroupVersion.Version,
+		New:     func() Object { return &ipamv1.IPPool{} },
+		NewList: func() client.ObjectList { return &ipamv1.IPPoolList{} },
+		Says:    says, Resolve: resolve,
+	}
+	GlobalIPPools = Kind{
+		GroupKind: kinds.GlobalIPPool, Version: ipamv1.GroupVersion.Version,
+		New:     func() Object { return &ipamv1.GlobalIPPool{} },
+		NewList: func() client.ObjectList { return &ipamv1.GlobalIPPoolList{} },
+		Says:    says, Resolve: resolve,
+	}
+)
+
+func says(p Object) poolspec.Pool {
+	own, _ := p.(Own) // by New
+	return poolspec.Read(own.PoolSpec(), p.PoolReference(), p.GetLabels())
+}
+
+func resolve(p Object, parent *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
+	own, _ := p.(Own) // by New
+	return poolspec.ResolveUnder(own.PoolSpec(), p.PoolReference(), parent)
+}
+
+// New returns an empty pool of one of Weir's kinds, and false if that is no such kind.
+func New(kind schema.GroupKind) (Own, bool) {
+	switch kind {
+	case kinds.IPPool:
+		return &ipamv1.IPPool{}, true
+	case kinds.GlobalIPPool:
+		return &ipamv1.GlobalIPPool{}, true
+	default:
+		return nil, false
+	}
+}
+
+// Known is a pool as the registry has found it.
+type Known struct {
+	Object
+	// Says is what it says of itself.
+	Says poolspec.Pool
+	// Registered is how the ledger knows it; the zero value where Invalid says why it cannot be served.
+	Registered ledger.Pool
+	Invalid    field.ErrorList
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package poolspec
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// Pool is what a pool says of itself, whatever its kind; what addresses it has
+// its shape says.
+type Pool struct {
+	Ref ipamv1.PoolReference
+	// Project is the value of the pool's project label; "" if it has none.
+	Project string
+	// Space is the address space.
+	Space string
+	// Parent is the pool that its block is carved from; the zero value for a
+	// root.
+	Parent ipamv1.PoolReference
+	// Inherits: it has its parent's network settings.
+	Inherits bool
+	// CIDR is the block that it says; "" where it has none yet, or consists of
+	// something else. AsksSpace: it names an address space.
+	CIDR      string
+	AsksSpace bool
+	// PrefixLength is the length of the block that it wants; nil if it does not
+	// say.
+	PrefixLength *int32
+	// HasDefaultLength: it says how long what it gives is by default.
+	HasDefaultLength bool
+	Family           ipamv1.IPFamily
+	// Cooldown is how long what was released is not handed out again.
+	Cooldown time.Duration
+	// ClusterName is the Cluster that it belongs to; "" for none.
+	ClusterName string
+	Mode        ipamv1.PoolMode
+	// Visibility says who may claim and carve, and NamespaceSelector narrows
+	// it; nil if nothing does.
+	Visibility        ipamv1.PoolVisibility
+	NamespaceSelector *metav1.LabelSelector
+	// Summary tells what it consists of, where that is no block.
+	Summary string
+}
+
+// IsCarved says whether the pool's block is carved from a parent.
+func (p *Pool) IsCarved() bool { return p.Parent.Name != "" }
+
+// Read returns what a pool of one of Weir's kinds says.
+func Read(spec *ipamv1.IPPoolSpec, ref ipamv1.PoolReference, labels map[string]string) Pool {
+	a := spec.Allocation
+	return Pool{
+		Ref:               ref,
+		Project:           labels[ipamv1.ProjectLabel],
+		Space:             Space(spec),
+		Parent:            Parent(spec, ref),
+		Inherits:          Inherits(spec),
+		CIDR:              spec.CIDR,
+		AsksSpace:         spec.AddressSpace != "",
+		PrefixLength:      spec.PrefixLength,
+		HasDefaultLength:  a != nil && a.DefaultPrefixLength != nil,
+		Family:            Family(spec),
+		Cooldown:          cooldown(spec),
+		ClusterName:       spec.ClusterName,
+		Mode:              spec.Mode,
+		Visibility:        Visibility(spec, ref),
+		NamespaceSelector: spec.NamespaceSelector,
+		Summary:           summary(spec.Addresses),
+	}
+}
+
+// summarized is how many entries of a pool's addresses a summary tells.
+const summarized = 3
+
+// summary tells the first entries, and how many follow.
+func summary(entries []ipamv1.AddressEntry) string {
+	shown := strings.Join(texts(entries[:min(len(entries), summarized)]), ", ")
+	if more := len(entries) - summarized; more > 0 {
+		return fmt.Sprintf("%s, %d more", shown, more)
+	}
+	return shown
+}

@@ -11,8 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
@@ -30,16 +30,16 @@ import (
 //	carries neither (made by hand)               an asked address: recorded if the pool gives it, then made the answer
 //	carries another claim's UID, that one lives  our claim is dead; nothing to do
 //	carries another claim's UID, that one died   left over: removed, then the claim is answered anew
-func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
-	uid := claimUID(answer)
+func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *Answer) error {
+	uid := r.claimUID(answer)
 	switch {
-	case uid != s.claim.UID && isRestored(s, answer):
+	case uid != s.claim.GetUID() && r.isRestored(s, answer):
 		return r.restore(ctx, s, answer)
-	case uid == "" && !answer.DeletionTimestamp.IsZero():
+	case uid == "" && !answer.GetDeletionTimestamp().IsZero():
 		return r.discard(ctx, s, answer)
-	case uid == "" && answer.Spec.PoolRef != s.claim.Spec.PoolRef:
+	case uid == "" && answer.Pool != s.claim.Pool:
 		return r.reject(ctx, s, answer)
-	case uid == s.claim.UID, uid == "" && hasFinalizer(answer, ipamv1.AddressFinalizer):
+	case uid == s.claim.GetUID(), uid == "" && r.isMade(answer):
 		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 	case uid == "" && s.offer.Closed != nil:
 		return s.offer.Closed
@@ -51,21 +51,21 @@ func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *ipamv1beta
 }
 
 // reject removes an IPAddress of another pool than the claim's, if Weir made it.
-func (r *Reconciler) reject(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
-	if hasFinalizer(answer, ipamv1.AddressFinalizer) {
+func (r *Reconciler) reject(ctx context.Context, s *scope, answer *Answer) error {
+	if r.isMade(answer) {
 		return r.discard(ctx, s, answer)
 	}
-	names, asked := answer.Spec.PoolRef, s.claim.Spec.PoolRef
-	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.poolRef: names %s %s, the claim names %s %s",
-		answer.Name, names.Kind, names.Name, asked.Kind, asked.Name)
+	names, asked := answer.Pool, s.claim.Pool
+	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.poolRef: names %s %s, the claim names %s %s",
+		r.answerKind(), answer.GetName(), names.Kind, names.Name, asked.Kind, asked.Name)
 }
 
-func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose) error {
-	address, err := ipspace.ParseAddr(answer.Spec.Address)
+func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpose ipamv1.AllocationPurpose) error {
+	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
-	controlled := controlledElsewhere(answer)
+	controlled := r.controlledElsewhere(answer)
 	if controlled != nil && purpose == ipamv1.ClaimPurpose { // what is only asked for need not be recorded
 		return controlled
 	}
@@ -82,7 +82,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 		return err
 	}
 	if hasArrived(s.claim) {
-		r.Arrivals.forget(s.claim.UID)
+		r.Arrivals.forget(s.claim.GetUID())
 	}
 	if err := r.Ledger.Disputed(s.ref, address); err != nil {
 		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
@@ -91,22 +91,22 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *ipamv1beta2.IP
 }
 
 // controlledElsewhere errs if something else than a claim controls the IPAddress: it has one controller at most.
-func controlledElsewhere(answer *ipamv1beta2.IPAddress) error {
-	other := otherController(answer)
+func (r *Reconciler) controlledElsewhere(answer *Answer) error {
+	other := r.otherController(answer)
 	if other == nil {
 		return nil
 	}
-	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
-		"IPAddress %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", answer.Name, other.Kind, other.Name)
+	return refuse(ipamv1.ClaimReadyAllocationFailedReason,
+		"%s %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", r.answerKind(), answer.GetName(), other.Kind, other.Name)
 }
 
-func (r *Reconciler) unreadable(answer *ipamv1beta2.IPAddress, err error) error {
-	return refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, "IPAddress %s: spec.address: %v", answer.Name, err)
+func (r *Reconciler) unreadable(answer *Answer, err error) error {
+	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.address: %v", r.answerKind(), answer.GetName(), err)
 }
 
 // recordAnswer records what an IPAddress stands for. What is only asked for is reserved.
 func (r *Reconciler) recordAnswer(
-	ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose, answer *ipamv1beta2.IPAddress,
+	ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose, answer *Answer,
 ) (err error) {
 	if purpose == ipamv1.AdoptedPurpose {
 		_, err = r.record(ctx, s, want, hasArrived(s.claim) || hasArrived(answer))
@@ -118,86 +118,82 @@ func (r *Reconciler) recordAnswer(
 
 // isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
 // is to be dropped, the claim's own must have won here.
-func (r *Reconciler) isRecorded(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr) bool {
+func (r *Reconciler) isRecorded(s *scope, answer *Answer, address netip.Addr) bool {
 	if len(r.Ledger.Recorded(s.ref)) > 1 && !r.Ledger.HasWon(s.ref, address) {
 		return false
 	}
-	return claimUID(answer) == s.claim.UID && r.holds(s, address)
+	return r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
 }
 
 // adoptError explains why the address that an IPAddress carries cannot be recorded. A claim that arrived with its answer
 // keeps it, and so does whoever else holds it: neither is renumbered.
 func (r *Reconciler) adoptError(
-	ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress, purpose ipamv1.AllocationPurpose, err error,
+	ctx context.Context, s *scope, answer *Answer, purpose ipamv1.AllocationPurpose, err error,
 ) error {
 	if errors.Is(err, ledger.ErrTaken) && purpose == ipamv1.AdoptedPurpose {
 		told := r.told(ctx, s, err)
-		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "IPAddress %s: %s", answer.Name, told), ledger.ErrTaken)
+		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "%s %s: %s", r.answerKind(), answer.GetName(), told), ledger.ErrTaken)
 	}
-	return fmt.Errorf("recording IPAddress %s: %w", answer.Name, err)
+	return fmt.Errorf("recording %s %s: %w", r.answerKind(), answer.GetName(), err)
 }
 
 // ensureOwned puts back what the contract wants on an IPAddress: owner references to claim and pool, and the finalizer. One that says of
 // no claim that it is its answer is given to this one if a live read shows that: a later claim of the name may have come with it.
-func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
-	if !answer.DeletionTimestamp.IsZero() {
+func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *Answer) error {
+	if !answer.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	patched := answer.DeepCopy()
-	patched.OwnerReferences = ensureOwner(patched.OwnerReferences, ownerOf(s.claim, ptr.To(true)))
+	patched, _ := answer.Stored.DeepCopyObject().(client.Object)
+	patched.SetOwnerReferences(ensureOwner(patched.GetOwnerReferences(), r.ownerOf(s.claim, ptr.To(true))))
 	if !s.offer.Leaving {
-		patched.OwnerReferences = ensureOwner(patched.OwnerReferences, s.offer.Owner)
+		patched.SetOwnerReferences(ensureOwner(patched.GetOwnerReferences(), s.offer.Owner))
 	}
-	if !hasFinalizer(patched, ipamv1.AddressFinalizer) {
-		patched.Finalizers = append(patched.Finalizers, ipamv1.AddressFinalizer)
-	}
+	controllerutil.AddFinalizer(patched, r.Form.Kinds().AnswerFinalizer)
 	if ownedAlike(patched, answer) && !hasArrived(answer) {
 		return nil
 	}
-	if claimUID(answer) == "" {
+	if r.claimUID(answer) == "" {
 		if err := r.proveStored(ctx, s.claim); err != nil {
 			return err
 		}
 	}
 	err := r.patchMetadata(ctx, patched, map[string]any{
-		"ownerReferences": patched.OwnerReferences, "finalizers": patched.Finalizers, "annotations": unmarked, // it has its claim
+		"ownerReferences": patched.GetOwnerReferences(), "finalizers": patched.GetFinalizers(), "annotations": unmarked, // it has its claim
 	})
 	if err != nil {
-		return fmt.Errorf("patching IPAddress: %w", err)
+		return fmt.Errorf("patching %s: %w", r.answerKind(), err)
 	}
-	r.Arrivals.forget(answer.UID)
+	r.Arrivals.forget(answer.GetUID())
 	return nil
 }
 
 // proveStored asks the API server whether the very claim is there and is not being deleted if it was not, and errs with errWaiting if
 // that is not so.
-func (r *Reconciler) proveStored(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
-	live := &ipamv1beta2.IPAddressClaim{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live)
+func (r *Reconciler) proveStored(ctx context.Context, claim *Claim) error {
+	live, err := r.getClaim(ctx, r.Live, keyOf(claim))
 	switch {
-	case apierrors.IsNotFound(err), err == nil && (live.UID != claim.UID || live.DeletionTimestamp.IsZero() != claim.DeletionTimestamp.IsZero()):
+	case apierrors.IsNotFound(err), err == nil && (live.GetUID() != claim.GetUID() || live.GetDeletionTimestamp().IsZero() != claim.GetDeletionTimestamp().IsZero()):
 		return errWaiting
-	case err != nil:
-		return fmt.Errorf("getting IPAddressClaim: %w", err)
+	default:
+		return err
 	}
-	return nil
 }
 
 // discard removes an IPAddress that a dead claim of the same name left behind. A live read decides which of the two is dead.
-func (r *Reconciler) discard(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
-	live := &ipamv1beta2.IPAddressClaim{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) error {
+	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if live.UID != s.claim.UID || live.UID == claimUID(answer) {
+	if live.GetUID() != s.claim.GetUID() || live.GetUID() == r.claimUID(answer) {
 		return errWaiting
 	}
-	dead := reference(client.ObjectKeyFromObject(s.claim), claimUID(answer))
+	dead := r.reference(keyOf(s.claim), r.claimUID(answer))
 	if err := r.removeAnswer(ctx, answer); err != nil {
 		return err
 	}
 	if err := r.Ledger.Release(ctx, dead); err != nil {
 		return err
 	}
-	return fmt.Errorf("removed the IPAddress of an earlier claim: %w", ledger.ErrBusy)
+	return fmt.Errorf("removed the answer of an earlier claim: %w", ledger.ErrBusy)
 }

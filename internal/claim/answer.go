@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +35,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	offer, err := r.Source.Offer(ctx, s.claim)
+	offer, err := r.offer(ctx, s.claim)
 	if isRefused := err != nil || offer.Hidden != nil; isRefused && found && r.isAnswered(s, answer) {
 		s.answer = answer
 		return nil
@@ -66,18 +64,13 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	return r.allocateAfresh(ctx, s)
 }
 
-// namesake returns the IPAddress under the claim's name, if there is one. Of another provider's the cache has no more than a stub.
-func (r *Reconciler) namesake(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (answer *ipamv1beta2.IPAddress, found bool, err error) {
-	answer = &ipamv1beta2.IPAddress{}
-	err = r.Client.Get(ctx, client.ObjectKeyFromObject(claim), answer)
-	if err == nil && !r.Source.Serves(answer.Spec.PoolRef) {
-		answer = &ipamv1beta2.IPAddress{}
-		err = r.Live.Get(ctx, client.ObjectKeyFromObject(claim), answer)
+// namesake returns the answer under the claim's name, if there is one. Of another provider's the cache has no more than a stub.
+func (r *Reconciler) namesake(ctx context.Context, claim *Claim) (answer *Answer, found bool, err error) {
+	answer, err = r.getAnswer(ctx, r.Client, keyOf(claim))
+	if err == nil && !r.Source.Serves(answer.Pool) {
+		answer, err = r.getAnswer(ctx, r.Live, keyOf(claim))
 	}
-	if client.IgnoreNotFound(err) != nil {
-		return nil, false, fmt.Errorf("getting IPAddress: %w", err)
-	}
-	return answer, err == nil, nil
+	return answer, err == nil, client.IgnoreNotFound(err)
 }
 
 // allocateAfresh gives the claim an address that it has not had before.
@@ -100,16 +93,16 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 }
 
 // isAnswered says whether the IPAddress is the claim's answer and recorded: it stays so whatever becomes of the pool.
-func (r *Reconciler) isAnswered(s *scope, answer *ipamv1beta2.IPAddress) bool {
-	address, err := ipspace.ParseAddr(answer.Spec.Address)
-	return err == nil && claimUID(answer) == s.claim.UID && r.holds(s, address)
+func (r *Reconciler) isAnswered(s *scope, answer *Answer) bool {
+	address, err := ipspace.ParseAddr(answer.Address)
+	return err == nil && r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
 }
 
 // holds says whether a record of the claim holds the address beyond doubt. That one exists proves nothing: it may be half-made, or have
 // lost. It has won here, or the claim has been told so.
 func (r *Reconciler) holds(s *scope, address netip.Addr) bool {
 	return r.Ledger.HasWon(s.ref, address) ||
-		r.Ledger.Holds(s.ref, address) && conditions.IsTrue(s.claim, ipamv1beta2.IPAddressClaimReadyCondition)
+		r.Ledger.Holds(s.ref, address) && conditions.IsTrue(s.claim.Stored, ipamv1.ReadyCondition)
 }
 
 // maxAddressText is longer than every address.
@@ -117,17 +110,17 @@ const maxAddressText = 64
 
 // wanted returns what the claim asks for, by its first address; the zero value if it asks for nothing.
 func wanted(s *scope) (netip.Prefix, error) {
-	text, ok := s.claim.Annotations[ipamv1.AddressAnnotation]
+	text, ok := s.claim.GetAnnotations()[ipamv1.AddressAnnotation]
 	if !ok {
 		return netip.Prefix{}, nil
 	}
 	if len(text) > maxAddressText { // nobody wants to read it again
-		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+		return netip.Prefix{}, refuse(ipamv1.ClaimReadyAllocationFailedReason,
 			"metadata.annotations[%s]: must be an IP address (%d characters given)", ipamv1.AddressAnnotation, len(text))
 	}
 	address, err := ipspace.ParseAddr(text)
 	if err != nil {
-		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+		return netip.Prefix{}, refuse(ipamv1.ClaimReadyAllocationFailedReason,
 			"metadata.annotations[%s]: %v", ipamv1.AddressAnnotation, err)
 	}
 	if address.BitLen() != s.offer.HostBits { // the ledger says that it is not in the pool
@@ -135,7 +128,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 	}
 	want, ok := s.offer.block(address)
 	if !ok {
-		return netip.Prefix{}, refuse(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason,
+		return netip.Prefix{}, refuse(ipamv1.ClaimReadyAllocationFailedReason,
 			"metadata.annotations[%s]: %s is not the first address of a /%d, which is what the pool gives", ipamv1.AddressAnnotation, text, s.offer.Bits)
 	}
 	return want, nil
@@ -146,9 +139,9 @@ func wanted(s *scope) (netip.Prefix, error) {
 // bounds exclude it. One that was restored may be of a time when the pool gave others: it is a block too if it begins one of its own
 // length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
 // other claims of the name say nothing: they may hold less than the answer, or more.
-func (r *Reconciler) carried(s *scope, answer *ipamv1beta2.IPAddress, address netip.Addr, purpose ipamv1.AllocationPurpose) netip.Prefix {
+func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpose ipamv1.AllocationPurpose) netip.Prefix {
 	recorded := r.Ledger.Recorded(s.ref)
-	for _, uid := range []types.UID{s.claim.UID, claimUID(answer)} {
+	for _, uid := range []types.UID{s.claim.GetUID(), r.claimUID(answer)} {
 		i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
 			return h.Claim.UID == string(uid) && h.Pool == s.offer.Pool && h.CIDR.Addr() == address
 		})
@@ -157,10 +150,10 @@ func (r *Reconciler) carried(s *scope, answer *ipamv1beta2.IPAddress, address ne
 		}
 	}
 	single := netip.PrefixFrom(address, address.BitLen())
-	if answer.Spec.Prefix == nil {
+	if answer.Prefix == nil {
 		return single
 	}
-	block := netip.PrefixFrom(address, int(*answer.Spec.Prefix))
+	block := netip.PrefixFrom(address, int(*answer.Prefix))
 	arrived := purpose == ipamv1.AdoptedPurpose && block.Bits() != s.offer.Network(address).Bits
 	if block.IsValid() && block == block.Masked() && (block.Bits() == s.offer.Bits || arrived) {
 		return block
@@ -195,9 +188,9 @@ func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ipamv1.Allocat
 		Ref:      s.ref,
 		Pool:     s.offer.Pool,
 		Bits:     s.offer.Bits,
-		Revision: s.claim.ResourceVersion,
+		Revision: s.claim.GetResourceVersion(),
 		Purpose:  purpose,
-		Owners:   []metav1.OwnerReference{ownerOf(s.claim, nil), s.offer.Owner},
+		Owners:   []metav1.OwnerReference{r.ownerOf(s.claim, nil), s.offer.Owner},
 		Labels:   labelsOf(s.claim),
 	}
 	if want.IsValid() {
@@ -206,20 +199,21 @@ func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ipamv1.Allocat
 	return c
 }
 
-// ownerOf returns the claim as controlling owner. It blocks the deletion of the IPAddress's owner in the foreground, and
+// ownerOf returns the claim as controlling owner. It blocks the deletion of the answer's owner in the foreground, and
 // of nothing for a record, which goes by the ledger's rules.
-func ownerOf(claim *ipamv1beta2.IPAddressClaim, blocks *bool) metav1.OwnerReference {
+func (r *Reconciler) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
+	apiVersion, kind := r.Form.Kinds().Claim.ToAPIVersionAndKind()
 	return metav1.OwnerReference{
-		APIVersion:         ipamv1beta2.GroupVersion.String(),
-		Kind:               kinds.IPAddressClaim.Kind,
-		Name:               claim.Name,
-		UID:                claim.UID,
+		APIVersion:         apiVersion,
+		Kind:               kind,
+		Name:               claim.GetName(),
+		UID:                claim.GetUID(),
 		Controller:         ptr.To(true),
 		BlockOwnerDeletion: blocks,
 	}
 }
 
-func labelsOf(claim *ipamv1beta2.IPAddressClaim) map[string]string {
+func labelsOf(claim *Claim) map[string]string {
 	if name := clusterOf(claim); name != "" {
 		return map[string]string{clusterv1.ClusterNameLabel: name}
 	}
@@ -231,27 +225,27 @@ func labelsOf(claim *ipamv1beta2.IPAddressClaim) map[string]string {
 // the name.
 const lateCommit = 2 * time.Second
 
-// commit creates the IPAddress. Its name is the claim's, so that only one manager's choice can be the answer.
+// commit creates the answer. Its name is such that only one manager's choice can be the answer.
 func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
-	if r.Clock.Since(s.began) > lateCommit || r.Clock.Since(s.claim.CreationTimestamp.Time) > lateCommit {
+	if r.Clock.Since(s.began) > lateCommit || r.Clock.Since(s.claim.GetCreationTimestamp().Time) > lateCommit {
 		if err := r.proveStored(ctx, s.claim); err != nil {
 			return err
 		}
 	}
-	answer := newAnswer(s, a.CIDR)
-	err := r.Client.Create(ctx, answer, client.FieldOwner(ipamv1.FieldManager))
+	answer := r.newAnswer(s, a.CIDR)
+	err := r.Client.Create(ctx, answer.Stored, client.FieldOwner(ipamv1.FieldManager))
 	switch {
 	case err == nil:
 		s.answer = answer
 		return nil
 	case !apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("creating IPAddress: %w", err)
+		return fmt.Errorf("creating %s: %w", r.answerKind(), err)
 	}
-	stored := &ipamv1beta2.IPAddress{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(answer), stored); err != nil {
-		return fmt.Errorf("getting IPAddress: %w", err)
+	stored, err := r.getAnswer(ctx, r.Live, keyOf(s.claim))
+	if err != nil {
+		return err
 	}
-	if claimUID(stored) == s.claim.UID && stored.Spec.Address != answer.Spec.Address {
+	if r.claimUID(stored) == s.claim.GetUID() && stored.Address != answer.Address {
 		if err := r.Ledger.Void(ctx, a); err != nil {
 			return err
 		}
@@ -259,45 +253,35 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 	return r.recognize(ctx, s, stored)
 }
 
-func newAnswer(s *scope, cidr netip.Prefix) *ipamv1beta2.IPAddress {
+func (r *Reconciler) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 	network := s.offer.Network(cidr.Addr())
 	if !cidr.IsSingleIP() {
 		network.Bits = cidr.Bits()
 	}
-	answer := &ipamv1beta2.IPAddress{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       s.claim.Namespace,
-			Name:            s.claim.Name,
-			Labels:          labelsOf(s.claim),
-			Finalizers:      []string{ipamv1.AddressFinalizer},
-			OwnerReferences: []metav1.OwnerReference{ownerOf(s.claim, ptr.To(true)), s.offer.Owner},
-		},
-		Spec: ipamv1beta2.IPAddressSpec{
-			ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: s.claim.Name},
-			PoolRef:  s.claim.Spec.PoolRef,
-			Address:  cidr.Addr().String(),
-			Prefix:   ptr.To(int32(network.Bits)), //nolint:gosec // at most 128
-		},
-	}
-	if network.Gateway.IsValid() {
-		answer.Spec.Gateway = network.Gateway.String()
-	}
-	if len(network.DNSServers) > 0 {
-		servers := make([]string, 0, len(network.DNSServers))
-		for _, server := range network.DNSServers {
-			servers = append(servers, server.String())
-		}
-		answer.Annotations = map[string]string{ipamv1.DNSServersAnnotation: strings.Join(servers, ",")}
-	}
-	return answer
+	answer := r.Form.Compose(s.claim, cidr, network)
+	answer.SetLabels(labelsOf(s.claim))
+	answer.SetFinalizers([]string{r.Form.Kinds().AnswerFinalizer})
+	answer.SetOwnerReferences([]metav1.OwnerReference{r.ownerOf(s.claim, ptr.To(true)), s.offer.Owner})
+	return r.answerIn(answer)
 }
 
-// claimUID returns the UID of the claim that an IPAddress answers, or "" if it does not say.
-func claimUID(answer *ipamv1beta2.IPAddress) types.UID {
-	for _, owner := range answer.OwnerReferences {
-		if kinds.OfOwner(owner) == kinds.IPAddressClaim {
+// claimUID returns the UID of the claim that an answer is for, or "" if it does not say.
+func (r *Reconciler) claimUID(answer *Answer) types.UID {
+	for _, owner := range answer.GetOwnerReferences() {
+		if kinds.OfOwner(owner) == r.kind() {
 			return owner.UID
 		}
 	}
 	return ""
+}
+
+// isMade says whether an answer has Weir's finalizer: Weir has made it, or taken it for the claim's.
+func (r *Reconciler) isMade(answer *Answer) bool {
+	return hasFinalizer(answer, r.Form.Kinds().AnswerFinalizer)
+}
+
+func (r *Reconciler) answerKind() string { return r.Form.Kinds().Answer.Kind }
+
+func (r *Reconciler) offer(ctx context.Context, claim *Claim) (*Offer, error) {
+	return r.Source.Offer(ctx, claim.GetNamespace(), claim.Pool)
 }

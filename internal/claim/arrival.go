@@ -13,10 +13,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -115,17 +116,17 @@ func (r *Reconciler) patchMetadata(ctx context.Context, obj client.Object, metad
 }
 
 // isArriving says whether an IPAddress may still get the claim that it arrived with.
-func (r *Reconciler) isArriving(answer *ipamv1beta2.IPAddress) bool {
-	return hasArrived(answer) && r.Arrivals.age(answer.UID) < r.Arrivals.grace
+func (r *Reconciler) isArriving(answer *Answer) bool {
+	return hasArrived(answer) && r.Arrivals.age(answer.GetUID()) < r.Arrivals.grace
 }
 
 // isRestored says whether an IPAddress under the claim's name was the claim's when it had another UID, or none is known: one of the
 // two was marked at its creation, or its pool was another one, too. What a namesake left that died here is not.
-func isRestored(s *scope, answer *ipamv1beta2.IPAddress) bool {
-	if !hasFinalizer(answer, ipamv1.AddressFinalizer) {
+func (r *Reconciler) isRestored(s *scope, answer *Answer) bool {
+	if !r.isMade(answer) {
 		return false
 	}
-	isOfOtherPool := slices.ContainsFunc(answer.OwnerReferences, func(o metav1.OwnerReference) bool {
+	isOfOtherPool := slices.ContainsFunc(answer.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
 		return kinds.IsSame(o, s.offer.Owner) && o.UID != s.offer.Owner.UID
 	})
 	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool
@@ -134,18 +135,18 @@ func isRestored(s *scope, answer *ipamv1beta2.IPAddress) bool {
 // restore makes an IPAddress that came back the answer of the claim that came back. One that is being deleted cannot be kept: the
 // garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read tells
 // which claim of the name lives.
-func (r *Reconciler) restore(ctx context.Context, s *scope, answer *ipamv1beta2.IPAddress) error {
-	live := &ipamv1beta2.IPAddressClaim{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) error {
+	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if live.UID != s.claim.UID {
+	if live.GetUID() != s.claim.GetUID() {
 		return errWaiting
 	}
-	if answer.DeletionTimestamp.IsZero() {
+	if answer.GetDeletionTimestamp().IsZero() {
 		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 	}
-	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
@@ -164,7 +165,7 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err er
 	if h, ok := r.former(s); ok {
 		return false, r.answerAs(ctx, s, h)
 	}
-	age, wasPaused := r.Arrivals.age(s.claim.UID), r.Arrivals.wasPaused(s.claim.UID)
+	age, wasPaused := r.Arrivals.age(s.claim.GetUID()), r.Arrivals.wasPaused(s.claim.GetUID())
 	switch {
 	case !wasPaused && age < hush:
 		return false, errArriving
@@ -173,12 +174,12 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err er
 			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
 				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
 	}
-	err = r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), &ipamv1beta2.IPAddress{})
+	_, err = r.getAnswer(ctx, r.Live, keyOf(s.claim))
 	switch {
 	case err == nil:
 		return false, errArriving // the cache will show it
 	case !apierrors.IsNotFound(err):
-		return false, fmt.Errorf("getting IPAddress: %w", err)
+		return false, err
 	}
 	return true, r.unmark(ctx, s)
 }
@@ -222,32 +223,32 @@ func (r *Reconciler) receiveError(ctx context.Context, s *scope, h ledger.Holdin
 // unmark makes an arrived claim a claim like any other: it has waited long enough. That is stored, so that a restart does not begin
 // to wait again, and that what is recorded for it from now on does not count as what it came with.
 func (r *Reconciler) unmark(ctx context.Context, s *scope) error {
-	claim := s.claim.DeepCopy()
+	claim, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
 	if err := r.patchMetadata(ctx, claim, map[string]any{"annotations": unmarked}); err != nil {
 		return fmt.Errorf("taking annotation %s off: %w", ipamv1.ArrivedAnnotation, err)
 	}
-	r.Arrivals.forget(s.claim.UID)
-	s.claim = claim
+	r.Arrivals.forget(s.claim.GetUID())
+	s.claim = r.claim(claim)
 	return nil
 }
 
 // rest is all that is done for a claim that must not be touched: its IPAddress may have arrived without a record, so that its address
 // could be handed out. Recording it touches neither of the two.
-func (r *Reconciler) rest(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
-	if !claim.DeletionTimestamp.IsZero() {
+func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
+	if !claim.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	if hasArrived(claim) && claim.Status.AddressRef.Name == "" {
-		cluster, err := r.cluster(ctx, claim.Namespace, clusterOf(claim))
+	if hasArrived(claim) && claim.AnswerName == "" {
+		cluster, err := r.cluster(ctx, claim.GetNamespace(), clusterOf(claim))
 		if err != nil {
 			return err
 		}
 		if cluster != nil && predicates.IsPaused(cluster, cluster) {
-			r.Arrivals.notePaused(claim.UID)
+			r.Arrivals.notePaused(claim.GetUID())
 		}
 	}
-	answer := &ipamv1beta2.IPAddress{}
-	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(claim), answer); err != nil {
+	answer, err := r.getAnswer(ctx, r.Client, keyOf(claim))
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	return r.secure(ctx, answer, claim)
@@ -256,25 +257,25 @@ func (r *Reconciler) rest(ctx context.Context, claim *ipamv1beta2.IPAddressClaim
 // secure records what one of Weir's IPAddresses stands for, unless a record of the claim that it answers does, or one of another claim of the
 // name that covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
 // second time.
-func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, claim *ipamv1beta2.IPAddressClaim) error {
+func (r *Reconciler) secure(ctx context.Context, answer *Answer, claim *Claim) error {
 	if claim == nil {
-		claim = standIn(answer)
+		claim = r.claim(r.Form.StandIn(answer.Stored))
 	}
-	isWeirs := claimUID(answer) == claim.UID || hasFinalizer(answer, ipamv1.AddressFinalizer)
-	if !isWeirs || isLeaving(answer) || !r.Source.Serves(answer.Spec.PoolRef) {
+	isWeirs := r.claimUID(answer) == claim.GetUID() || r.isMade(answer)
+	if !isWeirs || isLeaving(answer) || !r.Source.Serves(answer.Pool) {
 		return nil
 	}
-	s := newScope(claim)
-	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	s := r.newScope(claim)
+	address, err := ipspace.ParseAddr(answer.Address)
 	recorded := r.Ledger.Recorded(s.ref)
 	isOwn := func(h ledger.Holding) bool {
-		return holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(claimUID(answer)))
+		return r.holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(r.claimUID(answer)))
 	}
 	if err != nil || slices.ContainsFunc(recorded, isOwn) {
 		return nil //nolint:nilerr // the claim is told
 	}
 	var refusal *RefusalError
-	if s.offer, err = r.Source.Offer(ctx, claim); errors.As(err, &refusal) {
+	if s.offer, err = r.offer(ctx, claim); errors.As(err, &refusal) {
 		return nil
 	} else if err != nil {
 		return err
@@ -289,7 +290,7 @@ func (r *Reconciler) secure(ctx context.Context, answer *ipamv1beta2.IPAddress, 
 		return nil
 	}
 	c := r.request(s, want, ipamv1.AdoptedPurpose)
-	if claim.ResourceVersion == "" {
+	if claim.GetResourceVersion() == "" {
 		c.Owners = nil
 	}
 	record := r.Ledger.Reserve
@@ -312,16 +313,8 @@ func secured(_ ledger.Allocation, err error) error {
 
 // isLeaving says whether clusterctl move is just deleting the IPAddress, which lives on elsewhere: its record has left before it, or is
 // held. A new one would be left over.
-func isLeaving(answer *ipamv1beta2.IPAddress) bool {
-	return predicates.IsMoving(answer) && !answer.DeletionTimestamp.IsZero()
-}
-
-// standIn is a claim that has not arrived yet: what its IPAddress arrived with is recorded under its name, and a UID that nobody has.
-func standIn(answer *ipamv1beta2.IPAddress) *ipamv1beta2.IPAddressClaim {
-	return &ipamv1beta2.IPAddressClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: answer.Namespace, Name: answer.Name, UID: answer.UID, Labels: answer.Labels},
-		Spec:       ipamv1beta2.IPAddressClaimSpec{PoolRef: answer.Spec.PoolRef},
-	}
+func isLeaving(answer *Answer) bool {
+	return predicates.IsMoving(answer) && !answer.GetDeletionTimestamp().IsZero()
 }
 
 // charts says of which pools every IPAddress is recorded, once in the life of this process.
@@ -375,32 +368,31 @@ func (r *Reconciler) secureAll(ctx context.Context, pool ipamv1.PoolReference) e
 	if !r.Ledger.Serves(pool) {
 		return ledger.ErrNotReady
 	}
-	answers := &ipamv1beta2.IPAddressList{}
+	answers := r.Form.Kinds().NewAnswerList()
 	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return fmt.Errorf("listing IPAddresses: %w", err)
+		return fmt.Errorf("listing %ss: %w", r.answerKind(), err)
 	}
 	var errs []error
-	for i := range answers.Items {
-		if err := r.secureFound(ctx, &answers.Items[i]); err != nil {
-			errs = append(errs, fmt.Errorf("IPAddress %s/%s is not recorded: %w", answers.Items[i].Namespace, answers.Items[i].Name, err))
+	err = meta.EachListItem(answers, func(item runtime.Object) error {
+		if answer, ok := item.(client.Object); ok {
+			if err := r.secureFound(ctx, r.answerIn(answer)); err != nil {
+				errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), err))
+			}
 		}
-	}
-	return errors.Join(errs[:min(len(errs), namedFailures)]...)
+		return nil
+	})
+	return errors.Join(append(errs[:min(len(errs), namedFailures)], err)...)
 }
 
 // secureFound secures an IPAddress for its claim, if there is one. What is being deleted and has not just arrived is being released.
-func (r *Reconciler) secureFound(ctx context.Context, answer *ipamv1beta2.IPAddress) error {
-	if !answer.DeletionTimestamp.IsZero() && !hasArrived(answer) {
+func (r *Reconciler) secureFound(ctx context.Context, answer *Answer) error {
+	if !answer.GetDeletionTimestamp().IsZero() && !hasArrived(answer) {
 		return nil
 	}
-	claim := &ipamv1beta2.IPAddressClaim{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(answer), claim)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return fmt.Errorf("getting IPAddressClaim: %w", err)
-	case err != nil:
-		return r.secure(ctx, answer, nil)
+	claim, err := r.getClaim(ctx, r.Client, r.Form.ClaimOf(answer.Stored))
+	if client.IgnoreNotFound(err) != nil {
+		return err
 	}
 	return r.secure(ctx, answer, claim)
 }

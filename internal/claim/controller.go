@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,22 +23,21 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// SetupWithManager registers the controller. Cluster API's kinds must be served.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+// SetupWithManager registers the controller under a name. The form's kinds must be served, and Cluster API's.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, name string) error {
 	if err := r.indexClaims(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	log := mgr.GetLogger().WithName("claim")
+	log := mgr.GetLogger().WithName(name)
 	return r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
-		Named("ipaddressclaim").
-		For(&ipamv1beta2.IPAddressClaim{}, builder.WithPredicates(
-			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers())).
-		Watches(&ipamv1beta2.IPAddress{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(leaving())).
+		Named(name).
+		For(r.Form.Kinds().NewClaim(), builder.WithPredicates(
+			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), r.changedByOthers())).
+		Watches(r.Form.Kinds().NewAnswer(), handler.EnqueueRequestsFromMapFunc(r.claimOf), builder.WithPredicates(leaving())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
 			predicates.ClusterPause(mgr.GetScheme(), log)))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
@@ -48,20 +46,21 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 
 func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexer) error {
 	waiting := func(obj client.Object) []string {
-		claim, ok := obj.(*ipamv1beta2.IPAddressClaim)
-		if !ok || hasAnswer(claim) || !r.Source.Serves(claim.Spec.PoolRef) {
+		claim, ok := r.isClaim(obj)
+		if !ok || hasAnswer(claim) || !r.Source.Serves(claim.Pool) {
 			return nil
 		}
-		return claimant.Keys(poolOf(claim))
+		return claimant.Keys(r.poolOf(claim))
 	}
-	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, claimant.WaitingIndex, waiting); err != nil {
+	kinds := r.Form.Kinds()
+	if err := indexer.IndexField(ctx, kinds.NewClaim(), claimant.WaitingIndex, waiting); err != nil {
 		return err
 	}
-	if err := indexer.IndexField(ctx, &ipamv1beta2.IPAddress{}, claimant.PoolIndex, r.poolOf); err != nil {
+	if err := indexer.IndexField(ctx, kinds.NewAnswer(), claimant.PoolIndex, r.poolKeys); err != nil {
 		return err
 	}
-	return indexer.IndexField(ctx, &ipamv1beta2.IPAddressClaim{}, claimant.ClusterIndex, func(obj client.Object) []string {
-		if claim, ok := obj.(*ipamv1beta2.IPAddressClaim); ok && clusterOf(claim) != "" {
+	return indexer.IndexField(ctx, kinds.NewClaim(), claimant.ClusterIndex, func(obj client.Object) []string {
+		if claim, ok := r.isClaim(obj); ok && clusterOf(claim) != "" {
 			return []string{clusterOf(claim)}
 		}
 		return nil
@@ -69,17 +68,31 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 }
 
 // hasAnswer says whether the claim's status tells of an address, and that nothing is wrong with it.
-func hasAnswer(claim *ipamv1beta2.IPAddressClaim) bool {
-	return claim.Status.AddressRef.Name != "" && conditions.IsTrue(claim, ipamv1beta2.IPAddressClaimReadyCondition)
+func hasAnswer(claim *Claim) bool {
+	return claim.AnswerName != "" && conditions.IsTrue(claim.Stored, ipamv1.ReadyCondition)
 }
 
-// poolOf is the pool of an IPAddress, if it is one of Weir's.
-func (r *Reconciler) poolOf(obj client.Object) []string {
-	answer, ok := obj.(*ipamv1beta2.IPAddress)
-	if !ok || !r.Source.Serves(answer.Spec.PoolRef) {
+// isClaim reads what an index or a watch shows.
+func (r *Reconciler) isClaim(obj client.Object) (*Claim, bool) {
+	stored, ok := obj.(claimant.Claimant)
+	if !ok {
+		return nil, false
+	}
+	return r.claim(stored), true
+}
+
+// claimOf names the claim that an answer is for.
+func (r *Reconciler) claimOf(_ context.Context, obj client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: r.Form.ClaimOf(obj)}}
+}
+
+// poolKeys is where the pool of an answer finds it, if it is one of Weir's.
+func (r *Reconciler) poolKeys(obj client.Object) []string {
+	answer := r.answerIn(obj)
+	if !r.Source.Serves(answer.Pool) {
 		return nil
 	}
-	return []string{claimant.PoolKey(kinds.Pool(kinds.OfPool(answer.Spec.PoolRef), "", answer.Spec.PoolRef.Name))}
+	return []string{claimant.PoolKey(r.Source.Reference(answer.Pool, answer.GetNamespace()))}
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -88,21 +101,21 @@ func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []r
 
 func (r *Reconciler) claims() claimant.Claims {
 	return claimant.Claims{
-		Client: r.Client, Ledger: r.Ledger, GroupKind: kinds.IPAddressClaim, List: &ipamv1beta2.IPAddressClaimList{}, Namespace: r.Namespace,
+		Client: r.Client, Ledger: r.Ledger, GroupKind: r.kind(), List: r.Form.Kinds().NewClaimList(), Namespace: r.Namespace,
 		Waits: r.waits,
 	}
 }
 
 // waits says what a claim waits for, by what it was told last.
 func (r *Reconciler) waits(obj client.Object) claimant.Waits {
-	claim, ok := obj.(*ipamv1beta2.IPAddressClaim)
+	claim, ok := r.isClaim(obj)
 	if !ok {
 		return claimant.ForAnything
 	}
-	switch conditions.GetReason(claim, ipamv1beta2.IPAddressClaimReadyCondition) {
-	case ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason:
+	switch conditions.GetReason(claim.Stored, ipamv1.ReadyCondition) {
+	case ipamv1.ClaimReadyPoolExhaustedReason:
 		return claimant.ForRoom
-	case ipamv1beta2.IPAddressClaimReadyAllocationFailedReason:
+	case ipamv1.ClaimReadyAllocationFailedReason:
 		if r.isAskedTaken(claim) {
 			return claimant.ForOthers
 		}
@@ -111,13 +124,13 @@ func (r *Reconciler) waits(obj client.Object) claimant.Waits {
 }
 
 // isAskedTaken says whether somebody else has the address that the claim asks for, as far as this process knows.
-func (r *Reconciler) isAskedTaken(claim *ipamv1beta2.IPAddressClaim) bool {
-	asked, err := netip.ParseAddr(claim.Annotations[ipamv1.AddressAnnotation])
+func (r *Reconciler) isAskedTaken(claim *Claim) bool {
+	asked, err := netip.ParseAddr(claim.GetAnnotations()[ipamv1.AddressAnnotation])
 	if err != nil {
 		return false
 	}
 	_, err = r.Ledger.Preview(ledger.Claim{
-		Ref: newScope(claim).ref, Pool: poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ipamv1.ClaimPurpose,
+		Ref: r.newScope(claim).ref, Pool: r.poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ipamv1.ClaimPurpose,
 	})
 	return errors.Is(err, ledger.ErrTaken)
 }
@@ -128,7 +141,7 @@ func (r *Reconciler) Living(ctx context.Context) (map[types.NamespacedName]types
 }
 
 // changedByOthers passes what Weir does not do itself: everything but a change of the status alone.
-func changedByOthers() predicate.Predicate {
+func (r *Reconciler) changedByOthers() predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{},
 		predicate.AnnotationChangedPredicate{},
@@ -138,16 +151,16 @@ func changedByOthers() predicate.Predicate {
 		predicates.Update(func(e event.UpdateEvent) bool {
 			return e.ObjectNew.GetDeletionTimestamp() != nil ||
 				len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers()) ||
-				lostAddressRef(e)
+				r.lostAnswer(e)
 		}),
 	)
 }
 
-// lostAddressRef says whether somebody has taken the answer out of the claim's status.
-func lostAddressRef(e event.UpdateEvent) bool {
-	before, ok := e.ObjectOld.(*ipamv1beta2.IPAddressClaim)
-	after, ok2 := e.ObjectNew.(*ipamv1beta2.IPAddressClaim)
-	return ok && ok2 && before.Status.AddressRef != after.Status.AddressRef && after.Status.AddressRef.Name == ""
+// lostAnswer says whether somebody has taken the answer out of the claim's status.
+func (r *Reconciler) lostAnswer(e event.UpdateEvent) bool {
+	before, ok := r.isClaim(e.ObjectOld)
+	after, ok2 := r.isClaim(e.ObjectNew)
+	return ok && ok2 && before.AnswerName != "" && after.AnswerName == ""
 }
 
 // leaving passes IPAddresses that are being deleted or have lost an owner, and those that arrive.

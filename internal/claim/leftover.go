@@ -9,12 +9,12 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -23,12 +23,12 @@ import (
 // claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what belongs to a
 // claim created after that is not touched. Where a claim of the name lives, its own reconciliation tidies up.
 func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
-	recorded := r.Ledger.Recorded(reference(key, ""))
+	recorded := r.Ledger.Recorded(r.reference(key, ""))
 	answer, err := r.leftover(ctx, key)
 	if err != nil || (answer == nil && len(recorded) == 0) {
 		return err
 	}
-	err = r.Live.Get(ctx, key, &ipamv1beta2.IPAddressClaim{})
+	_, err = r.getClaim(ctx, r.Live, key)
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -36,8 +36,8 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		return r.secure(ctx, answer, nil)
 	}
 	if answer != nil {
-		r.Arrivals.forget(answer.UID)
-		if idle, err := r.isKept(ctx, answer); idle || err != nil {
+		r.Arrivals.forget(answer.GetUID())
+		if idle, err := r.isKept(ctx, answer.Stored); idle || err != nil {
 			return err
 		}
 		if err := r.removeAnswer(ctx, answer); err != nil {
@@ -92,14 +92,17 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	if repeated, err := r.Ledger.DropRepeats(ctx, s.ref); repeated {
 		return err == nil, err
 	}
-	claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), claim); err != nil {
+	claim, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	if err := client.IgnoreNotFound(r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), answer)); err != nil {
-		return false, fmt.Errorf("getting IPAddress: %w", err)
+	answer, err := r.getAnswer(ctx, r.Live, keyOf(s.claim))
+	if apierrors.IsNotFound(err) {
+		answer = r.answerIn(r.Form.Kinds().NewAnswer()) // which is nobody's
+	} else if err != nil {
+		return false, err
 	}
-	if claim.UID != s.claim.UID {
+	if claim.GetUID() != s.claim.GetUID() {
 		return false, nil
 	}
 	dropped := false
@@ -129,32 +132,31 @@ func (r *Reconciler) dropStray(ctx context.Context, h ledger.Holding, void bool)
 
 // isStray says whether a record under the claim's name can go: not what holds the answer's address, nor, before there is an
 // answer of the claim's own, any record of the claim.
-func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
-	holdsAnswer, answered := holdsAnswer(h, answer), claimUID(answer) == s.claim.UID
+func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *Answer) bool {
+	holdsAnswer, answered := r.holdsAnswer(h, answer), r.claimUID(answer) == s.claim.GetUID()
 	switch {
 	case h.Claim.UID == s.ref.UID:
 		return answered && !holdsAnswer
 	case holdsAnswer && answered:
 		return r.Ledger.HasWon(s.ref, h.CIDR.Addr()) || r.Ledger.Precedes(s.ref, h)
 	case holdsAnswer: // not if the answer may have been the earlier claim's; one made by hand only asks for the address
-		return claimUID(answer) == "" && !hasFinalizer(answer, ipamv1.AddressFinalizer)
+		return r.claimUID(answer) == "" && !r.isMade(answer)
 	default:
 		return true
 	}
 }
 
 // isVoid says whether nothing is let go of with a stray record: nobody was told of it, or the claim's own record holds the same.
-func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
+func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *Answer) bool {
 	if h.Claim.UID == s.ref.UID {
 		return !r.Ledger.HasWon(s.ref, h.CIDR.Addr())
 	}
-	return claimUID(answer) == s.claim.UID && holdsAnswer(h, answer)
+	return r.claimUID(answer) == s.claim.GetUID() && r.holdsAnswer(h, answer)
 }
 
 // holdsAnswer says whether a record under the claim's name is of the IPAddress's pool, and holds what that carries.
-func holdsAnswer(h ledger.Holding, answer *ipamv1beta2.IPAddress) bool {
-	ref := answer.Spec.PoolRef
-	return h.CIDR.Addr().String() == answer.Spec.Address && h.Pool.GroupKind() == kinds.OfPool(ref) && h.Pool.Name == ref.Name
+func (r *Reconciler) holdsAnswer(h ledger.Holding, answer *Answer) bool {
+	return h.CIDR.Addr().String() == answer.Address && h.Pool == r.Source.Reference(answer.Pool, answer.GetNamespace())
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.
@@ -162,35 +164,36 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) && !errors.Is(err, errArriving) {
 		return err
 	}
-	if err := r.Client.Get(ctx, key, &ipamv1beta2.IPAddressClaim{}); err == nil {
-		r.Ledger.Concern(reference(key, "")) // it tidies up itself
+	if _, err := r.getClaim(ctx, r.Client, key); err == nil {
+		r.Ledger.Concern(r.reference(key, "")) // it tidies up itself
 	}
 	return nil
 }
 
-// Answers returns the names of the IPAddresses that the cache shows, for repair.
+// Answers returns the names of the claims whose answers the cache shows, for repair.
 func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error) {
-	answers := &ipamv1beta2.IPAddressList{}
+	answers := r.Form.Kinds().NewAnswerList()
 	if err := r.Client.List(ctx, answers, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing IPAddresses: %w", err)
+		return nil, fmt.Errorf("listing %ss: %w", r.answerKind(), err)
 	}
-	keys := make([]types.NamespacedName, 0, len(answers.Items))
-	for i := range answers.Items {
-		keys = append(keys, client.ObjectKeyFromObject(&answers.Items[i]))
-	}
-	return keys, nil
+	keys := make([]types.NamespacedName, 0, meta.LenList(answers))
+	err := meta.EachListItem(answers, func(item runtime.Object) error {
+		if answer, ok := item.(client.Object); ok {
+			keys = append(keys, r.Form.ClaimOf(answer))
+		}
+		return nil
+	})
+	return keys, err
 }
 
 // leftover returns the IPAddress under a dead claim's name, if it is one of Weir's answers: the garbage collector may have
 // taken the claim off its owners.
-func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*ipamv1beta2.IPAddress, error) {
-	answer := &ipamv1beta2.IPAddress{}
-	if err := r.Live.Get(ctx, key, answer); apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // no answer is no error
-	} else if err != nil {
-		return nil, fmt.Errorf("getting IPAddress: %w", err)
+func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*Answer, error) {
+	answer, err := r.getAnswer(ctx, r.Live, key)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	if !r.Source.Serves(answer.Spec.PoolRef) || (claimUID(answer) == "" && !hasFinalizer(answer, ipamv1.AddressFinalizer)) {
+	if !r.Source.Serves(answer.Pool) || (r.claimUID(answer) == "" && !r.isMade(answer)) {
 		return nil, nil //nolint:nilnil // not ours
 	}
 	return answer, nil

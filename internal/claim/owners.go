@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
@@ -25,20 +24,20 @@ func ensureOwner(owners []metav1.OwnerReference, owner metav1.OwnerReference) []
 	return append(owners, owner)
 }
 
-// otherController returns what controls the object, if that is no IPAddressClaim; an object has one controller at most.
-func otherController(obj client.Object) *metav1.OwnerReference {
-	controller := metav1.GetControllerOfNoCopy(obj)
-	if controller == nil || kinds.OfOwner(*controller) == kinds.IPAddressClaim {
+// otherController returns what controls an answer, if that is no claim of the form; an object has one controller at most.
+func (r *Reconciler) otherController(answer *Answer) *metav1.OwnerReference {
+	controller := metav1.GetControllerOfNoCopy(answer)
+	if controller == nil || kinds.OfOwner(*controller) == r.kind() {
 		return nil
 	}
 	return controller
 }
 
-func hasFinalizer(obj client.Object, finalizer string) bool {
+func hasFinalizer(obj metav1.Object, finalizer string) bool {
 	return slices.Contains(obj.GetFinalizers(), finalizer)
 }
 
-func ownedAlike(a, b client.Object) bool {
+func ownedAlike(a, b metav1.Object) bool {
 	return equality.Semantic.DeepEqual(a.GetOwnerReferences(), b.GetOwnerReferences()) &&
 		slices.Equal(a.GetFinalizers(), b.GetFinalizers())
 }

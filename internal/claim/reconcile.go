@@ -11,12 +11,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,13 +31,14 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
-// Reconciler answers and releases IPAddressClaims.
+// Reconciler answers and releases the claims of one form.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Live reads from the API server.
 	Live     client.Reader
 	Ledger   *ledger.Ledger
+	Form     Form
 	Source   Source
 	Rules    *tenancy.Rules
 	Recorder events.EventRecorder
@@ -54,40 +56,43 @@ type Reconciler struct {
 
 // scope is one claim being worked on.
 type scope struct {
-	claim *ipamv1beta2.IPAddressClaim
+	claim *Claim
 	ref   ipamv1.ClaimReference
 	offer *Offer
-	// answer is the claim's IPAddress, once there is one.
-	answer *ipamv1beta2.IPAddress
+	// answer is the claim's, once there is one.
+	answer *Answer
 	// announced: this pass has recorded an event of a refusal.
 	announced bool
 	// began is when work on the claim began.
 	began time.Time
 }
 
-func newScope(claim *ipamv1beta2.IPAddressClaim) *scope {
-	return &scope{claim: claim, ref: reference(client.ObjectKeyFromObject(claim), claim.UID)}
+func (r *Reconciler) newScope(claim *Claim) *scope {
+	return &scope{claim: claim, ref: r.reference(keyOf(claim), claim.GetUID())}
 }
 
-// reference is how the ledger's records name an IPAddressClaim.
-func reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
-	return kinds.Claim(kinds.IPAddressClaim, key, uid)
+// kind is that of the form's claims.
+func (r *Reconciler) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
+
+// reference is how the ledger's records name a claim of the form.
+func (r *Reconciler) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
+	return kinds.Claim(r.kind(), key, uid)
 }
 
-// Reconcile brings one claim and its IPAddress to where they should be.
+// Reconcile brings one claim and its answer to where they should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	claim := &ipamv1beta2.IPAddressClaim{}
-	if err := r.Client.Get(ctx, req.NamespacedName, claim); apierrors.IsNotFound(err) {
+	claim, err := r.getClaim(ctx, r.Client, req.NamespacedName)
+	if apierrors.IsNotFound(err) {
 		return r.settle(r.reconcileGone(ctx, req.NamespacedName))
 	} else if err != nil {
-		return ctrl.Result{}, fmt.Errorf("getting IPAddressClaim: %w", err)
+		return ctrl.Result{}, err
 	}
-	if !r.Source.Serves(claim.Spec.PoolRef) || !predicates.IsWatched(claim, r.WatchFilter) {
+	if !r.Source.Serves(claim.Pool) || !predicates.IsWatched(claim, r.WatchFilter) {
 		return ctrl.Result{}, nil
 	}
-	s := newScope(claim)
+	s := r.newScope(claim)
 	s.began = r.Clock.Now()
-	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.Namespace, claim.Spec.PoolRef.Name)))
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.GetNamespace(), claim.Pool.Name)))
 
 	why, err := r.halted(ctx, claim)
 	switch {
@@ -95,17 +100,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	case why != nil:
 		return r.settle(errors.Join(r.rest(ctx, claim), r.tell(ctx, s, why)))
-	case !claim.DeletionTimestamp.IsZero():
+	case !claim.GetDeletionTimestamp().IsZero():
 		return r.settle(cmp.Or(r.tell(ctx, s, errWaiting), r.release(ctx, s)))
 	}
-	if _, err = finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
+	if _, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.Form.Kinds().ClaimFinalizer); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
 	}
 	result, err := r.settle(r.report(ctx, s, r.answer(ctx, s)))
 	return r.remind(s, result), err
 }
 
-// answer gives the claim its IPAddress. Where an earlier claim's record stood in the way, it is tried again.
+// answer gives the claim its answer. Where an earlier claim's record stood in the way, it is tried again.
 func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	outcome := r.allocate(ctx, s)
 	if outcome != nil && !errors.Is(outcome, ledger.ErrExhausted) && !errors.Is(outcome, ledger.ErrTaken) {
@@ -124,42 +129,42 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // halted says why nothing of the claim but its status must be touched, if that is so: its Cluster is paused, it is itself, or the Cluster
 // is missing, in which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it
 // is done.
-func (r *Reconciler) halted(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (why, err error) {
-	if hasLeft(claim) {
+func (r *Reconciler) halted(ctx context.Context, claim *Claim) (why, err error) {
+	if r.hasLeft(claim) {
 		return nil, nil
 	}
 	var cluster *clusterv1.Cluster
 	name := clusterOf(claim)
 	if name != "" {
-		if cluster, err = r.cluster(ctx, claim.Namespace, name); err != nil {
+		if cluster, err = r.cluster(ctx, claim.GetNamespace(), name); err != nil {
 			return nil, err
 		}
 	}
-	if paused := predicates.WhyPaused(cluster, kinds.IPAddressClaim.Kind, claim); paused != "" {
+	if paused := predicates.WhyPaused(cluster, r.kind().Kind, claim); paused != "" {
 		return &RefusalError{Paused: paused}, nil
 	}
-	if name == "" || cluster != nil || !claim.DeletionTimestamp.IsZero() {
+	if name == "" || cluster != nil || !claim.GetDeletionTimestamp().IsZero() {
 		return nil, nil
 	}
 	return r.clusterless(ctx, claim, name)
 }
 
 // clusterless says that there is no such Cluster, once a live read has shown it: the cache may be behind. What is answered says nothing.
-func (r *Reconciler) clusterless(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, name string) (why, err error) {
+func (r *Reconciler) clusterless(ctx context.Context, claim *Claim, name string) (why, err error) {
 	if hasAnswer(claim) {
 		return errWaiting, nil
 	}
-	if conditions.GetReason(claim, ipamv1beta2.IPAddressClaimReadyCondition) != ipamv1.ClaimReadyClusterNotFoundReason {
-		err = r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, &clusterv1.Cluster{})
+	if conditions.GetReason(claim.Stored, ipamv1.ReadyCondition) != ipamv1.ClaimReadyClusterNotFoundReason {
+		err = r.Live.Get(ctx, client.ObjectKey{Namespace: claim.GetNamespace(), Name: name}, &clusterv1.Cluster{})
 		if err == nil || !apierrors.IsNotFound(err) {
 			return errWaiting, err
 		}
 	}
 	field := "spec.clusterName"
-	if claim.Spec.ClusterName == "" {
+	if claim.ClusterName == "" {
 		field = "metadata.labels[" + clusterv1.ClusterNameLabel + "] or metadata.ownerReferences"
 	}
-	return refuse(ipamv1.ClaimReadyClusterNotFoundReason, "%s: %s", field, claimant.NoCluster(claim.Namespace, name)), nil
+	return refuse(ipamv1.ClaimReadyClusterNotFoundReason, "%s: %s", field, claimant.NoCluster(claim.GetNamespace(), name)), nil
 }
 
 // cluster returns a Cluster, or nil if there is none of that name.
@@ -176,7 +181,7 @@ func (r *Reconciler) cluster(ctx context.Context, namespace, name string) (*clus
 }
 
 // isClusterPaused says whether the Cluster in an object's label is there and paused.
-func (r *Reconciler) isClusterPaused(ctx context.Context, obj client.Object) (bool, error) {
+func (r *Reconciler) isClusterPaused(ctx context.Context, obj metav1.Object) (bool, error) {
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
 		return false, nil
@@ -189,8 +194,8 @@ func (r *Reconciler) isClusterPaused(ctx context.Context, obj client.Object) (bo
 }
 
 // clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else the owner's, else none.
-func clusterOf(claim *ipamv1beta2.IPAddressClaim) string {
-	return cmp.Or(claim.Spec.ClusterName, claimant.ClusterName(claim))
+func clusterOf(claim *Claim) string {
+	return cmp.Or(claim.ClusterName, claimant.ClusterName(claim))
 }
 
 // settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.
@@ -213,9 +218,4 @@ func (r *Reconciler) settle(err error) (ctrl.Result, error) {
 	default:
 		return ctrl.Result{}, err
 	}
-}
-
-// hasForeignFinalizer says whether somebody else still uses the claim.
-func hasForeignFinalizer(claim *ipamv1beta2.IPAddressClaim) bool {
-	return len(finalizer.Foreign(claim, ipamv1.ClaimFinalizer)) > 0
 }

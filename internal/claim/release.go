@@ -12,13 +12,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -29,22 +27,22 @@ import (
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	if hasForeignFinalizer(s.claim) || !hasFinalizer(s.claim, ipamv1.ClaimFinalizer) {
+	if !r.isLeftToUs(s.claim) {
 		return errWaiting
 	}
 	recorded := r.Ledger.Recorded(s.ref)
-	live := &ipamv1beta2.IPAddressClaim{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if live.UID != s.claim.UID || live.DeletionTimestamp.IsZero() || hasForeignFinalizer(live) || !hasFinalizer(live, ipamv1.ClaimFinalizer) {
+	if live.GetUID() != s.claim.GetUID() || live.GetDeletionTimestamp().IsZero() || !r.isLeftToUs(live) {
 		return errWaiting
 	}
 	if why, err := r.halted(ctx, live); why != nil || err != nil {
 		return err
 	}
 	if predicates.IsMoving(live) {
-		r.Recorder.Eventf(live, nil, corev1.EventTypeNormal, addressKeptEvent, keepAction,
+		r.Recorder.Eventf(live.Stored, nil, corev1.EventTypeNormal, addressKeptEvent, keepAction,
 			"The claim is deleted because it moves to another cluster; its address is not released")
 		return r.leave(ctx, s, live)
 	}
@@ -60,7 +58,12 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.releaseFormer(ctx, live, recorded); err != nil {
 		return err
 	}
-	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+	return finalizer.Remove(ctx, r.Client, live.Stored, r.Form.Kinds().ClaimFinalizer)
+}
+
+// isLeftToUs says whether only Weir's finalizer keeps a claim.
+func (r *Reconciler) isLeftToUs(claim *Claim) bool {
+	return hasFinalizer(claim, r.Form.Kinds().ClaimFinalizer) && len(finalizer.Foreign(claim.Stored, r.Form.Kinds().ClaimFinalizer)) == 0
 }
 
 // leave lets a claim go that clusterctl has moved to another cluster, from a pool that stays: what it has here is marked as moved, too,
@@ -69,8 +72,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 //	records marked -> IPAddress gone -> the claim's finalizer
 //
 // With an IPPool all that moves, and clusterctl itself takes the finalizers off.
-func (r *Reconciler) leave(ctx context.Context, s *scope, live *ipamv1beta2.IPAddressClaim) error {
-	if !hasLeft(live) {
+func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
+	if !r.hasLeft(live) {
 		return errWaiting
 	}
 	recorded, err := r.recordedLast(ctx, s)
@@ -88,14 +91,14 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *ipamv1beta2.IPAd
 	if err := r.removeAnswerOf(ctx, live); err != nil {
 		return err
 	}
-	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
+	return finalizer.Remove(ctx, r.Client, live.Stored, r.Form.Kinds().ClaimFinalizer)
 }
 
 // recordedLast returns what is recorded for a claim that has left, and proves that it is all. A record of its IPAddress counts whatever
 // UID it names: it may have arrived with the claim and not have been replaced. An IPAddress without a record gets one, unless nothing
 // here can hand its address out, or somebody else has it.
 func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
-	if err := r.Ledger.Prove(ctx, poolOf(s.claim)); err != nil {
+	if err := r.Ledger.Prove(ctx, r.poolOf(s.claim)); err != nil {
 		return nil, err
 	}
 	answer, isIts, err := r.lastAnswer(ctx, s.claim)
@@ -104,7 +107,7 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 	}
 	var address netip.Addr
 	if isIts {
-		address, _ = ipspace.ParseAddr(answer.Spec.Address) // what is no address was never Weir's answer, and equals none
+		address, _ = ipspace.ParseAddr(answer.Address) // what is no address was never Weir's answer, and equals none
 	}
 	isOwn := func(h ledger.Holding) bool {
 		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ipamv1.MovedPurpose)
@@ -116,7 +119,7 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 	if !address.IsValid() || isRecorded {
 		return own(), nil
 	}
-	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil {
+	if s.offer, err = r.offer(ctx, s.claim); err == nil {
 		err = r.recordAnswer(ctx, s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose, answer)
 	}
 	var refusal *RefusalError
@@ -124,7 +127,7 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrTaken):
 		return own(), nil
 	case errors.Is(err, ledger.ErrNotReady):
-		return nil, fmt.Errorf("recording IPAddress %s, which has moved: %v", answer.Name, err) //nolint:errorlint // to be tried again, unlike others that are not ready
+		return nil, fmt.Errorf("recording %s %s, which has moved: %v", r.answerKind(), answer.GetName(), err) //nolint:errorlint // to be tried again, unlike others that are not ready
 	}
 	return nil, err
 }
@@ -140,7 +143,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	if err != nil || !isIts {
 		return err
 	}
-	if s.offer, err = r.Source.Offer(ctx, s.claim); err == nil && s.offer.Halted == nil && s.offer.Hidden == nil {
+	if s.offer, err = r.offer(ctx, s.claim); err == nil && s.offer.Halted == nil && s.offer.Hidden == nil {
 		err = r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
 	}
 	var refusal *RefusalError
@@ -155,20 +158,19 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 }
 
 // lastAnswer reads the IPAddress of a claim that is being deleted live, and says whether there is one that is its own.
-func (r *Reconciler) lastAnswer(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (answer *ipamv1beta2.IPAddress, isIts bool, err error) {
-	answer = &ipamv1beta2.IPAddress{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), answer); err != nil {
+func (r *Reconciler) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, isIts bool, err error) {
+	if answer, err = r.getAnswer(ctx, r.Live, keyOf(claim)); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
-	return answer, claimUID(answer) == claim.UID || r.arrivedFor(claim, answer), nil
+	return answer, r.claimUID(answer) == claim.GetUID() || r.arrivedFor(claim, answer), nil
 }
 
 // releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read
 // before the claim.
-func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, recorded []ledger.Holding) error {
-	r.Arrivals.forget(claim.UID)
+func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded []ledger.Holding) error {
+	r.Arrivals.forget(claim.GetUID())
 	for _, h := range recorded {
-		if h.Claim.UID == string(claim.UID) || !r.Ledger.IsArriving(h) {
+		if h.Claim.UID == string(claim.GetUID()) || !r.Ledger.IsArriving(h) {
 			continue
 		}
 		if _, err := r.dropOrphan(ctx, h, r.Ledger.LetGo); err != nil {
@@ -179,26 +181,22 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1beta2.IPAdd
 }
 
 // hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
-func hasLeft(claim *ipamv1beta2.IPAddressClaim) bool {
-	isDone := claim.Annotations[ipamv1.MovedAnnotation] == string(claim.UID) && kinds.OfPool(claim.Spec.PoolRef) == kinds.GlobalIPPool
-	return isDone && predicates.IsMoving(claim) && !claim.DeletionTimestamp.IsZero()
+func (r *Reconciler) hasLeft(claim *Claim) bool {
+	isDone := claim.GetAnnotations()[ipamv1.MovedAnnotation] == string(claim.GetUID()) && r.poolOf(claim).Namespace == ""
+	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
 
 // removeAnswerOf removes the claim's IPAddress. The cache is believed when it shows that very one, never when it shows
 // none or a namesake's.
-func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
-	answer := &ipamv1beta2.IPAddress{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(claim), answer)
-	if apierrors.IsNotFound(err) || (err == nil && claimUID(answer) != claim.UID) {
-		answer = &ipamv1beta2.IPAddress{}
-		err = r.Live.Get(ctx, client.ObjectKeyFromObject(claim), answer)
+func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *Claim) error {
+	answer, err := r.getAnswer(ctx, r.Client, keyOf(claim))
+	if apierrors.IsNotFound(err) || (err == nil && r.claimUID(answer) != claim.GetUID()) {
+		answer, err = r.getAnswer(ctx, r.Live, keyOf(claim))
 	}
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil
 	case err != nil:
-		return fmt.Errorf("getting IPAddress: %w", err)
-	case claimUID(answer) == claim.UID:
+		return client.IgnoreNotFound(err)
+	case r.claimUID(answer) == claim.GetUID():
 		return r.removeAnswer(ctx, answer)
 	case r.isOwnerless(answer), r.arrivedFor(claim, answer):
 		return r.removeOwnerless(ctx, claim, answer)
@@ -208,7 +206,7 @@ func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *ipamv1beta2.IPAd
 
 // removeOwnerless removes an answer that names no claim, or an earlier one, with a claim that a live read shows after it: a later claim
 // of the name may have come with it.
-func (r *Reconciler) removeOwnerless(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, answer *ipamv1beta2.IPAddress) error {
+func (r *Reconciler) removeOwnerless(ctx context.Context, claim *Claim, answer *Answer) error {
 	if err := r.proveStored(ctx, claim); err != nil {
 		return err
 	}
@@ -216,36 +214,36 @@ func (r *Reconciler) removeOwnerless(ctx context.Context, claim *ipamv1beta2.IPA
 }
 
 // arrivedFor says whether an IPAddress is one of Weir's answers that arrived for the claim and carries its former UID still.
-func (r *Reconciler) arrivedFor(claim *ipamv1beta2.IPAddressClaim, answer *ipamv1beta2.IPAddress) bool {
-	return (hasArrived(claim) || hasArrived(answer)) && hasFinalizer(answer, ipamv1.AddressFinalizer) && r.Source.Serves(answer.Spec.PoolRef)
+func (r *Reconciler) arrivedFor(claim *Claim, answer *Answer) bool {
+	return (hasArrived(claim) || hasArrived(answer)) && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // isOwnerless says whether an IPAddress is one of Weir's answers that the garbage collector has taken the claim off the owners
 // of, as it does when the claim is gone or deleted in the foreground, and a pool is an owner too.
-func (r *Reconciler) isOwnerless(answer *ipamv1beta2.IPAddress) bool {
-	return claimUID(answer) == "" && hasFinalizer(answer, ipamv1.AddressFinalizer) && r.Source.Serves(answer.Spec.PoolRef)
+func (r *Reconciler) isOwnerless(answer *Answer) bool {
+	return r.claimUID(answer) == "" && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // removeAnswer deletes an IPAddress, and takes Weir's finalizer off it last: until then it can be told that it was an answer,
 // even once the garbage collector has taken the claim off its owners. It errs with errWaiting while somebody else's finalizer
 // keeps it.
-func (r *Reconciler) removeAnswer(ctx context.Context, answer *ipamv1beta2.IPAddress) error {
+func (r *Reconciler) removeAnswer(ctx context.Context, answer *Answer) error {
 	if predicates.IsMoving(answer) {
 		return errWaiting
 	}
-	if answer.DeletionTimestamp.IsZero() {
-		uid, version := answer.UID, answer.ResourceVersion
-		if err := r.Client.Delete(ctx, answer, client.Preconditions{UID: &uid, ResourceVersion: &version}); err != nil {
-			return goneOr(err, "deleting IPAddress")
+	if answer.GetDeletionTimestamp().IsZero() {
+		uid, version := answer.GetUID(), answer.GetResourceVersion()
+		if err := r.Client.Delete(ctx, answer.Stored, client.Preconditions{UID: &uid, ResourceVersion: &version}); err != nil {
+			return goneOr(err, "deleting "+r.answerKind())
 		}
 	}
-	if slices.ContainsFunc(answer.Finalizers, func(f string) bool { return f != ipamv1.AddressFinalizer }) {
+	if slices.ContainsFunc(answer.GetFinalizers(), func(f string) bool { return f != r.Form.Kinds().AnswerFinalizer }) {
 		return errWaiting
 	}
-	if !hasFinalizer(answer, ipamv1.AddressFinalizer) {
+	if !r.isMade(answer) {
 		return nil
 	}
-	return finalizer.RemoveLast(ctx, r.Client, answer, ipamv1.AddressFinalizer)
+	return finalizer.RemoveLast(ctx, r.Client, answer.Stored, r.Form.Kinds().AnswerFinalizer)
 }
 
 // goneOr is nil if the object is gone already.

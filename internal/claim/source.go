@@ -9,7 +9,6 @@ import (
 	"net/netip"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -18,10 +17,12 @@ import (
 // Source knows the pools that claims refer to.
 type Source interface {
 	// Serves says whether claims with this reference are this provider's to answer or to refuse.
-	Serves(ref ipamv1beta2.IPPoolReference) bool
-	// Offer returns what the pool of a claim offers, registered with the ledger. A claim that names no pool, or one of which nothing is
+	Serves(pool PoolName) bool
+	// Reference completes the reference of a claim, or an answer, of this namespace.
+	Reference(pool PoolName, namespace string) ipamv1.PoolReference
+	// Offer returns what the pool of a claim of this namespace offers, registered with the ledger. A claim that names no pool, or one of which nothing is
 	// known, gets a RefusalError.
-	Offer(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) (*Offer, error)
+	Offer(ctx context.Context, namespace string, pool PoolName) (*Offer, error)
 }
 
 // Offer is what a claim can have from its pool.

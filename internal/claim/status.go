@@ -14,10 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -46,19 +43,15 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 // tell writes what came of the claim into its status, if that says something new. Where the outcome is still open, that is only whether the
 // claim is paused.
 func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
-	before := conditions.Get(s.claim, ipamv1beta2.IPAddressClaimReadyCondition)
-	after := s.claim.DeepCopy()
+	before := conditions.Get(s.claim.Stored, ipamv1.ReadyCondition)
+	after, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
 	ready, isKnown := r.readyCondition(ctx, s, outcome)
 	if isKnown {
-		conditions.Set(after, ready)
-		mirror(after, ready)
+		r.Form.Report(after, ready, s.answerName())
 		claimant.SetWithinPool(after, r.overridden(ctx, s))
 	}
-	if s.answer != nil && isKnown {
-		after.Status.AddressRef = ipamv1beta2.IPAddressReference{Name: s.answer.Name}
-	}
 	claimant.SetPaused(after, pausedBy(outcome))
-	if equality.Semantic.DeepEqual(after.Status, s.claim.Status) {
+	if equality.Semantic.DeepEqual(r.Form.Status(after), r.Form.Status(s.claim.Stored)) {
 		return nil
 	}
 	if err := r.patchStatus(ctx, after); err != nil {
@@ -70,22 +63,12 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	return nil
 }
 
-// mirror has the claim say in the form of v1beta1, too, what Ready says: Cluster API's v1beta1 kinds show that, and some providers still
-// look at it. It has a reason, a message and a severity only where something is wrong: an error is for somebody to mend, all else mends
-// itself.
-func mirror(claim *ipamv1beta2.IPAddressClaim, ready metav1.Condition) {
-	if ready.Status == metav1.ConditionTrue {
-		v1beta1conditions.MarkTrue(claim, clusterv1.ReadyV1Beta1Condition)
-		return
+// answerName is the name of the claim's answer; "" before there is one.
+func (s *scope) answerName() string {
+	if s.answer == nil {
+		return ""
 	}
-	severity := clusterv1.ConditionSeverityError
-	switch ready.Reason {
-	case ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason:
-		severity = clusterv1.ConditionSeverityWarning
-	case ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason, ipamv1.ClaimReadyClusterNotFoundReason, ipamv1.ClaimReadyWaitingForRestoreReason:
-		severity = clusterv1.ConditionSeverityInfo
-	}
-	v1beta1conditions.MarkFalse(claim, clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)
+	return s.answer.GetName()
 }
 
 // pausedBy says why the claim is paused; nothing if it is not.
@@ -108,9 +91,9 @@ func (r *Reconciler) overridden(ctx context.Context, s *scope) string {
 // readyCondition says how the claim stands; false if there is nothing to tell, because the outcome is still open.
 func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error) (metav1.Condition, bool) {
 	c := metav1.Condition{
-		Type:               ipamv1beta2.IPAddressClaimReadyCondition,
+		Type:               ipamv1.ReadyCondition,
 		Status:             metav1.ConditionFalse,
-		ObservedGeneration: s.claim.Generation,
+		ObservedGeneration: s.claim.GetGeneration(),
 	}
 	var refusal *RefusalError
 	switch {
@@ -121,16 +104,16 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error
 	case errors.As(outcome, &refusal):
 		c.Reason, c.Message = refusal.Reason, refusal.Message
 	case errors.Is(outcome, ledger.ErrExhausted):
-		c.Reason = ipamv1beta2.IPAddressClaimReadyPoolExhaustedReason
-		c.Message = fmt.Sprintf("%s %s has no address available", s.claim.Spec.PoolRef.Kind, s.claim.Spec.PoolRef.Name)
+		c.Reason = ipamv1.ClaimReadyPoolExhaustedReason
+		c.Message = fmt.Sprintf("%s %s has no address available", s.claim.Pool.Kind, s.claim.Pool.Name)
 	case errors.Is(outcome, ledger.ErrNotReady):
-		c.Reason = ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason
-		c.Message = fmt.Sprintf("%s %s does not hand out addresses now; see its Ready condition", s.claim.Spec.PoolRef.Kind, s.claim.Spec.PoolRef.Name)
+		c.Reason = ipamv1.ClaimReadyPoolNotReadyReason
+		c.Message = fmt.Sprintf("%s %s does not hand out addresses now; see its Ready condition", s.claim.Pool.Kind, s.claim.Pool.Name)
 	case errors.Is(outcome, ledger.ErrTaken), errors.Is(outcome, ledger.ErrRefused):
-		c.Reason = ipamv1beta2.IPAddressClaimReadyAllocationFailedReason
+		c.Reason = ipamv1.ClaimReadyAllocationFailedReason
 		c.Message = r.askedMessage(ctx, s, outcome)
 	case errors.Is(outcome, ledger.ErrForbidden):
-		c.Reason, c.Message = ipamv1beta2.IPAddressClaimReadyAllocationFailedReason, outcome.Error()
+		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, outcome.Error()
 	default:
 		return c, false
 	}
@@ -140,7 +123,7 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error
 // askedMessage names where the refused address was asked for.
 func (r *Reconciler) askedMessage(ctx context.Context, s *scope, outcome error) string {
 	told := r.told(ctx, s, outcome)
-	if _, ok := s.claim.Annotations[ipamv1.AddressAnnotation]; ok {
+	if _, ok := s.claim.GetAnnotations()[ipamv1.AddressAnnotation]; ok {
 		return fmt.Sprintf("metadata.annotations[%s]: %s", ipamv1.AddressAnnotation, told)
 	}
 	return told
@@ -149,7 +132,7 @@ func (r *Reconciler) askedMessage(ctx context.Context, s *scope, outcome error) 
 // told puts an error of the ledger into words for who reads the claim. Whom an address is held or kept for is only named if that
 // is of the claim's own project.
 func (r *Reconciler) told(ctx context.Context, s *scope, err error) string {
-	if who, words, ok := ledger.HeldFor(err); ok && r.Rules.MayName(ctx, s.claim.Namespace, who) {
+	if who, words, ok := ledger.HeldFor(err); ok && r.Rules.MayName(ctx, s.claim.GetNamespace(), who) {
 		return err.Error() + ": " + words
 	}
 	return err.Error()
@@ -157,9 +140,9 @@ func (r *Reconciler) told(ctx context.Context, s *scope, err error) string {
 
 // patchStatus writes the status of the very claim that was read: the patch names its version, because the API server does not
 // look at a UID in a patch of status. A claim of that name made later must not be told the answer of its dead namesake.
-func (r *Reconciler) patchStatus(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
-	metadata := map[string]any{"resourceVersion": claim.ResourceVersion}
-	body, err := json.Marshal(map[string]any{"metadata": metadata, "status": claim.Status})
+func (r *Reconciler) patchStatus(ctx context.Context, claim claimant.Claimant) error {
+	metadata := map[string]any{"resourceVersion": claim.GetResourceVersion()}
+	body, err := json.Marshal(map[string]any{"metadata": metadata, "status": r.Form.Status(claim)})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}

@@ -24,6 +24,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -48,7 +49,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 
 // WatchClusters has claims looked at when their Cluster is paused, unpaused or appears. It is for when Cluster API's kinds are
 // served, which may be later than Weir starts.
-func (r *Reconciler) WatchClusters(mgr ctrl.Manager) error {
+func (r *Reconciler) WatchClusters(mgr ctrl.Manager, _ ...pool.Door) error {
 	log := mgr.GetLogger().WithName("ipclaim")
 	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &clusterv1.Cluster{},
 		handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), predicates.ClusterPause(mgr.GetScheme(), log)))

@@ -71,7 +71,8 @@ func written() handler.Funcs {
 
 // WatchClusters has pools looked at when their Cluster is paused, unpaused or appears, and has them say what a move would leave
 // behind. It is for when Cluster API's kinds are served, which may be later than Weir starts.
-func (r *Reconciler) WatchClusters(mgr ctrl.Manager) error {
+func (r *Reconciler) WatchClusters(mgr ctrl.Manager, doors ...Door) error {
+	r.doors = doors
 	log := mgr.GetLogger().WithName("pool")
 	if err := r.controller.Watch(r.followRemains(mgr)); err != nil || r.Kind.GroupKind != kinds.IPPool {
 		return err

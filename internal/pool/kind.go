@@ -4,6 +4,8 @@
 package pool
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -14,6 +16,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
 )
 
 // Object is a pool of any kind.
@@ -30,11 +33,22 @@ type Own interface {
 	PoolSpec() *ipamv1.IPPoolSpec
 }
 
+// Door is what the controllers of pools are told of a front door's claims and answers, which are not of Weir's kinds.
+type Door interface {
+	// NewClaim returns an empty claim, and Left what a move would leave behind of one.
+	NewClaim() client.Object
+	Left(claim client.Object) preflight.Remain
+	// Outdated counts the answers out of a pool that carry other network settings than its shape says.
+	Outdated(ctx context.Context, pool ipamv1.PoolReference, shape *pooltree.Pool) (int, error)
+}
+
 // Kind is a kind of pools, as data: all that the registry and the controller of pools need to know of it.
 type Kind struct {
 	schema.GroupKind
 
 	Version string
+	// ClusterScoped: its pools have no namespace.
+	ClusterScoped bool
 	// New returns an empty pool, and NewList an empty list of them.
 	New     func() Object
 	NewList func() client.ObjectList
@@ -54,7 +68,7 @@ var (
 		Says:    says, Resolve: resolve,
 	}
 	GlobalIPPools = Kind{
-		GroupKind: kinds.GlobalIPPool, Version: ipamv1.GroupVersion.Version,
+		GroupKind: kinds.GlobalIPPool, Version: ipamv1.GroupVersion.Version, ClusterScoped: true,
 		New:     func() Object { return &ipamv1.GlobalIPPool{} },
 		NewList: func() client.ObjectList { return &ipamv1.GlobalIPPoolList{} },
 		Says:    says, Resolve: resolve,

@@ -5,6 +5,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,12 +42,20 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		var all []source.SyncingSource
-		for _, kind := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}} {
-			followed := source.Kind(mgr.GetCache(), kind, handler.EventHandler(r.remainsHandler()))
+		follow := func(kind client.Object, left func(client.Object) preflight.Remain) error {
+			followed := source.Kind(mgr.GetCache(), kind, handler.EventHandler(r.remainsHandler(left)))
 			if err := followed.Start(ctx, q); err != nil {
 				return fmt.Errorf("following %T: %w", kind, err)
 			}
 			all = append(all, followed)
+			return nil
+		}
+		err := errors.Join(follow(&ipamv1.IPClaim{}, preflight.Left), follow(&ipamv1.IPPool{}, preflight.Left))
+		for _, door := range r.doors {
+			err = errors.Join(err, follow(door.NewClaim(), door.Left))
+		}
+		if err != nil {
+			return err
 		}
 		go func() {
 			for _, followed := range all {
@@ -68,7 +76,7 @@ func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
 	})
 }
 
-func (r *Reconciler) remainsHandler() handler.Funcs {
+func (r *Reconciler) remainsHandler(left func(client.Object) preflight.Remain) handler.Funcs {
 	replace := func(was, is preflight.Remain, q queue) {
 		for _, change := range r.remains.Replace(r.ofKind(was), r.ofKind(is)) {
 			request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: change.Pool.Namespace, Name: change.Pool.Name}}
@@ -83,13 +91,13 @@ func (r *Reconciler) remainsHandler() handler.Funcs {
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			replace(preflight.Remain{}, preflight.Left(e.Object), q)
+			replace(preflight.Remain{}, left(e.Object), q)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			replace(preflight.Left(e.ObjectOld), preflight.Left(e.ObjectNew), q)
+			replace(left(e.ObjectOld), left(e.ObjectNew), q)
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			replace(preflight.Left(e.Object), preflight.Remain{}, q)
+			replace(left(e.Object), preflight.Remain{}, q)
 		},
 	}
 }

@@ -6,18 +6,13 @@ package pool
 import (
 	"context"
 	"fmt"
-	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -77,16 +72,13 @@ func (r *Reconciler) setNetworkCurrent(ctx context.Context, s *scope) error {
 	if !r.remains.IsComplete() || shape == nil || ref.Namespace == "" && r.Namespace != "" || !r.outdated.due(ref, shape, now) {
 		return nil
 	}
-	list := &ipamv1beta2.IPAddressList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy,
-		client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(ref)}); err != nil {
-		return fmt.Errorf("listing IPAddresses: %w", err)
-	}
 	number := 0
-	for i := range list.Items {
-		if !isCurrent(&list.Items[i], shape) {
-			number++
+	for _, door := range r.doors {
+		n, err := door.Outdated(ctx, ref, shape)
+		if err != nil {
+			return err
 		}
+		number += n
 	}
 	r.outdated.counted(ref, shape, number, now)
 	if number == 0 {
@@ -99,24 +91,4 @@ func (r *Reconciler) setNetworkCurrent(ctx context.Context, s *scope) error {
 		ObservedGeneration: s.pool.GetGeneration(),
 	})
 	return nil
-}
-
-// isCurrent says whether an IPAddress carries what its pool says now. One that the pool does not contain has nothing to compare with;
-// blocks have a prefix length of their own.
-func isCurrent(answer *ipamv1beta2.IPAddress, shape *pooltree.Pool) bool {
-	address, err := netip.ParseAddr(answer.Spec.Address)
-	if err != nil || !shape.Contains(netip.PrefixFrom(address, address.BitLen())) {
-		return true
-	}
-	want, gateway := shape.NetworkOf(address), ""
-	if want.Gateway.IsValid() {
-		gateway = want.Gateway.String()
-	}
-	servers := make([]string, 0, len(want.DNSServers))
-	for _, server := range want.DNSServers {
-		servers = append(servers, server.String())
-	}
-	isBlock := shape.ClaimBits() != shape.HostBits()
-	return answer.Spec.Gateway == gateway && answer.Annotations[ipamv1.DNSServersAnnotation] == strings.Join(servers, ",") &&
-		(isBlock || answer.Spec.Prefix == nil || int(*answer.Spec.Prefix) == want.Bits)
 }

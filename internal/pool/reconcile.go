@@ -59,6 +59,8 @@ type Reconciler struct {
 	Concurrency int
 
 	controller controller.Controller
+	// doors are set before remains is complete.
+	doors []Door
 	// remains is what a move would leave behind.
 	remains preflight.Remains
 	// outdated remembers how many IPAddresses carry other network settings than their pool.

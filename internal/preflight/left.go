@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,14 +44,21 @@ type Remain struct {
 	Why string
 }
 
-// Left returns what a move would leave behind: an IPAddressClaim, an IPClaim, or a pool that is carved from another one. Of any
+// LeftClaim returns what a move would leave behind of a claim whose answer is another object: that of the pool, or nothing, if it moves or
+// names none.
+func LeftClaim(kind string, claim client.Object, pool ipamv1.PoolReference) Remain {
+	why := cmp.Or(Owner(claim), unowned(claim, pool))
+	if why == "" || pool.Name == "" {
+		return Remain{}
+	}
+	return Remain{Pool: pool, Object: Object{kind, claim.GetNamespace(), claim.GetName()}, Why: why}
+}
+
+// Left returns what a move would leave behind: an IPClaim, or a pool that is carved from another one. Of any
 // that moves, or that has nothing to do with a pool of Weir's, it returns the zero value.
 func Left(obj client.Object) Remain {
 	r := Remain{}
 	switch o := obj.(type) {
-	case *ipamv1beta2.IPAddressClaim:
-		r.Object.Kind, r.Pool = "IPAddressClaim", askedBy(o)
-		r.Why = cmp.Or(Owner(o), unowned(o, r.Pool))
 	case *ipamv1.IPClaim:
 		r.Object.Kind, r.Pool = ipamv1.IPClaimKind, claimedBy(o)
 		r.Why = Owner(o)
@@ -115,15 +121,6 @@ func elsewhere(child *ipamv1.IPPool, parent ipamv1.PoolReference) string {
 		return "it is of another namespace"
 	}
 	return ""
-}
-
-// askedBy returns the pool that a claim of Cluster API asks, if it is one of Weir's.
-func askedBy(claim *ipamv1beta2.IPAddressClaim) ipamv1.PoolReference {
-	kind := kinds.OfPool(claim.Spec.PoolRef)
-	if kind.Group != ipamv1.GroupVersion.Group {
-		return ipamv1.PoolReference{}
-	}
-	return poolNamed(kind, claim.Namespace, claim.Spec.PoolRef.Name)
 }
 
 func claimedBy(claim *ipamv1.IPClaim) ipamv1.PoolReference {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
 const (
@@ -38,6 +39,19 @@ func addressClaim(kind string, labels map[string]string, owners ...metav1.OwnerR
 	claim := &ipamv1beta2.IPAddressClaim{ObjectMeta: meta(labels, owners...)}
 	claim.Spec.PoolRef = ipamv1beta2.IPPoolReference{APIGroup: "ipam.weir.dev", Kind: kind, Name: "p"}
 	return claim
+}
+
+// left is what is left of an object of any kind. A claim of another provider's pool names none.
+func left(obj client.Object) Remain {
+	claim, ok := obj.(*ipamv1beta2.IPAddressClaim)
+	if !ok {
+		return Left(obj)
+	}
+	ref := claim.Spec.PoolRef
+	if ref.APIGroup != "ipam.weir.dev" {
+		return LeftClaim("IPAddressClaim", claim, ipamv1.PoolReference{})
+	}
+	return LeftClaim("IPAddressClaim", claim, poolNamed(kinds.OfPool(ref), claim.Namespace, ref.Name))
 }
 
 func ipClaim(kind string, owners ...metav1.OwnerReference) client.Object {
@@ -91,7 +105,7 @@ func TestLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := Left(c.obj)
+			got := left(c.obj)
 			if got.Why != c.want {
 				t.Errorf("stays because %q, want %q", got.Why, c.want)
 			}
@@ -117,7 +131,7 @@ func TestLeftNamesPoolAndObject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := Left(c.obj); got.Pool != c.pool || got.Object.String() != c.object {
+			if got := left(c.obj); got.Pool != c.pool || got.Object.String() != c.object {
 				t.Errorf("got %+v", got)
 			}
 		})

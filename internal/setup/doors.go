@@ -6,6 +6,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,13 +17,13 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -147,7 +148,9 @@ func (w *wiring) repair(kind repair.Kind) error {
 }
 
 // follower is a controller that follows Clusters once there are any.
-type follower interface{ WatchClusters(mgr ctrl.Manager) error }
+type follower interface {
+	WatchClusters(mgr ctrl.Manager, doors ...pool.Door) error
+}
 
 // door is a front door whose kinds may be installed later than Weir.
 type door struct {
@@ -159,32 +162,41 @@ type door struct {
 
 // clusterAPI is the front door of IPAddressClaims. With it these controllers begin to follow Clusters.
 func (w *wiring) clusterAPI(controllers []follower) *door {
+	source := incluster.Source(w.registry)
 	return &door{
 		name: "Cluster API",
 		kinds: []schema.GroupVersionKind{
-			clusterv1.GroupVersion.WithKind("Cluster"),
-			ipamv1beta2.GroupVersion.WithKind("IPAddressClaim"),
-			ipamv1beta2.GroupVersion.WithKind("IPAddress"),
+			clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind),
+			clusterapi.Form{}.Kinds().Claim,
+			clusterapi.Form{}.Kinds().Answer,
 		},
 		mapper: w.GetRESTMapper(),
 		open: func(ctx context.Context) error {
-			r := &claim.Reconciler{
-				Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book,
-				Source: &incluster.Source{Client: w.GetClient(), Registry: w.registry}, Rules: w.registry.Rules,
-				Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
-				WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
-			}
-			if err := r.SetupWithManager(ctx, w); err != nil {
+			if err := w.openClaims(ctx, clusterapi.Form{}, source); err != nil {
 				return err
 			}
 			for _, c := range controllers {
-				if err := c.WatchClusters(w); err != nil {
+				if err := c.WatchClusters(w, &clusterapi.Door{Client: w.GetClient(), Source: source}); err != nil {
 					return err
 				}
 			}
-			return w.repair(repair.Kind{GroupKind: kinds.IPAddressClaim, Living: r.Living, Answers: r.Answers, Settle: r.Settle})
+			return nil
 		},
 	}
+}
+
+// openClaims registers the controller of a form of claims, and their repair.
+func (w *wiring) openClaims(ctx context.Context, form claim.Form, source claim.Source) error {
+	r := &claim.Reconciler{
+		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules,
+		Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
+		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
+	}
+	kind := form.Kinds().Claim.GroupKind()
+	if err := r.SetupWithManager(ctx, w, strings.ToLower(kind.Kind)); err != nil {
+		return err
+	}
+	return w.repair(repair.Kind{GroupKind: kind, Living: r.Living, Answers: r.Answers, Settle: r.Settle})
 }
 
 // Start waits until the door's kinds are served, and opens it.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package setup
+package clusterapi
 
 import (
 	"encoding/json"
@@ -59,7 +59,7 @@ func TestTheCacheKeepsWhatWeirReads(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			got, err := transform(test.stored)
+			got, err := Transform(test.stored)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package setup
+package clusterapi
 
 import (
 	"maps"
@@ -12,19 +12,19 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
 // readDomains are those of the labels and annotations that Weir reads on Cluster API's claims and addresses.
 var readDomains = []string{"ipam.weir.dev", "cluster.x-k8s.io", "clusterctl.cluster.x-k8s.io"}
 
-// transform keeps in the cache what Weir reads: of IPAddressClaims and IPAddresses no labels and annotations of others, and of those of
+// Transform keeps in the cache what Weir reads: of IPAddressClaims and IPAddresses no labels and annotations of others, and of those of
 // other providers' pools only what says that they are there, and whose. It is for all kinds: naming one in the cache's options would
 // need its CRD when the manager starts.
 //
 // So what comes out of the cache is less than what is stored. Its lists, spec and status are whole; maps are not, and must be written
 // key by key.
-func transform(obj any) (any, error) {
+func Transform(obj any) (any, error) {
 	switch o := obj.(type) {
 	case *ipamv1beta2.IPAddressClaim:
 		if isForeign(o.Spec.PoolRef) {
@@ -40,7 +40,9 @@ func transform(obj any) (any, error) {
 	return cache.TransformStripManagedFields()(obj)
 }
 
-func isForeign(ref ipamv1beta2.IPPoolReference) bool { return !(&incluster.Source{}).Serves(ref) }
+func isForeign(ref ipamv1beta2.IPPoolReference) bool {
+	return ref.APIGroup != ipamv1.GroupVersion.Group
+}
 
 // stub is what is kept of the metadata of another provider's object.
 func stub(obj metav1.Object) metav1.ObjectMeta {

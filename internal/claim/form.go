@@ -1,0 +1,125 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// Form is one form of claims whose answer is another object: which kinds the two are, and how they are read and written. It translates, and
+// decides nothing.
+type Form interface {
+	// Kinds are those of claim and answer.
+	Kinds() *Kinds
+	// Asks returns what a claim says.
+	Asks(claim claimant.Claimant) Asks
+	// Says returns what an answer says.
+	Says(answer client.Object) Says
+	// Find returns the answer to a claim of that name, by what it says, or an error that is a NotFound.
+	Find(ctx context.Context, c client.Reader, claim types.NamespacedName) (client.Object, error)
+	// ClaimOf names the claim that an answer is for, by what it says.
+	ClaimOf(answer client.Object) types.NamespacedName
+	// Compose returns the answer to a claim, named so that only one manager can create it. The caller adds labels, finalizer and owners.
+	Compose(claim *Claim, cidr netip.Prefix, network pooltree.Network) client.Object
+	// StandIn returns a claim as it may have been whose answer this is.
+	StandIn(answer client.Object) claimant.Claimant
+	// Report writes into the claim's status how it stands, and the answer's name if it has one.
+	Report(claim claimant.Claimant, ready metav1.Condition, answer string)
+	// Status returns the claim's status, as it is stored.
+	Status(claim claimant.Claimant) any
+}
+
+// Kinds are those of a form's claims and answers.
+type Kinds struct {
+	Claim, Answer schema.GroupVersionKind
+	// ClaimFinalizer is on every claim that may have something, AnswerFinalizer on every answer.
+	ClaimFinalizer, AnswerFinalizer string
+
+	NewClaim                    func() claimant.Claimant
+	NewAnswer                   func() client.Object
+	NewClaimList, NewAnswerList func() client.ObjectList
+}
+
+// PoolName is how a claim, or an answer, names a pool: the namespace follows from the kind.
+type PoolName struct {
+	schema.GroupKind
+
+	Name string
+}
+
+// Asks is what a claim says.
+type Asks struct {
+	Pool PoolName
+	// ClusterName is the Cluster that its spec names; "" for none.
+	ClusterName string
+	// AnswerName is the answer that its status names; "" for none.
+	AnswerName string
+}
+
+// Says is what an answer says.
+type Says struct {
+	Pool PoolName
+	// Address is the text of its address, or of the first one of a block. Prefix is the length of that, or of the address's network; nil if it
+	// does not say.
+	Address string
+	Prefix  *int32
+}
+
+// Claim is a claim of any form, as it was read.
+type Claim struct {
+	metav1.Object
+	Asks
+
+	// Stored is the object.
+	Stored claimant.Claimant
+}
+
+// Answer is an answer of any form, as it was read.
+type Answer struct {
+	metav1.Object
+	Says
+
+	// Stored is the object.
+	Stored client.Object
+}
+
+func (r *Reconciler) claim(stored claimant.Claimant) *Claim {
+	return &Claim{Object: stored, Asks: r.Form.Asks(stored), Stored: stored}
+}
+
+func (r *Reconciler) answerIn(stored client.Object) *Answer {
+	return &Answer{Object: stored, Says: r.Form.Says(stored), Stored: stored}
+}
+
+// getClaim reads a claim. The error is the API server's.
+func (r *Reconciler) getClaim(ctx context.Context, c client.Reader, key types.NamespacedName) (*Claim, error) {
+	stored := r.Form.Kinds().NewClaim()
+	if err := c.Get(ctx, key, stored); err != nil {
+		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Claim.Kind, err)
+	}
+	return r.claim(stored), nil
+}
+
+// getAnswer reads the answer to a claim of that name. The error is the API server's.
+func (r *Reconciler) getAnswer(ctx context.Context, c client.Reader, key types.NamespacedName) (*Answer, error) {
+	stored, err := r.Form.Find(ctx, c, key)
+	if err != nil {
+		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Answer.Kind, err)
+	}
+	return r.answerIn(stored), nil
+}
+
+func keyOf(obj metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterapi
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
+)
+
+// Door tells the controllers of pools of IPAddressClaims and IPAddresses.
+type Door struct {
+	// Client reads from the cache.
+	Client client.Reader
+	Source claim.Source
+}
+
+var _ pool.Door = &Door{}
+
+// NewClaim implements pool.Door.
+func (d *Door) NewClaim() client.Object { return &ipamv1beta2.IPAddressClaim{} }
+
+// Left implements pool.Door.
+func (d *Door) Left(obj client.Object) preflight.Remain {
+	c, ok := obj.(*ipamv1beta2.IPAddressClaim)
+	if !ok || !d.Source.Serves(poolName(c.Spec.PoolRef)) {
+		return preflight.Remain{}
+	}
+	return preflight.LeftClaim(kinds.IPAddressClaim.Kind, c, d.Source.Reference(poolName(c.Spec.PoolRef), c.Namespace))
+}
+
+// Outdated implements pool.Door.
+func (d *Door) Outdated(ctx context.Context, ref ipamv1.PoolReference, shape *pooltree.Pool) (number int, err error) {
+	list := &ipamv1beta2.IPAddressList{}
+	if err := d.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy,
+		client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(ref)}); err != nil {
+		return 0, fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	for i := range list.Items {
+		if !isCurrent(&list.Items[i], shape) {
+			number++
+		}
+	}
+	return number, nil
+}
+
+// isCurrent says whether an IPAddress carries what its pool says now. One that the pool does not contain has nothing to compare with;
+// blocks have a prefix length of their own.
+func isCurrent(answer *ipamv1beta2.IPAddress, shape *pooltree.Pool) bool {
+	address, err := netip.ParseAddr(answer.Spec.Address)
+	if err != nil || !shape.Contains(netip.PrefixFrom(address, address.BitLen())) {
+		return true
+	}
+	want, isBlock := shape.NetworkOf(address), shape.ClaimBits() != shape.HostBits()
+	return answer.Spec.Gateway == gatewayOf(want) && answer.Annotations[ipamv1.DNSServersAnnotation] == serversOf(want) &&
+		(isBlock || answer.Spec.Prefix == nil || int(*answer.Spec.Prefix) == want.Bits)
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterapi
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// Form translates IPAddressClaims and IPAddresses.
+type Form struct{}
+
+var (
+	_ claim.Form = Form{}
+
+	both = claim.Kinds{
+		Claim:           kinds.IPAddressClaim.WithVersion(ipamv1beta2.GroupVersion.Version),
+		Answer:          kinds.IPAddress.WithVersion(ipamv1beta2.GroupVersion.Version),
+		ClaimFinalizer:  ipamv1.ClaimFinalizer,
+		AnswerFinalizer: ipamv1.AddressFinalizer,
+		NewClaim:        func() claimant.Claimant { return &ipamv1beta2.IPAddressClaim{} },
+		NewAnswer:       func() client.Object { return &ipamv1beta2.IPAddress{} },
+		NewClaimList:    func() client.ObjectList { return &ipamv1beta2.IPAddressClaimList{} },
+		NewAnswerList:   func() client.ObjectList { return &ipamv1beta2.IPAddressList{} },
+	}
+)
+
+// Kinds implements claim.Form.
+func (Form) Kinds() *claim.Kinds { return &both }
+
+// Asks implements claim.Form.
+func (Form) Asks(stored claimant.Claimant) claim.Asks {
+	c, ok := stored.(*ipamv1beta2.IPAddressClaim)
+	if !ok {
+		return claim.Asks{}
+	}
+	return claim.Asks{Pool: poolName(c.Spec.PoolRef), ClusterName: c.Spec.ClusterName, AnswerName: c.Status.AddressRef.Name}
+}
+
+// Says implements claim.Form.
+func (Form) Says(stored client.Object) claim.Says {
+	a, ok := stored.(*ipamv1beta2.IPAddress)
+	if !ok {
+		return claim.Says{}
+	}
+	return claim.Says{Pool: poolName(a.Spec.PoolRef), Address: a.Spec.Address, Prefix: a.Spec.Prefix}
+}
+
+func poolName(ref ipamv1beta2.IPPoolReference) claim.PoolName {
+	return claim.PoolName{GroupKind: kinds.OfPool(ref), Name: ref.Name}
+}
+
+// Find implements claim.Form: the answer is named like the claim.
+func (Form) Find(ctx context.Context, c client.Reader, key types.NamespacedName) (client.Object, error) {
+	answer := &ipamv1beta2.IPAddress{}
+	return answer, c.Get(ctx, key, answer)
+}
+
+// ClaimOf implements claim.Form.
+func (Form) ClaimOf(answer client.Object) types.NamespacedName {
+	return client.ObjectKeyFromObject(answer)
+}
+
+// Compose implements claim.Form. The DNS servers are an annotation: an IPAddress has no field for them.
+func (Form) Compose(c *claim.Claim, cidr netip.Prefix, network pooltree.Network) client.Object {
+	answer := &ipamv1beta2.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.GetNamespace(), Name: c.GetName()},
+		Spec: ipamv1beta2.IPAddressSpec{
+			ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: c.GetName()},
+			PoolRef:  ipamv1beta2.IPPoolReference{APIGroup: c.Pool.Group, Kind: c.Pool.Kind, Name: c.Pool.Name},
+			Address:  cidr.Addr().String(),
+			Prefix:   ptr.To(int32(network.Bits)), //nolint:gosec // at most 128
+			Gateway:  gatewayOf(network),
+		},
+	}
+	if servers := serversOf(network); servers != "" {
+		answer.Annotations = map[string]string{ipamv1.DNSServersAnnotation: servers}
+	}
+	return answer
+}
+
+func gatewayOf(network pooltree.Network) string {
+	if !network.Gateway.IsValid() {
+		return ""
+	}
+	return network.Gateway.String()
+}
+
+// serversOf writes the DNS servers as the annotation has them.
+func serversOf(network pooltree.Network) string {
+	servers := make([]string, 0, len(network.DNSServers))
+	for _, server := range network.DNSServers {
+		servers = append(servers, server.String())
+	}
+	return strings.Join(servers, ",")
+}
+
+// StandIn implements claim.Form.
+func (Form) StandIn(stored client.Object) claimant.Claimant {
+	answer, ok := stored.(*ipamv1beta2.IPAddress)
+	if !ok {
+		return &ipamv1beta2.IPAddressClaim{}
+	}
+	return &ipamv1beta2.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: answer.Namespace, Name: answer.Name, UID: answer.UID, Labels: answer.Labels},
+		Spec:       ipamv1beta2.IPAddressClaimSpec{PoolRef: answer.Spec.PoolRef},
+	}
+}
+
+// Report implements claim.Form. The status says the same in the form of v1beta1, too: Cluster API's v1beta1 kinds show that, and some
+// providers still look at it. It has a reason, a message and a severity only where something is wrong: an error is for somebody to repair,
+// all else repairs itself.
+func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer string) {
+	c, ok := stored.(*ipamv1beta2.IPAddressClaim)
+	if !ok {
+		return
+	}
+	conditions.Set(c, ready)
+	if answer != "" {
+		c.Status.AddressRef = ipamv1beta2.IPAddressReference{Name: answer}
+	}
+	if ready.Status == metav1.ConditionTrue {
+		v1beta1conditions.MarkTrue(c, clusterv1.ReadyV1Beta1Condition)
+		return
+	}
+	severity := clusterv1.ConditionSeverityError
+	switch ready.Reason {
+	case ipamv1.ClaimReadyPoolExhaustedReason:
+		severity = clusterv1.ConditionSeverityWarning
+	case ipamv1.ClaimReadyPoolNotReadyReason, ipamv1.ClaimReadyClusterNotFoundReason, ipamv1.ClaimReadyWaitingForRestoreReason:
+		severity = clusterv1.ConditionSeverityInfo
+	}
+	v1beta1conditions.MarkFalse(c, clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)
+}
+
+// Status implements claim.Form.
+func (Form) Status(stored claimant.Claimant) any {
+	c, ok := stored.(*ipamv1beta2.IPAddressClaim)
+	if !ok {
+		return nil
+	}
+	return c.Status
+}

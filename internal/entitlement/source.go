@@ -1,0 +1,141 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package entitlement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+)
+
+// Source offers the pools of some kinds, all of one group.
+type Source struct {
+	Registry *pool.Registry
+	Kinds    []pool.Kind
+}
+
+var _ claim.Source = &Source{}
+
+// Serves says whether the reference is to a pool of the kinds' group. A kind that the group does not have is served, so that it
+// can be refused.
+func (s *Source) Serves(name claim.PoolName) bool {
+	return name.Group == s.Kinds[0].Group
+}
+
+// Reference implements claim.Source. What is of no known kind counts as namespaced.
+func (s *Source) Reference(name claim.PoolName, namespace string) ipamv1.PoolReference {
+	if kind, known := s.kindOf(name.GroupKind); known && kind.ClusterScoped {
+		namespace = ""
+	}
+	return kinds.Pool(name.GroupKind, namespace, name.Name)
+}
+
+func (s *Source) kindOf(kind schema.GroupKind) (pool.Kind, bool) {
+	i := slices.IndexFunc(s.Kinds, func(k pool.Kind) bool { return k.GroupKind == kind })
+	if i < 0 {
+		return pool.Kind{}, false
+	}
+	return s.Kinds[i], true
+}
+
+// Offer returns what a claim's pool offers. Of a pool that is not visible to the claim nothing is told, not even that there is
+// one.
+func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolName) (*claim.Offer, error) {
+	if _, known := s.kindOf(name.GroupKind); !known {
+		return nil, failed("spec.poolRef.kind: %q is not a kind of pool of %s: use %s", name.Kind, name.Group, s.kindNames())
+	}
+	ref := s.Reference(name, namespace)
+	p, err := s.Registry.Open(ctx, ref)
+	var closed *pool.ClosedError
+	switch isClosed := errors.As(err, &closed); {
+	case isClosed && closed.Missing:
+		return nil, absent(ref, namespace)
+	case err != nil && !isClosed:
+		return nil, err
+	}
+	visible, reason, err := s.Registry.Rules.MayClaim(ctx, namespace, p.Says)
+	switch {
+	case err != nil:
+		return nil, err
+	case !visible && closed != nil && closed.Invalid:
+		return nil, invisible(reason)
+	case closed != nil && closed.Invalid:
+		return nil, notReady("spec.poolRef.name: %s", closed.Message)
+	}
+	halted, err := s.halted(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	offer := &claim.Offer{
+		Pool:     ref,
+		Owner:    s.Registry.OwnerReference(p),
+		Leaving:  !p.GetDeletionTimestamp().IsZero(),
+		Halted:   halted,
+		Bits:     p.Registered.Shape.ClaimBits(),
+		HostBits: p.Registered.Shape.HostBits(),
+		Network:  p.Registered.Shape.NetworkOf,
+	}
+	if !visible {
+		offer.Hidden = invisible(reason)
+	}
+	if closed != nil {
+		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
+	}
+	return offer, nil
+}
+
+func (s *Source) kindNames() string {
+	names := make([]string, 0, len(s.Kinds))
+	for _, kind := range s.Kinds {
+		names = append(names, kind.Kind)
+	}
+	return strings.Join(names, " or ")
+}
+
+// absent is what a claim is told whose pool does not exist: of a GlobalIPPool the same as if it were not visible.
+func absent(ref ipamv1.PoolReference, namespace string) error {
+	if ref.Namespace == "" {
+		return invisible(tenancy.Absent(ref, namespace))
+	}
+	return notReady("spec.poolRef.name: there is no %s %q in namespace %s", ref.Kind, ref.Name, ref.Namespace)
+}
+
+func invisible(reason string) error { return failed("spec.poolRef.name: %s", reason) }
+
+func failed(format string, args ...any) error {
+	return &claim.RefusalError{
+		Reason:  ipamv1.ClaimReadyAllocationFailedReason,
+		Message: fmt.Sprintf(format, args...),
+	}
+}
+
+// halted is what a claim is told that has to wait with its pool; nil if none has.
+func (s *Source) halted(ctx context.Context, p *pool.Known) (why, err error) {
+	halt, err := s.Registry.Halt(ctx, p)
+	if halt == nil || err != nil {
+		return nil, err
+	}
+	refusal := &claim.RefusalError{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Message: "spec.poolRef.name: " + halt.Message}
+	if halt.Paused {
+		refusal.Paused = halt.Message
+	}
+	return refusal, nil
+}
+
+func notReady(format string, args ...any) error {
+	return &claim.RefusalError{
+		Reason:  ipamv1.ClaimReadyPoolNotReadyReason,
+		Message: fmt.Sprintf(format, args...),
+	}
+}

@@ -101,7 +101,7 @@ func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []r
 
 func (r *Reconciler) claims() claimant.Claims {
 	return claimant.Claims{
-		Client: r.Client, Ledger: r.Ledger, GroupKind: r.kind(), List: r.Form.Kinds().NewClaimList(), Namespace: r.Namespace,
+		Client: r.Client, Ledger: r.Ledger, GroupKind: r.kind(), List: r.Form.Kinds().NewClaimList(), Pools: r.Source.Pools(), PoolsOf: r.Source.PoolsOf, Namespace: r.Namespace,
 		Waits: r.waits,
 	}
 }

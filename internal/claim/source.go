@@ -9,6 +9,7 @@ import (
 	"net/netip"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -20,6 +21,9 @@ type Source interface {
 	Serves(pool PoolName) bool
 	// Reference completes the reference of a claim, or an answer, of this namespace.
 	Reference(pool PoolName, namespace string) ipamv1.PoolReference
+	// Pools returns empty pools of the kinds that are served, and PoolsOf the pools of a Cluster.
+	Pools() []client.Object
+	PoolsOf(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error)
 	// Offer returns what the pool of a claim of this namespace offers, registered with the ledger. A claim that names no pool, or one of which nothing is
 	// known, gets a RefusalError.
 	Offer(ctx context.Context, namespace string, pool PoolName) (*Offer, error)

@@ -64,6 +64,10 @@ type Claims struct {
 	GroupKind schema.GroupKind
 	// List is an empty list of the kind.
 	List client.ObjectList
+	// Pools are empty pools of the kinds that they are answered from.
+	Pools []client.Object
+	// PoolsOf returns those of them that belong to a Cluster.
+	PoolsOf func(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error)
 	// Namespace is the only one that is served; empty means all are.
 	Namespace string
 	// Waits says what a claim waits for that has nothing yet; nil means for anything.
@@ -75,9 +79,10 @@ type Claims struct {
 // unanswered before that may have its record.
 func (c Claims) Wake(controller *ctrl.Builder) *ctrl.Builder {
 	changed := builder.WithPredicates(predicate.Or(predicates.PoolChanged(), predicates.PausedChanged()))
+	for _, pool := range c.Pools {
+		controller = controller.Watches(pool, handler.EnqueueRequestsFromMapFunc(c.waitingForPool), changed)
+	}
 	return controller.
-		Watches(&ipamv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(c.waitingForPool), changed).
-		Watches(&ipamv1.GlobalIPPool{}, handler.EnqueueRequestsFromMapFunc(c.waitingForPool), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.waitingInNamespace), builder.WithPredicates(predicates.Labelled())).
 		WatchesRawSource(source.Func(c.followLedger))
 }
@@ -120,15 +125,12 @@ func (c Claims) waitingInNamespace(ctx context.Context, namespace client.Object)
 func (c Claims) OfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	namespace := client.InNamespace(cluster.GetNamespace())
 	requests := c.Requests(ctx, namespace, client.MatchingFields{ClusterIndex: cluster.GetName()})
-	pools := &ipamv1.IPPoolList{}
-	if err := c.Client.List(ctx, pools, namespace, client.UnsafeDisableDeepCopy); err != nil {
+	pools, err := c.PoolsOf(ctx, cluster)
+	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Finding pools of a Cluster", "kind", c.GroupKind.String())
-		return requests
 	}
-	for i := range pools.Items {
-		if pools.Items[i].Spec.ClusterName == cluster.GetName() {
-			requests = append(requests, c.waiting(ctx, pools.Items[i].PoolReference())...)
-		}
+	for _, pool := range pools {
+		requests = append(requests, c.waiting(ctx, pool)...)
 	}
 	return requests
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
@@ -93,6 +94,20 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
 	}
 	return offer, nil
+}
+
+// Pools implements claim.Source.
+func (s *Source) Pools() []client.Object {
+	pools := make([]client.Object, 0, len(s.Kinds))
+	for _, kind := range s.Kinds {
+		pools = append(pools, kind.New())
+	}
+	return pools
+}
+
+// PoolsOf implements claim.Source.
+func (s *Source) PoolsOf(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error) {
+	return s.Registry.OfCluster(ctx, cluster, s.Kinds...)
 }
 
 func (s *Source) kindNames() string {

@@ -79,7 +79,13 @@ func waitsFor(obj client.Object) []string {
 }
 
 func (r *Reconciler) claims() claimant.Claims {
-	return claimant.Claims{Client: r.Client, Ledger: r.Ledger, GroupKind: kinds.IPClaim, List: &ipamv1.IPClaimList{}, Namespace: r.Namespace}
+	return claimant.Claims{
+		Client: r.Client, Ledger: r.Ledger, GroupKind: kinds.IPClaim, List: &ipamv1.IPClaimList{}, Namespace: r.Namespace,
+		Pools: []client.Object{&ipamv1.IPPool{}, &ipamv1.GlobalIPPool{}},
+		PoolsOf: func(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error) {
+			return r.Desk.Registry.OfCluster(ctx, cluster, pool.IPPools)
+		},
+	}
 }
 
 // Living returns the UIDs of the claims that the cache shows, for repair.

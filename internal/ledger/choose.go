@@ -129,7 +129,7 @@ func (x *index) refuses(e *poolEntry, c Claim) error {
 	shape := e.pool.Shape
 	if c.Purpose != ipamv1.AdoptedPurpose {
 		for _, k := range shape.KeptIn(c.Want) {
-			if k.For != keyOf(c.Ref) {
+			if !k.IsFor(keyOf(c.Ref)) {
 				return &RefusedError{CIDR: c.Want, Reason: "is kept for another claim", Kept: k}
 			}
 		}

@@ -75,7 +75,7 @@ func (r *Registry) passOn(parent ipamv1.PoolReference) {
 
 // Neighbours returns the pools of an address space that the cache shows, in no order; those that are not registered are resolved only.
 func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger.Pool) {
-	for _, kind := range append([]Kind{IPPools, GlobalIPPools}, r.Kinds...) {
+	for _, kind := range r.kinds() {
 		list := kind.NewList()
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Listing pools")
@@ -91,6 +91,26 @@ func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger
 		})
 	}
 	return found
+}
+
+// OfCluster returns the pools of some kinds that belong to a Cluster, as the cache shows them.
+func (r *Registry) OfCluster(ctx context.Context, cluster client.Object, kinds ...Kind) (found []ipamv1.PoolReference, err error) {
+	for _, kind := range kinds {
+		if kind.ClusterScoped {
+			continue
+		}
+		list := kind.NewList()
+		if err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+			return found, fmt.Errorf("listing pools: %w", err)
+		}
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			if p, ok := item.(Object); ok && kind.Says(p).ClusterName == cluster.GetName() {
+				found = append(found, p.PoolReference())
+			}
+			return nil
+		})
+	}
+	return found, nil
 }
 
 // shapeOf returns the shape of a pool; nil if its spec cannot be served.

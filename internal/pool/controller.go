@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -74,7 +73,7 @@ func written() handler.Funcs {
 func (r *Reconciler) WatchClusters(mgr ctrl.Manager, doors ...Door) error {
 	r.doors = doors
 	log := mgr.GetLogger().WithName("pool")
-	if err := r.controller.Watch(r.followRemains(mgr)); err != nil || r.Kind.GroupKind != kinds.IPPool {
+	if err := r.controller.Watch(r.followRemains(mgr)); err != nil || r.Kind.ClusterScoped {
 		return err
 	}
 	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &clusterv1.Cluster{},
@@ -84,15 +83,18 @@ func (r *Reconciler) WatchClusters(mgr ctrl.Manager, doors ...Door) error {
 // poolsOfCluster names the pools of a Cluster's namespace: those that pause with it, and those where something waits for the end of
 // the pause (block). They are few: a list of the namespace's does.
 func (r *Reconciler) poolsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
-	pools := &ipamv1.IPPoolList{}
+	pools := r.Kind.NewList()
 	if err := r.Client.List(ctx, pools, client.InNamespace(cluster.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing IPPools")
+		ctrl.LoggerFrom(ctx).Error(err, "Listing pools", "kind", r.Kind.GroupKind)
 		return nil
 	}
-	requests := make([]reconcile.Request, 0, len(pools.Items))
-	for i := range pools.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
-	}
+	requests := make([]reconcile.Request, 0, meta.LenList(pools))
+	_ = meta.EachListItem(pools, func(item runtime.Object) error {
+		if p, ok := item.(Object); ok {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		}
+		return nil
+	})
 	return requests
 }
 

@@ -49,6 +49,8 @@ type Kind struct {
 	Version string
 	// ClusterScoped: its pools have no namespace.
 	ClusterScoped bool
+	// Finalizer keeps a pool until nothing is handed out of it.
+	Finalizer string
 	// New returns an empty pool, and NewList an empty list of them.
 	New     func() Object
 	NewList func() client.ObjectList
@@ -62,13 +64,13 @@ type Kind struct {
 // IPPools are Weir's namespaced pools, and GlobalIPPools its cluster-scoped ones.
 var (
 	IPPools = Kind{
-		GroupKind: kinds.IPPool, Version: ipamv1.GroupVersion.Version,
+		GroupKind: kinds.IPPool, Version: ipamv1.GroupVersion.Version, Finalizer: ipamv1.PoolFinalizer,
 		New:     func() Object { return &ipamv1.IPPool{} },
 		NewList: func() client.ObjectList { return &ipamv1.IPPoolList{} },
 		Says:    says, Resolve: resolve,
 	}
 	GlobalIPPools = Kind{
-		GroupKind: kinds.GlobalIPPool, Version: ipamv1.GroupVersion.Version, ClusterScoped: true,
+		GroupKind: kinds.GlobalIPPool, Version: ipamv1.GroupVersion.Version, ClusterScoped: true, Finalizer: ipamv1.PoolFinalizer,
 		New:     func() Object { return &ipamv1.GlobalIPPool{} },
 		NewList: func() client.ObjectList { return &ipamv1.GlobalIPPoolList{} },
 		Says:    says, Resolve: resolve,

@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if halted, result, err := r.halt(ctx, known); halted || err != nil {
 		return result, err
 	}
-	if added, err := finalizer.Ensure(ctx, r.Client, p, ipamv1.PoolFinalizer); added || err != nil {
+	if added, err := finalizer.Ensure(ctx, r.Client, p, r.Kind.Finalizer); added || err != nil {
 		return r.result(client.IgnoreNotFound(err))
 	}
 	leaving := r.leave(ctx, p.PoolReference())

@@ -38,8 +38,10 @@ type Registry struct {
 	Namespace string
 	// Home is this cluster: the UID of its namespace kube-system. A GlobalIPPool that is at home elsewhere hands out nothing.
 	Home string
-	// Kinds are further kinds of pools: IPPools and GlobalIPPools are always known.
-	Kinds []Kind
+
+	// further are kinds of pools beside IPPools and GlobalIPPools.
+	further   []Kind
+	furtherMu sync.RWMutex
 
 	mu    sync.Mutex
 	known map[ipamv1.PoolReference]version
@@ -56,12 +58,25 @@ type version struct {
 
 // kindOf returns a kind of pools, and false if that is none.
 func (r *Registry) kindOf(kind schema.GroupKind) (Kind, bool) {
-	for _, k := range append([]Kind{IPPools, GlobalIPPools}, r.Kinds...) {
+	for _, k := range r.kinds() {
 		if k.GroupKind == kind {
 			return k, true
 		}
 	}
 	return Kind{}, false
+}
+
+// AddKind makes a further kind of pools known, once its CRD is there.
+func (r *Registry) AddKind(kind Kind) {
+	r.furtherMu.Lock()
+	defer r.furtherMu.Unlock()
+	r.further = append(r.further, kind)
+}
+
+func (r *Registry) kinds() []Kind {
+	r.furtherMu.RLock()
+	defer r.furtherMu.RUnlock()
+	return append([]Kind{IPPools, GlobalIPPools}, r.further...)
 }
 
 // Says returns what a pool says of itself.

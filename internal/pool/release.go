@@ -100,7 +100,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if s.users = finalizer.Foreign(s.pool, ipamv1.PoolFinalizer); len(s.users) > 0 {
+	if s.users = finalizer.Foreign(s.pool, r.Kind.Finalizer); len(s.users) > 0 {
 		s.holdings = r.Ledger.Holdings(ref)
 		return nil
 	}
@@ -109,21 +109,21 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	}
 	blocks := r.Ledger.OtherBlocks(ref, s.pool.GetUID(), nil)
 	live, err := r.live(ctx, s.pool)
-	if live == nil || live.GetDeletionTimestamp().IsZero() || isKept(live) {
+	if live == nil || live.GetDeletionTimestamp().IsZero() || r.isKept(live) {
 		return err
 	}
 	if err = r.drop(ctx, live, blocks); err != nil {
 		return err
 	}
-	err = finalizer.Remove(ctx, r.Client, live, ipamv1.PoolFinalizer)
+	err = finalizer.Remove(ctx, r.Client, live, r.Kind.Finalizer)
 	s.released = err == nil
 	return err
 }
 
 // isKept says whether a pool that is being deleted stays as it is for now, as a live read shows it: the cache may be of a time before
 // somebody paused or moved it.
-func isKept(live Object) bool {
-	return predicates.IsMoving(live) || predicates.IsPaused(nil, live) || len(finalizer.Foreign(live, ipamv1.PoolFinalizer)) > 0
+func (r *Reconciler) isKept(live Object) bool {
+	return predicates.IsMoving(live) || predicates.IsPaused(nil, live) || len(finalizer.Foreign(live, r.Kind.Finalizer)) > 0
 }
 
 // shedStrays gives up what is recorded for other pools of the name: they were never stored, or are gone, while this one exists. It

@@ -65,13 +65,25 @@ const (
 // Claimant names a claim, whether or not it exists.
 type Claimant struct{ Group, Kind, Namespace, Name string }
 
-func (c Claimant) String() string { return c.Kind + " " + c.Namespace + "/" + c.Name }
+func (c Claimant) String() string {
+	if c.Kind == "" {
+		return "a claim " + c.Namespace + "/" + c.Name
+	}
+	return c.Kind + " " + c.Namespace + "/" + c.Name
+}
 
-// Kept is a prefix that is handed out to one claim only.
+// OfAnyKind stands for the claims of that name, whatever their kind.
+func (c Claimant) OfAnyKind() Claimant { return Claimant{Namespace: c.Namespace, Name: c.Name} }
+
+// Kept is a prefix that is handed out to one claim only, or to the claims of one
+// name, whatever their kind.
 type Kept struct {
 	Prefix netip.Prefix
 	For    Claimant
 }
+
+// IsFor says whether the prefix is kept for the claim.
+func (k Kept) IsFor(c Claimant) bool { return k.For == c || k.For == c.OfAnyKind() }
 
 // Config says what a pool consists of.
 type Config struct {

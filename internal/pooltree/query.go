@@ -156,6 +156,9 @@ func (p *Pool) Kept() []Kept { return p.kept }
 // KeptFor returns what the pool keeps for the claim, and whether it does.
 func (p *Pool) KeptFor(c Claimant) (netip.Prefix, bool) {
 	prefix, ok := p.keptFor[c]
+	if !ok {
+		prefix, ok = p.keptFor[c.OfAnyKind()]
+	}
 	return prefix, ok
 }
 

@@ -6,12 +6,12 @@ package setup
 import (
 	"context"
 	"fmt"
-	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -44,6 +44,8 @@ type wiring struct {
 	registry *pool.Registry
 	desk     *ipclaim.Desk
 	options  Options
+	// clusters are the controllers that follow Clusters once there are any.
+	clusters clusters
 }
 
 // wireDoors registers what Weir serves by itself: its pools, claims and their webhooks, and the front doors.
@@ -60,12 +62,15 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		Manager: mgr, book: book, registry: registry, options: o,
 		desk: &ipclaim.Desk{Client: mgr.GetClient(), Registry: registry, Rules: rules},
 	}
-	controllers, err := w.pools(ctx)
-	if err != nil {
-		return err
+	for name, kind := range map[string]pool.Kind{"ippool": pool.IPPools, "globalippool": pool.GlobalIPPools} {
+		if err = w.pools(ctx, name, kind); err != nil {
+			return err
+		}
+		if err = w.noteStored(ctx, kind.New(), kind.GroupKind); err != nil {
+			return err
+		}
 	}
-	claims, err := w.claims(ctx)
-	if err != nil {
+	if err = w.claims(ctx); err != nil {
 		return err
 	}
 	if err = admission.SetupWithManager(mgr, admission.Options{
@@ -73,29 +78,29 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
-	return mgr.Add(w.clusterAPI(append(controllers, claims)))
-}
-
-// pools registers the controllers of pools.
-func (w *wiring) pools(ctx context.Context) (controllers []follower, err error) {
-	for name, kind := range map[string]pool.Kind{"ippool": pool.IPPools, "globalippool": pool.GlobalIPPools} {
-		r := &pool.Reconciler{
-			Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.recorder(),
-			Clock: clock.RealClock{}, Kind: kind,
-			WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
-		}
-		if err = r.SetupWithManager(ctx, w, name); err != nil {
-			return nil, fmt.Errorf("setting up the controller of %ss: %w", kind.Kind, err)
-		}
-		controllers = append(controllers, r)
-		if err = w.noteStored(ctx, kind.New(), kind.GroupKind); err != nil {
-			return nil, err
-		}
-		if err = w.repair(repair.Kind{GroupKind: kind.GroupKind, Living: r.Living, Settle: r.Settle}); err != nil {
-			return nil, err
+	doors := append([]Door{clusterAPI()}, o.Doors...)
+	for i := range doors {
+		if err = mgr.Add(&opener{Door: doors[i], wiring: w}); err != nil {
+			return fmt.Errorf("adding the door %s: %w", doors[i].Name, err)
 		}
 	}
-	return controllers, nil
+	return nil
+}
+
+// pools registers the controller of a kind of pools.
+func (w *wiring) pools(ctx context.Context, name string, kind pool.Kind) error {
+	r := &pool.Reconciler{
+		Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.recorder(),
+		Clock: clock.RealClock{}, Kind: kind,
+		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
+	}
+	if err := r.SetupWithManager(ctx, w, name); err != nil {
+		return fmt.Errorf("setting up the controller of %ss: %w", kind.Kind, err)
+	}
+	if err := w.clusters.add(w, r); err != nil {
+		return err
+	}
+	return w.repair(repair.Kind{GroupKind: kind.GroupKind, Living: r.Living, Settle: r.Settle})
 }
 
 // homeOf returns what tells this cluster from all others.
@@ -109,18 +114,21 @@ func homeOf(ctx context.Context, live client.Reader) (string, error) {
 }
 
 // claims registers the controller of Weir's own claims.
-func (w *wiring) claims(ctx context.Context) (*ipclaim.Reconciler, error) {
+func (w *wiring) claims(ctx context.Context) error {
 	r := &ipclaim.Reconciler{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Desk: w.desk, Recorder: w.recorder(),
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 	}
 	if err := r.SetupWithManager(ctx, w); err != nil {
-		return nil, fmt.Errorf("setting up the controller of IPClaims: %w", err)
+		return fmt.Errorf("setting up the controller of IPClaims: %w", err)
 	}
 	if err := w.noteStored(ctx, &ipamv1.IPClaim{}, kinds.IPClaim); err != nil {
-		return nil, err
+		return err
 	}
-	return r, w.repair(repair.Kind{GroupKind: kinds.IPClaim, Living: r.Living, Settle: r.Settle})
+	if err := w.clusters.add(w, r); err != nil {
+		return err
+	}
+	return w.repair(repair.Kind{GroupKind: kinds.IPClaim, Living: r.Living, Settle: r.Settle})
 }
 
 // noteStored tells the ledger, on every replica, which objects of the kind are stored.
@@ -147,81 +155,137 @@ func (w *wiring) repair(kind repair.Kind) error {
 	return nil
 }
 
-// follower is a controller that follows Clusters once there are any.
+// follower is a controller that follows Clusters once there are any, and the claims of their front door.
 type follower interface {
 	WatchClusters(mgr ctrl.Manager, doors ...pool.Door) error
 }
 
-// door is a front door whose kinds may be installed later than Weir.
-type door struct {
-	name   string
-	kinds  []schema.GroupVersionKind
-	mapper meta.RESTMapper
-	open   func(ctx context.Context) error
+// clusters has controllers follow Clusters, whichever of the two is there first.
+type clusters struct {
+	mu      sync.Mutex
+	open    bool
+	doors   []pool.Door
+	waiting []follower
 }
 
-// clusterAPI is the front door of IPAddressClaims. With it these controllers begin to follow Clusters.
-func (w *wiring) clusterAPI(controllers []follower) *door {
-	source := incluster.Source(w.registry)
-	return &door{
-		name: "Cluster API",
-		kinds: []schema.GroupVersionKind{
-			clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind),
-			clusterapi.Form{}.Kinds().Claim,
-			clusterapi.Form{}.Kinds().Answer,
-		},
-		mapper: w.GetRESTMapper(),
-		open: func(ctx context.Context) error {
-			if err := w.openClaims(ctx, clusterapi.Form{}, source); err != nil {
-				return err
-			}
-			for _, c := range controllers {
-				if err := c.WatchClusters(w, &clusterapi.Door{Client: w.GetClient(), Source: source}); err != nil {
-					return err
-				}
-			}
-			return nil
+// add has a controller follow Clusters, now or later.
+func (c *clusters) add(mgr ctrl.Manager, f follower) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open {
+		return f.WatchClusters(mgr, c.doors...)
+	}
+	c.waiting = append(c.waiting, f)
+	return nil
+}
+
+// appear is called when Clusters are served.
+func (c *clusters) appear(mgr ctrl.Manager, doors ...pool.Door) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open, c.doors = true, doors
+	for _, f := range c.waiting {
+		if err := f.WatchClusters(mgr, doors...); err != nil {
+			return err
+		}
+	}
+	c.waiting = nil
+	return nil
+}
+
+// Door is a front door: kinds of pools and claims of others, which may be installed later than Weir.
+type Door struct {
+	Name string
+	// AddToScheme adds the door's types; nil if the scheme has them.
+	AddToScheme func(*runtime.Scheme) error
+	// Kinds must be served before the door opens.
+	Kinds []schema.GroupVersionKind
+	// Pools are its kinds of pools, Forms its forms of claims, by the name of their controller.
+	Pools map[string]pool.Kind
+	Forms map[string]claim.Form
+	// Source says what its claims may ask of which pool.
+	Source func(*pool.Registry) claim.Source
+	// Follows is what the controllers of pools are told of its claims where they follow Clusters; nil for nothing.
+	Follows func(client.Reader, claim.Source) pool.Door
+}
+
+// clusterAPI is the front door of IPAddressClaims. With it controllers begin to follow Clusters.
+func clusterAPI() Door {
+	form := clusterapi.Form{}
+	return Door{
+		Name:   "Cluster API",
+		Kinds:  []schema.GroupVersionKind{clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), form.Kinds().Claim, form.Kinds().Answer},
+		Forms:  map[string]claim.Form{"ipaddressclaim": form},
+		Source: func(registry *pool.Registry) claim.Source { return incluster.Source(registry) },
+		Follows: func(c client.Reader, source claim.Source) pool.Door {
+			return &clusterapi.Door{Client: c, Source: source}
 		},
 	}
 }
 
-// openClaims registers the controller of a form of claims, and their repair.
-func (w *wiring) openClaims(ctx context.Context, form claim.Form, source claim.Source) error {
-	r := &claim.Reconciler{
-		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules,
-		Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
-		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
-	}
-	kind := form.Kinds().Claim.GroupKind()
-	if err := r.SetupWithManager(ctx, w, strings.ToLower(kind.Kind)); err != nil {
-		return err
-	}
-	return w.repair(repair.Kind{GroupKind: kind, Living: r.Living, Answers: r.Answers, Settle: r.Settle})
+// opener opens a door once its kinds are served.
+type opener struct {
+	Door
+
+	wiring *wiring
 }
 
 // Start waits until the door's kinds are served, and opens it.
-func (d *door) Start(ctx context.Context) error {
-	log := ctrl.LoggerFrom(ctx).WithName("door").WithValues("door", d.name)
-	err := wait.PollUntilContextCancel(ctx, doorInterval, true, func(context.Context) (bool, error) { return d.isServed(), nil })
+func (o *opener) Start(ctx context.Context) error {
+	log := ctrl.LoggerFrom(ctx).WithName("door").WithValues("door", o.Name)
+	err := wait.PollUntilContextCancel(ctx, doorInterval, true, func(context.Context) (bool, error) { return o.isServed(), nil })
 	if err != nil {
 		return nil //nolint:nilerr // the manager stops before the kinds appeared
 	}
 	log.Info("Opening front door")
-	if err := d.open(ctx); err != nil {
-		return fmt.Errorf("opening the front door of %s: %w", d.name, err)
+	if err := o.open(ctx); err != nil {
+		return fmt.Errorf("opening the front door of %s: %w", o.Name, err)
 	}
 	<-ctx.Done()
 	return nil
 }
 
 // NeedLeaderElection is false: controllers wait for leadership by themselves.
-func (d *door) NeedLeaderElection() bool { return false }
+func (o *opener) NeedLeaderElection() bool { return false }
 
-func (d *door) isServed() bool {
-	for _, kind := range d.kinds {
-		if _, err := d.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+func (o *opener) isServed() bool {
+	for _, kind := range o.Kinds {
+		if _, err := o.wiring.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 			return false
 		}
 	}
 	return true
+}
+
+// open registers the door's pools, then the controllers of its claims.
+func (o *opener) open(ctx context.Context) error {
+	for name, kind := range o.Pools {
+		o.wiring.registry.AddKind(kind)
+		if err := o.wiring.pools(ctx, name, kind); err != nil {
+			return err
+		}
+	}
+	source := o.Source(o.wiring.registry)
+	for name, form := range o.Forms {
+		if err := o.wiring.openClaims(ctx, name, form, source); err != nil {
+			return err
+		}
+	}
+	if o.Follows == nil {
+		return nil
+	}
+	return o.wiring.clusters.appear(o.wiring, o.Follows(o.wiring.GetClient(), source))
+}
+
+// openClaims registers the controller of a form of claims, and their repair.
+func (w *wiring) openClaims(ctx context.Context, name string, form claim.Form, source claim.Source) error {
+	r := &claim.Reconciler{
+		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules,
+		Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
+		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
+	}
+	if err := r.SetupWithManager(ctx, w, name); err != nil {
+		return err
+	}
+	return w.repair(repair.Kind{GroupKind: form.Kinds().Claim.GroupKind(), Living: r.Living, Answers: r.Answers, Settle: r.Settle})
 }

@@ -5,6 +5,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -63,6 +64,11 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = o.KubeAPIQPS, o.KubeAPIBurst
 	scheme, err := Scheme()
+	for _, door := range o.Doors {
+		if door.AddToScheme != nil {
+			err = errors.Join(err, door.AddToScheme(scheme))
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,9 @@ type Options struct {
 	EndpointAllow   []string
 	FeatureGates    map[string]string
 
+	// Doors are further front doors.
+	Doors []Door
+
 	// OwnNamespace is the namespace that the manager runs in: of its lease, and of the records of GlobalIPPools' blocks.
 	OwnNamespace string
 }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -158,5 +160,25 @@ func TestNothingIsNamedToWhomNobodyVouchesFor(t *testing.T) {
 	}
 	if reviewed > 0 {
 		t.Errorf("%d reviews", reviewed)
+	}
+}
+
+func TestWhatIsNamedIsAskedForByItsOwnGroupAndPlural(t *testing.T) {
+	t.Parallel()
+	proxy := schema.GroupKind{Group: "other.dev", Kind: "Proxy"}
+	to := &audience{
+		known: map[scope]bool{}, user: authenticationv1.UserInfo{Username: "jo"},
+		rights: allowed(func(what authorizationv1.ResourceAttributes) bool {
+			return what.Group == "other.dev" && what.Resource == "proxies"
+		}),
+	}
+	for kind, want := range map[schema.GroupKind]bool{
+		proxy:                               true,
+		{Group: "third.dev", Kind: "Proxy"}: false,
+		{Group: "other.dev", Kind: "Thing"}: false, // which the API server does not have
+	} {
+		if got := to.mayGet(t.Context(), scope{kind, "team"}); got != want {
+			t.Errorf("naming a %s: %t", kind, got)
+		}
 	}
 }

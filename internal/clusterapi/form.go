@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -42,6 +43,9 @@ var (
 	}
 )
 
+// AddToScheme adds the types.
+var AddToScheme = ipamv1beta2.AddToScheme
+
 // Kinds implements claim.Form.
 func (Form) Kinds() *claim.Kinds { return &both }
 
@@ -64,7 +68,7 @@ func (Form) Says(stored client.Object) claim.Says {
 }
 
 func poolName(ref ipamv1beta2.IPPoolReference) claim.PoolName {
-	return claim.PoolName{GroupKind: kinds.OfPool(ref), Name: ref.Name}
+	return claim.PoolName{GroupKind: schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}, Name: ref.Name}
 }
 
 // Find implements claim.Form: the answer is named like the claim.

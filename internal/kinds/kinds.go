@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
+
+// addressGroup is that of Cluster API's claims.
+const addressGroup = "ipam.cluster.x-k8s.io"
 
 // Kinds that Weir knows. Compare them with ==.
 var (
@@ -21,8 +23,8 @@ var (
 	GlobalIPPool   = Weir(ipamv1.GlobalIPPoolKind)
 	IPClaim        = Weir(ipamv1.IPClaimKind)
 	IPAllocation   = Weir(ipamv1.IPAllocationKind)
-	IPAddressClaim = schema.GroupKind{Group: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim"}
-	IPAddress      = schema.GroupKind{Group: ipamv1beta2.GroupVersion.Group, Kind: "IPAddress"}
+	IPAddressClaim = schema.GroupKind{Group: addressGroup, Kind: "IPAddressClaim"}
+	IPAddress      = schema.GroupKind{Group: addressGroup, Kind: "IPAddress"}
 	Cluster        = schema.GroupKind{Group: clusterv1.GroupVersion.Group, Kind: clusterv1.ClusterKind}
 )
 
@@ -38,11 +40,6 @@ func OfOwner(owner metav1.OwnerReference) schema.GroupKind {
 
 // IsSame says whether two owner references are to an object of the same kind and name, whatever its UID.
 func IsSame(a, b metav1.OwnerReference) bool { return a.Name == b.Name && OfOwner(a) == OfOwner(b) }
-
-// OfPool returns the kind of pool that a claim of Cluster API names.
-func OfPool(ref ipamv1beta2.IPPoolReference) schema.GroupKind {
-	return schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}
-}
 
 // Pool returns a reference to a pool. The namespace is empty for a cluster-scoped one.
 func Pool(kind schema.GroupKind, namespace, name string) ipamv1.PoolReference {

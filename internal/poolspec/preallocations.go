@@ -9,22 +9,17 @@ import (
 	"net/netip"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
-// addressClaimKind is the kind of claim that an address is kept for unless the spec names another.
-const addressClaimKind = "IPAddressClaim"
-
-// claimGroups are the kinds of claims that addresses are kept for, with their groups.
-var claimGroups = map[string]string{
-	addressClaimKind:   ipamv1beta2.GroupVersion.Group,
-	ipamv1.IPClaimKind: ipamv1.GroupVersion.Group,
-}
+// claimKinds are the kinds of claims that addresses are kept for, by their names.
+var claimKinds = map[string]schema.GroupKind{kinds.IPAddressClaim.Kind: kinds.IPAddressClaim, kinds.IPClaim.Kind: kinds.IPClaim}
 
 // preAllocation is one readable entry of spec.preAllocations.
 type preAllocation struct {
@@ -61,10 +56,10 @@ func (r *resolver) readPreAllocations() {
 
 // readClaimant reads which claim an address is kept for. An IPPool has claims of its own namespace only.
 func (r *resolver) readClaimant(path *field.Path, p *ipamv1.PreAllocation) (pooltree.Claimant, bool) {
-	kind, namespace := cmp.Or(p.Kind, addressClaimKind), cmp.Or(p.Namespace, r.pool.Namespace)
-	group, known := claimGroups[kind]
+	kind, namespace := cmp.Or(p.Kind, kinds.IPAddressClaim.Kind), cmp.Or(p.Namespace, r.pool.Namespace)
+	claimKind, known := claimKinds[kind]
 	if !known {
-		r.fail(field.NotSupported(path.Child("kind"), kind, slices.Sorted(maps.Keys(claimGroups))))
+		r.fail(field.NotSupported(path.Child("kind"), kind, slices.Sorted(maps.Keys(claimKinds))))
 	}
 	switch {
 	case r.pool.Namespace == "" && namespace == "":
@@ -74,7 +69,7 @@ func (r *resolver) readClaimant(path *field.Path, p *ipamv1.PreAllocation) (pool
 		r.invalid(path.Child("namespace"), namespace, "an IPPool has claims of its own namespace only, %s", r.pool.Namespace)
 		known = false
 	}
-	return pooltree.Claimant{Group: group, Kind: kind, Namespace: namespace, Name: p.ClaimName}, known
+	return pooltree.Claimant{Group: claimKind.Group, Kind: kind, Namespace: namespace, Name: p.ClaimName}, known
 }
 
 // readKept reads what is kept: an address, or the block that begins with it where claims get blocks.

@@ -66,7 +66,7 @@ const (
 type Claimant struct{ Group, Kind, Namespace, Name string }
 
 func (c Claimant) String() string {
-	if c.Kind == "" {
+	if c == c.OfAnyKind() {
 		return "a claim " + c.Namespace + "/" + c.Name
 	}
 	return c.Kind + " " + c.Namespace + "/" + c.Name

@@ -26,6 +26,7 @@ var (
 	impostor     = metav1.OwnerReference{APIVersion: "evilcluster.x-k8s.io/v1", Kind: "Cluster", Name: "e"}
 	ownPool      = metav1.OwnerReference{APIVersion: "ipam.weir.dev/v1alpha1", Kind: "IPPool", Name: "p"}
 	globalPool   = metav1.OwnerReference{APIVersion: "ipam.weir.dev/v1alpha1", Kind: "GlobalIPPool", Name: "g"}
+	otherGlobal  = metav1.OwnerReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1", Kind: "GlobalIPPool", Name: "g"}
 	ownRecord    = metav1.OwnerReference{APIVersion: "ipam.weir.dev/v1alpha1", Kind: "IPAllocation", Name: "a"}
 	someoneElses = metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Thing", Name: "t"}
 )
@@ -51,7 +52,7 @@ func left(obj client.Object) Remain {
 	if ref.APIGroup != "ipam.weir.dev" {
 		return LeftClaim("IPAddressClaim", claim, ipamv1.PoolReference{})
 	}
-	return LeftClaim("IPAddressClaim", claim, poolNamed(kinds.OfPool(ref), claim.Namespace, ref.Name))
+	return LeftClaim("IPAddressClaim", claim, poolNamed(kinds.Weir(ref.Kind), claim.Namespace, ref.Name))
 }
 
 func ipClaim(kind string, owners ...metav1.OwnerReference) client.Object {
@@ -71,37 +72,38 @@ func TestLeft(t *testing.T) {
 		obj  client.Object
 		want string
 	}{
-		"a claim without owners stays":                              {addressClaim("IPPool", nil), unowned},
-		"a claim of a Cluster moves":                                {addressClaim("IPPool", nil, cluster), ""},
-		"a claim of an infrastructure object moves":                 {addressClaim("IPPool", nil, metal3Data), ""},
-		"a claim of something else stays":                           {addressClaim("IPPool", nil, configMap), byConfigMap},
-		"a claim of a Cluster and something else stays":             {addressClaim("IPPool", nil, cluster, configMap), byConfigMap},
-		"a claim of somebody's own kind stays":                      {addressClaim("IPPool", nil, someoneElses), "its owner Thing t is not moved"},
-		"a group that only ends like Cluster API's is not its":      {addressClaim("IPPool", nil, impostor), "its owner Cluster e is not moved"},
-		"a claim of an IPPool moves":                                {addressClaim("IPPool", nil, ownPool), ""},
-		"a claim of a GlobalIPPool alone stays":                     {addressClaim("IPPool", nil, globalPool), unowned},
-		"a claim of a GlobalIPPool and a Cluster moves":             {addressClaim("IPPool", nil, globalPool, cluster), ""},
-		"a claim of a record stays":                                 {addressClaim("IPPool", nil, ownRecord), "its owner IPAllocation a is not moved"},
-		"a claim that is labelled moves, its pool takes the rest":   {addressClaim("IPPool", label(moveLabel)), ""},
-		"a claim that is labelled with all of it moves":             {addressClaim("IPPool", label(hierarchyLabel)), ""},
-		"a label does not help against an owner":                    {addressClaim("IPPool", label(hierarchyLabel), configMap), byConfigMap},
-		"a global pool's claim without owners stays":                {addressClaim("GlobalIPPool", nil), unowned},
-		"a global pool's claim of a Cluster moves":                  {addressClaim("GlobalIPPool", nil, cluster), ""},
-		"a global pool's claim that is labelled loses its address":  {addressClaim("GlobalIPPool", label(moveLabel)), "it moves without its address: it needs the label " + hierarchyLabel},
-		"a global pool's claim that is labelled with all moves":     {addressClaim("GlobalIPPool", label(hierarchyLabel)), ""},
-		"a global pool's claim with label and owner moves":          {addressClaim("GlobalIPPool", label(moveLabel), cluster), ""},
-		"an IPClaim without owners moves":                           {ipClaim("IPPool"), ""},
-		"an IPClaim of a Cluster moves":                             {ipClaim("GlobalIPPool", cluster), ""},
-		"an IPClaim of something else stays":                        {ipClaim("IPPool", configMap), byConfigMap},
-		"an IPClaim that has no pool yet is of none":                {&ipamv1.IPClaim{ObjectMeta: meta(nil, configMap)}, ""},
-		"a root pool is of none":                                    {&ipamv1.IPPool{ObjectMeta: meta(nil, configMap)}, ""},
-		"a child in the parent's namespace moves":                   {child(ipamv1.ParentReference{Kind: "IPPool", Name: "p"}), ""},
-		"a child in the parent's namespace, named, moves":           {child(ipamv1.ParentReference{Kind: "IPPool", Namespace: "team", Name: "p"}), ""},
-		"a child in another namespace stays":                        {child(ipamv1.ParentReference{Kind: "IPPool", Namespace: "a", Name: "p"}), "it is of another namespace"},
-		"a child of a global pool moves":                            {child(ipamv1.ParentReference{Kind: "GlobalIPPool", Name: "p"}), ""},
-		"a child of something else stays":                           {child(ipamv1.ParentReference{Kind: "GlobalIPPool", Name: "p"}, configMap), byConfigMap},
-		"a child without a block has nothing of its parent":         {&ipamv1.IPPool{ObjectMeta: meta(nil), Spec: ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Namespace: "a", Name: "p"}}}, ""},
-		"a claim of another provider's pool is none of our concern": {&ipamv1beta2.IPAddressClaim{ObjectMeta: meta(nil), Spec: ipamv1beta2.IPAddressClaimSpec{PoolRef: ipamv1beta2.IPPoolReference{APIGroup: "ipam.metal3.io", Kind: "IPPool", Name: "p"}}}, ""},
+		"a claim without owners stays":                                 {addressClaim("IPPool", nil), unowned},
+		"a claim of a Cluster moves":                                   {addressClaim("IPPool", nil, cluster), ""},
+		"a claim of an infrastructure object moves":                    {addressClaim("IPPool", nil, metal3Data), ""},
+		"a claim of something else stays":                              {addressClaim("IPPool", nil, configMap), byConfigMap},
+		"a claim of a Cluster and something else stays":                {addressClaim("IPPool", nil, cluster, configMap), byConfigMap},
+		"a claim of somebody's own kind stays":                         {addressClaim("IPPool", nil, someoneElses), "its owner Thing t is not moved"},
+		"a group that only ends like Cluster API's is not its":         {addressClaim("IPPool", nil, impostor), "its owner Cluster e is not moved"},
+		"a claim of an IPPool moves":                                   {addressClaim("IPPool", nil, ownPool), ""},
+		"a claim of a GlobalIPPool alone stays":                        {addressClaim("IPPool", nil, globalPool), unowned},
+		"a claim of a GlobalIPPool and a Cluster moves":                {addressClaim("IPPool", nil, globalPool, cluster), ""},
+		"a claim of a kind that only is named like GlobalIPPool moves": {addressClaim("IPPool", nil, otherGlobal), ""},
+		"a claim of a record stays":                                    {addressClaim("IPPool", nil, ownRecord), "its owner IPAllocation a is not moved"},
+		"a claim that is labelled moves, its pool takes the rest":      {addressClaim("IPPool", label(moveLabel)), ""},
+		"a claim that is labelled with all of it moves":                {addressClaim("IPPool", label(hierarchyLabel)), ""},
+		"a label does not help against an owner":                       {addressClaim("IPPool", label(hierarchyLabel), configMap), byConfigMap},
+		"a global pool's claim without owners stays":                   {addressClaim("GlobalIPPool", nil), unowned},
+		"a global pool's claim of a Cluster moves":                     {addressClaim("GlobalIPPool", nil, cluster), ""},
+		"a global pool's claim that is labelled loses its address":     {addressClaim("GlobalIPPool", label(moveLabel)), "it moves without its address: it needs the label " + hierarchyLabel},
+		"a global pool's claim that is labelled with all moves":        {addressClaim("GlobalIPPool", label(hierarchyLabel)), ""},
+		"a global pool's claim with label and owner moves":             {addressClaim("GlobalIPPool", label(moveLabel), cluster), ""},
+		"an IPClaim without owners moves":                              {ipClaim("IPPool"), ""},
+		"an IPClaim of a Cluster moves":                                {ipClaim("GlobalIPPool", cluster), ""},
+		"an IPClaim of something else stays":                           {ipClaim("IPPool", configMap), byConfigMap},
+		"an IPClaim that has no pool yet is of none":                   {&ipamv1.IPClaim{ObjectMeta: meta(nil, configMap)}, ""},
+		"a root pool is of none":                                       {&ipamv1.IPPool{ObjectMeta: meta(nil, configMap)}, ""},
+		"a child in the parent's namespace moves":                      {child(ipamv1.ParentReference{Kind: "IPPool", Name: "p"}), ""},
+		"a child in the parent's namespace, named, moves":              {child(ipamv1.ParentReference{Kind: "IPPool", Namespace: "team", Name: "p"}), ""},
+		"a child in another namespace stays":                           {child(ipamv1.ParentReference{Kind: "IPPool", Namespace: "a", Name: "p"}), "it is of another namespace"},
+		"a child of a global pool moves":                               {child(ipamv1.ParentReference{Kind: "GlobalIPPool", Name: "p"}), ""},
+		"a child of something else stays":                              {child(ipamv1.ParentReference{Kind: "GlobalIPPool", Name: "p"}, configMap), byConfigMap},
+		"a child without a block has nothing of its parent":            {&ipamv1.IPPool{ObjectMeta: meta(nil), Spec: ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Namespace: "a", Name: "p"}}}, ""},
+		"a claim of another provider's pool is none of our concern":    {&ipamv1beta2.IPAddressClaim{ObjectMeta: meta(nil), Spec: ipamv1beta2.IPAddressClaimSpec{PoolRef: ipamv1beta2.IPPoolReference{APIGroup: "ipam.metal3.io", Kind: "IPPool", Name: "p"}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -110,6 +110,17 @@ func TestAPIDependsOnNothingOfTheModule(t *testing.T) {
 	}
 }
 
+// TestOneFormOfClaimsKnowsClusterAPIs checks that no other package of internal knows Cluster API's claims: the rest works on forms.
+func TestOneFormOfClaimsKnowsClusterAPIs(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		isElsewhere := under(p.name(), "internal") && p.name() != "internal/clusterapi"
+		if isElsewhere && slices.Contains(p.Imports, "sigs.k8s.io/cluster-api/api/ipam/v1beta2") {
+			t.Errorf("%s imports the types of IPAddressClaims", p.name())
+		}
+	}
+}
+
 // TestProvidersAreLeaves checks that providers do not know each other and that
 // internal packages, but for the wiring in setup, do not know providers.
 func TestProvidersAreLeaves(t *testing.T) {

@@ -102,14 +102,14 @@ func answered(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) *ipamv1bet
 	return address
 }
 
-// records returns the records of a namespace, without the blocks of its pools.
+// records returns the records of a namespace, without the blocks of its pools and what is the other door's.
 func records(ctx context.Context, ns string) []ipamv1.IPAllocation {
 	GinkgoHelper()
 	list := &ipamv1.IPAllocationList{}
 	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 	var found []ipamv1.IPAllocation
 	for _, a := range list.Items {
-		if a.Spec.Purpose != ipamv1.RootPurpose {
+		if a.Spec.Purpose != ipamv1.RootPurpose && !isOther(&a) {
 			found = append(found, a)
 		}
 	}

@@ -7,6 +7,7 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
 )
 
 var (
@@ -61,7 +64,7 @@ func options(certs string, port int) setup.Options {
 		WebhookHost: "127.0.0.1", WebhookPort: port, WebhookCertDir: certs,
 		WebhookClientCAFile: site.ClientCA(), WebhookClientName: framework.WebhookClient,
 		HealthAddress: "0", PlatformProject: "platform", RepairGrace: 10 * time.Minute,
-		OwnNamespace: "weir-system",
+		OwnNamespace: "weir-system", Doors: []setup.Door{otherdoor.Door()},
 	}
 	o.Manager.TLSMinVersion, o.Manager.DiagnosticsAddress, o.Manager.InsecureDiagnostics = "VersionTLS12", "0", true
 	return o
@@ -78,8 +81,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	site, err = framework.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
-		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
-		Scheme:  setup.Scheme,
+		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, otherdoor.InstallCRDs},
+		Scheme: func() (*runtime.Scheme, error) {
+			scheme, err := setup.Scheme()
+			return scheme, errors.Join(err, otherdoor.AddToScheme(scheme))
+		},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(site.Stop)
@@ -92,8 +98,25 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // namespaces counts the specs' namespaces.
 var namespaces int
 
-// newNamespace makes a namespace of the spec's own.
+// newNamespace makes a namespace of the spec's own, with claims of another front door, which the spec must leave alone.
 func newNamespace(ctx context.Context) string {
+	GinkgoHelper()
+	name := newBareNamespace(ctx)
+	others := newTwins(ctx, name)
+	DeferCleanup(others.areUntouched)
+	return name
+}
+
+// isEnding says whether somebody has deleted a namespace.
+func isEnding(ctx context.Context, name string) bool {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{}
+	err := k.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	return err != nil || !namespace.DeletionTimestamp.IsZero()
+}
+
+func newBareNamespace(ctx context.Context) string {
 	GinkgoHelper()
 	namespaces++
 	name := fmt.Sprintf("spec-%d", namespaces)

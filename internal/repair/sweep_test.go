@@ -1,0 +1,58 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repair
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// recordOf is a record for a claim of that group, kind IPClaim and name "a".
+func recordOf(group, uid string) ledger.Holding {
+	return ledger.Holding{
+		CIDR: netip.MustParsePrefix("10.0.0.1/32"), Purpose: ipamv1.ClaimPurpose,
+		Claim: ipamv1.ClaimReference{APIGroup: group, Kind: "IPClaim", Namespace: "team", Name: "a", UID: uid},
+	}
+}
+
+// sweepsIPClaims sweeps Weir's IPClaims, of which "a" lives with this UID.
+func sweepsIPClaims(uid types.UID) *Repairer {
+	return &Repairer{Kind: Kind{
+		GroupKind: kinds.IPClaim,
+		Living: func(context.Context) (map[types.NamespacedName]types.UID, error) {
+			return map[types.NamespacedName]types.UID{{Namespace: "team", Name: "a"}: uid}, nil
+		},
+	}}
+}
+
+func TestWhatIsRecordedForAKindOfTheNameInAnotherGroupIsNotSuspect(t *testing.T) {
+	t.Parallel()
+	r := sweepsIPClaims("living")
+	found, err := r.suspects(t.Context(), []ledger.Holding{recordOf("other.dev", "x"), recordOf(kinds.IPClaim.Group, "living")})
+	if err != nil || len(found) != 0 {
+		t.Errorf("suspects are %v, %v", found, err)
+	}
+	if found, err = r.suspects(t.Context(), []ledger.Holding{recordOf(kinds.IPClaim.Group, "dead")}); err != nil || len(found) != 1 {
+		t.Errorf("suspects are %v, %v", found, err)
+	}
+}
+
+func TestTwoRecordsForAKindOfTheNameInAnotherGroupAreLeftToItsRepair(t *testing.T) {
+	t.Parallel()
+	r := sweepsIPClaims("living")
+	if found := r.repeated([]ledger.Holding{recordOf("other.dev", "x"), recordOf("other.dev", "x")}); len(found) != 0 {
+		t.Errorf("repeated are %v", found)
+	}
+	own := recordOf(kinds.IPClaim.Group, "living")
+	if found := r.repeated([]ledger.Holding{own, own}); len(found) != 1 {
+		t.Errorf("repeated are %v", found)
+	}
+}

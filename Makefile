@@ -203,7 +203,11 @@ manager: ## Build the manager into bin/
 gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json -ldflags=-w $(2) $(GOTESTFLAGS)
 # The suites that last come first, so that none of them is left over to run alone.
 E2E_LONG := crash move race restore processes admission
-E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) manager release-manifests
+E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) manager other-manager release-manifests
+
+.PHONY: other-manager
+other-manager: ## Build the manager with a second front door, for tests, into bin/
+	$(call build,CGO_ENABLED=0 go build -trimpath -o $(BIN)/other-manager ./test/otherdoor/manager)
 
 .PHONY: test
 test: ## Run all tests: unit, integration, end to end
@@ -321,7 +325,7 @@ docker-push: ## Build the image for every released platform and push it (needs d
 
 .PHONY: clean
 clean: ## Remove test output, release artifacts and the manager; the built tools stay
-	rm -rf $(OUT) $(BIN)/manager
+	rm -rf $(OUT) $(BIN)/manager $(BIN)/other-manager
 
 .PHONY: clean-tools
 clean-tools: ## Remove the built tools and control plane too

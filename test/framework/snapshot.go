@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -131,6 +132,13 @@ func keyOf(ref reference, namespace string) poolKey {
 
 func (k poolKey) ours() bool { return k.group == weirGroup || k.group == metal3Group }
 
+// isOfOtherDoor reports whether a record is of a group's pool whose claims this
+// package does not know.
+func isOfOtherDoor(record *item) bool {
+	group := record.Spec.PoolRef.APIGroup
+	return group != "" && group != weirGroup && group != metal3Group
+}
+
 // answerKey identifies an IPAddress.
 type answerKey struct{ group, namespace, name string }
 
@@ -167,7 +175,7 @@ func takeSnapshot(ctx context.Context, cfg *rest.Config) (*snapshot, error) {
 	s := &snapshot{}
 	s.answers = l.list(ctx, answerResources...)
 	before := byUID(l.list(ctx, ownResources...))
-	s.records = l.list(ctx, recordResource)
+	s.records = slices.DeleteFunc(l.list(ctx, recordResource), isOfOtherDoor)
 	s.claims = byUID(l.list(ctx, claimResources...))
 	s.still = byUID(l.list(ctx, answerResources...))
 	after := byUID(l.list(ctx, ownResources...))

@@ -56,7 +56,7 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 	proxy, err := site.NewWriteProxy(config, n, loss)
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(proxy.Stop()).To(Succeed()) }()
-	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "mortal", Config: proxy.Config()})
+	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "mortal", Binary: binary, Config: proxy.Config()})
 	Expect(err).NotTo(HaveOccurred())
 	closed := func() bool {
 		select {
@@ -101,6 +101,9 @@ func (p *path) recovers(ctx context.Context, w *world) {
 			g.Expect(report.AtRest()).To(Succeed())
 		}, "90s", "100ms").Should(Succeed())
 		w.isSafe(ctx, "")
+		if w.others != nil {
+			Expect(w.otherUIDs(ctx, NewWithT(GinkgoT()))).To(ConsistOf(w.others), "what is the other front door's")
+		}
 	})
 }
 
@@ -108,7 +111,12 @@ func (p *path) recovers(ctx context.Context, w *world) {
 // write.
 func (p *path) isWalked(ctx context.Context, w *world, n int, loss framework.Loss) bool {
 	GinkgoHelper()
-	healthy(ctx, func(*framework.Manager) { p.before(ctx, w) })
+	healthy(ctx, func(*framework.Manager) {
+		p.before(ctx, w)
+		if !p.isOther {
+			w.populate(ctx)
+		}
+	})
 	if p.asks != nil {
 		defer forgetWebhooks(ctx)
 	} else {

@@ -6,23 +6,28 @@ package crash
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
 )
 
 var (
 	site   *framework.Site
 	config *rest.Config
 	k      client.Client
+	// binary is a manager with another front door beside Weir's.
+	binary string
 )
 
 func TestCrash(t *testing.T) {
@@ -34,12 +39,17 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	site, err = framework.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
-		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
-		Scheme:  setup.Scheme,
+		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, otherdoor.InstallCRDs},
+		Scheme: func() (*runtime.Scheme, error) {
+			scheme, err := setup.Scheme()
+			return scheme, errors.Join(err, otherdoor.AddToScheme(scheme))
+		},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(site.Stop)
 	config, k = site.Config(), site.Client()
+	binary, err = framework.Binary("other-manager")
+	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func() {
@@ -56,7 +66,7 @@ var _ = AfterSuite(func() {
 // healthy runs a manager that nothing happens to while do is done. It soon gives up what was reserved for nobody.
 func healthy(ctx context.Context, do func(*framework.Manager)) {
 	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{Name: "healthy", Args: []string{"--repair-grace=1s"}})
+	m, err := site.StartManager(ctx, framework.ManagerOptions{Name: "healthy", Binary: binary, Args: []string{"--repair-grace=1s"}})
 	Expect(err).NotTo(HaveOccurred())
 	do(m)
 	Expect(m.Kill()).To(Succeed())

@@ -76,7 +76,7 @@ func (e Entry) keys() []any {
 		keys = append(keys, "addressSpace", e.AddressSpace)
 	}
 	keys = append(keys,
-		"pool", named(e.Pool.Kind, e.Pool.Namespace, e.Pool.Name),
+		"pool", named(e.Pool.Kind, e.Pool.Namespace, e.Pool.Name), "poolGroup", e.Pool.GroupKind().Group,
 		"claim", named(e.Claim.Kind, e.Claim.Namespace, e.Claim.Name), "claimGroup", e.Claim.APIGroup, "claimUID", e.Claim.UID)
 	if e.Allocation.Name != "" {
 		keys = append(keys, "allocation", e.Allocation.String())

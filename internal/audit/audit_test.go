@@ -44,7 +44,7 @@ func TestLines(t *testing.T) {
 	refused := entry("PoolExhausted")
 	refused.Prefix, refused.AddressSpace, refused.Allocation = netip.Prefix{}, "", types.NamespacedName{}
 	Refused(refused, "full")
-	const who = `"pool":"GlobalIPPool//p","claim":"IPAddressClaim/ns/a","claimGroup":"ipam.cluster.x-k8s.io","claimUID":"1"`
+	const who = `"pool":"GlobalIPPool//p","poolGroup":"ipam.weir.dev","claim":"IPAddressClaim/ns/a","claimGroup":"ipam.cluster.x-k8s.io","claimUID":"1"`
 	const what = `"address":"10.0.0.8","prefix":"10.0.0.8/32","addressSpace":"default",` + who + `,"allocation":"ns/a-1"`
 	g.Expect(*lines).To(HaveExactElements(
 		`{"logger":"","level":0,"msg":"Allocated",`+what+`,"reason":"Requested"}`,

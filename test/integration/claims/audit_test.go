@@ -107,7 +107,7 @@ func (t *trail) errorsAbout(ns string) []string {
 var _ = Describe("The audit trail", func() {
 	var ns string
 
-	BeforeEach(func(ctx SpecContext) { ns = newNamespace(ctx) })
+	BeforeEach(func(ctx SpecContext) { ns = newBareNamespace(ctx) })
 
 	told := func(kind, name string, lines ...string) {
 		GinkgoHelper()
@@ -125,7 +125,7 @@ var _ = Describe("The audit trail", func() {
 		told("IPAddressClaim", "a", "Allocated Requested 10.1.0.1/32")
 		Expect(logged.last("IPAddressClaim", ns, "a")).To(Equal(map[string]string{
 			"msg": "Allocated", "reason": "Requested", "address": "10.1.0.1", "prefix": "10.1.0.1/32", "addressSpace": ns,
-			"pool": "IPPool/" + ns + "/p", "claim": "IPAddressClaim/" + ns + "/a", "claimGroup": "ipam.cluster.x-k8s.io",
+			"pool": "IPPool/" + ns + "/p", "poolGroup": "ipam.weir.dev", "claim": "IPAddressClaim/" + ns + "/a", "claimGroup": "ipam.cluster.x-k8s.io",
 			"claimUID": string(claim.UID), "allocation": ns + "/" + records(ctx, ns)[0].Name,
 		}))
 		Expect(k.Delete(ctx, claim)).To(Succeed())

@@ -246,7 +246,7 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 		return err
 	}
 	if r.claimUID(stored) == s.claim.GetUID() && stored.Address != answer.Address {
-		if err := r.Ledger.Void(ctx, a); err != nil {
+		if err := r.exit().Void(ctx, a); err != nil {
 			return err
 		}
 	}

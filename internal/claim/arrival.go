@@ -239,7 +239,7 @@ func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
 		return nil
 	}
 	if hasArrived(claim) && claim.AnswerName == "" {
-		cluster, err := r.cluster(ctx, claim.GetNamespace(), clusterOf(claim))
+		cluster, err := claimant.Cluster(ctx, r.Client, claim.GetNamespace(), clusterOf(claim))
 		if err != nil {
 			return err
 		}

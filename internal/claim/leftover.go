@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -37,7 +38,7 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 	}
 	if answer != nil {
 		r.Arrivals.forget(answer.GetUID())
-		if idle, err := r.isKept(ctx, answer.Stored); idle || err != nil {
+		if kept, err := r.isAnswerKept(ctx, answer); kept || err != nil {
 			return err
 		}
 		if err := r.removeAnswer(ctx, answer); err != nil {
@@ -48,37 +49,19 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		if r.Ledger.IsArriving(h) {
 			continue
 		}
-		if _, err := r.dropOrphan(ctx, h, r.Ledger.LetGo); err != nil {
+		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropOrphan gives up the record of a claim that is gone, unless its Cluster is paused or it moves to another cluster. It says
-// whether that was done as far as it can be: somebody else's finalizer may keep it.
-func (r *Reconciler) dropOrphan(ctx context.Context, h ledger.Holding, give func(context.Context, ledger.Holding) error) (bool, error) {
-	record := &ipamv1.IPAllocation{}
-	if err := r.Live.Get(ctx, h.Record, record); err != nil {
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-	}
-	if kept, err := r.isKept(ctx, record); kept || err != nil {
-		return false, err
-	}
-	ours := hasFinalizer(record, ipamv1.AllocationFinalizer)
-	if !ours && !record.DeletionTimestamp.IsZero() {
-		return false, nil
-	}
-	return ours && len(record.Finalizers) == 1, give(ctx, h)
-}
-
-// isKept says whether what a claim left behind must stay: clusterctl moves it or has moved its claim, or its Cluster is paused.
-func (r *Reconciler) isKept(ctx context.Context, obj client.Object) (bool, error) {
-	record, ok := obj.(*ipamv1.IPAllocation)
-	if predicates.IsMoving(obj) || ok && record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero() {
+// isAnswerKept says whether the answer of a claim that is gone must stay: clusterctl moves it, or its Cluster is paused.
+func (r *Reconciler) isAnswerKept(ctx context.Context, answer *Answer) (bool, error) {
+	if predicates.IsMoving(answer) {
 		return true, nil
 	}
-	return r.isClusterPaused(ctx, obj)
+	return claimant.IsClusterPaused(ctx, r.Live, answer)
 }
 
 // tidy drops the records under a living claim's name that can never be told to anybody: repeated and void ones of the claim itself, and
@@ -123,11 +106,11 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 func (r *Reconciler) dropStray(ctx context.Context, h ledger.Holding, void bool) (bool, error) {
 	switch {
 	case void && h.Purpose == ipamv1.MovedPurpose && r.Ledger.IsHeldOn(h):
-		return true, r.Ledger.Drop(ctx, h)
+		return true, r.exit().ReleaseReserved(ctx, h)
 	case void:
-		return r.dropOrphan(ctx, h, r.Ledger.Drop)
+		return r.exit().Release(ctx, h, claimant.Untold)
 	}
-	return r.dropOrphan(ctx, h, r.Ledger.LetGo)
+	return r.exit().Release(ctx, h, claimant.ClaimGone)
 }
 
 // isStray says whether a record under the claim's name can go: not what holds the answer's address, nor, before there is an

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -94,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.began = r.Clock.Now()
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.GetNamespace(), claim.Pool.Name)))
 
-	why, err := r.halted(ctx, claim)
+	why, err := r.halted(ctx, r.Client, claim)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
@@ -129,16 +128,14 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // halted says why nothing of the claim but its status must be touched, if that is so: its Cluster is paused, it is itself, or the Cluster
 // is missing, in which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it
 // is done.
-func (r *Reconciler) halted(ctx context.Context, claim *Claim) (why, err error) {
+func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *Claim) (why, err error) {
 	if r.hasLeft(claim) {
 		return nil, nil
 	}
-	var cluster *clusterv1.Cluster
 	name := clusterOf(claim)
-	if name != "" {
-		if cluster, err = r.cluster(ctx, claim.GetNamespace(), name); err != nil {
-			return nil, err
-		}
+	cluster, err := claimant.Cluster(ctx, reader, claim.GetNamespace(), name)
+	if err != nil {
+		return nil, err
 	}
 	if paused := predicates.WhyPaused(cluster, r.kind().Kind, claim); paused != "" {
 		return &RefusalError{Paused: paused}, nil
@@ -155,8 +152,7 @@ func (r *Reconciler) clusterless(ctx context.Context, claim *Claim, name string)
 		return errWaiting, nil
 	}
 	if conditions.GetReason(claim.Stored, ipamv1.ReadyCondition) != ipamv1.ClaimReadyClusterNotFoundReason {
-		err = r.Live.Get(ctx, client.ObjectKey{Namespace: claim.GetNamespace(), Name: name}, &clusterv1.Cluster{})
-		if err == nil || !apierrors.IsNotFound(err) {
+		if cluster, err := claimant.Cluster(ctx, r.Live, claim.GetNamespace(), name); cluster != nil || err != nil {
 			return errWaiting, err
 		}
 	}
@@ -167,30 +163,9 @@ func (r *Reconciler) clusterless(ctx context.Context, claim *Claim, name string)
 	return refuse(ipamv1.ClaimReadyClusterNotFoundReason, "%s: %s", field, claimant.NoCluster(claim.GetNamespace(), name)), nil
 }
 
-// cluster returns a Cluster, or nil if there is none of that name.
-func (r *Reconciler) cluster(ctx context.Context, namespace, name string) (*clusterv1.Cluster, error) {
-	cluster := &clusterv1.Cluster{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // a missing Cluster is an answer
-	case err != nil:
-		return nil, fmt.Errorf("getting Cluster %s: %w", name, err)
-	}
-	return cluster, nil
-}
-
-// isClusterPaused says whether the Cluster in an object's label is there and paused.
-func (r *Reconciler) isClusterPaused(ctx context.Context, obj metav1.Object) (bool, error) {
-	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return false, nil
-	}
-	cluster, err := r.cluster(ctx, obj.GetNamespace(), name)
-	if cluster == nil || err != nil {
-		return false, err
-	}
-	return predicates.IsPaused(cluster, obj), nil
+// exit is the way out of the ledger.
+func (r *Reconciler) exit() *claimant.Exit {
+	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger}
 }
 
 // clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else the owner's, else none.

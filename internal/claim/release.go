@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -38,7 +39,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if live.GetUID() != s.claim.GetUID() || live.GetDeletionTimestamp().IsZero() || !r.isLeftToUs(live) {
 		return errWaiting
 	}
-	if why, err := r.halted(ctx, live); why != nil || err != nil {
+	if why, err := r.halted(ctx, r.Live, live); why != nil || err != nil {
 		return err
 	}
 	if predicates.IsMoving(live) {
@@ -52,7 +53,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.removeAnswerOf(ctx, live); err != nil {
 		return err
 	}
-	if err := r.Ledger.Release(ctx, s.ref); err != nil {
+	if err := r.exit().ReleaseAll(ctx, s.ref, claimant.ClaimDeleted); err != nil {
 		return err
 	}
 	if err := r.releaseFormer(ctx, live, recorded); err != nil {
@@ -173,7 +174,7 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded [
 		if h.Claim.UID == string(claim.GetUID()) || !r.Ledger.IsArriving(h) {
 			continue
 		}
-		if _, err := r.dropOrphan(ctx, h, r.Ledger.LetGo); err != nil {
+		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
 			return err
 		}
 	}

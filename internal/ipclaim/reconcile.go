@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	s := &scope{claim: claim}
-	why, err := r.halted(ctx, claim)
+	why, err := r.halted(ctx, r.Client, claim)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
@@ -89,9 +89,9 @@ var errOpen = errors.New("open")
 
 // halted says why nothing of the claim but its status must be touched, if that is so: it or its Cluster is paused, or its Cluster is
 // missing, in which case only a deletion goes on.
-func (r *Reconciler) halted(ctx context.Context, claim *ipamv1.IPClaim) (why, err error) {
+func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *ipamv1.IPClaim) (why, err error) {
 	name := claimant.ClusterName(claim)
-	cluster, err := clusterOf(ctx, r.Client, claim, name)
+	cluster, err := claimant.Cluster(ctx, reader, claim.Namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (r *Reconciler) halted(ctx context.Context, claim *ipamv1.IPClaim) (why, er
 		return errOpen, nil
 	}
 	if ready == nil || ready.Reason != ipamv1.ClaimReadyClusterNotFoundReason { // the cache may be behind
-		if cluster, err = clusterOf(ctx, r.Live, claim, name); cluster != nil || err != nil {
+		if cluster, err = claimant.Cluster(ctx, r.Live, claim.Namespace, name); cluster != nil || err != nil {
 			return errOpen, err
 		}
 	}
@@ -116,20 +116,9 @@ func (r *Reconciler) halted(ctx context.Context, claim *ipamv1.IPClaim) (why, er
 	}, nil
 }
 
-// clusterOf returns the claim's Cluster of that name; nil if there is none.
-func clusterOf(ctx context.Context, reader client.Reader, claim *ipamv1.IPClaim, name string) (*clusterv1.Cluster, error) {
-	if name == "" {
-		return nil, nil //nolint:nilnil // no Cluster is an answer
-	}
-	cluster := &clusterv1.Cluster{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, cluster)
-	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, nil //nolint:nilnil // no Cluster is an answer
-	case err != nil:
-		return nil, fmt.Errorf("getting Cluster %s: %w", name, err)
-	}
-	return cluster, nil
+// exit is the way out of the ledger.
+func (r *Reconciler) exit() *claimant.Exit {
+	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger}
 }
 
 // isSettled says whether nothing is left to be done for the claim: its status says that it is bound, and the ledger that it is.
@@ -295,24 +284,13 @@ func (r *Reconciler) forgetRetained(ctx context.Context, retained []ledger.Holdi
 		switch {
 		case h.Claim.UID == string(claim.UID):
 		case h.Purpose == ipamv1.MovedPurpose:
-			errs = append(errs, r.Ledger.LetGo(ctx, h))
+			_, err := r.exit().Release(ctx, h, claimant.ClaimDeleted) // it is back: nothing is held any more
+			errs = append(errs, err)
 		default:
-			errs = append(errs, r.forget(ctx, h))
+			errs = append(errs, r.exit().ReleaseRetained(ctx, h))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// forget lets go of what was retained, unless it is just moving to another cluster.
-func (r *Reconciler) forget(ctx context.Context, h ledger.Holding) error {
-	record := &ipamv1.IPAllocation{}
-	if err := r.Live.Get(ctx, h.Record, record); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if predicates.IsMoving(record) {
-		return nil
-	}
-	return r.Ledger.LetGo(ctx, h)
 }
 
 // hasForeignFinalizer says whether somebody else still uses the claim.

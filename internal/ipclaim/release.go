@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -36,7 +36,7 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if live.UID != claim.UID || live.DeletionTimestamp.IsZero() || hasForeignFinalizer(live) || !slices.Contains(live.Finalizers, ipamv1.ClaimFinalizer) {
 		return nil
 	}
-	if why, err := r.halted(ctx, live); why != nil || err != nil {
+	if why, err := r.halted(ctx, r.Live, live); why != nil || err != nil {
 		return err
 	}
 	if predicates.IsMoving(live) {
@@ -67,7 +67,7 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1.IPClaim, r
 		if h.Claim.UID == string(claim.UID) || !r.Ledger.IsArriving(h) {
 			continue
 		}
-		if err := r.giveUp(ctx, h, r.Ledger.LetGo); err != nil {
+		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,8 @@ func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
 		case r.retains(claim, h):
 			errs = append(errs, r.Ledger.Retain(ctx, h))
 		default:
-			errs = append(errs, r.Ledger.LetGo(ctx, h))
+			_, err := r.exit().Release(ctx, h, claimant.ClaimDeleted)
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -141,11 +142,12 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 		if isOwn || isEarly || r.needs(live, h) {
 			continue
 		}
-		give := r.Ledger.LetGo
-		if h.Claim.UID == string(live.UID) || r.Ledger.WasUnstored(h) { // nobody has been told it: it need not cool
-			give = r.Ledger.Drop
+		proof := claimant.ClaimGone
+		if h.Claim.UID == string(live.UID) || r.Ledger.WasUnstored(h) { // it need not cool
+			proof = claimant.Untold
 		}
-		errs = append(errs, r.giveUp(ctx, h, give))
+		_, err := r.exit().Release(ctx, h, proof)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -163,16 +165,4 @@ func (r *Reconciler) isSpare(claim *ipamv1.IPClaim, h ledger.Holding) bool {
 func (r *Reconciler) needs(live *ipamv1.IPClaim, h ledger.Holding) bool {
 	return live.UID != "" && h.CIDR.String() == live.Spec.CIDR &&
 		!r.Ledger.HasWon(reference(live), h.CIDR.Addr()) && !r.isSettled(live)
-}
-
-// giveUp lets go of a record that its claim does not need any more, unless it must stay for now.
-func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding, give func(context.Context, ledger.Holding) error) error {
-	record := &ipamv1.IPAllocation{}
-	if err := r.Live.Get(ctx, h.Record, record); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if kept, err := pool.IsRecordKept(ctx, r.Client, record); kept || err != nil {
-		return err
-	}
-	return give(ctx, h)
 }

@@ -6,19 +6,12 @@ package pool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 const (
@@ -77,53 +70,11 @@ func (r *Reconciler) left(h ledger.Holding, cooldown time.Duration, now time.Tim
 func (r *Reconciler) giveUpAll(ctx context.Context, overdue []ledger.Holding) (gone int, err error) {
 	errs := make([]error, 0, len(overdue))
 	for _, h := range overdue {
-		kept, err := r.giveUp(ctx, h)
-		if !kept && err == nil {
+		hasGone, err := r.exit().Release(ctx, h, claimant.CooledDown)
+		if hasGone && err == nil {
 			gone++
 		}
 		errs = append(errs, err)
 	}
 	return gone, errors.Join(errs...)
-}
-
-// giveUp drops what has cooled down, unless it must stay.
-func (r *Reconciler) giveUp(ctx context.Context, h ledger.Holding) (kept bool, err error) {
-	record := &ipamv1.IPAllocation{}
-	if err := r.Live.Get(ctx, h.Record, record); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	if kept, err := IsRecordKept(ctx, r.Client, record); kept || err != nil {
-		return true, err
-	}
-	if lives, err := r.lives(ctx, h.Claim); lives || err != nil {
-		return true, err
-	}
-	return false, r.Ledger.Drop(ctx, h)
-}
-
-// IsRecordKept says whether a record must stay for now: clusterctl moves it or has moved its claim, or its Cluster is paused.
-func IsRecordKept(ctx context.Context, c client.Client, record *ipamv1.IPAllocation) (bool, error) {
-	if predicates.IsMoving(record) || isHold(record) {
-		return true, nil
-	}
-	cluster, _, err := clusterNamed(ctx, c, record.Namespace, record.Labels[clusterv1.ClusterNameLabel])
-	return cluster != nil && predicates.IsPaused(cluster, record), err
-}
-
-// lives asks the API server whether there is an object of that kind and UID still: somebody else may have marked its record as released. One
-// that this manager may not read counts as living.
-func (r *Reconciler) lives(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
-	mapping, err := r.Client.RESTMapper().RESTMapping(claim.GroupKind())
-	if meta.IsNoMatchError(err) {
-		return false, nil // what has no kind has gone with it
-	} else if err != nil {
-		return false, fmt.Errorf("looking up kind %s: %w", claim.GroupKind(), err)
-	}
-	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(mapping.GroupVersionKind)
-	err = r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Name}, live)
-	if apierrors.IsForbidden(err) {
-		return true, nil // nobody can say that it has gone
-	}
-	return err == nil && string(live.GetUID()) == claim.UID, client.IgnoreNotFound(err)
 }

@@ -38,7 +38,7 @@ func (r *Reconciler) dropReturned(ctx context.Context, back ledger.Return) error
 	if !back.EndsHold(hold.CreationTimestamp.Time) {
 		return nil
 	}
-	return r.Ledger.Drop(ctx, back.Hold)
+	return r.exit().ReleaseReserved(ctx, back.Hold)
 }
 
 func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
@@ -56,15 +56,7 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 	case record.Spec.Purpose != ipamv1.MovedPurpose || !record.Spec.ReleasedAt.IsZero():
 		return nil
 	}
-	if lives, err := r.lives(ctx, h.Claim); lives || err != nil {
-		return err
-	}
-	return r.Ledger.LetGo(ctx, h)
-}
-
-// isHold says whether a record keeps what a claim took along to another cluster. It does until somebody deletes it.
-func isHold(record *ipamv1.IPAllocation) bool {
-	return record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero()
+	return r.exit().ReleaseUnwanted(ctx, h)
 }
 
 // dropHeld drops what was held for this pool while it was in another cluster, now that its block is recorded anew.
@@ -76,7 +68,7 @@ func (r *Reconciler) dropHeld(ctx context.Context, s *scope) error {
 	for _, block := range s.registered.Shape.Blocks() {
 		claim := ledger.CarveClaim(s.registered, block.Bits()).Ref
 		for _, h := range r.Ledger.Held(claim, s.registered.Parent, block) {
-			errs = append(errs, r.Ledger.Drop(ctx, h))
+			errs = append(errs, r.exit().ReleaseReserved(ctx, h))
 		}
 	}
 	return errors.Join(errs...)

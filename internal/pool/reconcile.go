@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
@@ -172,22 +171,8 @@ func (r *Reconciler) showHalt(ctx context.Context, p Object, shown ...metav1.Con
 
 // ClusterOf returns the Cluster that a pool belongs to; nil if it belongs to none, and missing if that is not there.
 func (r *Registry) ClusterOf(ctx context.Context, c client.Reader, p *Known) (cluster *clusterv1.Cluster, missing bool, err error) {
-	return clusterNamed(ctx, c, p.GetNamespace(), p.Says.ClusterName)
-}
-
-func clusterNamed(ctx context.Context, c client.Reader, namespace, name string) (cluster *clusterv1.Cluster, missing bool, err error) {
-	if name == "" {
-		return nil, false, nil
-	}
-	cluster = &clusterv1.Cluster{}
-	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)
-	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, true, nil
-	case err != nil:
-		return nil, false, fmt.Errorf("getting Cluster %s: %w", name, err)
-	}
-	return cluster, false, nil
+	cluster, err = claimant.Cluster(ctx, c, p.GetNamespace(), p.Says.ClusterName)
+	return cluster, cluster == nil && p.Says.ClusterName != "" && err == nil, err
 }
 
 // serve registers the pool and has its blocks recorded. Blocks that it no longer has are given up last.
@@ -256,7 +241,7 @@ func (r *Reconciler) drop(ctx context.Context, p Object, blocks []ledger.Holding
 	errs := make([]error, 0, len(blocks))
 	for _, block := range blocks {
 		if block.Claim.UID == string(p.GetUID()) {
-			errs = append(errs, r.giveBack(ctx, block))
+			errs = append(errs, r.exit().ReleaseBlock(ctx, block, claimant.ClaimDeleted))
 		} else {
 			errs = append(errs, r.giveBackOfGone(ctx, block))
 		}
@@ -264,12 +249,9 @@ func (r *Reconciler) drop(ctx context.Context, p Object, blocks []ledger.Holding
 	return errors.Join(errs...)
 }
 
-// giveBack gives up a block: a root's own is free at once, a carved one cools down if the parent says so.
-func (r *Reconciler) giveBack(ctx context.Context, block ledger.Holding) error {
-	if block.Purpose == ipamv1.ChildPoolPurpose {
-		return r.Ledger.LetGo(ctx, block)
-	}
-	return r.Ledger.Drop(ctx, block)
+// exit is the way out of the ledger.
+func (r *Reconciler) exit() *claimant.Exit {
+	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger}
 }
 
 // live returns the pool as the API server has it now, or nil if that very pool is gone.

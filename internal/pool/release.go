@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -57,7 +58,7 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 	if err := r.Live.Get(ctx, block.Record, record); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if isHold(record) {
+	if claimant.IsReservation(record) {
 		return nil
 	}
 	if predicates.IsMoving(record) {
@@ -65,10 +66,10 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 			return err
 		}
 	}
-	if r.Ledger.WasUnstored(block) { // nobody has had it: it need not cool
-		return r.Ledger.Drop(ctx, block)
+	if r.Ledger.WasUnstored(block) { // it need not cool
+		return r.exit().ReleaseBlock(ctx, block, claimant.Untold)
 	}
-	return r.giveBack(ctx, block)
+	return r.exit().ReleaseBlock(ctx, block, claimant.ClaimGone)
 }
 
 // hasLivingParent says whether the block of a carved pool lies in a pool that is there still: while that is, what moved out of it is

@@ -242,3 +242,25 @@ func productionFiles(t *testing.T) map[string]*ast.File {
 	}
 	return files
 }
+
+// TestThereIsOneWayOutOfTheLedger checks that nothing but claimant.Exit releases or deletes a record: what is outside of the cluster is given
+// back there.
+func TestThereIsOneWayOutOfTheLedger(t *testing.T) {
+	t.Parallel()
+	ways := []string{"Drop", "LetGo", "Void"}
+	for path, file := range productionFiles(t) {
+		if strings.Contains(path, "internal/claimant/exit.go") {
+			continue
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			method, ok := node.(*ast.SelectorExpr)
+			if !ok || !slices.Contains(ways, method.Sel.Name) {
+				return true
+			}
+			if of, ok := method.X.(*ast.SelectorExpr); ok && of.Sel.Name == "Ledger" {
+				t.Errorf("%s calls Ledger.%s", path, method.Sel.Name)
+			}
+			return true
+		})
+	}
+}

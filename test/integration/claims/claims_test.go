@@ -45,7 +45,21 @@ func newClaim(ns, name, kind, pool string) *ipamv1beta2.IPAddressClaim {
 	}
 }
 
-// create creates objects and returns the first.
+func newIPClaim(ns, name, kind, pool string) *ipamv1.IPClaim {
+	claim := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: kind, Name: pool}
+	return claim
+}
+
+// bound waits until an IPClaim has its prefix.
+func bound(ctx context.Context, claim *ipamv1.IPClaim) {
+	GinkgoHelper()
+	Eventually(func() bool {
+		return k.Get(ctx, client.ObjectKeyFromObject(claim), claim) == nil && conditions.IsTrue(claim, ipamv1.ReadyCondition)
+	}, "1m", "50ms").Should(BeTrue())
+}
+
+// create creates an object and returns it.
 func create[T client.Object](ctx context.Context, obj T) T {
 	GinkgoHelper()
 	Expect(k.Create(ctx, obj)).To(Succeed())

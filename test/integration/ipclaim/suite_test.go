@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,9 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
+// withoutWebhooks labels the namespaces of which no webhook is asked.
+const withoutWebhooks = "example.com/without-webhooks"
+
 var (
 	site *framework.Site
 	// k reads from and writes to the API server, with no cache.
@@ -31,9 +35,9 @@ var (
 	port int
 )
 
-func TestOwn(t *testing.T) {
+func TestIPClaim(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "Own")
+	RunSpecs(t, "IPClaim")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -59,6 +63,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	for _, c := range configurations {
 		Expect(framework.RedirectWebhooks(c, bundle, fmt.Sprint("https://127.0.0.1:", port))).To(Succeed())
+		exempt(c)
 	}
 	Expect(framework.Apply(ctx, site.Config(), configurations...)).To(Succeed())
 	Eventually(func() string { // the API server takes its time to notice them
@@ -67,6 +72,19 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		return string(pool.Spec.IPFamily)
 	}, "1m", "100ms").Should(Equal("IPv4"))
 }, NodeTimeout(3*time.Minute))
+
+// exempt has a configuration's webhooks leave namespaces alone that are labelled withoutWebhooks.
+func exempt(configuration *unstructured.Unstructured) {
+	GinkgoHelper()
+	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
+	Expect(err).NotTo(HaveOccurred())
+	for _, webhook := range webhooks {
+		webhook.(map[string]any)["namespaceSelector"] = map[string]any{
+			"matchExpressions": []any{map[string]any{"key": withoutWebhooks, "operator": "DoesNotExist"}},
+		}
+	}
+	Expect(unstructured.SetNestedSlice(configuration.Object, webhooks, "webhooks")).To(Succeed())
+}
 
 // startManager runs a manager in this process, and returns what ends it.
 func startManager(certs string) (end func()) {
@@ -94,11 +112,14 @@ func startManager(certs string) (end func()) {
 // namespaces counts the specs' namespaces.
 var namespaces int
 
-// newNamespace makes a namespace of the spec's own.
-func newNamespace(ctx context.Context) string {
+// newNamespace makes a namespace of the spec's own, with these labels.
+func newNamespace(ctx context.Context, labels ...string) string {
 	GinkgoHelper()
 	namespaces++
-	name := fmt.Sprintf("own-%d", namespaces)
-	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
-	return name
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("spec-%d", namespaces), Labels: map[string]string{}}}
+	for _, label := range labels {
+		namespace.Labels[label] = ""
+	}
+	Expect(k.Create(ctx, namespace)).To(Succeed())
+	return namespace.Name
 }

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package crash kills a manager process at each of its writes, on every path that it walks, and lets another one go on.
+//
+//   - crash_test.go: the specs, one for each path and kind of pool.
+//   - paths_test.go: the paths of Cluster API's claims and of pools.
+//   - own_test.go: the paths of Weir kinds, create calls included.
 package crash
 
 import (

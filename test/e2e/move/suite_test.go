@@ -3,6 +3,15 @@
 
 // Package move moves Clusters with the real clusterctl between two real control planes, garbage collectors included, with Weir
 // on both, and shows that every claim keeps its address and that no address is handed out twice on either side.
+//
+//   - move_test.go: there and back with claims of all kinds of pools.
+//   - cases_test.go: a target that has the pool already, and a pool that is given another home.
+//   - preflight_test.go: what Movable names stays, and clusterctl waits for it.
+//   - stopped_test.go, paused_test.go: Weir is down on the source; a Cluster is paused for hours.
+//   - killed_test.go, copied_test.go: clusterctl is killed; it goes through a directory.
+//   - orphaned_test.go: the claims' Cluster is missing.
+//   - cluster_test.go: tenants, their Clusters, pools and claims.
+//   - checks_test.go, history_test.go: what must hold on both sides, each second and at each moment.
 package move
 
 import (

@@ -3,6 +3,9 @@
 
 // Package outages takes away what managers rest on: the API server, etcd or its leader, the processor, the way to their
 // webhooks. Etcd has three members throughout.
+//
+//   - outages_test.go: the API server, etcd, its leader and the processor are taken away.
+//   - webhooks_test.go: the way to the webhooks is cut.
 package outages
 
 import (

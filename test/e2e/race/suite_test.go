@@ -4,6 +4,11 @@
 // Package race runs everything at once that may go wrong while addresses are handed out: three managers without a leader and
 // three ledgers in this process write at the same time, are killed, stopped and cut off, and the API server's history is
 // compacted. What must hold all the time is looked at all the time, by the framework's checker.
+//
+//   - race_test.go: the spec, and the four kinds of trouble.
+//   - claims_test.go: the creators of claims.
+//   - strangers_test.go: the ledgers in this process, and what they claim.
+//   - history_test.go: that nothing was wrong at any moment.
 package race
 
 import (

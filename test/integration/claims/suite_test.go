@@ -3,6 +3,19 @@
 
 // Package claims tests the Cluster API front door, pools and the ledger together on a real API server with a real garbage
 // collector, the manager running in this process.
+//
+//   - claims_test.go: the life of an IPAddressClaim, with Cluster, pause and finalizers.
+//   - pools_test.go: the life of a pool: blocks, growth, deletion, conditions and events.
+//   - strategies_test.go, network_test.go: allocation strategies; gateway, network and name servers.
+//   - projects_test.go: visibility and what one project reads of another.
+//   - kept_test.go: addresses that a pool keeps for a claim.
+//   - cooldown_test.go: released addresses cool down.
+//   - waitlist_test.go: how many of those that wait are woken.
+//   - movable_test.go: the condition Movable, and clusterctl's block-move.
+//   - namesakes_test.go, leftovers_test.go: IPAddresses and records of others or of dead claims of the name.
+//   - hazards_test.go, late_test.go: managers that hang or whose cache is old, by the hazards of docs/design.
+//   - cache_test.go: what the cache keeps of others' objects.
+//   - audit_test.go, columns_test.go: the log, and what kubectl get prints.
 package claims
 
 import (

@@ -3,6 +3,13 @@
 
 // Package ipclaim tests Weir's own claims and pools carved from pools on a real API server with a real garbage collector: webhooks,
 // controllers and ledger together, the manager running in this process.
+//
+//   - creates_test.go: what the create call answers, and pools and claims after it.
+//   - refused_test.go: what a quota refuses after the webhooks have answered.
+//   - clusters_test.go: claims whose Cluster is paused, missing or moved.
+//   - arrival_test.go: claims and pools that are restored.
+//   - hazards_test.go: managers whose cache is old, by the hazards of docs/design.
+//   - odd_test.go: a status that cannot be read, second records, and copies of others' claims.
 package ipclaim
 
 import (

@@ -88,7 +88,7 @@ func claimAndWait(ctx context.Context, name string, number int) {
 	}, "60s", "100ms").Should(Equal(number))
 }
 
-var _ = It("init, upgrade and delete leave every address as it is and nothing behind", func(ctx SpecContext) {
+var _ = It("clusterctl init, upgrade and delete leave every address as it is, and nothing behind", func(ctx SpecContext) {
 	start(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}})
 	ctl, err := site.Clusterctl(oldVersion, newVersion)
 	Expect(err).NotTo(HaveOccurred())

@@ -190,7 +190,7 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 		Expect(k.Update(ctx, c)).To(Succeed())
 	}, NodeTimeout(time.Minute))
 
-	It("does not change by another version of the kind either", func(ctx SpecContext) {
+	It("does not change through another version of the kind either", func(ctx SpecContext) {
 		serveToo(ctx, "ipaddressclaims.ipam.cluster.x-k8s.io", "v1beta1")
 		c := addressClaim("versioned")
 		Expect(k.Create(ctx, c)).To(Succeed())

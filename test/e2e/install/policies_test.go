@@ -262,7 +262,7 @@ var _ = Describe("Projects", func() {
 		Expect(u.Update(ctx, moved)).To(Succeed())
 	}, NodeTimeout(time.Minute))
 
-	It("are set on pools by nobody else either", func(ctx SpecContext) {
+	It("are set on pools by nobody without the verb assign", func(ctx SpecContext) {
 		u := as(ctx, admin)
 		p := pool(home, "green", carved)
 		p.Labels = map[string]string{ipamv1.ProjectLabel: "green"}
@@ -358,7 +358,7 @@ var _ = Describe("Records", func() {
 		release(ctx, withPool)
 	}, NodeTimeout(time.Minute))
 
-	It("are marked with their namespace, which goes when Weir lets go", func(ctx SpecContext) {
+	It("are marked for deletion with their namespace, which goes once Weir has released them", func(ctx SpecContext) {
 		leaving := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
 		Expect(k.Create(ctx, leaving)).To(Succeed())
 		r := record("leaving", "held")

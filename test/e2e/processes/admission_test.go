@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var _ = It("three behind one address share admission, and two go on when one is killed", func(ctx SpecContext) {
+var _ = It("three managers behind one address share admission, and two go on when one is killed", func(ctx SpecContext) {
 	first, second, third := startManager(ctx), startManager(ctx), startManager(ctx)
 	balancer, err := site.Balance(first, second, third)
 	Expect(err).NotTo(HaveOccurred())

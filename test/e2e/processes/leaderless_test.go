@@ -34,7 +34,7 @@ var (
 	smallShare = 20
 )
 
-var _ = It("two without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
+var _ = It("two managers without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
 	create(ctx, pool("large", "10.0.0.0/16"))
 	create(ctx, pool("small", "192.0.2.0/25"))
 	first := startManager(ctx)

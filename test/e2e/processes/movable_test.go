@@ -19,7 +19,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-var _ = It("what a move would leave behind is told without a write for each claim, and the same across a restart", func(ctx SpecContext) {
+var _ = It("the condition Movable names what a move would leave behind, without a write for each claim, and the same across a restart", func(ctx SpecContext) {
 	p := pool("movable", "203.0.113.0/24")
 	p.Namespace = lifecycle
 	create(ctx, p)

@@ -510,7 +510,7 @@ var _ = Describe("A pool", func() {
 		Expect(eventsAbout(ctx, plain)).To(BeEmpty())
 	})
 
-	It("tells of no refusal of a claim that was applied together with it, and of one that has to wait", func(ctx SpecContext) {
+	It("tells in events of no refusal of a claim that was applied together with it, but of one that has to wait", func(ctx SpecContext) {
 		lost := create(ctx, newClaim(ns, "lost", "IPPool", "nowhere"))
 		tries := 0
 		var together *ipamv1beta2.IPAddressClaim

@@ -118,7 +118,7 @@ var _ = Describe("A manager whose cache is old", func() {
 			HaveField("Spec.ClaimRef.UID", string(claim.UID)), HaveField("Spec.ReleasedAt", Equal(metav1.Time{})))))
 	})
 
-	DescribeTable("does not take what is retained for the next of the name for what the claim found that it had read, which is gone",
+	DescribeTable("does not take what is retained for the next claim of the name on behalf of one that it has read and that is gone",
 		func(ctx SpecContext, isDeleted bool) {
 			claim := paused(ctx)
 			create(ctx, &ipamv1.IPAllocation{ // so that there is something to give up at all

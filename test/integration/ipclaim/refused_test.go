@@ -152,7 +152,7 @@ var _ = Describe("What the API server refuses after Weir's webhooks", func() {
 })
 
 var _ = Describe("A quota on records", func() {
-	It("is the answer to an IPClaim", func(ctx SpecContext) {
+	It("is named in the answer to an IPClaim, of which nothing is recorded", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
 		limit(ctx, ns, recordQuota, "1") // the pool's block
@@ -162,7 +162,7 @@ var _ = Describe("A quota on records", func() {
 		Expect(records(ctx, ns)).To(BeEmpty())
 	}, NodeTimeout(patience))
 
-	It("is the answer to an IPAddressClaim, which is answered when there is room in it", func(ctx SpecContext) {
+	It("is named in the condition of an IPAddressClaim, which is answered when there is room in it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
 		limit(ctx, ns, recordQuota, "1")

@@ -15,7 +15,6 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +22,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const (
@@ -145,12 +145,12 @@ var _ = It("clusterctl init, upgrade and delete leave every address as it is, an
 	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(machines))).To(Succeed())
 	Eventually(func() int { return len(remaining(ctx)) }, "60s", "200ms").Should(BeZero())
 	Expect(k.DeleteAllOf(ctx, &ipamv1.IPPool{}, client.InNamespace(machines))).To(Succeed())
-	awaitGone(ctx, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: machines, Name: "p"}})
+	suite.Gone(ctx, k, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: machines, Name: "p"}})
 	_, err = ctl.Run(ctx, "delete", "--ipam", "weir", "--include-crd", "--include-namespace")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(m.Kill()).To(Succeed())
 	expectNothingInstalled(ctx)
-	awaitGone(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})
+	suite.Gone(ctx, k, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})
 }, SpecTimeout(10*time.Minute))
 
 // remaining returns the claims, IPAddresses and records of the namespace.
@@ -190,11 +190,4 @@ func expectNothingInstalled(ctx context.Context) {
 	Expect(validating.Items).To(BeEmpty())
 	Expect(policies.Items).To(BeEmpty())
 	Expect(bindings.Items).To(BeEmpty())
-}
-
-func awaitGone(ctx context.Context, obj client.Object) {
-	GinkgoHelper()
-	Eventually(func() bool {
-		return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj))
-	}, "90s", "200ms").Should(BeTrue())
 }

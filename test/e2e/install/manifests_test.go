@@ -25,6 +25,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const tenant = "tenant"
@@ -40,8 +41,7 @@ var onRelease = shared(framework.SiteOptions{
 	port, err := framework.FreePort()
 	Expect(err).NotTo(HaveOccurred())
 	diagnostics = fmt.Sprintf("127.0.0.1:%d", port)
-	m, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--diagnostics-address=" + diagnostics}})
-	Expect(err).NotTo(HaveOccurred())
+	m := suite.StartManager(ctx, site, "--diagnostics-address="+diagnostics)
 	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
 	bind(ctx, "editor", "", "edit")
 	bind(ctx, "editor", "", "weir-system-claim-editor-role")

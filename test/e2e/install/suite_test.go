@@ -27,6 +27,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const (
@@ -49,11 +50,7 @@ func TestInstall(t *testing.T) {
 	RunSpecs(t, "Install")
 }
 
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() && site != nil {
-		site.ShowLogs(GinkgoWriter)
-	}
-})
+var _ = AfterEach(func() { suite.ShowLogs(site) })
 
 var _ = AfterSuite(func() {
 	for _, s := range started {

@@ -23,8 +23,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/format"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const version = "v0.1.0"
@@ -50,12 +50,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	left, right = startSide(ctx), startSide(ctx)
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		left.ShowLogs(GinkgoWriter)
-		right.ShowLogs(GinkgoWriter)
-	}
-})
+var _ = AfterEach(func() { suite.ShowLogs(left.Site, right.Site) })
 
 var _ = Describe("clusterctl move", func() {
 	BeforeEach(lookOn)
@@ -75,21 +70,16 @@ var _ = Describe("clusterctl move", func() {
 
 func startSide(ctx context.Context) *side {
 	GinkgoHelper()
-	site, err := framework.StartSite(ctx, framework.SiteOptions{
-		Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: setup.Scheme,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
-	s := &side{Site: site}
-	s.ctl, err = site.Clusterctl(version)
+	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}})}
+	var err error
+	s.ctl, err = s.Clusterctl(version)
 	Expect(err).NotTo(HaveOccurred())
 	_, err = s.ctl.Init(ctx, version)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(site.StartControllerManager(ctx)).To(Succeed())
-	s.manager, err = site.StartManager(ctx, framework.ManagerOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(site.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
-	s.history, err = framework.FollowHistory(ctx, site.EtcdURL())
+	Expect(s.StartControllerManager(ctx)).To(Succeed())
+	s.manager = suite.StartManager(ctx, s.Site)
+	Expect(s.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
+	s.history, err = framework.FollowHistory(ctx, s.EtcdURL())
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(s.history.Stop)
 	return s

@@ -37,8 +37,8 @@ var (
 var _ = It("two managers without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
 	create(ctx, pool("large", "10.0.0.0/16"))
 	create(ctx, pool("small", "192.0.2.0/25"))
-	first := startManager(ctx)
-	startManager(ctx)
+	first := suite.StartManager(ctx, site)
+	suite.StartManager(ctx, site)
 
 	By("creating claims while one manager is killed and started again")
 	created := createAll(ctx)

@@ -17,6 +17,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // lifecycle is the namespace of the specs about starting and stopping.
@@ -26,7 +27,7 @@ var _ = It("a manager that is restarted, by signal or killed, leaves every answe
 	p := pool("restarts", "198.51.100.0/24")
 	p.Namespace = lifecycle
 	create(ctx, p)
-	m := startManager(ctx)
+	m := suite.StartManager(ctx, site)
 	before := answer(ctx, "before")
 	Expect(m.Stop()).To(Succeed())
 	Expect(m.ExitCode()).To(BeZero())

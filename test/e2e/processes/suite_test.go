@@ -12,7 +12,6 @@
 package processes
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -21,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var (
@@ -37,29 +36,15 @@ func TestProcesses(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
+	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options:    framework.Options{ControllerManager: true},
 		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
 		Namespaces: []string{namespace, lifecycle},
-		Scheme:     setup.Scheme,
 	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
 	config, k = site.Config(), site.Client()
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
+	suite.ShowLogs(site)
 	Expect(site.KillManagers()).To(Succeed())
 })
-
-// startManager starts a manager as administrator and waits until it is ready.
-func startManager(ctx context.Context) *framework.Manager {
-	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	return m
-}

@@ -47,11 +47,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	k = site.Client()
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
-})
+var _ = AfterEach(func() { suite.ShowLogs(site) })
 
 // The specs are about one inventory, which the first one makes: they run in order.
 var _ = Describe("A backup of all objects without status", Ordered, func() {

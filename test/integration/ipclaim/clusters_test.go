@@ -16,73 +16,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
-
-// change changes an object as it is now: the manager writes to it as well.
-func change(ctx context.Context, obj client.Object, how func()) {
-	GinkgoHelper()
-	Eventually(func() error {
-		if err := k.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		how()
-		return k.Update(ctx, obj)
-	}, "1m", "10ms").Should(Succeed())
-}
-
-// conditional is an object that has conditions.
-type conditional interface {
-	client.Object
-	conditions.Getter
-}
-
-// becomes waits until a condition of an object is true.
-func becomes(ctx context.Context, obj conditional, condition string) {
-	GinkgoHelper()
-	Eventually(func(g Gomega) {
-		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		g.Expect(conditions.IsTrue(obj, condition)).To(BeTrue())
-	}, "1m", "50ms").Should(Succeed())
-}
-
-// newCluster returns the namespace's Cluster, c.
-func newCluster(ns string, paused bool) *clusterv1.Cluster {
-	return &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c"},
-		Spec: clusterv1.ClusterSpec{
-			Paused: ptr.To(paused),
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "FakeCluster", Name: "c",
-			},
-		},
-	}
-}
 
 // These claims pass the webhooks by: only the controller sees them.
 var _ = Describe("An IPClaim", func() {
-	const paused = `Cluster "c" has spec.paused`
 	var ns string
 
-	BeforeEach(func(ctx SpecContext) { ns = newNamespace(ctx, withoutWebhooks) })
+	BeforeEach(func(ctx SpecContext) { ns = suite.Namespace(ctx, k, map[string]string{withoutWebhooks: ""}) })
+
+	pauses := func(ctx context.Context, claim *ipamv1.IPClaim) {
+		GinkgoHelper()
+		becomes(ctx, claim, ipamv1.PausedCondition)
+		Expect(conditions.GetReason(claim, ipamv1.PausedCondition)).To(Equal(clusterv1.PausedReason))
+		Expect(conditions.GetMessage(claim, ipamv1.PausedCondition)).To(Equal(`Cluster "c" has spec.paused`))
+	}
 
 	It("that a Cluster owns, and no label names, pauses with it, and is released after", func(ctx SpecContext) {
 		serving(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
-		owner := create(ctx, newCluster(ns, false))
+		owner := create(ctx, builder.Cluster(ns, "c").Build())
 		claim := newClaim(ns, "a", "p")
 		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))}
 		becomes(ctx, create(ctx, claim), ipamv1.ReadyCondition)
 		labelled := &ipamv1.IPAllocationList{}
 		Expect(k.List(ctx, labelled, client.InNamespace(ns), client.MatchingLabels{clusterv1.ClusterNameLabel: owner.Name})).To(Succeed())
 		Expect(labelled.Items).To(ConsistOf(HaveField("Spec.ClaimRef.Name", "a")))
-		change(ctx, owner, func() { owner.Spec.Paused = ptr.To(true) })
+		suite.Change(ctx, k, owner, func() { owner.Spec.Paused = ptr.To(true) })
 		watched := create(ctx, newPool(ns, "watched", ipamv1.IPPoolSpec{CIDR: "10.2.0.0/24", AddressSpace: ns, ClusterName: owner.Name}))
 		becomes(ctx, watched, ipamv1.PausedCondition) // the manager has seen the pause
-		becomes(ctx, claim, ipamv1.PausedCondition)
-		Expect(conditions.GetMessage(claim, ipamv1.PausedCondition)).To(Equal(paused))
+		pauses(ctx, claim)
 		Expect(conditions.IsTrue(claim, ipamv1.ReadyCondition)).To(BeTrue())
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		Consistently(func() []string { return records(ctx, ns) }, "1s", "100ms").Should(HaveLen(1))
-		change(ctx, owner, func() { owner.Spec.Paused = ptr.To(false) })
+		suite.Change(ctx, k, owner, func() { owner.Spec.Paused = ptr.To(false) })
 		gone(ctx, claim)
 		Eventually(func() []string { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
 	})
@@ -98,11 +65,10 @@ var _ = Describe("An IPClaim", func() {
 		}, "1m", "50ms").Should(Succeed())
 		Expect(conditions.GetMessage(claim, ipamv1.ReadyCondition)).To(And(
 			HavePrefix("metadata.labels["+clusterv1.ClusterNameLabel+"]"), ContainSubstring(`there is no Cluster "c" in namespace `+ns)))
-		cluster := create(ctx, newCluster(ns, true))
-		becomes(ctx, claim, ipamv1.PausedCondition)
-		Expect(conditions.GetMessage(claim, ipamv1.PausedCondition)).To(Equal(paused))
+		cluster := create(ctx, builder.Cluster(ns, "c").WithPaused(true).Build())
+		pauses(ctx, claim)
 		Expect(records(ctx, ns)).To(BeEmpty())
-		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+		suite.Change(ctx, k, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		becomes(ctx, claim, ipamv1.ReadyCondition)
 		Expect(conditions.IsFalse(claim, ipamv1.PausedCondition)).To(BeTrue())
 	})
@@ -118,13 +84,13 @@ var _ = Describe("An IPClaim", func() {
 		becomes(ctx, create(ctx, first), ipamv1.ReadyCondition)
 		Expect(k.Delete(ctx, first)).To(Succeed())
 		gone(ctx, first)
-		change(ctx, global, func() { global.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }) // so that nothing is held yet
+		suite.Change(ctx, k, global, func() { global.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }) // so that nothing is held yet
 		becomes(ctx, global, ipamv1.PausedCondition)
 		list := &ipamv1.IPAllocationList{}
 		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 		Expect(list.Items).To(ConsistOf(HaveField("Spec.State", ipamv1.RetainedState)))
 		retained := &list.Items[0]
-		change(ctx, retained, func() { retained.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} })
+		suite.Change(ctx, k, retained, func() { retained.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} })
 		Expect(k.Delete(ctx, retained)).To(Succeed())
 
 		serving(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.2.0.0/24", AddressSpace: ns}))
@@ -134,7 +100,7 @@ var _ = Describe("An IPClaim", func() {
 			g.Expect(retained.Spec.State).To(Equal(ipamv1.RetainedState))
 		}, "2s", "100ms").Should(Succeed())
 
-		change(ctx, global, func() { global.Annotations = nil })
+		suite.Change(ctx, k, global, func() { global.Annotations = nil })
 		gone(ctx, retained)
 		hold := &ipamv1.IPAllocationList{}
 		Expect(k.List(ctx, hold, client.InNamespace("weir-system"))).To(Succeed())

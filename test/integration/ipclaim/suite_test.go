@@ -14,22 +14,19 @@ package ipclaim
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // withoutWebhooks labels the namespaces of which no webhook is asked.
@@ -38,8 +35,7 @@ const withoutWebhooks = "example.com/without-webhooks"
 var (
 	site *framework.Site
 	// k reads from and writes to the API server, with no cache.
-	k    client.Client
-	port int
+	k client.Client
 )
 
 func TestIPClaim(t *testing.T) {
@@ -49,27 +45,21 @@ func TestIPClaim(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
+	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
 		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
-		Scheme:  setup.Scheme,
 	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
 	k = client.WithFieldOwner(site.Client(), "spec")
-	port, err = framework.FreePort()
-	Expect(err).NotTo(HaveOccurred())
 	certs := GinkgoT().TempDir()
 	bundle, err := framework.ServingCerts(certs)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(startManager(certs))
+	webhooks := suite.RunManager(site, certs)
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
 	configurations, err := framework.ReadManifests(root + "/config/webhook/manifests.yaml")
 	Expect(err).NotTo(HaveOccurred())
 	for _, c := range configurations {
-		Expect(framework.RedirectWebhooks(c, bundle, fmt.Sprint("https://127.0.0.1:", port))).To(Succeed())
+		Expect(framework.RedirectWebhooks(c, bundle, "https://"+webhooks)).To(Succeed())
 		exempt(c)
 	}
 	Expect(framework.Apply(ctx, site.Config(), configurations...)).To(Succeed())
@@ -93,40 +83,8 @@ func exempt(configuration *unstructured.Unstructured) {
 	Expect(unstructured.SetNestedSlice(configuration.Object, webhooks, "webhooks")).To(Succeed())
 }
 
-// startManager runs a manager in this process, and returns what ends it.
-func startManager(certs string) (end func()) {
-	o := setup.Options{
-		Concurrency: 8, KubeAPIQPS: -1, SyncPeriod: 10 * time.Minute,
-		WebhookHost: "127.0.0.1", WebhookPort: port, WebhookCertDir: certs,
-		WebhookClientCAFile: site.ClientCA(), WebhookClientName: framework.WebhookClient,
-		HealthAddress: "0", PlatformProject: "platform", RepairGrace: 10 * time.Minute,
-		OwnNamespace: "weir-system",
-	}
-	o.Manager.TLSMinVersion, o.Manager.DiagnosticsAddress, o.Manager.InsecureDiagnostics = "VersionTLS12", "0", true
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		defer GinkgoRecover()
-		done <- setup.Run(ctx, site.Config(), o)
-	}()
-	return func() {
-		GinkgoHelper()
-		stop()
-		Eventually(done, "1m").Should(Receive(Succeed()))
-	}
-}
-
-// namespaces counts the specs' namespaces.
-var namespaces int
-
-// newNamespace makes a namespace of the spec's own, with these labels.
-func newNamespace(ctx context.Context, labels ...string) string {
+// newNamespace makes a namespace of the spec's own.
+func newNamespace(ctx context.Context) string {
 	GinkgoHelper()
-	namespaces++
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("spec-%d", namespaces), Labels: map[string]string{}}}
-	for _, label := range labels {
-		namespace.Labels[label] = ""
-	}
-	Expect(k.Create(ctx, namespace)).To(Succeed())
-	return namespace.Name
+	return suite.Namespace(ctx, k, nil)
 }

@@ -202,7 +202,7 @@ manager: ## Build the manager into bin/
 # and prints packages, failures and a count. Without debugger's tables a test is linked in half the time.
 gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json -ldflags=-w $(2) $(GOTESTFLAGS)
 # The suites that last come first, so that none of them is left over to run alone.
-E2E_LONG := crash move race restore processes admission
+E2E_LONG := crash move race restore processes admission install
 E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) manager other-manager release-manifests
 
 .PHONY: other-manager

@@ -10,6 +10,16 @@
 // Floor and Weir alternate, because a machine's speed drifts. It is an error
 // if a claim is not answered or an address is handed out twice, never that it
 // took long.
+//
+//   - main.go, parts.go: flags, and the choice of what is measured.
+//   - environment.go: the control plane, the manager and the pools.
+//   - round.go, floor.go: rounds of Cluster API's claims, and what the API server could do.
+//   - scale.go: the same with many records.
+//   - calls.go, calls_made.go, calls_known.go: the calls that create IPClaims, and the calls of a
+//     client that knows the answers.
+//   - stopwatch.go: when each claim was answered.
+//   - cpu.go, profile.go: where the processor's time goes.
+//   - report.go, calls_report.go: what is printed.
 package main
 
 import (

@@ -60,4 +60,15 @@
 //
 // Where the protocol leaves a choice, the model chooses at random: which free address, and which of
 // a claim's uncommitted records.
+//
+// The files:
+//
+//   - model_test.go: the walks with all rules, and with each one switched off
+//   - rules.go, theme.go, scenario.go, scenario_weir.go: what a walk may do, and how it begins
+//   - world.go, environment.go, moves.go, converge.go: the steps of a walk, and its end
+//   - server.go, objects.go: the API server and what it stores
+//   - manager.go, index.go, judge.go: a process, its view of the records, and who wins
+//   - task.go, adopt.go, bind.go, release.go, releaser.go: the task of one claim
+//   - webhooks.go, pool_controller.go, repair.go: the other state machines of a manager
+//   - monitor.go, tally.go, trace.go: the checker, its counts, and the history of a walk
 package model

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 )
 
 // Group and version of the door's kinds.
@@ -112,6 +113,15 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(groupVersion, &IPPool{}, &IPPoolList{}, &IPClaim{}, &IPClaimList{}, &IPAddress{}, &IPAddressList{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
 	return nil
+}
+
+// Scheme returns the scheme of a manager with the door.
+func Scheme() (*runtime.Scheme, error) {
+	scheme, err := setup.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	return scheme, AddToScheme(scheme)
 }
 
 // GetConditions returns the pool's conditions.

@@ -1,10 +1,10 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suite is what suites share: waiting until a site is at rest, and, for those
-// about Weir kinds, a namespace with an address space of its own for every
-// spec, so that all of them may use the same prefixes, and what is expected of
-// the objects in it. A failed expectation fails the spec.
+// Package suite is what suites share: sites and managers that end with the suite (site.go), what
+// they do with any object (objects.go), waiting until a site is at rest, and, for those about Weir
+// kinds, a namespace with an address space of its own for every spec, so that all of them may use
+// the same prefixes, and what is expected of the objects in it. A failed expectation fails the spec.
 package suite
 
 import (
@@ -18,7 +18,6 @@ import (
 	. "github.com/onsi/gomega"    //nolint:staticcheck // for specs only
 	"github.com/onsi/gomega/gcustom"
 	"github.com/onsi/gomega/types"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,13 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
 // patience is how long what must happen may take: only what never happens fails.
-const patience = "1m"
+const patience = "2m"
 
 // Spec is the namespace and the address space of one spec.
 type Spec struct {
@@ -41,22 +39,6 @@ type Spec struct {
 	Client client.WithWatch
 	// Namespace is new, and the name of the address space of its root pools.
 	Namespace string
-}
-
-// Start runs a control plane with Weir's release and one manager with these flags, which serves admission, until the suite ends.
-func Start(ctx context.Context, args ...string) (*framework.Site, *framework.Manager) {
-	GinkgoHelper()
-	site, err := framework.StartSite(ctx, framework.SiteOptions{
-		Options: framework.Options{ControllerManager: true},
-		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
-		Scheme:  setup.Scheme,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
-	manager, err := site.StartManager(ctx, framework.ManagerOptions{Args: args})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
-	return site, manager
 }
 
 // New makes a namespace.
@@ -70,9 +52,7 @@ func New(ctx context.Context, site *framework.Site) *Spec {
 // Another makes a namespace more, and returns its name.
 func (s *Spec) Another(ctx context.Context, labels map[string]string) string {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Labels: labels}}
-	Expect(s.Client.Create(ctx, namespace)).To(Succeed())
-	return namespace.Name
+	return Namespace(ctx, s.Client, labels)
 }
 
 // Tenants makes namespaces of two projects, of none and of the platform, and returns their names. "own" is of the project that is
@@ -143,10 +123,7 @@ func (s *Spec) Delete(ctx context.Context, objs ...client.Object) {
 // Gone waits until objects of these names are gone.
 func (s *Spec) Gone(ctx context.Context, objs ...client.Object) {
 	GinkgoHelper()
-	for _, obj := range objs {
-		Eventually(func() error { return s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "20ms").
-			Should(Satisfy(apierrors.IsNotFound), "%T %s", obj, obj.GetName())
-	}
+	Gone(ctx, s.Client, objs...)
 }
 
 // Conditioned is an object of Weir's own kinds.

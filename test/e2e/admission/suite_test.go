@@ -4,6 +4,13 @@
 // Package admission has many clients get prefixes inside their create calls, from three managers behind one address, while
 // managers are killed, stopped and cut off, history is compacted, and objects are stored late or never. What must hold all the
 // time is looked at all the time, by the framework's checker and by the clients themselves.
+//
+//   - storm_test.go: 50 clients are told no prefix twice and nothing leaks, in all that trouble.
+//   - collisions_test.go: how seldom creates collide without trouble, and that one client gets the lowest free address.
+//   - sources_test.go, users_test.go: the pools, and the clients that take from them.
+//   - replicas_test.go, latecomer_test.go: the managers, and the second webhook that delays and refuses.
+//   - client_view_test.go, sightings_test.go: what clients were told, and which records were seen.
+//   - tally_test.go, wire_test.go: what came of the creates, for clients and on the wire.
 package admission
 
 import (
@@ -19,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // namespace is also the name of the one address space.
@@ -48,26 +55,19 @@ func TestAdmission(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
+	site = suite.StartSite(ctx, framework.SiteOptions{
 		// Without a watch cache watches come straight from etcd, so that a compaction tells at once.
 		Options: framework.Options{ControllerManager: true, APIServerArgs: []string{
 			"--watch-cache=false", "--request-timeout=" + requestTimeout.String(),
 		}},
 		Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
 		Namespaces: []string{namespace},
-		Scheme:     setup.Scheme,
 	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
 	config, k = site.Config(), site.Client()
+	var err error
 	known, err = cache.New(config, cache.Options{Scheme: k.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	faults.Follow(func(ctx context.Context) error { return known.Start(ctx) })
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
-})
+var _ = AfterEach(func() { suite.ShowLogs(site) })

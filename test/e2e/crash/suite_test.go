@@ -2,24 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package crash kills a manager process at each of its writes, on every path that it walks, and lets another one go on.
+//
+//   - other_test.go: the paths of another front door, and its objects beside those of all paths.
+//   - crash_test.go: the specs, one for each path and kind of pool.
+//   - paths_test.go: the paths of Cluster API's claims and of pools.
+//   - own_test.go: the paths of Weir kinds, create calls included.
 package crash
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var (
@@ -36,26 +39,19 @@ func TestCrash(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
+	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
 		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, otherdoor.InstallCRDs},
-		Scheme: func() (*runtime.Scheme, error) {
-			scheme, err := setup.Scheme()
-			return scheme, errors.Join(err, otherdoor.AddToScheme(scheme))
-		},
+		Scheme:  otherdoor.Scheme,
 	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
 	config, k = site.Config(), site.Client()
+	var err error
 	binary, err = framework.Binary("other-manager")
 	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
+	suite.ShowLogs(site)
 	Expect(site.KillManagers()).To(Succeed())
 })
 

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -35,8 +34,7 @@ var _ = Describe("With two managers behind one address", Ordered, func() {
 	every := func(i int) bool { return i%2 == 1 }
 
 	BeforeAll(func(ctx SpecContext) {
-		second, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--repair-grace=3s"}})
-		Expect(err).NotTo(HaveOccurred())
+		second := suite.StartManager(ctx, site, "--repair-grace=3s")
 		balancer, err := site.Balance(manager, second)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(site.PointWebhooks(ctx, balancer.WebhookAddress())).To(Succeed())

@@ -19,7 +19,7 @@ import (
 type poolBuilder = builder.PoolBuilder[*ipamv1.IPPool]
 
 // The parent of these specs gives /18 to /32, keeps 10.0.128.0/18 back and has given 10.0.64.0/20 to another child.
-var _ = DescribeTable("A child that cannot have its block is refused, and nothing is stored or recorded",
+var _ = DescribeTable("A child that cannot have its block is refused, and nothing is stored or recorded:",
 	func(ctx SpecContext, change func(*poolBuilder), code int, words ...string) {
 		s := suite.New(ctx, site)
 		s.Create(ctx,
@@ -36,7 +36,7 @@ var _ = DescribeTable("A child that cannot have its block is refused, and nothin
 	Entry("a GlobalIPPool that does not exist", func(p *poolBuilder) { p.WithParent(ipamv1.GlobalIPPoolKind, "", "missing") },
 		http.StatusNotFound, "spec.parentRef.name", `there is no GlobalIPPool "missing"`),
 	Entry("a parent of an unknown kind", func(p *poolBuilder) { p.WithParent("Subnet", "", "parent") }, http.StatusUnprocessableEntity, "spec.parentRef.kind"),
-	Entry("itself", func(p *poolBuilder) { p.WithParent(ipamv1.IPPoolKind, "", "child") }, http.StatusUnprocessableEntity, "spec.parentRef.name", "itself"),
+	Entry("itself as its parent", func(p *poolBuilder) { p.WithParent(ipamv1.IPPoolKind, "", "child") }, http.StatusUnprocessableEntity, "spec.parentRef.name", "itself"),
 	Entry("a GlobalIPPool with a namespace", func(p *poolBuilder) { p.WithParent(ipamv1.GlobalIPPoolKind, "team", "parent") },
 		http.StatusUnprocessableEntity, "spec.parentRef.namespace"),
 	Entry("a parent that drains", func(p *poolBuilder) { p.WithParent(ipamv1.IPPoolKind, "", "draining") },
@@ -60,7 +60,7 @@ var _ = It("A GlobalIPPool is not carved from an IPPool", func(ctx SpecContext) 
 	s.Refuses(ctx, child, http.StatusUnprocessableEntity, "spec.parentRef.kind")
 }, SpecTimeout(time.Minute))
 
-var _ = It("A child may ask for its block, and for nothing else later", func(ctx SpecContext) {
+var _ = It("A child pool may ask for its block; block, parent, length and address space do not change later", func(ctx SpecContext) {
 	s := suite.New(ctx, site)
 	child := s.Child("child", "parent", 24).WithCIDR("10.0.7.0/24").Build()
 	s.Create(ctx, s.Root("parent", "10.0.0.0/16").Build(), child)

@@ -3,6 +3,13 @@
 
 // Package hierarchy shows pools that are carved from pools: a manager process carves
 // them on a real API server, inside the create call.
+//
+//   - tree_test.go: chains, capacity, exclusions above, dry runs, replaced and deleted children.
+//   - refusals_test.go: which children are refused, and that nothing of them is stored or recorded.
+//   - visibility_test.go: who may carve from which pool, and of what length.
+//   - overlap_test.go: roots that overlap, created at once or one after the other.
+//   - protect_test.go: parents that are deleted before their children, and whole trees at once.
+//   - bypassed_test.go: children that come past the webhooks.
 package hierarchy
 
 import (

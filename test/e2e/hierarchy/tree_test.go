@@ -28,7 +28,7 @@ type level struct {
 	first, second string
 }
 
-var _ = DescribeTable("A chain of pools",
+var _ = DescribeTable("A chain of pools is carved one from the other, and the last one answers a claim:",
 	func(ctx SpecContext, cidr string, address string, levels ...level) {
 		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("level-0", cidr).Build())

@@ -106,10 +106,10 @@ var _ = DescribeTable("From a pool without bounds others than its own project ca
 		}
 		Expect(s.HandedOut(ctx)).To(BeEmpty())
 	},
-	Entry("where there are none", func(spec *ipamv1.IPPoolSpec) {
+	Entry("with a default length alone", func(spec *ipamv1.IPPoolSpec) {
 		spec.Allocation = &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To[int32](24)}
 	}, "own", "own, gold", SpecTimeout(2*time.Minute)),
-	Entry("where there is one, everybody gets what that allows", func(spec *ipamv1.IPPoolSpec) {
+	Entry("but with bounds everybody carves what they allow", func(spec *ipamv1.IPPoolSpec) {
 		spec.Allocation = &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To[int32](24), MaxPrefixLength: ptr.To[int32](28)}
 	}, "own", "own, gold", "other", "other, gold", "none", "platform", SpecTimeout(2*time.Minute)),
 )

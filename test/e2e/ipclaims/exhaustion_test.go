@@ -38,7 +38,7 @@ var _ = Describe("A pool that is full", func() {
 		s.Ready(ctx, pool)
 	}, SpecTimeout(time.Minute))
 
-	It("is full for a length although shorter prefixes are left of others", func(ctx SpecContext) {
+	It("for one length still gives longer prefixes", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build(), s.Claim("middle", "pool").WithCIDR("10.0.0.128/32").Build())
 		s.Create(ctx, s.Claim("half", "pool").WithBits(25).Build())

@@ -173,7 +173,7 @@ var _ = Describe("A claim", func() {
 		Expect(s.HandedOut(ctx)).To(BeEmpty())
 	}, SpecTimeout(3*time.Minute))
 
-	It("of another finalizer keeps its prefix until that is gone", func(ctx SpecContext) {
+	It("with another finalizer keeps its prefix until that is gone", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
 		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
 		c := s.Claim("web", "pool").Build()

@@ -20,7 +20,7 @@ import (
 )
 
 // The pool of these specs gives /26 to /32, keeps 10.0.0.128/26 back and has given 10.0.0.64/28 away.
-var _ = DescribeTable("A claim that cannot be answered is refused, and nothing is stored or recorded",
+var _ = DescribeTable("A claim that cannot be answered is refused, and nothing is stored or recorded:",
 	func(ctx SpecContext, claim func(*builder.IPClaimBuilder), code int, words ...string) {
 		s := suite.New(ctx, site)
 		s.Create(ctx,

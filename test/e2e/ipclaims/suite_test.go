@@ -3,6 +3,19 @@
 
 // Package ipclaims shows what becomes of IPClaims: a manager process answers
 // them on a real API server, inside the create call.
+//
+//   - lifecycle_test.go: create, status, changes and deletion of a claim.
+//   - sizes_test.go: prefixes of every length, and of the client's choice.
+//   - selector_test.go: claims that choose their pool by labels.
+//   - visibility_test.go: who is answered by which GlobalIPPool, with what lengths, and what he is told of others.
+//   - retain_test.go: prefixes that are retained for the next claim of the name.
+//   - exhaustion_test.go: full pools.
+//   - refusals_test.go: which claims are refused, and that nothing of them is stored or recorded.
+//   - rejected_test.go: what a quota refuses after Weir has answered.
+//   - dryrun_test.go: dry runs, generated names, and names that are taken or impossible.
+//   - events_test.go: reads the events about an object.
+//   - draining_test.go: a namespace that is deleted.
+//   - bypassed_test.go: claims that come past the webhooks, and while no manager runs.
 package ipclaims
 
 import (

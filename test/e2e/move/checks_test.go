@@ -21,6 +21,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // check checks each side, and the union of both.
@@ -146,7 +147,7 @@ func reasons(ctx context.Context, s *side, namespace string) string {
 	var found []string
 	for _, list := range []client.ObjectList{&ipamv1.IPPoolList{}, &ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.GlobalIPPoolList{}} {
 		Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
-		for _, obj := range itemsOf(list) {
+		for _, obj := range suite.Items(list) {
 			ready := conditions.Get(obj.(conditions.Getter), ipamv1.ReadyCondition) //nolint:forcetypeassert // all are
 			if ready == nil || ready.Status != metav1.ConditionTrue {
 				found = append(found, fmt.Sprintf("%T %s: %+v", obj, obj.GetName(), ready))
@@ -178,7 +179,7 @@ func remaining(ctx context.Context, s *side, namespace string) []string {
 		&ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPAllocationList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{},
 	} {
 		Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
-		for _, obj := range itemsOf(list) {
+		for _, obj := range suite.Items(list) {
 			names = append(names, fmt.Sprintf("%T %s", obj, obj.GetName()))
 		}
 	}
@@ -219,7 +220,7 @@ func liveUIDs(ctx context.Context, s *side, namespace, global string) map[types.
 	live := map[types.UID]bool{}
 	for _, list := range []client.ObjectList{&ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}} {
 		Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
-		for _, obj := range itemsOf(list) {
+		for _, obj := range suite.Items(list) {
 			live[obj.GetUID()] = true
 		}
 	}

@@ -36,9 +36,7 @@ func (t tenant) found(ctx context.Context, s *side) {
 // incorporate makes the Cluster, so that clusterctl takes it for provisioned.
 func (t tenant) incorporate(ctx context.Context, s *side) {
 	GinkgoHelper()
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: t.name}}
-	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "none"}
-	Expect(s.Client().Create(ctx, cluster)).To(Succeed())
+	Expect(s.Client().Create(ctx, builder.Cluster(t.name, t.name).Build())).To(Succeed())
 	t.provision(ctx, s)
 }
 

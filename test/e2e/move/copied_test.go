@@ -14,6 +14,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // copied: what is written to a directory and created from it lives on both sides.
@@ -71,6 +72,6 @@ func setMode(ctx context.Context, s *side, t tenant, mode ipamv1.PoolMode) {
 	Expect(s.Client().List(ctx, pools, client.InNamespace(t.name))).To(Succeed())
 	for i := range pools.Items {
 		pool := &pools.Items[i]
-		change(ctx, s, pool, func() { pool.Spec.Mode = mode })
+		suite.Change(ctx, s.Client(), pool, func() { pool.Spec.Mode = mode })
 	}
 }

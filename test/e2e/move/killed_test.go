@@ -19,6 +19,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // moment is the n-th request of a kind to one side's API server, and what becomes of it.
@@ -101,9 +102,9 @@ func killedCreating(ctx SpecContext) {
 	By("deleting claims that somebody still uses, and one that is paused")
 	used, usedOwn := &ipamv1beta2.IPAddressClaim{ObjectMeta: t.named("old-killed-creating-0")}, &ipamv1.IPClaim{ObjectMeta: t.named("old-child-0")}
 	pausedClaim := &ipamv1beta2.IPAddressClaim{ObjectMeta: t.named("old-v4-1")}
-	change(ctx, left, used, func() { used.Finalizers = append(used.Finalizers, inUse) })
-	change(ctx, left, usedOwn, func() { usedOwn.Finalizers = append(usedOwn.Finalizers, inUse) })
-	change(ctx, left, pausedClaim, func() { pausedClaim.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+	suite.Change(ctx, left.Client(), used, func() { used.Finalizers = append(used.Finalizers, inUse) })
+	suite.Change(ctx, left.Client(), usedOwn, func() { usedOwn.Finalizers = append(usedOwn.Finalizers, inUse) })
+	suite.Change(ctx, left.Client(), pausedClaim, func() { pausedClaim.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 	dying := []client.Object{used, usedOwn, pausedClaim}
 	for _, claim := range dying {
 		Expect(left.Client().Delete(ctx, claim)).To(Succeed())
@@ -124,7 +125,7 @@ func killedCreating(ctx SpecContext) {
 	move(ctx, left, right, t.name)
 	expectEmpty(ctx, left, t.name)
 	Expect(unheld(ctx, left, t.global, had)).To(BeEmpty())
-	change(ctx, right, pausedClaim, func() { pausedClaim.Annotations = nil })
+	suite.Change(ctx, right.Client(), pausedClaim, func() { pausedClaim.Annotations = nil })
 	expectArrived(ctx, right, t, had)
 
 	By("deleting again")
@@ -134,7 +135,7 @@ func killedCreating(ctx SpecContext) {
 		Expect(right.Client().Delete(ctx, claim)).To(Succeed())
 	}
 	for _, claim := range dying[:2] {
-		change(ctx, right, claim, func() {
+		suite.Change(ctx, right.Client(), claim, func() {
 			claim.SetFinalizers(slices.DeleteFunc(claim.GetFinalizers(), func(f string) bool { return f == inUse }))
 		})
 	}

@@ -11,8 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -23,16 +21,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
-
-// itemsOf returns the objects of a list.
-func itemsOf(list client.ObjectList) []client.Object {
-	var objects []client.Object
-	Expect(meta.EachListItem(list, func(obj runtime.Object) error {
-		objects = append(objects, obj.(client.Object)) //nolint:forcetypeassert // all are
-		return nil
-	})).To(Succeed())
-	return objects
-}
 
 // global is a pool that everybody may carve from.
 func global(name, cidr string) *ipamv1.GlobalIPPool {

@@ -19,6 +19,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // inUse is the finalizer of somebody who still uses an address.
@@ -28,16 +29,6 @@ func (t tenant) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: t.name, Name: name}
 }
 
-// change edits an object as it is now.
-func change(ctx context.Context, s *side, obj client.Object, edit func()) {
-	GinkgoHelper()
-	Eventually(func() error {
-		Expect(s.Client().Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		edit()
-		return s.Client().Update(ctx, obj)
-	}, "60s").Should(Succeed())
-}
-
 // hours stand for the time that something is paused: managers start again, and others join them that repair each second what may be
 // repaired. Nothing of what state returns may go; an IPAddress that has no record may get one.
 func hours(ctx context.Context, state func() []string) {
@@ -45,8 +36,7 @@ func hours(ctx context.Context, state func() []string) {
 	before := state()
 	for _, s := range []*side{left, right} {
 		Expect(s.manager.Restart(ctx)).To(Succeed())
-		impatient, err := s.StartManager(ctx, framework.ManagerOptions{Args: []string{"--repair-grace=1s", "--sync-period=1s"}})
-		Expect(err).NotTo(HaveOccurred())
+		impatient := suite.StartManager(ctx, s.Site, "--repair-grace=1s", "--sync-period=1s")
 		defer func() { Expect(impatient.Kill()).To(Succeed()) }()
 	}
 	Consistently(state, "4s", "200ms").Should(ContainElements(before))
@@ -107,11 +97,11 @@ func pausedForLong(ctx SpecContext) {
 
 	By("pausing, and taking everything away while it is")
 	pause(ctx, left, t)
-	change(ctx, left, pool, func() { pool.Spec.Allocation.CooldownSeconds = ptr.To[int32](1) })
+	suite.Change(ctx, left.Client(), pool, func() { pool.Spec.Allocation.CooldownSeconds = ptr.To[int32](1) })
 	own := &ipamv1.IPClaim{ObjectMeta: t.named("old-paused-0")}
 	for _, lost := range []client.Object{claim(died), own} {
 		Expect(left.Client().Delete(ctx, lost)).To(Succeed())
-		change(ctx, left, lost, func() { lost.SetFinalizers(nil) })
+		suite.Change(ctx, left.Client(), lost, func() { lost.SetFinalizers(nil) })
 		expectGone(ctx, left, lost)
 	}
 	Expect(left.Client().Delete(ctx, claim(deleted))).To(Succeed())

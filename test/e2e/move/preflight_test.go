@@ -25,6 +25,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // foreign is the namespace of a pool that is carved from one of the tenant's.
@@ -37,8 +38,9 @@ func preflight(ctx SpecContext) {
 	t.found(ctx, left)
 	Expect(left.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreign}})).To(Succeed())
 	for _, name := range []string{t.name, foreign} {
-		changeOn(ctx, left, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(n client.Object) {
-			n.SetLabels(map[string]string{ipamv1.ProjectLabel: "preflight"}) // else neither may name the other's objects
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		suite.Change(ctx, left.Client(), namespace, func() {
+			namespace.SetLabels(map[string]string{ipamv1.ProjectLabel: "preflight"}) // else neither may name the other's objects
 		})
 	}
 	t.scatter(ctx, left)
@@ -59,11 +61,8 @@ func preflight(ctx SpecContext) {
 
 	By("letting it go on, where somebody wants that")
 	Eventually(func() []string { return blockingPools(ctx, left, t.name) }, "1m", "200ms").Should(ConsistOf("v4", "stuck"))
-	changeOn(ctx, left, builder.IPPool(t.name, "v4").Build(), func(pool client.Object) {
-		annotations := pool.GetAnnotations()
-		annotations[ipamv1.LeaveBehindAnnotation] = ""
-		pool.SetAnnotations(annotations)
-	})
+	v4 := builder.IPPool(t.name, "v4").Build()
+	suite.Change(ctx, left.Client(), v4, func() { v4.Annotations[ipamv1.LeaveBehindAnnotation] = "" })
 	Eventually(func() []string { return blockingPools(ctx, left, t.name) }, "1m", "200ms").Should(ConsistOf("stuck"))
 	done := make(chan struct{})
 	go func() {
@@ -72,11 +71,8 @@ func preflight(ctx SpecContext) {
 		move(ctx, left, right, t.name)
 	}()
 	Eventually(func() bool { return ptr.Deref(t.cluster(ctx, left).Spec.Paused, false) }, "60s", "100ms").Should(BeTrue())
-	changeOn(ctx, left, builder.IPPool(t.name, "stuck").Build(), func(pool client.Object) { // not put back while the Cluster is paused
-		annotations := pool.GetAnnotations()
-		delete(annotations, clusterctlv1.BlockMoveAnnotation)
-		pool.SetAnnotations(annotations)
-	})
+	stuck := builder.IPPool(t.name, "stuck").Build() // the annotation is not put back while the Cluster is paused
+	suite.Change(ctx, left.Client(), stuck, func() { delete(stuck.Annotations, clusterctlv1.BlockMoveAnnotation) })
 	Eventually(done, "2m").Should(BeClosed())
 
 	By("comparing")
@@ -152,16 +148,6 @@ func (t tenant) scatter(ctx context.Context, s *side) {
 	awaitAnswers(ctx, s, t.name, 10+2+3)
 }
 
-// changeOn changes an object as it is now: Weir writes to it as well.
-func changeOn(ctx context.Context, s *side, obj client.Object, how func(client.Object)) {
-	GinkgoHelper()
-	Eventually(func(g Gomega) {
-		g.Expect(s.Client().Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		how(obj)
-		g.Expect(s.Client().Update(ctx, obj)).To(Succeed())
-	}, "1m", "50ms").Should(Succeed())
-}
-
 var objectInMessage = regexp.MustCompile(`(IPAddressClaim|IPClaim|IPPool) [a-z0-9-]+/[a-z0-9-]+`)
 
 // namedBy returns what the conditions of a namespace's pools name, each once, if they name all that they count.
@@ -222,7 +208,7 @@ func present(ctx context.Context, s *side, namespaces ...string) []string {
 			"IPAddressClaim": &ipamv1beta2.IPAddressClaimList{}, "IPClaim": &ipamv1.IPClaimList{}, "IPPool": &ipamv1.IPPoolList{},
 		} {
 			Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
-			for _, obj := range itemsOf(list) {
+			for _, obj := range suite.Items(list) {
 				names = append(names, kind+" "+namespace+"/"+obj.GetName())
 			}
 		}

@@ -3,6 +3,15 @@
 
 // Package move moves Clusters with the real clusterctl between two real control planes, garbage collectors included, with Weir
 // on both, and shows that every claim keeps its address and that no address is handed out twice on either side.
+//
+//   - move_test.go: there and back with claims of all kinds of pools.
+//   - cases_test.go: a target that has the pool already, and a pool that is given another home.
+//   - preflight_test.go: what Movable names stays, and clusterctl waits for it.
+//   - stopped_test.go, paused_test.go: Weir is down on the source; a Cluster is paused for hours.
+//   - killed_test.go, copied_test.go: clusterctl is killed; it goes through a directory.
+//   - orphaned_test.go: the claims' Cluster is missing.
+//   - cluster_test.go: tenants, their Clusters, pools and claims.
+//   - checks_test.go, history_test.go: what must hold on both sides, each second and at each moment.
 package move
 
 import (
@@ -14,8 +23,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/format"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const version = "v0.1.0"
@@ -41,12 +50,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	left, right = startSide(ctx), startSide(ctx)
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		left.ShowLogs(GinkgoWriter)
-		right.ShowLogs(GinkgoWriter)
-	}
-})
+var _ = AfterEach(func() { suite.ShowLogs(left.Site, right.Site) })
 
 var _ = Describe("clusterctl move", func() {
 	BeforeEach(lookOn)
@@ -66,21 +70,16 @@ var _ = Describe("clusterctl move", func() {
 
 func startSide(ctx context.Context) *side {
 	GinkgoHelper()
-	site, err := framework.StartSite(ctx, framework.SiteOptions{
-		Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: setup.Scheme,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
-	s := &side{Site: site}
-	s.ctl, err = site.Clusterctl(version)
+	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}})}
+	var err error
+	s.ctl, err = s.Clusterctl(version)
 	Expect(err).NotTo(HaveOccurred())
 	_, err = s.ctl.Init(ctx, version)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(site.StartControllerManager(ctx)).To(Succeed())
-	s.manager, err = site.StartManager(ctx, framework.ManagerOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(site.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
-	s.history, err = framework.FollowHistory(ctx, site.EtcdURL())
+	Expect(s.StartControllerManager(ctx)).To(Succeed())
+	s.manager = suite.StartManager(ctx, s.Site)
+	Expect(s.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
+	s.history, err = framework.FollowHistory(ctx, s.EtcdURL())
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(s.history.Stop)
 	return s

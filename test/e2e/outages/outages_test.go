@@ -11,11 +11,12 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = DescribeTable("Two managers without a leader answer every claim once, and go on, when",
 	func(ctx SpecContext, name string, outage func(context.Context)) {
-		first, second := startManager(ctx), startManager(ctx)
+		first, second := suite.StartManager(ctx, site), suite.StartManager(ctx, site)
 		t := newTenant(ctx, name)
 		t.create(ctx, "before", claimsPerRun/3)
 		meanwhile := t.creating(ctx, "meanwhile", claimsPerRun/3)
@@ -57,7 +58,7 @@ func starve(ctx context.Context, m *framework.Manager) {
 }
 
 var _ = It("A manager that is starved of processor time does no harm next to another one, and answers alone", func(ctx SpecContext) {
-	starved, healthy := startManager(ctx), startManager(ctx)
+	starved, healthy := suite.StartManager(ctx, site), suite.StartManager(ctx, site)
 	t := newTenant(ctx, "starved")
 	starving, feed := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -3,6 +3,9 @@
 
 // Package outages takes away what managers rest on: the API server, etcd or its leader, the processor, the way to their
 // webhooks. Etcd has three members throughout.
+//
+//   - outages_test.go: the API server, etcd, its leader and the processor are taken away.
+//   - webhooks_test.go: the way to the webhooks is cut.
 package outages
 
 import (
@@ -20,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -40,31 +42,17 @@ func TestOutages(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
+	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{EtcdMembers: 3},
 		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
-		Scheme:  setup.Scheme,
 	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
 	k = site.Client()
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
+	suite.ShowLogs(site)
 	Expect(site.KillManagers()).To(Succeed())
 })
-
-// startManager starts a manager without leader election.
-func startManager(ctx context.Context) *framework.Manager {
-	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	return m
-}
 
 // tenant is a namespace with an address space and a pool of its own.
 type tenant struct{ name string }

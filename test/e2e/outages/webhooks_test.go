@@ -15,6 +15,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // installWebhooks has the API server call the manager over a link.
@@ -29,7 +30,7 @@ func installWebhooks(ctx context.Context, m *framework.Manager) *framework.Conne
 }
 
 var _ = It("Without its webhooks a manager answers and releases claims all the same, and pools are refused", func(ctx SpecContext) {
-	m := startManager(ctx)
+	m := suite.StartManager(ctx, site)
 	t := newTenant(ctx, "webhooks")
 	link := installWebhooks(ctx, m)
 	Eventually(func(g Gomega) { // the API server takes a moment to know of the webhooks

@@ -106,7 +106,7 @@ var _ = It("With a client CA, 500 forged reviews store nothing and learn nothing
 	Expect(s.Client.Delete(ctx, pool)).To(MatchError(ContainSubstring("IPClaim " + s.Namespace + "/holder")))
 }, SpecTimeout(5*time.Minute))
 
-var _ = It("Without a client CA, reviews are believed, and told of nobody", func(ctx SpecContext) {
+var _ = It("Without a client CA, forged reviews are believed, and are told how much is in use, not by whom", func(ctx SpecContext) {
 	s, pool := stored(ctx, open)
 	answer, err := post(ctx, nobody(), open, createClaim, forged(s, 499))
 	Expect(err).NotTo(HaveOccurred())

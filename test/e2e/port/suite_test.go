@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var (
@@ -47,12 +47,10 @@ func TestPort(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
-		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs}, Scheme: setup.Scheme,
+	site = suite.StartSite(ctx, framework.SiteOptions{
+		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
 	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
+	var err error
 	env := []string{"GOGC=100"} // as in production: the memory is measured
 	secured, err = site.StartManager(ctx, framework.ManagerOptions{Name: "secured", Env: env})
 	Expect(err).NotTo(HaveOccurred())
@@ -66,11 +64,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(anybody.RootCAs.AppendCertsFromPEM(ca)).To(BeTrue())
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
-})
+var _ = AfterEach(func() { suite.ShowLogs(site) })
 
 // as returns a client of the port with a certificate.
 func as(cert tls.Certificate) *http.Client {

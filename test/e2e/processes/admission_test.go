@@ -12,10 +12,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-var _ = It("three behind one address share admission, and two go on when one is killed", func(ctx SpecContext) {
-	first, second, third := startManager(ctx), startManager(ctx), startManager(ctx)
+var _ = It("three managers behind one address share admission, and two go on when one is killed", func(ctx SpecContext) {
+	first, second, third := suite.StartManager(ctx, site), suite.StartManager(ctx, site), suite.StartManager(ctx, site)
 	balancer, err := site.Balance(first, second, third)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(site.PointWebhooks(ctx, balancer.WebhookAddress())).To(Succeed())

@@ -1,27 +1,22 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processes runs managers as processes of their own against one API server: two without leader election, one of
-// which is killed on the way, a restarted one, one that lacks a right, some that serve a part of what there is.
 package processes
 
 import (
 	"context"
 	"fmt"
 	"sync"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -37,50 +32,13 @@ var (
 	claimsPerRun = framework.Scale(5000, 50000)
 	// smallShare of the claims are for the small pool: every twentieth.
 	smallShare = 20
-
-	site   *framework.Site
-	config *rest.Config
-	k      client.Client
 )
 
-func TestProcesses(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Manager processes")
-}
-
-var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
-		Options:    framework.Options{ControllerManager: true},
-		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
-		Namespaces: []string{namespace, lifecycle},
-		Scheme:     setup.Scheme,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
-	config, k = site.Config(), site.Client()
-}, NodeTimeout(2*time.Minute))
-
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
-	Expect(site.KillManagers()).To(Succeed())
-})
-
-// startManager starts a manager as administrator and waits until it is ready.
-func startManager(ctx context.Context) *framework.Manager {
-	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	return m
-}
-
-var _ = It("two without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
+var _ = It("two managers without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
 	create(ctx, pool("large", "10.0.0.0/16"))
 	create(ctx, pool("small", "192.0.2.0/25"))
-	first := startManager(ctx)
-	startManager(ctx)
+	first := suite.StartManager(ctx, site)
+	suite.StartManager(ctx, site)
 
 	By("creating claims while one manager is killed and started again")
 	created := createAll(ctx)

@@ -17,16 +17,17 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // lifecycle is the namespace of the specs about starting and stopping.
 const lifecycle = "lifecycle"
 
-var _ = It("one that is restarted, by signal or killed, leaves every answer as it was and goes on from there", func(ctx SpecContext) {
+var _ = It("a manager that is restarted, by signal or killed, leaves every answer as it was and goes on from there", func(ctx SpecContext) {
 	p := pool("restarts", "198.51.100.0/24")
 	p.Namespace = lifecycle
 	create(ctx, p)
-	m := startManager(ctx)
+	m := suite.StartManager(ctx, site)
 	before := answer(ctx, "before")
 	Expect(m.Stop()).To(Succeed())
 	Expect(m.ExitCode()).To(BeZero())
@@ -45,7 +46,7 @@ var _ = It("one that is restarted, by signal or killed, leaves every answer as i
 	Expect(report.Safe()).To(Succeed())
 }, SpecTimeout(2*time.Minute))
 
-var _ = It("one that may not watch all IPAllocations refuses to start and says why", func(ctx SpecContext) {
+var _ = It("a manager that may not watch all IPAllocations refuses to start and says why", func(ctx SpecContext) {
 	narrow, err := site.RESTConfigAs(ctx, "narrow")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(k.Create(ctx, &rbacv1.RoleBinding{

@@ -17,13 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-var _ = It("what a move would leave behind is told without a write for each claim, and the same across a restart", func(ctx SpecContext) {
+var _ = It("the condition Movable names what a move would leave behind, without a write for each claim, and the same across a restart", func(ctx SpecContext) {
 	p := pool("movable", "203.0.113.0/24")
 	p.Namespace = lifecycle
 	create(ctx, p)
-	m := startManager(ctx)
+	m := suite.StartManager(ctx, site)
 	Eventually(func() bool {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		return conditions.IsTrue(p, ipamv1.MovableCondition)

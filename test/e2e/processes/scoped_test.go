@@ -25,7 +25,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-var _ = It("two that serve a namespace each share a GlobalIPPool, and leave alone what is not theirs", func(ctx SpecContext) {
+var _ = It("two managers that serve a namespace each share a GlobalIPPool, and leave alone what is not theirs", func(ctx SpecContext) {
 	const blue, green, unserved = "scoped-blue", "scoped-green", "scoped-unserved"
 	for _, name := range []string{blue, green, unserved} {
 		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
@@ -74,7 +74,7 @@ var _ = It("two that serve a namespace each share a GlobalIPPool, and leave alon
 	suite.AtRest(ctx, config, suite.Safe)
 }, SpecTimeout(3*time.Minute))
 
-var _ = It("two that serve a label's value each do not hand out each other's addresses, and leave alone what is not theirs", func(ctx SpecContext) {
+var _ = It("two managers that serve a label's value each do not hand out each other's addresses, and leave alone what is not theirs", func(ctx SpecContext) {
 	poolOf := func(value string) *ipamv1.IPPool {
 		return builder.IPPool(lifecycle, "filtered-"+value).WithAddresses("10.2.0.0/24").WithSpace("filtered").WithLabel(clusterv1.WatchLabel, value).Build()
 	}

@@ -4,6 +4,11 @@
 // Package race runs everything at once that may go wrong while addresses are handed out: three managers without a leader and
 // three ledgers in this process write at the same time, are killed, stopped and cut off, and the API server's history is
 // compacted. What must hold all the time is looked at all the time, by the framework's checker.
+//
+//   - race_test.go: the spec, and the four kinds of trouble.
+//   - claims_test.go: the creators of claims.
+//   - strangers_test.go: the ledgers in this process, and what they claim.
+//   - history_test.go: that nothing was wrong at any moment.
 package race
 
 import (
@@ -22,9 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // namespace is also the name of the one address space.
@@ -81,27 +86,20 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
 	// Without a watch cache watches come straight from etcd, so that a compaction tells at once. With one they go on as
 	// long as it remembers: more than a minute.
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
+	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options:    framework.Options{ControllerManager: true, APIServerArgs: []string{"--watch-cache=false"}},
 		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
 		Namespaces: []string{namespace},
-		Scheme:     setup.Scheme,
 	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
 	config, k = site.Config(), site.Client()
+	var err error
 	claims, err = cache.New(config, cache.Options{Scheme: k.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	faults.Follow(func(ctx context.Context) error { return claims.Start(ctx) })
 	createPools(ctx)
 }, NodeTimeout(2*time.Minute))
 
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
-})
+var _ = AfterEach(func() { suite.ShowLogs(site) })
 
 func createPools(ctx context.Context) {
 	GinkgoHelper()

@@ -13,9 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -77,9 +75,7 @@ func settle(ctx context.Context) {
 	GinkgoHelper()
 	for _, name := range []string{red, blue} {
 		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"backup": "yes"}}})).To(Succeed())
-		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
-		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "none"}
-		Expect(k.Create(ctx, cluster)).To(Succeed())
+		Expect(k.Create(ctx, builder.Cluster(name, name).Build())).To(Succeed())
 	}
 	for _, p := range pools() {
 		persist(ctx, p)
@@ -130,17 +126,6 @@ func persist(ctx context.Context, obj client.Object) {
 	Eventually(func() error { return k.Create(ctx, obj) }, patience, "200ms").Should(Succeed())
 }
 
-// itemsOf returns the objects of a list.
-func itemsOf(list client.ObjectList) []client.Object {
-	GinkgoHelper()
-	var objects []client.Object
-	Expect(meta.EachListItem(list, func(obj runtime.Object) error {
-		objects = append(objects, obj.(client.Object)) //nolint:forcetypeassert // all are
-		return nil
-	})).To(Succeed())
-	return objects
-}
-
 // state says what there is: who has what, what is recorded, and the sums of the pools; a line for each, in order. Only UIDs, names of
 // records and times are left out, and whether what is recorded was handed out or arrived.
 func state(ctx context.Context) []string {
@@ -149,7 +134,7 @@ func state(ctx context.Context) []string {
 	var lines []string
 	for _, list := range []client.ObjectList{&ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}, &ipamv1.GlobalIPPoolList{}} {
 		Expect(k.List(ctx, list)).To(Succeed())
-		for _, obj := range itemsOf(list) {
+		for _, obj := range suite.Items(list) {
 			living[obj.GetUID()] = true
 			lines = append(lines, line(obj))
 		}

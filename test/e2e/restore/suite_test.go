@@ -4,6 +4,11 @@
 // Package restore wipes a cluster and restores it from a backup of all objects without status, in random orders, and shows that every
 // claim ends with the address that it had, that nothing is handed out meanwhile that is somebody's, and that what collides with
 // others is told and not renumbered.
+//
+//   - orders_test.go: backups restored in random orders end in the same state.
+//   - conflicts_test.go: a backup restored onto a cluster that hands out already.
+//   - arrivals_test.go: claims and addresses restored without the rest.
+//   - inventory_test.go, backup_test.go: what is backed up, and how.
 package restore
 
 import (
@@ -42,11 +47,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	k = site.Client()
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
-})
+var _ = AfterEach(func() { suite.ShowLogs(site) })
 
 // The specs are about one inventory, which the first one makes: they run in order.
 var _ = Describe("A backup of all objects without status", Ordered, func() {

@@ -111,7 +111,7 @@ var _ = Describe("What is set once", func() {
 		Entry("delegation", `{cidr: 192.0.2.0/24}`, `{cidr: 192.0.2.0/24, delegateTo: edge}`, "spec.delegateTo"),
 	)
 
-	It("says how a root pool grows", func(ctx SpecContext) {
+	It("is refused with advice on how a root pool grows", func(ctx SpecContext) {
 		pool := stored(ctx, builder.IPPool("team", "p").WithCIDR("192.0.2.0/24").Build())
 		pool.Spec.CIDR = "192.0.2.0/23"
 		expectInvalid(k.Update(ctx, pool.DeepCopy()), "spec.cidr", "to grow a root pool, replace it by addresses that contain it")

@@ -5,6 +5,10 @@
 // what is refused, where the message points, and that nothing is stored. The
 // webhooks run in this process over a hand-written ledger, so that a spec says
 // what is in use.
+//
+//   - pools_test.go: pools that are created, changed and deleted, and the finalizer of claims.
+//   - invalid_pools_test.go: every field of a pool that may be invalid.
+//   - rights_test.go: refusals name what the user may get.
 package admission
 
 import (

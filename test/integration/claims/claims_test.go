@@ -29,7 +29,9 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 func newPool(ns, name string, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
@@ -45,7 +47,21 @@ func newClaim(ns, name, kind, pool string) *ipamv1beta2.IPAddressClaim {
 	}
 }
 
-// create creates objects and returns the first.
+func newIPClaim(ns, name, kind, pool string) *ipamv1.IPClaim {
+	claim := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	claim.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: kind, Name: pool}
+	return claim
+}
+
+// bound waits until an IPClaim has its prefix.
+func bound(ctx context.Context, claim *ipamv1.IPClaim) {
+	GinkgoHelper()
+	Eventually(func() bool {
+		return k.Get(ctx, client.ObjectKeyFromObject(claim), claim) == nil && conditions.IsTrue(claim, ipamv1.ReadyCondition)
+	}, "1m", "50ms").Should(BeTrue())
+}
+
+// create creates an object and returns it.
 func create[T client.Object](ctx context.Context, obj T) T {
 	GinkgoHelper()
 	Expect(k.Create(ctx, obj)).To(Succeed())
@@ -55,13 +71,7 @@ func create[T client.Object](ctx context.Context, obj T) T {
 // change changes an object as it is now: the manager writes to it as well.
 func change(ctx context.Context, obj client.Object, how func()) {
 	GinkgoHelper()
-	Eventually(func() error {
-		if err := k.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		how()
-		return k.Update(ctx, obj)
-	}, "1m", "10ms").Should(Succeed())
+	suite.Change(ctx, k, obj, how)
 }
 
 // ready waits until the claim's Ready condition has this status and reason, and returns its message.
@@ -118,10 +128,7 @@ func records(ctx context.Context, ns string) []ipamv1.IPAllocation {
 
 func gone(ctx context.Context, obj client.Object) {
 	GinkgoHelper()
-	Eventually(func() error {
-		return client.IgnoreNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj))
-	}, "1m", "50ms").Should(Succeed())
-	Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, "1m", "50ms").ShouldNot(Succeed())
+	suite.Gone(ctx, k, obj)
 }
 
 var _ = Describe("An IPAddressClaim", func() {
@@ -619,15 +626,7 @@ var _ = Describe("An IPAddressClaim", func() {
 
 // newCluster returns the namespace's Cluster, c.
 func newCluster(ns string, paused bool) *clusterv1.Cluster {
-	return &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c"},
-		Spec: clusterv1.ClusterSpec{
-			Paused: ptr.To(paused),
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "FakeCluster", Name: "c",
-			},
-		},
-	}
+	return builder.Cluster(ns, "c").WithPaused(paused).Build()
 }
 
 // counted returns one of the manager's counters.

@@ -169,7 +169,7 @@ var _ = Describe("A released address", func() {
 		Expect(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.7"))
 	})
 
-	It("is given up beside many that must stay", func(ctx SpecContext) {
+	It("is given up although many others must stay", func(ctx SpecContext) {
 		const stay, rest = 70, 4
 		cluster := create(ctx, newCluster(ns, false))
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{

@@ -43,7 +43,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		}
 	}
 
-	It("is its own before it exists and between its lives, though the pool is full", func(ctx SpecContext) {
+	It("is that claim's before it exists and between its lives, though the pool is full", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/29", AddressSpace: ns, PreAllocations: []ipamv1.PreAllocation{keep("mine", "10.1.0.2")},
 		}))
@@ -99,7 +99,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		}))
 	})
 
-	It("is said of a claim that keeps what its pool would not hand out to it, as long as that is so", func(ctx SpecContext) {
+	It("or excludes is named in the condition of a claim that came with it, as long as that is so", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/24", AddressSpace: ns, ExcludedAddresses: []ipamv1.AddressEntry{"10.1.0.8-10.1.0.9"},
 			PreAllocations: []ipamv1.PreAllocation{keep("somebody", "10.1.0.7")},
@@ -131,7 +131,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		}
 	})
 
-	It("is refused to others who ask for it, not to one that arrives with it, and to its own is refused what it asks for instead", func(ctx SpecContext) {
+	It("is refused to others that ask for it, not to one that arrives with it; its own claim is refused what it asks for instead", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/24", AddressSpace: ns,
 			PreAllocations: []ipamv1.PreAllocation{keep("mine", "10.1.0.7"), keep("asks", "10.1.0.8"), keep("arrived", "10.1.0.9")},

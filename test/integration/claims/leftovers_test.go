@@ -86,7 +86,7 @@ var _ = Describe("An IPAddress that the garbage collector has taken the claim of
 		Expect(answer.DeletionTimestamp).To(BeNil())
 	})
 
-	It("is the block that it carries, though the pool gives others now", func(ctx SpecContext) {
+	It("keeps the block that it carries, though the pool gives blocks of another length now", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/26", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To[int32](29)},
 		}))

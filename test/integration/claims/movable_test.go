@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 )
 
 // owning makes the owner and returns the reference to it: the garbage collector runs.
@@ -36,9 +37,7 @@ func configMap(ctx context.Context, ns string) metav1.OwnerReference {
 
 func cluster(ctx context.Context, ns string) metav1.OwnerReference {
 	GinkgoHelper()
-	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c"}}
-	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "none"}
-	return owning(ctx, c, clusterv1.GroupVersion.String(), "Cluster")
+	return owning(ctx, builder.Cluster(ns, "c").Build(), clusterv1.GroupVersion.String(), "Cluster")
 }
 
 // pause pauses the Cluster "c", or ends that.

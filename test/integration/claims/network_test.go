@@ -33,7 +33,7 @@ var _ = Describe("The network settings of a pool", func() {
 		return ipamv1.IPPoolSpec{CIDR: cidr, AddressSpace: ns, ParentRef: &ipamv1.ParentReference{Kind: "IPPool", Name: parent}}
 	}
 
-	It("are those of the pools carved from it that set none, also when they change", func(ctx SpecContext) {
+	It("are inherited by the pools carved from it that set none, also when they change", func(ctx SpecContext) {
 		root := create(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/16", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)},
 			Network: &ipamv1.Network{Gateway: "10.1.0.1", DNSServers: []ipamv1.DNSServer{"10.1.0.53"}},
@@ -78,7 +78,7 @@ var _ = Describe("The network settings of a pool", func() {
 		}, "1m", "100ms").Should(Succeed())
 	})
 
-	It("are none of a carved pool's that sets some of its own", func(ctx SpecContext) {
+	It("are not inherited by a carved pool that sets some of its own", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/16", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)},
 			Network: &ipamv1.Network{Gateway: "10.1.0.1"},
@@ -89,7 +89,7 @@ var _ = Describe("The network settings of a pool", func() {
 		Expect(settings(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "leaf"))))).To(Equal("/24  10.1.1.53"))
 	})
 
-	It("are told apart from those that IPAddresses have got before, until these are gone, also below", func(ctx SpecContext) {
+	It("that change are reported until no IPAddress has the former ones, also of the pools carved from it", func(ctx SpecContext) {
 		root := create(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/16", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)},
 			Network: &ipamv1.Network{Gateway: "10.1.0.1"},

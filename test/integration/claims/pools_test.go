@@ -59,7 +59,7 @@ func blocks(ctx context.Context, ns, pool string) []string {
 	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 	var found []string
 	for _, a := range list.Items {
-		if a.Spec.Purpose == ipamv1.RootPurpose && a.Spec.PoolRef.Name == pool {
+		if a.Spec.Purpose == ipamv1.RootPurpose && a.Spec.PoolRef.Name == pool && !isOther(&a) {
 			found = append(found, a.Spec.CIDR)
 		}
 	}
@@ -510,7 +510,7 @@ var _ = Describe("A pool", func() {
 		Expect(eventsAbout(ctx, plain)).To(BeEmpty())
 	})
 
-	It("tells of no refusal of a claim that was applied together with it, and of one that has to wait", func(ctx SpecContext) {
+	It("tells in events of no refusal of a claim that was applied together with it, but of one that has to wait", func(ctx SpecContext) {
 		lost := create(ctx, newClaim(ns, "lost", "IPPool", "nowhere"))
 		tries := 0
 		var together *ipamv1beta2.IPAddressClaim

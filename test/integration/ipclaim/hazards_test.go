@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -118,7 +117,7 @@ var _ = Describe("A manager whose cache is old", func() {
 			HaveField("Spec.ClaimRef.UID", string(claim.UID)), HaveField("Spec.ReleasedAt", Equal(metav1.Time{})))))
 	})
 
-	DescribeTable("does not take what is retained for the next of the name for what the claim found that it had read, which is gone",
+	DescribeTable("does not take what is retained for the next claim of the name on behalf of one that it has read and that is gone",
 		func(ctx SpecContext, isDeleted bool) {
 			claim := paused(ctx)
 			create(ctx, &ipamv1.IPAllocation{ // so that there is something to give up at all
@@ -147,10 +146,7 @@ var _ = Describe("A manager whose cache is old", func() {
 					next.Spec.ReclaimPolicy = ipamv1.ClaimReclaimRetain
 					create(ctx, next)
 					Expect(next.Spec.CIDR).To(Equal(claim.Spec.CIDR))
-					Eventually(func(g Gomega) {
-						g.Expect(k.Get(ctx, client.ObjectKeyFromObject(next), next)).To(Succeed())
-						g.Expect(conditions.IsTrue(next, ipamv1.ReadyCondition)).To(BeTrue())
-					}, "1m", "50ms").Should(Succeed())
+					becomes(ctx, next, ipamv1.ReadyCondition)
 					goes(ctx, next)
 					Eventually(func() []ledger.Holding {
 						return book.Retained(ledger.ClaimOf(ipamv1.PoolReference{Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c"}, ""))

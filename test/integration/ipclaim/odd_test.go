@@ -82,7 +82,7 @@ var _ = Describe("A claim", func() {
 		Eventually(func() []string { return records(ctx, ns) }, "1m", "50ms").Should(Equal([]string{"c 10.0.0.1/32"}))
 	})
 
-	It("that somebody else's prefix came with retains nothing of that", func(ctx SpecContext) {
+	It("that came with somebody else's prefix retains nothing of it", func(ctx SpecContext) {
 		create(ctx, newClaim(ns, "has", "root"))
 		copied := newClaim(ns, "copy", "root")
 		copied.Finalizers, copied.Spec.CIDR, copied.Spec.ReclaimPolicy = []string{ipamv1.ClaimFinalizer}, "10.0.0.1/32", ipamv1.ClaimReclaimRetain

@@ -82,10 +82,7 @@ var _ = Describe("What the API server refuses after Weir's webhooks", func() {
 	shared := func(ctx context.Context, cidr string) string {
 		GinkgoHelper()
 		pool := create(ctx, &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: ipamv1.IPPoolSpec{CIDR: cidr, AddressSpace: ns}})
-		Eventually(func(g Gomega) {
-			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
-			g.Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue())
-		}, "1m", "50ms").Should(Succeed())
+		becomes(ctx, pool, ipamv1.ReadyCondition)
 		return pool.Name
 	}
 
@@ -122,10 +119,7 @@ var _ = Describe("What the API server refuses after Weir's webhooks", func() {
 		claim := claimOf("web", pool)
 		Eventually(func() error { return k.Create(ctx, claim) }, "1m", "50ms").Should(Succeed())
 		Expect(claim.Spec.CIDR).To(Equal("10.0.0.1/32"))
-		Eventually(func(g Gomega) {
-			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
-			g.Expect(conditions.IsTrue(claim, ipamv1.ReadyCondition)).To(BeTrue())
-		}, "1m", "50ms").Should(Succeed())
+		becomes(ctx, claim, ipamv1.ReadyCondition)
 	}, NodeTimeout(patience))
 
 	It("leaves a /24 usable for everybody else, whatever one namespace tries", func(ctx SpecContext) {
@@ -152,7 +146,7 @@ var _ = Describe("What the API server refuses after Weir's webhooks", func() {
 })
 
 var _ = Describe("A quota on records", func() {
-	It("is the answer to an IPClaim", func(ctx SpecContext) {
+	It("is named in the answer to an IPClaim, of which nothing is recorded", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
 		limit(ctx, ns, recordQuota, "1") // the pool's block
@@ -162,7 +156,7 @@ var _ = Describe("A quota on records", func() {
 		Expect(records(ctx, ns)).To(BeEmpty())
 	}, NodeTimeout(patience))
 
-	It("is the answer to an IPAddressClaim, which is answered when there is room in it", func(ctx SpecContext) {
+	It("is named in the condition of an IPAddressClaim, which is answered when there is room in it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
 		limit(ctx, ns, recordQuota, "1")
@@ -181,9 +175,6 @@ var _ = Describe("A quota on records", func() {
 		}, "1m", "50ms").Should(Succeed())
 		Expect(k.Delete(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limit"}})).To(Succeed())
 		patch(ctx, claim, `{"metadata":{"labels":{"look":"again"}}}`)
-		Eventually(func(g Gomega) {
-			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
-			g.Expect(conditions.IsTrue(claim, ipamv1beta2.IPAddressClaimReadyCondition)).To(BeTrue())
-		}, "2m", "50ms").Should(Succeed())
+		becomes(ctx, claim, ipamv1beta2.IPAddressClaimReadyCondition)
 	}, NodeTimeout(3*patience))
 })

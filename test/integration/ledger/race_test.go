@@ -177,7 +177,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 		}
 	}, SpecTimeout(20*time.Minute))
 
-	It("do so while their watches are cut and history is lost", func(ctx SpecContext) {
+	It("never tell two claims overlapping prefixes while their watches are cut and history is lost", func(ctx SpecContext) {
 		grown := since("lost_judgements_total", "relists_total")
 		claims, t := mixed(pools, claimsPerPool/3), claimledger.New()
 		ended := make(chan struct{})

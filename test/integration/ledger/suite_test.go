@@ -3,6 +3,13 @@
 
 // Package ledger tests the ledger alone on a real API server: several in one process that know nothing of each other,
 // with clients that fail, hang and fall behind. Claims and pools need not exist for it.
+//
+//   - race_test.go, clock_test.go: three ledgers at once, also cut off, or with clocks that jump.
+//   - crash_test.go: a ledger dies at each of its writes.
+//   - takeover_test.go: half-made records of others, conflicts, holds, and what is exhausted.
+//   - release_test.go: a ledger that is late to release.
+//   - proof_test.go: how a ledger proves that it knows all records.
+//   - faults_test.go: clients that fail, hang and fall behind.
 package ledger
 
 import (

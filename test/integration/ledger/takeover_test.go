@@ -405,8 +405,8 @@ var _ = Describe("Takeover", func() {
 	})
 })
 
-var _ = Describe("Exhausted", func() {
-	It("is said only by who knows what has been released", func(ctx SpecContext) {
+var _ = Describe("Exhaustion", func() {
+	It("is reported only by a ledger that knows what has been released", func(ctx SpecContext) {
 		ns, clock := newNamespace(ctx), longClock()
 		stale, other := startManager(ctx, clock), startManager(ctx, clock)
 		pool := newPool(ns, "p", "10.0.0.5")
@@ -430,7 +430,7 @@ var _ = Describe("Exhausted", func() {
 		Expect(counter("currency_proofs_total")).To(BeNumerically(">", proofs))
 	})
 
-	It("is not waited for by a claim that says at which revision it was read, which is told when to ask again", func(ctx SpecContext) {
+	It("is not waited for by a claim that names the revision at which it was read: it is told when to ask again", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		m := startManager(ctx, longClock())
 		pool := newPool(ns, "p", "10.0.0.5")
@@ -457,7 +457,7 @@ var _ = Describe("Exhausted", func() {
 		Expect(counter("currency_proofs_total")).To(Equal(proofs), "what is proved is not proved again")
 	}, SpecTimeout(time.Minute))
 
-	It("is said of a full pool, and proved once for all who ask at once", func(ctx SpecContext) {
+	It("is reported of a full pool, and proved once for all who ask at once", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		m := startManager(ctx, longClock())
 		pool := newPool(ns, "p", "10.0.0.5")
@@ -553,7 +553,7 @@ var _ = It("Three managers that record a pool's blocks at once leave one record 
 	reserved(ctx, all[0], newClaim(p, "c"))
 }, SpecTimeout(time.Minute))
 
-var _ = It("Two of one process that bring the same block both come to an end", func(ctx SpecContext) {
+var _ = It("Two calls of one process that record the same block both return", func(ctx SpecContext) {
 	ns, clock := newNamespace(ctx), longClock()
 	m := startManager(ctx, clock)
 	p := newPool(ns, "p", "10.0.0.0/29")

@@ -22,6 +22,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 func newPool(ns, name string, spec ipamv1.IPPoolSpec) *ipamv1.IPPool {
@@ -47,14 +48,25 @@ func create[T client.Object](ctx context.Context, obj T) T {
 	return obj
 }
 
+// conditional is an object that has conditions.
+type conditional interface {
+	client.Object
+	conditions.Getter
+}
+
+// becomes waits until a condition of an object is true.
+func becomes(ctx context.Context, obj conditional, condition string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		g.Expect(conditions.IsTrue(obj, condition)).To(BeTrue())
+	}, patience, "50ms").Should(Succeed())
+}
+
 // serving creates a pool and waits until it hands out prefixes.
 func serving(ctx context.Context, pool *ipamv1.IPPool) {
 	GinkgoHelper()
-	create(ctx, pool)
-	Eventually(func(g Gomega) {
-		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
-		g.Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue())
-	}, "1m", "50ms").Should(Succeed())
+	becomes(ctx, create(ctx, pool), ipamv1.ReadyCondition)
 }
 
 // patch changes an object by a merge patch.
@@ -79,7 +91,7 @@ func records(ctx context.Context, ns string) []string {
 
 func gone(ctx context.Context, obj client.Object) {
 	GinkgoHelper()
-	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)) }, "1m", "50ms").Should(BeTrue())
+	suite.Gone(ctx, k, obj)
 }
 
 var _ = Describe("What is answered while it is created", func() {

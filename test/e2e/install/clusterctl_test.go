@@ -1,9 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterctl installs, upgrades and deletes Weir with clusterctl on a real control plane, with live claims, the
-// manager being a process with the rights of its service account.
-package clusterctl
+package install
 
 import (
 	"context"
@@ -11,69 +9,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const (
-	namespace = "machines"
-	before    = "v0.1.0"
-	after     = "v0.1.1"
+	machines = "machines"
+	// oldVersion and newVersion are what an upgrade is from and to.
+	oldVersion = "v0.1.0"
+	newVersion = "v0.1.1"
 )
-
-var (
-	site *framework.Site
-	ctl  *framework.Clusterctl
-	k    client.Client
-	// programs are the managers by version.
-	programs = map[string]string{}
-)
-
-func TestClusterctl(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "clusterctl")
-}
-
-var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
-		Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: setup.Scheme,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
-	k = site.Client()
-	ctl, err = site.Clusterctl(before, after)
-	Expect(err).NotTo(HaveOccurred())
-	for _, version := range []string{before, after} {
-		programs[version] = program(ctx, version)
-	}
-}, NodeTimeout(2*time.Minute))
-
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
-})
 
 // program returns the manager of a version, as the Makefile builds it.
 func program(ctx context.Context, version string) string {
 	GinkgoHelper()
 	path := filepath.Join(GinkgoT().TempDir(), "manager")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, "../../..")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, repository)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
@@ -83,10 +46,10 @@ func program(ctx context.Context, version string) string {
 	return path
 }
 
-// startManager runs the manager of a version as its Deployment would, and points the webhooks at it.
-func startManager(ctx context.Context, version string) *framework.Manager {
+// startProgram runs a manager as its Deployment would, and points the webhooks at it.
+func startProgram(ctx context.Context, path string) *framework.Manager {
 	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--leader-elect"}, Binary: programs[version]})
+	m, err := site.StartManager(ctx, framework.ManagerOptions{Args: []string{"--leader-elect"}, Binary: path})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
 	return m
@@ -96,8 +59,8 @@ func startManager(ctx context.Context, version string) *framework.Manager {
 func addresses(ctx context.Context) map[string]string {
 	GinkgoHelper()
 	claims, answers := &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}
-	Expect(k.List(ctx, claims, client.InNamespace(namespace))).To(Succeed())
-	Expect(k.List(ctx, answers, client.InNamespace(namespace))).To(Succeed())
+	Expect(k.List(ctx, claims, client.InNamespace(machines))).To(Succeed())
+	Expect(k.List(ctx, answers, client.InNamespace(machines))).To(Succeed())
 	found := map[string]string{}
 	for _, claim := range claims.Items {
 		for _, answer := range answers.Items {
@@ -112,7 +75,7 @@ func addresses(ctx context.Context) map[string]string {
 func claimAndWait(ctx context.Context, name string, number int) {
 	GinkgoHelper()
 	for i := range number {
-		Expect(k.Create(ctx, builder.IPAddressClaim(namespace, fmt.Sprint(name, i), ipamv1.IPPoolKind, "p").Build())).To(Succeed())
+		Expect(k.Create(ctx, builder.IPAddressClaim(machines, fmt.Sprint(name, i), ipamv1.IPPoolKind, "p").Build())).To(Succeed())
 	}
 	Eventually(func() int {
 		n := 0
@@ -125,18 +88,23 @@ func claimAndWait(ctx context.Context, name string, number int) {
 	}, "60s", "100ms").Should(Equal(number))
 }
 
-var _ = It("init, upgrade and delete leave every address as it is and nothing behind", func(ctx SpecContext) {
+var _ = It("clusterctl init, upgrade and delete leave every address as it is, and nothing behind", func(ctx SpecContext) {
+	start(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}})
+	ctl, err := site.Clusterctl(oldVersion, newVersion)
+	Expect(err).NotTo(HaveOccurred())
+	oldProgram, newProgram := program(ctx, oldVersion), program(ctx, newVersion)
+
 	By("installing Weir, before Cluster API's controllers run")
-	out, err := ctl.Init(ctx, before)
+	out, err := ctl.Init(ctx, oldVersion)
 	GinkgoWriter.Println(out)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(site.StartControllerManager(ctx)).To(Succeed())
-	m := startManager(ctx, before)
+	m := startProgram(ctx, oldProgram)
 
 	By("answering claims")
-	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: machines}})).To(Succeed())
 	Expect(k.Create(ctx, &ipamv1.IPPool{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: machines, Name: "p"},
 		Spec:       ipamv1.IPPoolSpec{CIDR: "192.0.2.0/24"},
 	})).To(Succeed())
 	claimAndWait(ctx, "before", 10)
@@ -145,10 +113,10 @@ var _ = It("init, upgrade and delete leave every address as it is and nothing be
 	By("upgrading to the next version")
 	Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
 	Expect(m.Stop()).To(Succeed())
-	out, err = ctl.Run(ctx, "upgrade", "apply", "--ipam", "weir-system/weir:"+after)
+	out, err = ctl.Run(ctx, "upgrade", "apply", "--ipam", "weir-system/weir:"+newVersion)
 	GinkgoWriter.Println(out)
 	Expect(err).NotTo(HaveOccurred())
-	m = startManager(ctx, after)
+	m = startProgram(ctx, newProgram)
 	claimAndWait(ctx, "after", 3)
 	for name, address := range held {
 		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
@@ -165,32 +133,32 @@ var _ = It("init, upgrade and delete leave every address as it is and nothing be
 
 	By("installing it again: it goes on where it was")
 	Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
-	_, err = ctl.Run(ctx, "init", "--ipam", "weir:"+after)
+	_, err = ctl.Run(ctx, "init", "--ipam", "weir:"+newVersion)
 	Expect(err).NotTo(HaveOccurred())
-	m = startManager(ctx, after)
+	m = startProgram(ctx, newProgram)
 	claimAndWait(ctx, "again", 2)
 	for name, address := range held {
 		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
 	}
 
 	By("deleting in the documented order: claims, pools, provider with its CRDs")
-	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(namespace))).To(Succeed())
+	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(machines))).To(Succeed())
 	Eventually(func() int { return len(remaining(ctx)) }, "60s", "200ms").Should(BeZero())
-	Expect(k.DeleteAllOf(ctx, &ipamv1.IPPool{}, client.InNamespace(namespace))).To(Succeed())
-	awaitGone(ctx, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}})
+	Expect(k.DeleteAllOf(ctx, &ipamv1.IPPool{}, client.InNamespace(machines))).To(Succeed())
+	suite.Gone(ctx, k, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: machines, Name: "p"}})
 	_, err = ctl.Run(ctx, "delete", "--ipam", "weir", "--include-crd", "--include-namespace")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(m.Kill()).To(Succeed())
 	expectNothingInstalled(ctx)
-	awaitGone(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})
-}, SpecTimeout(8*time.Minute))
+	suite.Gone(ctx, k, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})
+}, SpecTimeout(10*time.Minute))
 
 // remaining returns the claims, IPAddresses and records of the namespace.
 func remaining(ctx context.Context) []string {
 	GinkgoHelper()
 	claims, answers, records := &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPAllocationList{}
 	for _, list := range []client.ObjectList{claims, answers, records} {
-		Expect(k.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		Expect(k.List(ctx, list, client.InNamespace(machines))).To(Succeed())
 	}
 	var names []string
 	for i := range claims.Items {
@@ -222,11 +190,4 @@ func expectNothingInstalled(ctx context.Context) {
 	Expect(validating.Items).To(BeEmpty())
 	Expect(policies.Items).To(BeEmpty())
 	Expect(bindings.Items).To(BeEmpty())
-}
-
-func awaitGone(ctx context.Context, obj client.Object) {
-	GinkgoHelper()
-	Eventually(func() bool {
-		return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(obj), obj))
-	}, "90s", "200ms").Should(BeTrue())
 }

@@ -1,15 +1,12 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests tests what is shipped as YAML on a real API server: policies by real users, roles, samples, templates,
-// and the manager's start before Cluster API is there.
-package manifests
+package install
 
 import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -26,81 +23,42 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const tenant = "tenant"
 
-var (
-	site *framework.Site
-	// k is the administrator.
-	k    client.Client
-	root string
-)
+// diagnostics is where the manager of onRelease serves its metrics and profiles.
+var diagnostics string
 
-func TestManifests(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Manifests")
-}
-
-var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	root, err = framework.RepoRoot()
+// onRelease gives specs a control plane with the release and one manager, before Cluster API is there.
+var onRelease = shared(framework.SiteOptions{
+	Install:    []framework.Step{framework.InstallRelease},
+	Namespaces: []string{tenant},
+}, func(ctx context.Context) {
+	port, err := framework.FreePort()
 	Expect(err).NotTo(HaveOccurred())
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
-		Install:    []framework.Step{framework.InstallRelease},
-		Namespaces: []string{tenant},
-		Scheme:     setup.Scheme,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
-	k = site.Client()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	diagnostics = fmt.Sprintf("127.0.0.1:%d", port)
+	m := suite.StartManager(ctx, site, "--diagnostics-address="+diagnostics)
 	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
-	for user, roles := range map[string][]string{"editor": {"edit", "weir-system-claim-editor-role"}, "pooladmin": {"weir-system-pool-admin-role"}, "viewer": {"weir-system-viewer-role"}} {
-		for i, role := range roles {
-			Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(user, i)},
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-			})).To(Succeed())
-		}
-	}
-}, NodeTimeout(2*time.Minute))
-
-var _ = AfterEach(func() {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-	}
+	bind(ctx, "editor", "", "edit")
+	bind(ctx, "editor", "", "weir-system-claim-editor-role")
+	bind(ctx, "pooladmin", "", "weir-system-pool-admin-role")
+	bind(ctx, "viewer", "", "weir-system-viewer-role")
 })
 
-// clientAs returns a client that authenticates as a user.
-func clientAs(ctx context.Context, user string) client.Client {
-	GinkgoHelper()
-	config, err := site.RESTConfigAs(ctx, user)
-	Expect(err).NotTo(HaveOccurred())
-	c, err := site.ClientFor(config)
-	Expect(err).NotTo(HaveOccurred())
-	return c
-}
-
-func pool(name, cidr string) *ipamv1.IPPool {
-	return &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name}, Spec: ipamv1.IPPoolSpec{CIDR: cidr, AddressSpace: name}}
-}
-
-// forbidden expects a policy's refusal that names the verb.
-func forbidden(err error, verb string) {
-	GinkgoHelper()
-	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
-	Expect(err.Error()).To(ContainSubstring("verb " + verb))
+// rootPool is a pool of the tenant's, in an address space of its own.
+func rootPool(name, cidr string) *ipamv1.IPPool {
+	return builder.IPPool(tenant, name).WithCIDR(cidr).WithSpace(name).Build()
 }
 
 var _ = Describe("The shipped manifests", Ordered, func() {
+	BeforeEach(onRelease)
+
 	It("let the manager be healthy without Cluster API, and answer claims once its kinds appear", func(ctx SpecContext) {
-		early := pool("early", "10.0.0.0/24")
+		early := rootPool("early", "10.0.0.0/24")
 		Expect(k.Create(ctx, early)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
@@ -118,26 +76,17 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
 			g.Expect(conditions.IsFalse(early, ipamv1.MovableCondition)).To(BeTrue())
 		}, "60s", "100ms").Should(Succeed())
-	}, SpecTimeout(2*time.Minute))
+	}, NodeTimeout(2*time.Minute))
 
 	It("keep everybody but Weir off its records", func(ctx SpecContext) {
 		Expect(site.StartControllerManager(ctx)).To(Succeed())
 		list := &ipamv1.IPAllocationList{}
 		Expect(k.List(ctx, list, client.InNamespace(tenant))).To(Succeed())
 		Expect(list.Items).NotTo(BeEmpty())
-		Expect(k.Create(ctx, &rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: "all-verbs"},
-			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{"ipam.weir.dev"}, Resources: []string{"*"},
-				Verbs: []string{"get", "list", "create", "update", "patch", "delete"},
-			}},
-		})).To(Succeed())
-		Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "all-verbs"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "all-verbs"},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "meddler"}},
-		})).To(Succeed())
-		meddler := clientAs(ctx, "meddler")
+		grant(ctx, "meddler", "", rbacv1.PolicyRule{
+			Resources: []string{"*"}, Verbs: []string{"get", "list", "create", "update", "patch", "delete"},
+		})
+		meddler := as(ctx, "meddler")
 		record := &list.Items[0]
 		forbidden(meddler.Delete(ctx, record), "manage")
 		labelled := []byte(`{"metadata":{"labels":{"a":"b"}}}`)
@@ -152,26 +101,18 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		forbidden(meddler.Patch(ctx, p, client.RawPatch(types.MergePatchType, moving)), "manage")
 		harmless := []byte(`{"metadata":{"annotations":{"harmless":""}}}`)
 		Expect(meddler.Patch(ctx, p, client.RawPatch(types.MergePatchType, harmless))).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
 	It("let only pool administrators bring address space in", func(ctx SpecContext) {
-		forbidden(clientAs(ctx, "meddler").Create(ctx, pool("stolen", "10.9.0.0/24")), "createroot")
-		Expect(clientAs(ctx, "pooladmin").Create(ctx, pool("granted", "10.8.0.0/24"))).To(Succeed())
+		forbidden(as(ctx, "meddler").Create(ctx, rootPool("stolen", "10.9.0.0/24")), "createroot")
+		Expect(as(ctx, "pooladmin").Create(ctx, rootPool("granted", "10.8.0.0/24"))).To(Succeed())
 	})
 
 	It("let only who may assign projects label namespaces and pools with one", func(ctx SpecContext) {
 		labelled := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "labelled", Labels: map[string]string{ipamv1.ProjectLabel: "red"}}}
 		Expect(k.Create(ctx, labelled.DeepCopy())).To(Succeed())
-		Expect(k.Create(ctx, &rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: "namespaces"},
-			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"*"}}},
-		})).To(Succeed())
-		Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "namespaces"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "namespaces"},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "meddler"}},
-		})).To(Succeed())
-		meddler := clientAs(ctx, "meddler")
+		grant(ctx, "meddler", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"*"}})
+		meddler := as(ctx, "meddler")
 		labelled.Name = "labelled-too"
 		forbidden(meddler.Create(ctx, labelled), "assign")
 		labelled.Labels = nil
@@ -193,17 +134,17 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 			g.Expect(foreign.Status.Conditions).To(ContainElement(HaveField("Reason", "AllocationFailed")))
 		}, "1m", "100ms").Should(Succeed())
 		counts := "1 prefix is allocated from it"
-		Expect(clientAs(ctx, "pooladmin").Delete(ctx, red)).To(MatchError(HaveSuffix(counts)))
+		Expect(as(ctx, "pooladmin").Delete(ctx, red)).To(MatchError(HaveSuffix(counts)))
 		Expect(k.Delete(ctx, red)).To(MatchError(HaveSuffix(counts + ": 10.6.0.1 for IPAddressClaim labelled/own")))
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
 	It("let editors claim, and viewers only look", func(ctx SpecContext) {
-		Expect(clientAs(ctx, "viewer").List(ctx, &ipamv1.IPPoolList{})).To(Succeed())
-		Expect(apierrors.IsForbidden(clientAs(ctx, "viewer").Create(ctx, pool("v", "10.7.0.0/24")))).To(BeTrue())
+		Expect(as(ctx, "viewer").List(ctx, &ipamv1.IPPoolList{})).To(Succeed())
+		Expect(apierrors.IsForbidden(as(ctx, "viewer").Create(ctx, rootPool("v", "10.7.0.0/24")))).To(BeTrue())
 		own := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "own"}, Spec: ipamv1.IPClaimSpec{
 			PoolRef: &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "early"},
 		}}
-		Expect(clientAs(ctx, "editor").Create(ctx, own)).To(Succeed())
+		Expect(as(ctx, "editor").Create(ctx, own)).To(Succeed())
 		Expect(own.Spec.CIDR).NotTo(BeEmpty())
 	})
 
@@ -215,14 +156,14 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 						Namespace: tenant, Verb: verb, Group: ipamv1beta2.GroupVersion.Group, Resource: resource,
 					},
 				}}
-				Expect(clientAs(ctx, "viewer").Create(ctx, review)).To(Succeed())
+				Expect(as(ctx, "viewer").Create(ctx, review)).To(Succeed())
 				Expect(review.Status.Allowed).To(Equal(may), "%s %s", verb, resource)
 			}
 		}
 	})
 
 	It("have samples that are answered as they are", func(ctx SpecContext) {
-		samples, err := framework.ReadManifests(filepath.Join(root, "config", "samples"))
+		samples, err := framework.ReadManifests(filepath.Join(repository, "config", "samples"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(framework.Apply(ctx, site.Config(), samples...)).To(Succeed())
 		for name, address := range map[string]string{"machine-0": "192.0.2.10", "machine-0-v6": "2001:db8:0:1::2", "load-balancer": "198.51.100.77"} {
@@ -258,7 +199,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		before := given()
 		Expect(framework.Apply(ctx, site.Config(), samples...)).To(Succeed())
 		Expect(given()).To(Equal(before))
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
 	It("have a template that clusterctl renders and whose pool is accepted", func(ctx SpecContext) {
 		for name, value := range map[string]string{
@@ -274,7 +215,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		}
 		ctl, err := site.Clusterctl()
 		Expect(err).NotTo(HaveOccurred())
-		out, err := ctl.Run(ctx, "generate", "yaml", "--from", filepath.Join(root, "templates", "cluster-template-vsphere.yaml"))
+		out, err := ctl.Run(ctx, "generate", "yaml", "--from", filepath.Join(repository, "templates", "cluster-template-vsphere.yaml"))
 		Expect(err).NotTo(HaveOccurred())
 		objects, err := framework.ParseManifests([]byte(out))
 		Expect(err).NotTo(HaveOccurred())

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policies
+package install
 
 import (
 	"context"
@@ -74,6 +74,8 @@ func letGo(ctx context.Context, u client.Client, c *ipamv1beta2.IPAddressClaim) 
 }
 
 var _ = Describe("Claims that move without their pool", func() {
+	BeforeEach(onPolicies)
+
 	It("keep Weir's finalizer until Weir takes it off, and not somebody who says that he is", func(ctx SpecContext) {
 		c := leaving(ctx, "moves")
 		tenant := claimer(ctx, "weirs-namesake")
@@ -83,10 +85,12 @@ var _ = Describe("Claims that move without their pool", func() {
 		unmarked.Annotations, unmarked.Finalizers = nil, nil
 		Expect(k.Update(ctx, unmarked, client.DryRunAll)).To(Succeed())
 		Expect(letGo(ctx, weir(ctx), c)).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 })
 
 var _ = Describe("The webhooks that look at what somebody else writes", func() {
+	BeforeEach(onPolicies)
+
 	It("are asked about who only says that he is Weir, and not about Weir", func(ctx SpecContext) {
 		c := leaving(ctx, "asked-about")
 		tenant := client.WithFieldOwner(claimer(ctx, "weirs-double"), ipamv1.FieldManager)
@@ -103,7 +107,7 @@ var _ = Describe("The webhooks that look at what somebody else writes", func() {
 		Expect(letGo(ctx, k, c)).To(asked)
 		Expect(letGo(ctx, weir(ctx), c)).To(Succeed())
 		release(ctx, r)
-	}, SpecTimeout(2*time.Minute))
+	}, NodeTimeout(2*time.Minute))
 })
 
 // installUnreachable has the API server ask these webhooks of the release where nobody answers.
@@ -134,27 +138,31 @@ func installUnreachable(ctx context.Context, names ...string) {
 	}
 }
 
-var _ = DescribeTable("That an object of Cluster API moves is said, and unsaid, by manage only",
-	func(ctx SpecContext, user string, object, created, foreign client.Object) {
-		u := claimer(ctx, user)
-		annotate(created, clusterctlv1.DeleteForMoveAnnotation, "")
-		forbidden(u.Create(ctx, created), "manage")
-		Expect(k.Create(ctx, object)).To(Succeed())
-		annotate(object, clusterctlv1.DeleteForMoveAnnotation, "")
-		forbidden(u.Update(ctx, object), "manage")
-		Expect(k.Update(ctx, object)).To(Succeed())
-		object.SetLabels(map[string]string{"harmless": "x"})
-		Expect(u.Update(ctx, object)).To(Succeed())
-		object.SetAnnotations(nil)
-		forbidden(u.Update(ctx, object), "manage")
-		Expect(k.Update(ctx, object)).To(Succeed())
-		annotate(foreign, clusterctlv1.DeleteForMoveAnnotation, "")
-		Expect(u.Create(ctx, foreign)).To(Succeed(), "what is of another provider")
-	},
-	Entry("of an IPAddressClaim", "claim-mover", addressClaim("said-to-move"), addressClaim("created-to-move"), foreignClaim("foreign-mover")),
-	Entry("of an IPAddress", "address-mover", address("said-to-move", "ipam.weir.dev"), address("created-to-move", "ipam.weir.dev"),
-		address("foreign-mover", "ipam.example.com")),
-)
+var _ = Describe("That an object of Cluster API moves", func() {
+	BeforeEach(onPolicies)
+
+	DescribeTable("is said, and unsaid, by manage only",
+		func(ctx SpecContext, user string, object, created, foreign client.Object) {
+			u := claimer(ctx, user)
+			annotate(created, clusterctlv1.DeleteForMoveAnnotation, "")
+			forbidden(u.Create(ctx, created), "manage")
+			Expect(k.Create(ctx, object)).To(Succeed())
+			annotate(object, clusterctlv1.DeleteForMoveAnnotation, "")
+			forbidden(u.Update(ctx, object), "manage")
+			Expect(k.Update(ctx, object)).To(Succeed())
+			object.SetLabels(map[string]string{"harmless": "x"})
+			Expect(u.Update(ctx, object)).To(Succeed())
+			object.SetAnnotations(nil)
+			forbidden(u.Update(ctx, object), "manage")
+			Expect(k.Update(ctx, object)).To(Succeed())
+			annotate(foreign, clusterctlv1.DeleteForMoveAnnotation, "")
+			Expect(u.Create(ctx, foreign)).To(Succeed(), "what is of another provider")
+		},
+		Entry("of an IPAddressClaim", "claim-mover", addressClaim("said-to-move"), addressClaim("created-to-move"), foreignClaim("foreign-mover")),
+		Entry("of an IPAddress", "address-mover", address("said-to-move", "ipam.weir.dev"), address("created-to-move", "ipam.weir.dev"),
+			address("foreign-mover", "ipam.example.com")),
+	)
+})
 
 func foreignClaim(name string) *ipamv1beta2.IPAddressClaim {
 	c := addressClaim(name)
@@ -163,6 +171,8 @@ func foreignClaim(name string) *ipamv1beta2.IPAddressClaim {
 }
 
 var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
+	BeforeEach(onPolicies)
+
 	refused := MatchError(ContainSubstring("spec: is immutable"))
 
 	It("does not change, whoever changes it, where Cluster API's webhooks are missing", func(ctx SpecContext) {
@@ -178,9 +188,9 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 		Expect(k.Update(ctx, a)).To(refused)
 		c.Labels = map[string]string{"harmless": "x"}
 		Expect(k.Update(ctx, c)).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
-	It("does not change by another version of the kind either", func(ctx SpecContext) {
+	It("does not change through another version of the kind either", func(ctx SpecContext) {
 		serveToo(ctx, "ipaddressclaims.ipam.cluster.x-k8s.io", "v1beta1")
 		c := addressClaim("versioned")
 		Expect(k.Create(ctx, c)).To(Succeed())
@@ -192,7 +202,7 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 		Expect(k.Update(ctx, old)).To(Succeed())
 		Expect(unstructured.SetNestedField(old.Object, "other", "spec", "poolRef", "name")).To(Succeed())
 		Expect(k.Update(ctx, old)).To(refused)
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
 	It("is another provider's own affair where the pool is, until it names one of Weir's", func(ctx SpecContext) {
 		c, a := foreignClaim("foreign"), address("foreign", "ipam.example.com")
@@ -204,7 +214,7 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 		Expect(k.Update(ctx, a)).To(Succeed())
 		c.Spec.PoolRef.APIGroup = "ipam.weir.dev"
 		Expect(k.Update(ctx, c)).To(refused)
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 })
 
 // serveToo has the API server serve a kind in one more version, which looks like the stored one.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policies
+package install
 
 import (
 	"context"
@@ -21,7 +21,45 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
+
+const (
+	home = "home"
+	// admin is a tenant's administrator: everything but the verbs that the policies ask for.
+	admin = "tenant-admin"
+)
+
+var plain = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
+
+// onPolicies gives specs a control plane with the release and without a manager: only the API server judges.
+var onPolicies = shared(framework.SiteOptions{
+	Options:    framework.Options{ControllerManager: true},
+	Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
+	Namespaces: []string{home},
+}, func(ctx context.Context) {
+	grant(ctx, admin, "", rbacv1.PolicyRule{Resources: []string{"*"}, Verbs: plain})
+	grantNamespaces(ctx, admin)
+	awaitPolicies(ctx)
+})
+
+// awaitPolicies waits until the API server has compiled them all.
+func awaitPolicies(ctx context.Context) {
+	GinkgoHelper()
+	u := as(ctx, admin)
+	labelled := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: map[string]string{ipamv1.ProjectLabel: "x"}}}
+	annotated := claim("probe")
+	annotated.Annotations = map[string]string{ipamv1.HomeAnnotation: ""}
+	for _, object := range []client.Object{labelled, annotated, record(home, "probe"), pool(home, "probe", root)} {
+		Eventually(func() error { return u.Create(ctx, object, client.DryRunAll) }, "1m", "100ms").
+			Should(Satisfy(apierrors.IsForbidden), "%T", object)
+	}
+}
+
+func grantNamespaces(ctx context.Context, user string) {
+	GinkgoHelper()
+	grant(ctx, user, "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: plain})
+}
 
 func root(s *ipamv1.IPPoolSpec) { s.CIDR = "10.0.0.0/24" }
 
@@ -70,6 +108,8 @@ func project(namespace, name string) *corev1.Namespace {
 }
 
 var _ = Describe("Root pools", func() {
+	BeforeEach(onPolicies)
+
 	It("take the verb createroot, on their kind and in their namespace", func(ctx SpecContext) {
 		u := as(ctx, admin)
 		Expect(u.Create(ctx, pool(home, "carved", carved))).To(Succeed())
@@ -97,10 +137,12 @@ var _ = Describe("Root pools", func() {
 		labelled.Labels = map[string]string{"rack": "7"}
 		Expect(u.Patch(ctx, labelled, client.MergeFrom(grown))).To(Succeed(), "anything else of a root")
 		forbidden(r.Create(ctx, global("root")), "createroot")
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 })
 
 var _ = Describe("Guarded annotations", func() {
+	BeforeEach(onPolicies)
+
 	DescribeTable("take the verb manage to be set, changed and removed, whatever the value",
 		func(ctx SpecContext, object client.Object) {
 			u := as(ctx, admin)
@@ -140,10 +182,12 @@ var _ = Describe("Guarded annotations", func() {
 		elsewhere := pool("default", "created", carved)
 		annotate(elsewhere, ipamv1.HomeAnnotation, "x")
 		forbidden(u.Create(ctx, elsewhere), "manage")
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 })
 
 var _ = Describe("The mark of what has arrived", func() {
+	BeforeEach(onPolicies)
+
 	It("is set on a claim by manage only, and taken off by whoever may change it", func(ctx SpecContext) {
 		claims := rbacv1.PolicyRule{APIGroups: []string{ipamv1beta2.GroupVersion.Group}, Resources: []string{"ipaddressclaims"}, Verbs: plain}
 		grant(ctx, "claimer", "", claims)
@@ -164,7 +208,7 @@ var _ = Describe("The mark of what has arrived", func() {
 		Expect(k.Update(ctx, c)).To(Succeed())
 		c.SetAnnotations(nil)
 		Expect(u.Update(ctx, c)).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
 	It("is set on an IPAddress by manage only: what has arrived keeps its address", func(ctx SpecContext) {
 		addresses := rbacv1.PolicyRule{APIGroups: []string{ipamv1beta2.GroupVersion.Group}, Resources: []string{"ipaddresses"}, Verbs: plain}
@@ -181,7 +225,7 @@ var _ = Describe("The mark of what has arrived", func() {
 		Expect(k.Update(ctx, a)).To(Succeed())
 		a.SetAnnotations(nil)
 		Expect(u.Update(ctx, a)).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 })
 
 func annotate(object client.Object, key, value string) {
@@ -189,6 +233,8 @@ func annotate(object client.Object, key, value string) {
 }
 
 var _ = Describe("Projects", func() {
+	BeforeEach(onPolicies)
+
 	It("are entered and left by who has the verb assign for them", func(ctx SpecContext) {
 		grantNamespaces(ctx, "blue-lead")
 		grant(ctx, "blue-lead", "", rbacv1.PolicyRule{Resources: []string{"projects"}, ResourceNames: []string{"blue"}, Verbs: []string{"assign"}})
@@ -214,9 +260,9 @@ var _ = Describe("Projects", func() {
 		}, "1m").Should(MatchError(ContainSubstring("assign")))
 		moved.Labels = map[string]string{ipamv1.ProjectLabel: "green", "harmless": "x"}
 		Expect(u.Update(ctx, moved)).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
-	It("are set on pools by nobody else either", func(ctx SpecContext) {
+	It("are set on pools by nobody without the verb assign", func(ctx SpecContext) {
 		u := as(ctx, admin)
 		p := pool(home, "green", carved)
 		p.Labels = map[string]string{ipamv1.ProjectLabel: "green"}
@@ -230,6 +276,8 @@ var _ = Describe("Projects", func() {
 })
 
 var _ = Describe("Records", func() {
+	BeforeEach(onPolicies)
+
 	It("take the verb manage, which Weir's service account has", func(ctx SpecContext) {
 		u := as(ctx, admin)
 		r := record(home, "theirs")
@@ -257,7 +305,7 @@ var _ = Describe("Records", func() {
 		own.Labels = map[string]string{"example.com/seen": ""}
 		Expect(u.Update(ctx, own)).To(Succeed())
 		release(ctx, own)
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
 	It("lose vanished owners to the garbage collector, and are marked by it when none is left", func(ctx SpecContext) {
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "owner"}}
@@ -272,7 +320,7 @@ var _ = Describe("Records", func() {
 		Expect(k.Delete(ctx, owner)).To(Succeed())
 		eventually(ctx, r, func(g Gomega) { g.Expect(r.DeletionTimestamp).NotTo(BeNil()) })
 		release(ctx, r)
-	}, SpecTimeout(3*time.Minute))
+	}, NodeTimeout(3*time.Minute))
 
 	It("do not change at the garbage collector's hands", func(ctx SpecContext) {
 		const collector = "system:serviceaccount:kube-system:generic-garbage-collector"
@@ -286,7 +334,7 @@ var _ = Describe("Records", func() {
 		changed.Finalizers = nil
 		forbidden(u.Update(ctx, changed), "manage")
 		release(ctx, r)
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
 	It("that move without their pool keep their finalizer, whoever takes it off, until they are held", func(ctx SpecContext) {
 		moves := record(home, "moves")
@@ -308,9 +356,9 @@ var _ = Describe("Records", func() {
 		Expect(k.Update(ctx, freed)).To(Succeed())
 		release(ctx, moves)
 		release(ctx, withPool)
-	}, SpecTimeout(time.Minute))
+	}, NodeTimeout(time.Minute))
 
-	It("are marked with their namespace, which goes when Weir lets go", func(ctx SpecContext) {
+	It("are marked for deletion with their namespace, which goes once Weir has released them", func(ctx SpecContext) {
 		leaving := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
 		Expect(k.Create(ctx, leaving)).To(Succeed())
 		r := record("leaving", "held")
@@ -320,7 +368,7 @@ var _ = Describe("Records", func() {
 		release(ctx, r)
 		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(leaving), leaving) }, "60s", "200ms").
 			Should(Satisfy(apierrors.IsNotFound))
-	}, SpecTimeout(3*time.Minute))
+	}, NodeTimeout(3*time.Minute))
 })
 
 // eventually reads the record until what is expected of it holds.

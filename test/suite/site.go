@@ -1,0 +1,87 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // for specs only
+	. "github.com/onsi/gomega"    //nolint:staticcheck // for specs only
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+)
+
+// Start runs a control plane with Weir's release and one manager with these flags, which serves admission, until the suite ends.
+func Start(ctx context.Context, args ...string) (*framework.Site, *framework.Manager) {
+	GinkgoHelper()
+	site := StartSite(ctx, framework.SiteOptions{
+		Options: framework.Options{ControllerManager: true},
+		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
+	})
+	manager := StartManager(ctx, site, args...)
+	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
+	return site, manager
+}
+
+// StartSite runs a site until the suite ends, in BeforeSuite. Its clients know Weir's scheme unless the options name another.
+func StartSite(ctx context.Context, options framework.SiteOptions) *framework.Site {
+	GinkgoHelper()
+	if options.Scheme == nil {
+		options.Scheme = setup.Scheme
+	}
+	site, err := framework.StartSite(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(site.Stop)
+	return site
+}
+
+// StartManager runs a manager process with these flags, and waits until it is ready.
+func StartManager(ctx context.Context, site *framework.Site, args ...string) *framework.Manager {
+	GinkgoHelper()
+	manager, err := site.StartManager(ctx, framework.ManagerOptions{Args: args})
+	Expect(err).NotTo(HaveOccurred())
+	return manager
+}
+
+// RunManager runs a manager in this process until the suite ends, in BeforeSuite. Its webhooks serve the certificate in the folder
+// at the address that it returns. It has these front doors beside Weir's.
+func RunManager(site *framework.Site, certs string, doors ...setup.Door) (webhooks string) {
+	GinkgoHelper()
+	port, err := framework.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	options := setup.Options{
+		Concurrency: 8, KubeAPIQPS: -1, SyncPeriod: 10 * time.Minute,
+		WebhookHost: "127.0.0.1", WebhookPort: port, WebhookCertDir: certs,
+		WebhookClientCAFile: site.ClientCA(), WebhookClientName: framework.WebhookClient,
+		HealthAddress: "0", PlatformProject: "platform", RepairGrace: 10 * time.Minute,
+		OwnNamespace: framework.ManagerNamespace, Doors: doors,
+	}
+	options.Manager.TLSMinVersion, options.Manager.DiagnosticsAddress, options.Manager.InsecureDiagnostics = "VersionTLS12", "0", true
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		defer GinkgoRecover()
+		done <- setup.Run(ctx, site.Config(), options)
+	}()
+	DeferCleanup(func() {
+		stop()
+		Eventually(done, "1m").Should(Receive(Succeed()))
+	})
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// ShowLogs writes the last complaints of the sites' processes where the spec has failed. It is for AfterEach.
+func ShowLogs(sites ...*framework.Site) {
+	if !CurrentSpecReport().Failed() {
+		return
+	}
+	for _, site := range sites {
+		if site != nil {
+			site.ShowLogs(GinkgoWriter)
+		}
+	}
+}

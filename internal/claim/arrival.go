@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -267,11 +268,7 @@ func (r *Reconciler) secure(ctx context.Context, answer *Answer, claim *Claim) e
 	}
 	s := r.newScope(claim)
 	address, err := ipspace.ParseAddr(answer.Address)
-	recorded := r.Ledger.Recorded(s.ref)
-	isOwn := func(h ledger.Holding) bool {
-		return r.holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(r.claimUID(answer)))
-	}
-	if err != nil || slices.ContainsFunc(recorded, isOwn) {
+	if err != nil || r.hasRecord(s, answer) {
 		return nil //nolint:nilerr // the claim is told
 	}
 	var refusal *RefusalError
@@ -280,17 +277,28 @@ func (r *Reconciler) secure(ctx context.Context, answer *Answer, claim *Claim) e
 	} else if err != nil {
 		return err
 	}
-	hasArrived := hasArrived(answer) || hasArrived(claim)
-	if s.offer.Hidden != nil && !hasArrived {
-		return nil // anybody may make an IPAddress that looks like one of Weir's
-	}
 	want := r.carried(s, answer, address, ipamv1.AdoptedPurpose)
 	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
-	if slices.ContainsFunc(recorded, isCovered) {
+	if slices.ContainsFunc(r.Ledger.Recorded(s.ref), isCovered) {
 		return nil
 	}
+	return r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
+}
+
+// hasRecord says whether a record of the very claim, or of the one that the answer names, holds the answer.
+func (r *Reconciler) hasRecord(s *scope, answer *Answer) bool {
+	return slices.ContainsFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool {
+		return r.holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(r.claimUID(answer)))
+	})
+}
+
+// recordUnseen records what an answer stands for that nothing else is done about.
+func (r *Reconciler) recordUnseen(ctx context.Context, s *scope, want netip.Prefix, hasArrived bool) error {
+	if s.offer.Hidden != nil && !hasArrived {
+		return nil // anybody may make an answer that looks like one of Weir's
+	}
 	c := r.request(s, want, ipamv1.AdoptedPurpose)
-	if claim.GetResourceVersion() == "" {
+	if s.claim.GetResourceVersion() == "" { // it stands in for one that has not arrived
 		c.Owners = nil
 	}
 	record := r.Ledger.Reserve
@@ -376,8 +384,8 @@ func (r *Reconciler) secureAll(ctx context.Context, pool ipamv1.PoolReference) e
 	var errs []error
 	err = meta.EachListItem(answers, func(item runtime.Object) error {
 		if answer, ok := item.(client.Object); ok {
-			if err := r.secureFound(ctx, r.answerIn(answer)); err != nil {
-				errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), err))
+			if failed := r.secureFound(ctx, r.answerIn(answer)); failed != nil {
+				errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), failed))
 			}
 		}
 		return nil

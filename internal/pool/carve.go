@@ -39,11 +39,9 @@ func cannotCarve(code int32, field, format string, args ...any) error {
 // may lack its UID, and the end of its name. One that arrived with its block keeps that, although its parent may be closed.
 func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, ledger.Pool, error) {
 	says := r.Says(child)
-	ref, parent := says.Parent, ledger.Pool{}
+	ref := says.Parent
 	p, err := r.Open(ctx, ref)
-	if p != nil {
-		parent = p.Registered
-	}
+	parent := p.registration()
 	var closed *ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:

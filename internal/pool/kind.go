@@ -108,3 +108,11 @@ type Known struct {
 	Registered ledger.Pool
 	Invalid    field.ErrorList
 }
+
+// registration is how the ledger knows the pool; the zero value for nil.
+func (k *Known) registration() ledger.Pool {
+	if k == nil {
+		return ledger.Pool{}
+	}
+	return k.Registered
+}

@@ -17,7 +17,7 @@ import (
 
 // InstallCRDs installs the door's CRDs. They take whatever the types have.
 func InstallCRDs(_ context.Context, config *rest.Config) error {
-	var crds []*apiextensionsv1.CustomResourceDefinition
+	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(plurals))
 	for kind, plural := range plurals {
 		crds = append(crds, crd(kind, plural))
 	}

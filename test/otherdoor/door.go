@@ -147,7 +147,7 @@ func (Form) Compose(c *claim.Claim, cidr netip.Prefix, network pooltree.Network)
 	return &IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.GetNamespace(), Name: nameFor(c.GetName())},
 		Spec: IPAddressSpec{
-			Claim: c.GetName(), Pool: c.Pool.Name, Address: cidr.Addr().String(), Prefix: int32(network.Bits), //nolint:gosec // at most 128
+			Claim: c.GetName(), Pool: c.Pool.Name, Address: cidr.Addr().String(), Prefix: int32(network.Bits),
 		},
 	}
 }

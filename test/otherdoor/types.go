@@ -147,7 +147,7 @@ func (c *IPClaim) SetConditions(conditions []metav1.Condition) { c.Status.Condit
 // DeepCopyObject implements runtime.Object.
 func (p *IPPool) DeepCopyObject() runtime.Object {
 	out := *p
-	p.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	p.DeepCopyInto(&out.ObjectMeta)
 	p.Status.DeepCopyInto(&out.Status)
 	out.Spec.Keeps = maps.Clone(p.Spec.Keeps)
 	return &out
@@ -156,7 +156,7 @@ func (p *IPPool) DeepCopyObject() runtime.Object {
 // DeepCopyObject implements runtime.Object.
 func (c *IPClaim) DeepCopyObject() runtime.Object {
 	out := *c
-	c.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	c.DeepCopyInto(&out.ObjectMeta)
 	out.Status.Conditions = make([]metav1.Condition, len(c.Status.Conditions))
 	copy(out.Status.Conditions, c.Status.Conditions)
 	return &out
@@ -165,7 +165,7 @@ func (c *IPClaim) DeepCopyObject() runtime.Object {
 // DeepCopyObject implements runtime.Object.
 func (a *IPAddress) DeepCopyObject() runtime.Object {
 	out := *a
-	a.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	a.DeepCopyInto(&out.ObjectMeta)
 	return &out
 }
 

@@ -44,7 +44,7 @@ var _ = Describe("kubectl get", func() {
 	var ns, in string
 
 	BeforeEach(func(ctx SpecContext) {
-		ns = newNamespace(ctx)
+		ns = newBareNamespace(ctx)
 		in = "--namespace=" + ns
 	})
 

@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -38,12 +40,12 @@ func (l *Ledger) Concern(claim ipamv1.ClaimReference) { l.concerned.add(claim) }
 func (l *Ledger) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
-	for _, r := range l.index.records.of(keyOf(claim)) {
-		if r.claim.UID != claim.UID || r.cidr.Addr() != first || r.left || r.released() || r.purpose == ipamv1.MovedPurpose {
+	for _, r := range l.index.records.Of(records.ClaimantOf(claim)) {
+		if r.Claim.UID != claim.UID || r.CIDR.Addr() != first || r.Deleted || r.Released() || r.Purpose == ipamv1.MovedPurpose {
 			continue
 		}
 		if by, ok := l.index.rivalTo(r); ok {
-			return &TakenError{CIDR: r.cidr, By: by}
+			return &TakenError{CIDR: r.CIDR, By: by}
 		}
 	}
 	return nil
@@ -54,15 +56,19 @@ func (l *Ledger) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
 func (l *Ledger) OutsidePolicy(claim ipamv1.ClaimReference) error {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
-	for _, r := range l.index.records.of(keyOf(claim)) {
-		if r.claim.UID != claim.UID || r.left || r.released() || r.purpose == ipamv1.RootPurpose || r.purpose == ipamv1.MovedPurpose || r.pool.pool == nil {
+	for _, r := range l.index.records.Of(records.ClaimantOf(claim)) {
+		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || r.Purpose == ipamv1.RootPurpose || r.Purpose == ipamv1.MovedPurpose {
 			continue
 		}
-		c := Claim{Ref: r.claim, Pool: r.pool.ref, Want: r.cidr, Purpose: r.purpose}
+		e := l.index.poolOf(r.Pool)
+		if e.pool == nil {
+			continue
+		}
+		c := Claim{Ref: r.Claim, Pool: r.Pool, Want: r.CIDR, Purpose: r.Purpose}
 		if c.Purpose == ipamv1.AdoptedPurpose {
 			c.Purpose = ipamv1.ClaimPurpose
 		}
-		if err := l.index.refuses(r.pool, c); err != nil {
+		if err := l.index.refuses(e, c); err != nil {
 			return err
 		}
 	}
@@ -78,11 +84,11 @@ func (l *Ledger) dispute(claim ipamv1.ClaimReference, cidr netip.Prefix, by Hold
 }
 
 // holderOver returns a record that keeps this one from winning and is not just about to go.
-func (x *index) holderOver(s snapshot) (Holding, bool) {
+func (x *index) holderOver(id records.Identity) (Holding, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.records.at(s.key)
-	if r == nil || r.uid != s.uid || r.won {
+	r := x.records.At(id.Key)
+	if r == nil || r.UID != id.UID || r.Won {
 		return Holding{}, false
 	}
 	v := x.judge(r)
@@ -95,8 +101,8 @@ func (l *Ledger) IsContested(h Holding) bool {
 	x := l.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.records.at(h.version.key)
-	if r == nil || r.uid != h.version.uid {
+	r := x.records.At(h.version.Key)
+	if r == nil || r.UID != h.version.UID {
 		return false
 	}
 	_, hasRival := x.rivalTo(r)
@@ -105,13 +111,13 @@ func (l *Ledger) IsContested(h Holding) bool {
 
 // rivalTo returns a record that overlaps r where one of the two arrived with its prefix: the claims of both stay as they are. Any
 // other that overlaps is about to lose.
-func (x *index) rivalTo(r *record) (Holding, bool) {
-	for _, other := range x.overlapping(r.space, r.cidr) {
+func (x *index) rivalTo(r *records.Record) (Holding, bool) {
+	for _, other := range x.overlapping(r.Space, r.CIDR) {
 		switch {
-		case other.handle == r.handle || other.left || other.released() || x.encloses(other, r) || x.encloses(r, other):
-		case other.claim == r.claim || isPredecessor(other, r) || isPredecessor(r, other):
-		case r.purpose == ipamv1.AdoptedPurpose && !x.isRecent(other.seen), other.purpose == ipamv1.AdoptedPurpose:
-			return other.holding(), true
+		case other.Handle == r.Handle || other.Deleted || other.Released() || x.encloses(other, r) || x.encloses(r, other):
+		case other.Claim == r.Claim || isPredecessor(other, r) || isPredecessor(r, other):
+		case r.Purpose == ipamv1.AdoptedPurpose && !x.isRecent(other.Seen), other.Purpose == ipamv1.AdoptedPurpose:
+			return holdingOf(other), true
 		}
 	}
 	return Holding{}, false
@@ -139,7 +145,7 @@ func (l *Ledger) makeFor(ctx context.Context, c Claim) (Allocation, error) {
 
 // insist records what arrived although somebody else holds it. The record may even win: the other may have gone meanwhile.
 func (l *Ledger) insist(ctx context.Context, c Claim) (Allocation, error) {
-	key := types.NamespacedName{Namespace: cmp.Or(c.Namespace, c.Ref.Namespace), Name: nextRecordName(c.Ref.Name, c.Ref.UID)}
+	key := types.NamespacedName{Namespace: cmp.Or(c.Namespace, c.Ref.Namespace), Name: records.NextName(c.Ref.Name, c.Ref.UID)}
 	w, err := l.index.chooseTaken(c, key)
 	if err != nil {
 		return Allocation{}, err
@@ -153,7 +159,7 @@ func (l *Ledger) insist(ctx context.Context, c Claim) (Allocation, error) {
 		tellGiven(w.mark, id, c, audit.Arrived)
 		return Allocation{CIDR: c.Want, record: id}, nil
 	case v.outcome == superseded:
-		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
+		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.Key, ErrBusy)
 	default:
 		tellGiven(w.mark, id, c, audit.Conflict)
 		return Allocation{}, l.dispute(c.Ref, c.Want, v.by)
@@ -171,12 +177,12 @@ func (x *index) chooseTaken(c Claim, key types.NamespacedName) (*waiter, error) 
 	case x.isMade(c):
 		return nil, fmt.Errorf("the record of %s is on its way: %w", c.Want, ErrBusy)
 	}
-	return x.mark(x.spaceOf(e.pool.Space), e, c.Want, c, key), nil
+	return x.mark(e.pool.Space, e, c.Want, c, key), nil
 }
 
 // isMade says whether there is a record of just what the claim wants: one is enough.
 func (x *index) isMade(c Claim) bool {
-	return slices.ContainsFunc(x.records.of(keyOf(c.Ref)), func(r *record) bool {
-		return r.claim.UID == c.Ref.UID && r.cidr == c.Want && !r.left && !r.released()
+	return slices.ContainsFunc(x.records.Of(records.ClaimantOf(c.Ref)), func(r *records.Record) bool {
+		return r.Claim.UID == c.Ref.UID && r.CIDR == c.Want && !r.Deleted && !r.Released()
 	})
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
@@ -94,31 +92,5 @@ func TestHowLongWhatArrivedIsWaitedFor(t *testing.T) {
 				t.Errorf("%s after %s: %t", h.Record.Name, after, got)
 			}
 		}
-	}
-}
-
-// TestWhatHasArrivedIsKnownWithoutTheWebhook looks at records as they are made, and as they are restored while Weir is down.
-func TestWhatHasArrivedIsKnownWithoutTheWebhook(t *testing.T) {
-	t.Parallel()
-	aged := func(a *ipamv1.IPAllocation) { a.Spec.Manager.CreatedRevision = "7" }
-	first := func(a *ipamv1.IPAllocation) { a.Generation = 1 }
-	for sentence, test := range map[string]struct {
-		edits []edit
-		want  bool
-	}{
-		"made here":        {edits: []edit{first}},
-		"written to since": {edits: []edit{aged, func(a *ipamv1.IPAllocation) { a.Generation = 2 }}},
-		"restored":         {edits: []edit{first, aged}, want: true},
-		"restored, and marked by the webhook": {edits: []edit{first, func(a *ipamv1.IPAllocation) {
-			metav1.SetMetaDataAnnotation(&a.ObjectMeta, ipamv1.ArrivedAnnotation, "true")
-		}}, want: true},
-		"a hold, which has its record's age": {edits: []edit{first, aged, func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.MovedPurpose }}},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			t.Parallel()
-			if got := hasArrived(recordNamed("a", "10.0.0.4/32", test.edits...)); got != test.want {
-				t.Errorf("arrived: %t, want %t", got, test.want)
-			}
-		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,14 +33,14 @@ func usual(random *rand.Rand, i uint32, first netip.Addr) *ipamv1.IPAllocation {
 		var b [16]byte
 		binary.BigEndian.PutUint64(b[:8], random.Uint64())
 		binary.BigEndian.PutUint64(b[8:], random.Uint64())
-		return unpackUUID(b)
+		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 	}
 	claim := ipamv1.ClaimReference{
 		APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "bench", Name: fmt.Sprintf("claim-%06d", i), UID: uuid(),
 	}
 	return &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "bench", Name: recordName(claim.Name, claim.UID), UID: types.UID(uuid()),
+			Namespace: "bench", Name: records.FirstName(claim.Name, claim.UID), UID: types.UID(uuid()),
 			ResourceVersion: strconv.Itoa(1000 + 3*int(i)), Finalizers: []string{ipamv1.AllocationFinalizer},
 			OwnerReferences: make([]metav1.OwnerReference, 2), ManagedFields: make([]metav1.ManagedFieldsEntry, 1),
 		},
@@ -65,7 +67,7 @@ func BenchmarkIndexMemory(b *testing.B) {
 				book.forget()
 				runtime.GC()
 				runtime.ReadMemStats(&after)
-				if n := book.x.records.size(); n != manyRecords+1 || book.x.broken != nil {
+				if n := book.x.records.Len(); n != manyRecords+1 || book.x.broken != nil {
 					b.Fatalf("%d records, broken: %v", n, book.x.broken)
 				}
 				runtime.KeepAlive(book)

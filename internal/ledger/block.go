@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,25 +26,25 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 		return nil
 	}
 	c := blockClaim(p, block, owners)
-	r, ok := l.index.recordOf(c, "")
+	r, _ := l.index.recordOf(c, "")
 	switch {
-	case ok && r.confirmed:
+	case r != nil && r.Confirmed:
 		return nil
 	case p.IsCarved():
 		a, err := l.Bind(ctx, c)
 		if err != nil {
 			return err
 		}
-		return l.confirm(ctx, snapshot{record: record{identity: a.record}})
-	case !ok:
+		return l.confirm(ctx, a.record)
+	case r == nil:
 		return l.createBlock(ctx, p, c)
-	case !r.won:
+	case !r.Won:
 		if _, _, err := l.existing(ctx, c, ""); err != nil {
 			return err
 		}
 		return ErrBusy
 	}
-	return l.confirm(ctx, r)
+	return l.confirm(ctx, r.Identity)
 }
 
 // isConfirmed says whether the block is the pool's and stays it. It is found by its prefix: a pool may have many.
@@ -50,7 +52,7 @@ func (x *index) isConfirmed(p Pool, block netip.Prefix) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	r := x.blockRecord(p, block)
-	return r != nil && r.confirmed && !r.terminating && !r.left
+	return r != nil && r.Confirmed && !r.Terminating && !r.Deleted
 }
 
 // OtherBlocks returns the records of the pool's own blocks that keep does not name, those of other pools that had its name, and
@@ -61,10 +63,10 @@ func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 	var others []Holding
 	blocks := l.index.blocksOf(pool)
 	for _, r := range blocks {
-		if own := r.claim.UID == string(uid); own && slices.Contains(keep, r.cidr) && !isSecond(r, blocks) || !own && l.index.isPending(&r.record) {
+		if own := r.Claim.UID == string(uid); own && slices.Contains(keep, r.CIDR) && !isSecond(r, blocks) || !own && l.index.isPending(r) {
 			continue
 		}
-		if h := r.holding(); uid != "" || !l.IsArriving(h) {
+		if h := holdingOf(r); uid != "" || !l.IsArriving(h) {
 			others = append(others, h)
 		}
 	}
@@ -73,10 +75,10 @@ func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 
 // isSecond says whether another record of the same block, confirmed like this one, has the lower name: every manager that sees
 // both keeps that one.
-func isSecond(r snapshot, blocks []snapshot) bool {
-	return slices.ContainsFunc(blocks, func(other snapshot) bool {
-		return other.confirmed && !other.left && !other.terminating && other.claim.UID == r.claim.UID && other.cidr == r.cidr &&
-			other.key.Name < r.key.Name
+func isSecond(r *records.Record, blocks []*records.Record) bool {
+	return slices.ContainsFunc(blocks, func(other *records.Record) bool {
+		return other.Confirmed && !other.Deleted && !other.Terminating && other.Claim.UID == r.Claim.UID && other.CIDR == r.CIDR &&
+			other.Key.Name < r.Key.Name
 	})
 }
 
@@ -102,7 +104,7 @@ func CarveClaim(p Pool, bits int) Claim {
 }
 
 func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
-	key := types.NamespacedName{Namespace: p.Namespace, Name: nextRecordName(p.Ref.Name, string(p.UID))}
+	key := types.NamespacedName{Namespace: p.Namespace, Name: records.NextName(p.Ref.Name, string(p.UID))}
 	w, err := l.index.chooseBlock(c, p.Space, key)
 	if err != nil {
 		return err
@@ -117,14 +119,14 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 		return err
 	}
 	tellGiven(w.mark, a.record, c, audit.Requested)
-	return l.confirm(ctx, snapshot{record: record{identity: a.record}})
+	return l.confirm(ctx, a.record)
 }
 
 // confirm stores that a block has won, and returns once the index shows it.
-func (l *Ledger) confirm(ctx context.Context, r snapshot) error {
-	w := l.index.expect(r.key)
+func (l *Ledger) confirm(ctx context.Context, block records.Identity) error {
+	w := l.index.expect(block.Key)
 	defer l.index.dismiss(w)
-	id, err := l.setManager(ctx, r, ipamv1.ConfirmedState)
+	id, err := l.setManager(ctx, block, ipamv1.ConfirmedState)
 	if err != nil {
 		return err
 	}
@@ -134,15 +136,15 @@ func (l *Ledger) confirm(ctx context.Context, r snapshot) error {
 
 // chooseBlock marks exactly the asked block, unless somebody holds part of it: not the pool itself, nor what was carved or handed out
 // of its block and arrived before it.
-func (x *index) chooseBlock(c Claim, spaceName string, key types.NamespacedName) (*waiter, error) {
+func (x *index) chooseBlock(c Claim, space string, key types.NamespacedName) (*waiter, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s, e := x.spaceOf(spaceName), x.poolOf(c.Pool)
-	asked := &record{cidr: c.Want, claim: c.Ref, purpose: c.Purpose}
-	for _, r := range x.overlapping(s, c.Want) {
-		if !r.isBlockOf(e.ref) && r.pool != e && !x.isAbove(asked, r.pool.ref, r.cidr) {
-			return nil, &TakenError{CIDR: c.Want, By: r.holding()}
+	e := x.poolOf(c.Pool)
+	asked := &records.Record{CIDR: c.Want, Claim: c.Ref, Purpose: c.Purpose}
+	for _, r := range x.overlapping(space, c.Want) {
+		if !isBlockOf(r, e.ref) && r.Pool != e.ref && !x.isAbove(asked, r.Pool, r.CIDR) {
+			return nil, &TakenError{CIDR: c.Want, By: holdingOf(r)}
 		}
 	}
-	return x.mark(s, e, c.Want, c, key), nil
+	return x.mark(space, e, c.Want, c, key), nil
 }

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"go4.org/netipx"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
@@ -88,9 +88,9 @@ func (b *book) put(a *ipamv1.IPAllocation) *ipamv1.IPAllocation {
 // show has the watch show a record as it is.
 func (b *book) show(a *ipamv1.IPAllocation) {
 	b.x.mu.Lock()
-	old := b.x.records.at(nameOf(a))
+	old := b.x.records.At(nameOf(a))
 	b.x.mu.Unlock()
-	if old != nil && old.uid == a.UID {
+	if old != nil && old.UID == a.UID {
 		_ = b.x.Update(a.DeepCopy())
 		return
 	}
@@ -119,107 +119,17 @@ func (b *book) judged(t *testing.T, a *ipamv1.IPAllocation) verdict {
 	w := b.x.expect(nameOf(a))
 	defer b.x.dismiss(w)
 	b.put(a)
-	v, done, err := b.x.verdictOn(w, identityOf(a))
+	v, done, err := b.x.verdictOn(w, records.IdentityOf(a))
 	if !done || err != nil {
 		t.Fatalf("no verdict: done %v, error %v", done, err)
 	}
 	return v
 }
 
-func nameOf(a *ipamv1.IPAllocation) types.NamespacedName {
-	return types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
-}
-
-// poolRef is a namespaced pool's reference.
-func poolRef(name string) ipamv1.PoolReference {
-	return ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "ns", Name: name}
-}
-
-type edit func(*ipamv1.IPAllocation)
-
-// record is a record of the name for a claim of that name, made by manager "m" out of pool "p".
-func recordNamed(name, cidr string, edits ...edit) *ipamv1.IPAllocation {
-	a := &ipamv1.IPAllocation{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: name, UID: types.UID("uid of " + name),
-			Finalizers:      []string{ipamv1.AllocationFinalizer},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "IPAddressClaim", Name: name}, {Kind: "IPPool", Name: "p"}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "weir"}},
-		},
-		Spec: ipamv1.IPAllocationSpec{
-			PoolRef:      poolRef("p"),
-			AddressSpace: "default",
-			CIDR:         cidr,
-			ClaimRef: ipamv1.ClaimReference{
-				APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "ns", Name: name, UID: "claim " + name,
-			},
-			Purpose: ipamv1.ClaimPurpose,
-			Manager: ipamv1.AllocationManager{Instance: "m"},
-		},
-	}
-	for _, e := range edits {
-		e(a)
-	}
-	return a
-}
-
-func fromPool(name string) edit {
-	return func(a *ipamv1.IPAllocation) { a.Spec.PoolRef = poolRef(name) }
-}
-
-// by makes the record another manager's.
-func by(instance string) edit {
-	return func(a *ipamv1.IPAllocation) { a.Spec.Manager.Instance = instance }
-}
-
-func elsewhere(a *ipamv1.IPAllocation) { a.Spec.AddressSpace = "other" }
-
-func withUID(uid types.UID) edit { return func(a *ipamv1.IPAllocation) { a.UID = uid } }
-
-func createdAt(revision string) edit {
-	return func(a *ipamv1.IPAllocation) { a.Spec.Manager.CreatedRevision = revision }
-}
-
-func confirmed(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.ConfirmedState }
-
-func released(a *ipamv1.IPAllocation) { a.Spec.ReleasedAt = metav1.Unix(1, 0) }
-
-func terminating(a *ipamv1.IPAllocation) {
-	now := metav1.Unix(1, 0)
-	a.DeletionTimestamp = &now
-}
-
-// moving: clusterctl has moved it.
-func moving(a *ipamv1.IPAllocation) {
-	a.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
-}
-
-// touched: somebody who is not Weir has written, too.
-func touched(a *ipamv1.IPAllocation) {
-	a.ManagedFields = append(a.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubectl"})
-}
-
-// carved makes the record the block of a child pool.
-func carved(child string) edit {
-	return func(a *ipamv1.IPAllocation) {
-		a.Spec.Purpose = ipamv1.ChildPoolPurpose
-		a.Spec.ClaimRef = blockClaim(Pool{Ref: poolRef(child), UID: types.UID("pool " + child)}, netip.Prefix{}, nil).Ref
-	}
-}
-
-// root is the record of a root pool's own block.
-func root(pool, cidr string, edits ...edit) *ipamv1.IPAllocation {
-	return recordNamed("block-of-"+pool+"-"+strings.NewReplacer("/", "-", ":", "-").Replace(cidr), cidr, append([]edit{
-		fromPool(pool), carved(pool), func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.RootPurpose },
-	}, edits...)...)
-}
-
 // claimFor is the request to pool p of the claim that recordNamed makes records for.
 func claimFor(name string) Claim {
 	return Claim{Ref: recordNamed(name, "").Spec.ClaimRef, Pool: poolRef("p"), Bits: 32, Purpose: ipamv1.ClaimPurpose}
 }
-
-func at(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
 
 // shapeConfig describes a pool: entries and exclusions as in a pool's spec.
 type shapeConfig struct {
@@ -262,21 +172,13 @@ func (c shapeConfig) shape() *pooltree.Pool {
 	}
 	config.Excluded, _ = excluded.IPSet()
 	for _, p := range prefixes(c.kept) {
-		config.Kept = append(config.Kept, pooltree.Kept{Prefix: p, For: keyOf(claimFor(ownerOf(p)).Ref)})
+		config.Kept = append(config.Kept, pooltree.Kept{Prefix: p, For: records.ClaimantOf(claimFor(ownerOf(p)).Ref)})
 	}
 	return pooltree.New(config)
 }
 
 // ownerOf names the claim that a prefix is kept for.
 func ownerOf(p netip.Prefix) string { return "owner-of-" + p.Addr().String() }
-
-func prefixes(texts string) []netip.Prefix {
-	var all []netip.Prefix
-	for text := range strings.FieldsSeq(texts) {
-		all = append(all, netip.MustParsePrefix(text))
-	}
-	return all
-}
 
 func ranges(entries string) []netipx.IPRange {
 	var all []netipx.IPRange

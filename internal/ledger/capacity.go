@@ -6,6 +6,8 @@ package ledger
 import (
 	"net/netip"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 )
@@ -37,8 +39,8 @@ func (x *index) capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		return c, true // of what is left, reserved addresses, nothing is handed out by itself
 	}
 	above := x.aboveAll(e)
-	own := func(h handle) bool {
-		role := x.records.shared(h).role
+	own := func(h records.Handle) bool {
+		role := x.records.Terms(h).Role
 		return role == tentative || role == promised || above(h)
 	}
 	if bits, ok := x.spaceOf(e.pool.Space).taken.LargestFree(e.serving, own); ok {
@@ -71,9 +73,9 @@ func (x *index) usableFree(e *poolEntry, prefixes []netip.Prefix) ipspace.Count 
 	var n ipspace.Count
 	for _, p := range prefixes {
 		free := e.pool.Shape.UsableIn(p)
-		for _, r := range x.overlapping(x.spaceOf(e.pool.Space), p) {
-			if r.pool == e && !r.isOwnBlock() {
-				free = free.Sub(e.pool.Shape.UsableIn(r.cidr)) // 0 if the record holds more than that
+		for _, r := range x.overlapping(e.pool.Space, p) {
+			if r.Pool == e.ref && !isOwnBlock(r) {
+				free = free.Sub(e.pool.Shape.UsableIn(r.CIDR)) // 0 if the record holds more than that
 			}
 		}
 		n = n.Add(free)

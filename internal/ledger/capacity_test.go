@@ -219,10 +219,10 @@ func (m *ledgerModel) check(t *rapid.T, did string) {
 	case errors.Is(err, errUnproved) && !found:
 	case err != nil:
 		t.Fatalf("after %s: choosing: %v, want %s", did, err, lowest)
-	case m.config.strategy == pooltree.FirstFit && w.mark.cidr.Addr() != lowest:
-		t.Fatalf("after %s: chose %s, want %s", did, w.mark.cidr, lowest)
-	case !m.isUsable(w.mark.cidr.Addr()) || m.isHeld(w.mark.cidr.Addr()):
-		t.Fatalf("after %s: chose %s", did, w.mark.cidr)
+	case m.config.strategy == pooltree.FirstFit && w.mark.CIDR.Addr() != lowest:
+		t.Fatalf("after %s: chose %s, want %s", did, w.mark.CIDR, lowest)
+	case !m.isUsable(w.mark.CIDR.Addr()) || m.isHeld(w.mark.CIDR.Addr()):
+		t.Fatalf("after %s: chose %s", did, w.mark.CIDR)
 	default:
 		m.x.dismiss(w)
 	}

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -28,13 +30,13 @@ func (x *index) choose(c Claim, key types.NamespacedName) (*waiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.mark(x.spaceOf(e.pool.Space), e, cidr, c, key), nil
+	return x.mark(e.pool.Space, e, cidr, c, key), nil
 }
 
 // find picks a prefix for the claim. What is asked for while an object is admitted comes before the API server has looked at the object's
 // name: no row could hold one that is too long.
 func (x *index) find(c Claim) (*poolEntry, netip.Prefix, error) {
-	if (&record{claim: c.Ref}).textLength() > maxText {
+	if (&records.Record{Claim: c.Ref}).IsTooLong() {
 		return nil, netip.Prefix{}, fmt.Errorf("the claim's name has %d characters", len(c.Ref.Name))
 	}
 	e, ok := x.open(c)
@@ -59,8 +61,8 @@ func (x *index) open(c Claim) (*poolEntry, bool) {
 	return e, c.hasArrived() && c.Want.IsValid() && (isBlock(c.Purpose) || x.isRooted(c.Pool, c.Want))
 }
 
-func (x *index) mark(s *space, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *waiter {
-	mark := &record{role: tentative, cidr: cidr, space: s, pool: e, claim: c.Ref, purpose: c.Purpose}
+func (x *index) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *waiter {
+	mark := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
 	x.keepOut(mark)
 	return x.expectLocked(key, mark)
 }
@@ -114,7 +116,7 @@ func (x *index) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) 
 
 // keptFor returns what the pool keeps for the claim, or retains for it, if it hands that out still.
 func (x *index) keptFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
-	if own, ok := e.pool.Shape.KeptFor(keyOf(c.Ref)); ok {
+	if own, ok := e.pool.Shape.KeptFor(records.ClaimantOf(c.Ref)); ok {
 		return own, true
 	}
 	retained, ok := x.retainedFor(e, c)
@@ -129,7 +131,7 @@ func (x *index) refuses(e *poolEntry, c Claim) error {
 	shape := e.pool.Shape
 	if c.Purpose != ipamv1.AdoptedPurpose {
 		for _, k := range shape.KeptIn(c.Want) {
-			if k.For != keyOf(c.Ref) {
+			if k.For != records.ClaimantOf(c.Ref) {
 				return &RefusedError{CIDR: c.Want, Reason: "is kept for another claim", Kept: k}
 			}
 		}
@@ -154,7 +156,7 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	if reason, refused = shape.Refuses(c.Want); refused {
 		return reason, true
 	}
-	own, isKept := shape.KeptFor(keyOf(c.Ref))
+	own, isKept := shape.KeptFor(records.ClaimantOf(c.Ref))
 	switch longest := shape.LongestBits(); {
 	case isKept && c.Want != own:
 		return fmt.Sprintf("the pool keeps %s for the claim, which gets nothing else", own), true
@@ -167,18 +169,18 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 // taken says who holds an asked prefix, or that it may be free in a moment. What was handed out of a pool that arrives with its block, or
 // whose record of it has gone, may have come before it.
 func (x *index) taken(s *space, e *poolEntry, c Claim) error {
-	asked := &record{cidr: c.Want, pool: e, claim: c.Ref, purpose: c.Purpose}
+	asked := &records.Record{CIDR: c.Want, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
 	isBack := c.Arrived || c.stored || x.hadBlock(asked)
 	for _, h := range s.taken.Overlapping(c.Want) {
-		r := x.records.get(h)
+		r := x.records.Get(h)
 		switch {
-		case x.isAbove(r, e.ref, c.Want), r.role == stored && isBack && x.isAbove(asked, r.pool.ref, r.cidr):
-		case r.role == stored && isPredecessor(r, asked) && (!r.hasGone() || c.returnsTo(r)):
+		case x.isAbove(r, e.ref, c.Want), r.Role == records.Stored && isBack && x.isAbove(asked, r.Pool, r.CIDR):
+		case r.Role == records.Stored && isPredecessor(r, asked) && (!hasGone(r) || c.returnsTo(r)):
 		case isOtherTry(r, asked):
-		case r.role == tentative, r.role == promised:
+		case r.Role == tentative, r.Role == promised:
 			return ErrBusy
-		case r.role == stored:
-			return &TakenError{CIDR: c.Want, By: r.holding()}
+		case r.Role == records.Stored:
+			return &TakenError{CIDR: c.Want, By: holdingOf(r)}
 		}
 	}
 	return nil
@@ -186,9 +188,9 @@ func (x *index) taken(s *space, e *poolEntry, c Claim) error {
 
 // hadBlock says whether a carved pool of the name had the very same block before: what was handed out of it is in it still. It may have
 // been restored past the webhooks, or be made again while claims keep its block.
-func (x *index) hadBlock(asked *record) bool {
-	return asked.purpose == ipamv1.ChildPoolPurpose && slices.ContainsFunc(x.records.of(keyOf(asked.claim)), func(r *record) bool {
-		return !r.hasGone() && isPredecessor(r, asked)
+func (x *index) hadBlock(asked *records.Record) bool {
+	return asked.Purpose == ipamv1.ChildPoolPurpose && slices.ContainsFunc(x.records.Of(records.ClaimantOf(asked.Claim)), func(r *records.Record) bool {
+		return !hasGone(r) && isPredecessor(r, asked)
 	})
 }
 
@@ -198,7 +200,7 @@ var errUnproved = errors.New("not proved")
 // exhausted says what it means that the pool has no room: nothing but what is certain may be called exhausted.
 func (x *index) exhausted(e *poolEntry, c Claim) error {
 	switch {
-	case slices.ContainsFunc(x.records.of(keyOf(c.Ref)), func(r *record) bool { return r.answers(c) }):
+	case slices.ContainsFunc(x.records.Of(records.ClaimantOf(c.Ref)), func(r *records.Record) bool { return answers(r, c) }):
 		return fmt.Errorf("the claim is recorded already: %w", ErrBusy)
 	case x.contended(e):
 		return fmt.Errorf("what is left is being handed out: %w", ErrBusy)
@@ -220,7 +222,7 @@ func (x *index) contended(e *poolEntry) bool {
 	}
 	for key, waiters := range x.waiters {
 		isMarked := slices.ContainsFunc(waiters, func(w *waiter) bool { return w.mark != nil && x.isInTheWay(w.mark, e) })
-		if isMarked && x.records.find(key) == 0 {
+		if isMarked && x.records.Find(key) == 0 {
 			return true
 		}
 	}
@@ -234,9 +236,9 @@ func (x *index) contended(e *poolEntry) bool {
 
 // isInTheWay says whether the pool would have room where the mark is, if that came to nothing: it is the pool's own, or that of one that the
 // pool was carved from meanwhile.
-func (x *index) isInTheWay(mark *record, e *poolEntry) bool {
-	isAbove := e.pool.IsCarved() && mark.pool.children > 0
-	return mark.pool.ref == e.ref || isAbove && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
-		return block.Overlaps(mark.cidr) && x.isCarvedFrom(e.ref, mark.pool.ref, block)
+func (x *index) isInTheWay(mark *records.Record, e *poolEntry) bool {
+	isAbove := e.pool.IsCarved() && x.poolOf(mark.Pool).children > 0
+	return mark.Pool == e.ref || isAbove && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
+		return block.Overlaps(mark.CIDR) && x.isCarvedFrom(e.ref, mark.Pool, block)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
@@ -35,9 +37,9 @@ func (l *Ledger) isHeldOn(h Holding) bool {
 	x := l.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return slices.ContainsFunc(x.records.of(keyOf(h.Claim)), func(r *record) bool {
-		isIts := r.claim.UID != h.Claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool
-		return isIts && (!r.released() || r.retained && !r.terminating) && !r.left && !x.isUnstored(r)
+	return slices.ContainsFunc(x.records.Of(records.ClaimantOf(h.Claim)), func(r *records.Record) bool {
+		isIts := r.Claim.UID != h.Claim.UID && r.CIDR == h.CIDR && r.Pool == h.Pool
+		return isIts && (!r.Released() || r.Retained && !r.Terminating) && !r.Deleted && !x.isUnstored(r)
 	})
 }
 
@@ -73,10 +75,10 @@ func (l *Ledger) letGo(ctx context.Context, h Holding, state ipamv1.AllocationSt
 		reason = audit.Retained
 	}
 	var p coolPatch
-	p.Metadata.patchMetadata = patchMetadata{UID: id.uid, ResourceVersion: id.version, Annotations: l.touched()}
+	p.Metadata.patchMetadata = patchMetadata{UID: id.UID, ResourceVersion: id.Version, Annotations: l.touched()}
 	p.Metadata.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
 	p.Spec.ReleasedAt = metav1.NewTime(nextSecond(l.clock.Now()))
-	p.Spec.State, p.Spec.Manager.CreatedRevision = state, id.created
+	p.Spec.State, p.Spec.Manager.CreatedRevision = state, id.Created
 	if _, err := l.patch(ctx, id, p); err != nil {
 		return err
 	}
@@ -111,8 +113,8 @@ func (x *index) coolingIn(ref ipamv1.PoolReference) []Holding {
 	}
 	found := make([]Holding, 0, len(e.released))
 	for h := range e.released {
-		if r := x.records.get(h); !r.left {
-			found = append(found, r.holding())
+		if r := x.records.Get(h); !r.Deleted {
+			found = append(found, holdingOf(r))
 		}
 	}
 	return found

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 func TestCoolsUnlessThePoolIsKnownToHaveNoCooldown(t *testing.T) {
@@ -63,7 +65,7 @@ func TestCoolingIsWhatWasReleased(t *testing.T) {
 	b.put(recordNamed("outside", "10.0.9.1/32", released))
 	b.put(recordNamed("other", "10.0.0.3/32", released, fromPool("q")))
 	left := b.put(recordNamed("left", "10.0.0.4/32", released))
-	b.x.leave(identityOf(left))
+	b.x.leave(records.IdentityOf(left))
 	cooling := sortHoldings(b.x.coolingIn(poolRef("p")))
 	if len(cooling) != 2 || cooling[0].Record != at("inside") || cooling[1].Record != at("outside") {
 		t.Errorf("cooling: %v, want inside and outside", cooling)

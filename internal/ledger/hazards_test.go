@@ -122,11 +122,11 @@ func TestARecordIsForAUID(t *testing.T) {
 	b := newBook()
 	a := b.put(recordNamed("r", "10.0.0.1/32", ofOwnKind("1")))
 	c := Claim{Ref: a.Spec.ClaimRef, Pool: a.Spec.PoolRef, Bits: 32, Purpose: ipamv1.ClaimPurpose}
-	if _, found := b.x.recordOf(c, ""); !found {
+	if r, _ := b.x.recordOf(c, ""); r == nil {
 		t.Error("a record does not answer the object that it was made for")
 	}
 	c.Ref.UID = "2"
-	if r, found := b.x.recordOf(c, ""); found {
-		t.Errorf("%s answers another object of the name", r.key)
+	if r, _ := b.x.recordOf(c, ""); r != nil {
+		t.Errorf("%s answers another object of the name", r.Key)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -29,7 +31,7 @@ const (
 //
 // A nil history, that of a pool with another strategy, remembers nothing. The index's lock guards it.
 type history struct {
-	records *table
+	records *records.Table
 	space   *space
 	// used holds the releases and, of what is taken, as much as searches have come upon.
 	used allocator.Space[usage]
@@ -44,19 +46,21 @@ type history struct {
 // usage is why a prefix does not count as never used: a release, or what takes it now.
 type usage struct {
 	release *list.Element
-	record  handle
+	record  records.Handle
 }
 
-func newHistory(records *table) *history { return &history{records: records, releases: list.New()} }
+func newHistory(records *records.Table) *history {
+	return &history{records: records, releases: list.New()}
+}
 
 // hold notes that a record came: the releases at its prefix and inside it are superseded, whatever comes of the record.
-func (h *history) hold(r *record) {
-	if h == nil || r.isOwnBlock() {
+func (h *history) hold(r *records.Record) {
+	if h == nil || isOwnBlock(r) {
 		return
 	}
 	var superseded []*list.Element
-	for p, u := range h.used.Overlapping(r.cidr) {
-		if u.release != nil && p.Bits() >= r.cidr.Bits() {
+	for p, u := range h.used.Overlapping(r.CIDR) {
+		if u.release != nil && p.Bits() >= r.CIDR.Bits() {
 			superseded = append(superseded, u.release)
 		}
 	}
@@ -66,23 +70,23 @@ func (h *history) hold(r *record) {
 }
 
 // release notes that a record went. Where another record of the pool holds all of it too, it is free once that goes.
-func (h *history) release(r *record) {
-	if h == nil || r.isOwnBlock() || h.isHeldBeside(r) {
+func (h *history) release(r *records.Record, s *space) {
+	if h == nil || isOwnBlock(r) || h.isHeldBeside(r, s) {
 		return
 	}
-	h.used.Insert(r.cidr, usage{release: h.releases.PushBack(r.cidr)})
+	h.used.Insert(r.CIDR, usage{release: h.releases.PushBack(r.CIDR)})
 	if h.releases.Len() > remembered {
 		h.drop(h.releases.Front())
 	}
 }
 
 // isHeldBeside says whether another record of the pool holds all that r did.
-func (h *history) isHeldBeside(r *record) bool {
-	for p, beside := range r.space.taken.Overlapping(r.cidr) {
-		if p.Bits() > r.cidr.Bits() {
+func (h *history) isHeldBeside(r *records.Record, s *space) bool {
+	for p, beside := range s.taken.Overlapping(r.CIDR) {
+		if p.Bits() > r.CIDR.Bits() {
 			break
 		}
-		if other := h.records.shared(beside); other.role == stored && other.pool == r.pool && other.purpose != ipamv1.RootPurpose {
+		if other := h.records.Terms(beside); other.Role == records.Stored && other.Pool == r.Pool && other.Purpose != ipamv1.RootPurpose {
 			return true
 		}
 	}
@@ -91,16 +95,17 @@ func (h *history) isHeldBeside(r *record) bool {
 
 // unlearn takes what is not taken any more out of what searches have come upon: those of its own pool, and of the pools whose blocks it lay
 // in, or around.
-func (x *index) unlearn(r *record) {
-	if r.space.histories == 0 {
+func (x *index) unlearn(r *records.Record) {
+	s := x.spaceOf(r.Space)
+	if s.histories == 0 {
 		return
 	}
-	r.pool.history.forget(r)
-	for _, h := range r.space.taken.Overlapping(r.cidr) {
-		if !x.records.shared(h).isBlock() {
+	x.poolOf(r.Pool).history.forget(r)
+	for _, h := range s.taken.Overlapping(r.CIDR) {
+		if !isBlock(x.records.Terms(h).Purpose) {
 			continue
 		}
-		if e, ok := x.pools[x.records.get(h).owner()]; ok {
+		if e, ok := x.pools[x.records.Get(h).Claim.Pool()]; ok {
 			e.history.forget(r)
 		}
 	}
@@ -125,9 +130,9 @@ func (x *index) endHistory(e *poolEntry) {
 }
 
 // forget takes what is not taken any more out of what searches have come upon.
-func (h *history) forget(r *record) {
+func (h *history) forget(r *records.Record) {
 	if h != nil {
-		h.used.Remove(r.cidr, usage{record: r.handle})
+		h.used.Remove(r.CIDR, usage{record: r.Handle})
 	}
 }
 
@@ -135,7 +140,7 @@ func (h *history) forget(r *record) {
 // it has patience for; if the oldest make no room, the lowest that is free has to do. The cost is that of two first fits, and
 // of a few more searches for each release set aside and for each record met for the first time; that of the first choice grows
 // with the number of records.
-func (h *history) fit(taken *allocator.Space[handle], r request) (netip.Prefix, error) {
+func (h *history) fit(taken *allocator.Space[records.Handle], r request) (netip.Prefix, error) {
 	lowest, err := taken.FirstFit(r)
 	if err != nil {
 		return netip.Prefix{}, err
@@ -158,7 +163,7 @@ func (h *history) fit(taken *allocator.Space[handle], r request) (netip.Prefix, 
 
 // begin brings in all that is taken at the first choice: searches would come upon it one by one, each time from the first block
 // on. The blocks are the same as long as the history lasts.
-func (h *history) begin(taken *allocator.Space[handle], r request) {
+func (h *history) begin(taken *allocator.Space[records.Handle], r request) {
 	if h.begun {
 		return
 	}
@@ -169,7 +174,7 @@ func (h *history) begin(taken *allocator.Space[handle], r request) {
 }
 
 // unused returns the lowest free prefix that neither a release nor anything that is taken overlaps.
-func (h *history) unused(taken *allocator.Space[handle], r request) (netip.Prefix, bool) {
+func (h *history) unused(taken *allocator.Space[records.Handle], r request) (netip.Prefix, bool) {
 	own := func(u usage) bool { return u.record != 0 && r.Own(u.record) }
 	for {
 		p, err := h.used.FirstFit(allocator.Request[usage]{Blocks: r.Blocks, Own: own, Bits: r.Bits, Reserved: r.Reserved})
@@ -188,7 +193,7 @@ func (h *history) unused(taken *allocator.Space[handle], r request) (netip.Prefi
 // learn brings what takes p, or part of it, into used, but for the blocks that the pool lies in, and says whether that was anything. Each
 // record is met inside p once while it lasts, those around p may be met again, and are left as they are: every insertion makes the space
 // forget the reserved addresses inside.
-func (h *history) learn(taken *allocator.Space[handle], r request, p netip.Prefix) (learned bool) {
+func (h *history) learn(taken *allocator.Space[records.Handle], r request, p netip.Prefix) (learned bool) {
 	for q, met := range taken.Overlapping(p) {
 		isAbove := r.Own != nil && r.Own(met) && enclosesAny(q, r.Blocks) // inside a block also the pool's own counts, as for taken
 		if u := (usage{record: met}); !isAbove && !h.knows(q, u) {

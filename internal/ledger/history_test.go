@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -65,9 +67,9 @@ func (s *script) choose(name string, stays bool) {
 		s.chosen = append(s.chosen, "none")
 		return
 	}
-	s.chosen = append(s.chosen, strings.TrimPrefix(w.mark.cidr.Addr().String(), "10.0.0"))
+	s.chosen = append(s.chosen, strings.TrimPrefix(w.mark.CIDR.Addr().String(), "10.0.0"))
 	if stays {
-		s.records[name] = s.put(recordNamed(name, w.mark.cidr.String()))
+		s.records[name] = s.put(recordNamed(name, w.mark.CIDR.String()))
 	}
 	s.x.dismiss(w)
 }
@@ -166,7 +168,7 @@ func TestCostOfLeastRecentlyUsed(t *testing.T) {
 				c := claimFor(fmt.Sprint("t", turn))
 				c.Bits = all[0].BitLen()
 				w, err := b.x.choose(c, at(c.Ref.Name))
-				if err != nil || w.mark.cidr.Addr() != all[i] {
+				if err != nil || w.mark.CIDR.Addr() != all[i] {
 					t.Fatalf("chose %v, error %v, want %s", w, err, all[i])
 				}
 				allowed := limit
@@ -179,7 +181,7 @@ func TestCostOfLeastRecentlyUsed(t *testing.T) {
 				if n := h.looks - looks; n > 1 {
 					t.Errorf("choice %d looked at %d releases", turn, n)
 				}
-				records[i] = b.put(recordNamed(c.Ref.Name, w.mark.cidr.String()))
+				records[i] = b.put(recordNamed(c.Ref.Name, w.mark.CIDR.String()))
 				b.x.dismiss(w)
 			}
 			if n := h.used.Len(); n > len(all)+1 {
@@ -209,7 +211,7 @@ func TestCostOfTheFirstChoice(t *testing.T) {
 	b.serving(shapeConfig{entries: strings.Join(entries, " "), reserved: pooltree.AllocateReserved, strategy: pooltree.LeastRecentlyUsed})
 	before := b.visited()
 	w, err := b.x.choose(claimFor("a"), at("a"))
-	if err != nil || w.mark.cidr.String() != "10.0.255.31/32" {
+	if err != nil || w.mark.CIDR.String() != "10.0.255.31/32" {
 		t.Fatalf("chose %v, error %v", w, err)
 	}
 	if n, limit := b.visited()-before, uint64(3*32*(blocks*(each+1)+blocks)); n > limit {
@@ -236,7 +238,7 @@ func TestAChoiceLooksAtFewReleases(t *testing.T) {
 		if i >= patience {
 			want = i - patience
 		}
-		if got := w.mark.cidr.String(); got != fmt.Sprintf("10.0.0.%d/32", want) {
+		if got := w.mark.CIDR.String(); got != fmt.Sprintf("10.0.0.%d/32", want) {
 			t.Errorf("choice %d: %s, want .%d", i, got, want)
 		}
 		if n := h.looks - before; n > patience {
@@ -260,7 +262,7 @@ func TestNoChoiceLooksAtWhatIsHeldBeside(t *testing.T) {
 	}
 	b.cut(recordNamed("stays7", "10.0.0.7/32"))
 	w, err := b.x.choose(claimFor("a"), at("a"))
-	if err != nil || w.mark.cidr.String() != "10.0.0.7/32" {
+	if err != nil || w.mark.CIDR.String() != "10.0.0.7/32" {
 		t.Fatalf("chose %v, error %v", w, err)
 	}
 	if n := b.x.poolOf(poolRef("p")).history.looks; n != 1 {
@@ -276,7 +278,7 @@ func TestABlockIsNoUse(t *testing.T) {
 	chooses := func(want string) {
 		t.Helper()
 		w, err := b.x.choose(claimFor("a"), at("a"))
-		if err != nil || w.mark.cidr.String() != want {
+		if err != nil || w.mark.CIDR.String() != want {
 			t.Fatalf("chose %v, error %v, want %s", w, err, want)
 		}
 		b.x.dismiss(w)
@@ -293,11 +295,11 @@ func TestABlockIsNoUse(t *testing.T) {
 func TestAHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const more = 3
-	records := newTable()
-	h, s := newHistory(records), &space{}
+	table := records.NewTable()
+	h, s := newHistory(table), &space{}
 	first := netip.MustParseAddr("2001:db8::")
 	for i, a := 0, first; i < remembered+more; i, a = i+1, a.Next() {
-		h.release(&record{cidr: netip.PrefixFrom(a, 128), space: s, pool: &poolEntry{}})
+		h.release(&records.Record{CIDR: netip.PrefixFrom(a, 128)}, s)
 	}
 	if n := h.releases.Len(); n != remembered || h.used.Len() != remembered {
 		t.Errorf("remembers %d releases in %d entries", n, h.used.Len())
@@ -308,9 +310,9 @@ func TestAHistoryIsBounded(t *testing.T) {
 		if err != nil || p.Addr() != a {
 			t.Errorf("choice %d: %v, %v, want %s", i, p, err, a)
 		}
-		taken := &record{cidr: p}
-		records.insert(taken)
-		s.taken.Insert(p, taken.handle)
+		taken := &records.Record{CIDR: p}
+		table.Insert(taken)
+		s.taken.Insert(p, taken.Handle)
 	}
 	if p, _ := h.fit(&s.taken, r); p.String() != "2001:db8::1:3/128" {
 		t.Errorf("then %s, want the first that was never used", p)

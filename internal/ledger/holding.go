@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -141,18 +144,7 @@ type Claim struct {
 type Allocation struct {
 	CIDR netip.Prefix
 
-	record identity
-}
-
-// identity is one version of one record: what every conditional write names.
-type identity struct {
-	key     types.NamespacedName
-	uid     types.UID
-	version string
-	// created is the revision of the record's creation; empty when it cannot be known for certain.
-	created string
-	// foreign: the record has finalizers that are not the ledger's.
-	foreign bool
+	record records.Identity
 }
 
 // Holding is one record as readers see it.
@@ -170,7 +162,7 @@ type Holding struct {
 	// Terminating: somebody has marked the record for deletion. That frees nothing by itself.
 	Terminating bool
 
-	version identity
+	version records.Identity
 	// space is the address space.
 	space string
 	// arrived: somebody else than Weir has made the record.
@@ -179,8 +171,17 @@ type Holding struct {
 	seen int64
 }
 
+func holdingOf(r *records.Record) Holding {
+	h := Holding{CIDR: r.CIDR, Purpose: r.Purpose, Pool: r.Pool, Claim: r.Claim, Record: r.Key, version: r.Identity, space: r.Space, seen: r.Seen}
+	if r.Released() {
+		h.ReleasedAt, h.Retained = time.Unix(r.ReleasedAt, 0), r.Retained
+	}
+	h.Terminating, h.arrived = r.Terminating, r.Restored
+	return h
+}
+
 // Claimant is what the prefix is held for, whatever its UID.
-func (h Holding) Claimant() pooltree.Claimant { return keyOf(h.Claim) }
+func (h Holding) Claimant() pooltree.Claimant { return records.ClaimantOf(h.Claim) }
 
 // String names what the prefix is held for, or was.
 func (h Holding) String() string {
@@ -211,4 +212,9 @@ type Capacity struct {
 	Serving bool
 	// LargestFree is the length of the largest free block, in bits; -1 when there is none.
 	LargestFree int
+}
+
+func sortHoldings(holdings []Holding) []Holding {
+	slices.SortFunc(holdings, func(a, b Holding) int { return a.CIDR.Compare(b.CIDR) })
+	return holdings
 }

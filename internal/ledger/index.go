@@ -11,13 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 // index is every record of every address space, in the order in which the API server made them. It is the store of the
@@ -38,7 +39,7 @@ type index struct {
 	random func() uint64
 
 	mu      sync.Mutex
-	records *table
+	records *records.Table
 	spaces  map[string]*space
 	pools   map[ipamv1.PoolReference]*poolEntry
 	waiters map[types.NamespacedName][]*waiter
@@ -65,14 +66,9 @@ type listener interface {
 // space is one address space.
 type space struct {
 	name  string
-	taken allocator.Space[handle]
+	taken allocator.Space[records.Handle]
 	// histories is how many of its pools have one.
 	histories int
-}
-
-// keyOf names a claim without its UID: a claim and its successor under the same name share it.
-func keyOf(c ipamv1.ClaimReference) pooltree.Claimant {
-	return pooltree.Claimant{Group: c.APIGroup, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
 }
 
 func newIndex(instance string, c clock.PassiveClock, on listener) *index {
@@ -82,7 +78,7 @@ func newIndex(instance string, c clock.PassiveClock, on listener) *index {
 		started:  c.Now(),
 		on:       on,
 		random:   rand.Uint64,
-		records:  newTable(),
+		records:  records.NewTable(),
 		spaces:   map[string]*space{},
 		pools:    map[ipamv1.PoolReference]*poolEntry{},
 		waiters:  map[types.NamespacedName][]*waiter{},
@@ -190,8 +186,8 @@ func (x *index) upsert(a *ipamv1.IPAllocation) error {
 	if err != nil {
 		return err
 	}
-	if r.instance != was {
-		x.lanes.note(r.instance, x.now())
+	if r.Instance != was {
+		x.lanes.note(r.Instance, x.now())
 	}
 	x.judgeFor(r)
 	return nil
@@ -199,22 +195,22 @@ func (x *index) upsert(a *ipamv1.IPAllocation) error {
 
 // holderOf returns the manager that is known to answer for the record; "" for a new record.
 func (x *index) holderOf(a *ipamv1.IPAllocation) string {
-	if old := x.records.at(types.NamespacedName{Namespace: a.Namespace, Name: a.Name}); old != nil && old.uid == a.UID {
-		return old.instance
+	if old := x.records.At(types.NamespacedName{Namespace: a.Namespace, Name: a.Name}); old != nil && old.UID == a.UID {
+		return old.Instance
 	}
 	return ""
 }
 
 // place stores the version of a record and returns what the index keeps of it.
-func (x *index) place(a *ipamv1.IPAllocation) (*record, error) {
-	r, err := x.decode(a)
+func (x *index) place(a *ipamv1.IPAllocation) (*records.Record, error) {
+	r, err := records.Decode(a, x.now())
 	if err != nil {
 		return nil, err
 	}
-	old := x.records.at(r.key)
+	old := x.records.At(r.Key)
 	switch {
 	case old == nil:
-	case old.uid == r.uid:
+	case old.UID == r.UID:
 		x.refresh(old, r)
 		return old, nil
 	default:
@@ -225,87 +221,89 @@ func (x *index) place(a *ipamv1.IPAllocation) (*record, error) {
 }
 
 // refresh takes over what a newer version of the record says; the rest never changes.
-func (x *index) refresh(old, r *record) {
+func (x *index) refresh(old, r *records.Record) {
 	x.uncount(old)
-	if old.created == "" {
-		old.created = r.created
+	if old.Created == "" {
+		old.Created = r.Created
 	}
-	confirmed := r.confirmed && !old.confirmed
-	if r.instance != old.instance {
-		old.instance, old.seen = r.instance, r.seen
+	confirmed := r.Confirmed && !old.Confirmed
+	if r.Instance != old.Instance {
+		old.Instance, old.Seen = r.Instance, r.Seen
 		x.suspect(old)
 	}
-	old.version, old.foreign, old.owned = r.version, r.foreign, r.owned
-	old.terminating, old.confirmed, old.releasedAt, old.retained = r.terminating, r.confirmed, r.releasedAt, r.retained
-	old.arrived, old.moving = old.arrived || r.arrived, r.moving
-	x.records.update(old)
+	old.Version, old.Foreign, old.Owned = r.Version, r.Foreign, r.Owned
+	old.Terminating, old.Confirmed, old.ReleasedAt, old.Retained = r.Terminating, r.Confirmed, r.ReleasedAt, r.Retained
+	old.Restored, old.Moving = old.Restored || r.Restored, r.Moving
+	x.records.Update(old)
 	x.count(old)
 	if confirmed {
 		x.reblock(old)
 	}
 }
 
-func (x *index) insert(r *record) {
-	x.records.insert(r)
-	if !x.withdraw(r.space, r.cidr) {
-		x.crowd(r.pool)
+func (x *index) insert(r *records.Record) {
+	e := x.poolOf(r.Pool)
+	x.records.Insert(r)
+	if !x.withdraw(r.Space, r.CIDR) {
+		x.crowd(e)
 	}
-	r.space.taken.Insert(r.cidr, r.handle)
-	r.pool.history.hold(r)
+	x.spaceOf(r.Space).taken.Insert(r.CIDR, r.Handle)
+	e.history.hold(r)
 	x.count(r)
 	x.suspect(r)
-	if e := r.pool; r.purpose == ipamv1.ChildPoolPurpose && e.children == 1 && len(e.serving) == 0 {
+	if r.Purpose == ipamv1.ChildPoolPurpose && e.children == 1 && len(e.serving) == 0 {
 		x.serve(e) // it does not, but keeps back from now on, for what is carved from it
 	}
-	if r.confirmed {
+	if r.Confirmed {
 		x.reblock(r)
 	}
 	switch {
-	case r.isBlock():
-		x.on.poolChanged(r.owner())
-	case r.arrived:
-		x.on.claimConcerned(r.claim)
+	case isBlock(r.Purpose):
+		x.on.poolChanged(r.Claim.Pool())
+	case r.Restored:
+		x.on.claimConcerned(r.Claim)
 	}
 }
 
 // suspect notes a record of another manager in its pool: nobody here knows whether it will be told to anybody. That a manager is
 // at work shows in what it records from now on: the first list has all that ever were.
-func (x *index) suspect(r *record) {
-	if r.instance == x.instance || r.isBlock() || r.seen == 0 {
+func (x *index) suspect(r *records.Record) {
+	if r.Instance == x.instance || isBlock(r.Purpose) || r.Seen == 0 {
 		return
 	}
-	r.pool.suspected = r.seen
+	x.poolOf(r.Pool).suspected = r.Seen
 	for _, e := range x.hindered(r) {
-		e.suspected = r.seen
+		e.suspected = r.Seen
 	}
 }
 
 // leave notes that this process has dropped the record.
-func (x *index) leave(id identity) {
+func (x *index) leave(id records.Identity) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if r := x.records.at(id.key); r != nil && r.uid == id.uid {
-		r.left = true
-		x.records.update(r)
+	if r := x.records.At(id.Key); r != nil && r.UID == id.UID {
+		r.Deleted = true
+		x.records.Update(r)
 	}
 }
 
-func (x *index) remove(r *record) {
-	r.space.taken.Remove(r.cidr, r.handle)
+func (x *index) remove(r *records.Record) {
+	s := x.spaceOf(r.Space)
+	s.taken.Remove(r.CIDR, r.Handle)
 	x.unlearn(r)
-	r.pool.history.release(r)
+	x.poolOf(r.Pool).history.release(r, s)
 	x.uncount(r)
-	x.records.remove(r.handle)
-	if r.isBlock() {
+	x.records.Remove(r.Handle)
+	if isBlock(r.Purpose) {
 		x.reblock(r)
-		x.on.poolChanged(r.owner())
+		x.on.poolChanged(r.Claim.Pool())
 	}
 	x.freed(r)
 }
 
 // freed tells who waits for room where the record was.
-func (x *index) freed(r *record) {
-	x.on.poolFreed(r.pool.ref)
+func (x *index) freed(r *records.Record) {
+	x.on.poolFreed(r.Pool)
 	for _, e := range x.hindered(r) {
 		x.on.poolFreed(e.ref)
 	}
@@ -313,7 +311,7 @@ func (x *index) freed(r *record) {
 
 func (x *index) forget(a *ipamv1.IPAllocation) error {
 	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
-	if r := x.records.at(key); r != nil && r.uid == a.UID {
+	if r := x.records.At(key); r != nil && r.UID == a.UID {
 		x.remove(r)
 	}
 	x.missed(key, a.ResourceVersion)
@@ -324,7 +322,7 @@ func (x *index) replace(objs []any, version string) error {
 	if err := x.advance(version); err != nil {
 		return err
 	}
-	present := make(map[handle]bool, len(objs))
+	present := make(map[records.Handle]bool, len(objs))
 	for _, obj := range objs {
 		a, ok := obj.(*ipamv1.IPAllocation)
 		if !ok {
@@ -334,7 +332,7 @@ func (x *index) replace(objs []any, version string) error {
 		if err != nil {
 			return err
 		}
-		present[r.handle] = true
+		present[r.Handle] = true
 	}
 	for _, r := range x.missing(present) {
 		x.remove(r)
@@ -345,21 +343,21 @@ func (x *index) replace(objs []any, version string) error {
 
 // missing returns the records that are not among those present, in the order of their prefixes: a list does not tell in which
 // order they went.
-func (x *index) missing(present map[handle]bool) []*record {
-	var missing []*record
-	for h := range x.records.all() {
+func (x *index) missing(present map[records.Handle]bool) []*records.Record {
+	var missing []*records.Record
+	for h := range x.records.All() {
 		if !present[h] {
-			missing = append(missing, x.records.get(h))
+			missing = append(missing, x.records.Get(h))
 		}
 	}
-	slices.SortStableFunc(missing, func(a, b *record) int { return a.cidr.Compare(b.cidr) })
+	slices.SortStableFunc(missing, func(a, b *records.Record) int { return a.CIDR.Compare(b.CIDR) })
 	return missing
 }
 
 // settle tells every waiter what a list, which the index shows now, says of its record.
 func (x *index) settle(version string) {
 	for key := range x.waiters {
-		if r := x.records.at(key); r != nil {
+		if r := x.records.At(key); r != nil {
 			x.judgeFor(r)
 		} else {
 			x.missed(key, version)
@@ -392,11 +390,11 @@ func (x *index) spaceOf(name string) *space {
 }
 
 // overlapping returns every record of the space that overlaps the prefix, in the order of their prefixes.
-func (x *index) overlapping(s *space, p netip.Prefix) []*record {
-	var found []*record
-	for _, h := range s.taken.Overlapping(p) {
-		if x.records.shared(h).role == stored {
-			found = append(found, x.records.get(h))
+func (x *index) overlapping(space string, p netip.Prefix) []*records.Record {
+	var found []*records.Record
+	for _, h := range x.spaceOf(space).taken.Overlapping(p) {
+		if x.records.Terms(h).Role == records.Stored {
+			found = append(found, x.records.Get(h))
 		}
 	}
 	return found

@@ -12,6 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
+	"k8s.io/apimachinery/pkg/types"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
@@ -110,7 +114,7 @@ func TestWhatAWaiterIsTold(t *testing.T) {
 			b := newBook()
 			w := b.x.expect(at("a"))
 			test.shows(b)
-			v, done, err := b.x.verdictOn(w, identityOf(mine()))
+			v, done, err := b.x.verdictOn(w, records.IdentityOf(mine()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,8 +131,8 @@ func TestWhatAWaiterIsTold(t *testing.T) {
 
 func TestAwaitEnds(t *testing.T) {
 	t.Parallel()
-	id := identityOf(recordNamed("a", "10.0.0.1/32"))
-	id.version = "101"
+	id := records.IdentityOf(recordNamed("a", "10.0.0.1/32"))
+	id.Version = "101"
 	for sentence, test := range map[string]struct {
 		end  func(b *book, cancel context.CancelFunc)
 		want string
@@ -160,17 +164,17 @@ func TestWonIsRememberedWhileTheRecordExists(t *testing.T) {
 	b := newBook()
 	a := recordNamed("a", "10.0.0.1/32")
 	b.judged(t, a)
-	r, ok := b.x.recordOf(claimFor("a"), "")
-	if !ok || !r.won {
-		t.Fatalf("found %v, won %v", ok, r.won)
+	r, _ := b.x.recordOf(claimFor("a"), "")
+	if r == nil || !r.Won {
+		t.Fatalf("found %v", r)
 	}
 	b.put(a)
 	b.list(a)
-	if r, _ := b.x.recordOf(claimFor("a"), ""); !r.won {
+	if r, _ := b.x.recordOf(claimFor("a"), ""); !r.Won {
 		t.Error("forgotten when the record was listed again")
 	}
 	b.put(recordNamed("a", "10.0.0.1/32", withUID("2")))
-	if r, _ := b.x.recordOf(claimFor("a"), ""); r.won {
+	if r, _ := b.x.recordOf(claimFor("a"), ""); r.Won {
 		t.Error("another record of that name counts as won")
 	}
 }
@@ -207,12 +211,12 @@ func TestWhatTheIndexHolds(t *testing.T) {
 			}
 			named := make([]string, 0, 1)
 			for _, r := range b.x.recordsFor(old().Spec.ClaimRef) {
-				named = append(named, r.cidr.String())
+				named = append(named, r.CIDR.String())
 			}
 			if got := strings.Join(named, " "); got != test.want {
 				t.Errorf("the claim has %q, want %q", got, test.want)
 			}
-			if got := b.x.records.size(); (got == 1) != (test.want != "") {
+			if got := b.x.records.Len(); (got == 1) != (test.want != "") {
 				t.Errorf("%d records", got)
 			}
 		})
@@ -325,13 +329,13 @@ func TestABrokenIndexStaysBroken(t *testing.T) {
 			b.cut(recordNamed("b", "10.0.0.2/32"))
 			_ = b.x.Bookmark("1")
 			_ = b.x.notBefore("400", "1")
-			if _, done, err := b.x.verdictOn(w, identityOf(a)); done || !errors.Is(err, b.broken[0]) {
+			if _, done, err := b.x.verdictOn(w, records.IdentityOf(a)); done || !errors.Is(err, b.broken[0]) {
 				t.Errorf("verdict %v, error %v", done, err)
 			}
 			if len(b.broken) != 1 {
 				t.Errorf("reported %d times", len(b.broken))
 			}
-			if b.x.records.at(at("a")) != nil {
+			if b.x.records.At(at("a")) != nil {
 				t.Error("a record was taken in after that")
 			}
 		})
@@ -393,5 +397,14 @@ func TestAllIsAll(t *testing.T) {
 	}
 	if len(want) != 0 {
 		t.Errorf("%d records are missing", len(want))
+	}
+}
+
+func TestARecordWithTooMuchTextBreaksTheIndex(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.put(recordNamed("a", "10.0.0.1/32", withUID(types.UID(strings.Repeat("u", 1020)))))
+	if len(b.broken) != 1 || !strings.Contains(b.broken[0].Error(), "ns/a: its names are too long") {
+		t.Errorf("reported %v", b.broken)
 	}
 }

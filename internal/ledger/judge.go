@@ -7,10 +7,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
 // outcome of a judgement.
@@ -35,15 +35,15 @@ type verdict struct {
 }
 
 // judge decides about r at this moment of the watch.
-func (x *index) judge(r *record) verdict {
+func (x *index) judge(r *records.Record) verdict {
 	v := verdict{outcome: won}
-	for _, other := range x.overlapping(r.space, r.cidr) {
+	for _, other := range x.overlapping(r.Space, r.CIDR) {
 		switch {
-		case other.handle == r.handle || x.encloses(other, r) || x.encloses(r, other) || isPredecessor(other, r) || isRepeat(other, r):
-		case other.older(r) && !x.mayHaveEnclosed(other, r):
-			return verdict{outcome: lost, by: other.holding()}
+		case other.Handle == r.Handle || x.encloses(other, r) || x.encloses(r, other) || isPredecessor(other, r) || isRepeat(other, r):
+		case older(other, r) && !x.mayHaveEnclosed(other, r):
+			return verdict{outcome: lost, by: holdingOf(other)}
 		case v.outcome == won:
-			v = verdict{outcome: blocked, by: other.holding()}
+			v = verdict{outcome: blocked, by: holdingOf(other)}
 		}
 	}
 	return v
@@ -51,52 +51,17 @@ func (x *index) judge(r *record) verdict {
 
 // encloses says whether block is a block of the pool that r comes from, or of one of that pool's ancestors: such a pair is meant
 // to overlap.
-func (x *index) encloses(block, r *record) bool { return x.isAbove(block, r.pool.ref, r.cidr) }
+func (x *index) encloses(block, r *records.Record) bool { return x.isAbove(block, r.Pool, r.CIDR) }
 
 // mayHaveEnclosed says whether block was perhaps meant to overlap r when that was made: it is around r, and the blocks between
 // them have gone since. So r may have won.
-func (x *index) mayHaveEnclosed(block, r *record) bool {
-	return block.isBlock() && block.cidr.Bits() <= r.cidr.Bits() && !x.isRooted(r.pool.ref, r.cidr)
-}
-
-// isPredecessor says whether the record was made for another claim of the same name, and is no reason for r to lose:
-//
-//	it is retained           for the next claim of that name, which r is for
-//	r adopts an answer       that is named like the claim and carries r's UID, so that the other cannot be answered any more
-//	it is held               because the other has moved to another cluster, from where r's claim comes back with it
-//	of one of Weir's own     the object is its own answer, and only one of a name can be stored: moved, restored or made again
-func isPredecessor(other, r *record) bool {
-	isOther := other.claim.UID != r.claim.UID || other.purpose == ipamv1.MovedPurpose
-	isAlike := other.cidr == r.cidr && other.pool == r.pool && isOther && keyOf(other.claim) == keyOf(r.claim)
-	switch {
-	case !isAlike || r.purpose == ipamv1.AdoptedPurpose:
-		return isAlike
-	case other.released():
-		return other.retained
-	case other.purpose == ipamv1.MovedPurpose: // of a carved pool the choice has seen to it that it arrived
-		return r.purpose == ipamv1.ChildPoolPurpose
-	}
-	return isOwnKind(r)
-}
-
-// isRepeat says whether the other is a second record of the same claim, or of the same carved pool, for the same prefix: two managers have
-// begun at it. The younger loses to the older; in no other case is one of them a reason for the other to wait, for both say the same.
-func isRepeat(other, r *record) bool { return saysSame(other, r) && !other.older(r) }
-
-// saysSame says whether the claim can be told the very same by either of two records.
-func saysSame(a, b *record) bool {
-	isTold := a.purpose != ipamv1.RootPurpose && a.purpose != ipamv1.MovedPurpose && b.purpose != ipamv1.RootPurpose && b.purpose != ipamv1.MovedPurpose
-	return isTold && a.claim == b.claim && a.cidr == b.cidr && a.pool == b.pool && !a.released() && !b.released()
-}
-
-// isOwnKind says whether the record is for an IPClaim or for a carved pool.
-func isOwnKind(r *record) bool {
-	return r.claim.APIGroup == ipamv1.GroupVersion.Group && r.purpose != ipamv1.RootPurpose
+func (x *index) mayHaveEnclosed(block, r *records.Record) bool {
+	return isBlock(block.Purpose) && block.CIDR.Bits() <= r.CIDR.Bits() && !x.isRooted(r.Pool, r.CIDR)
 }
 
 // judgeFor judges r for whoever waits for it in this process, at exactly the version that the watch shows now.
-func (x *index) judgeFor(r *record) {
-	waiters := x.waiters[r.key]
+func (x *index) judgeFor(r *records.Record) {
+	waiters := x.waiters[r.Key]
 	if slices.ContainsFunc(waiters, (*waiter).wantsVerdict) {
 		v := x.judge(r)
 		for _, w := range waiters {
@@ -104,7 +69,7 @@ func (x *index) judgeFor(r *record) {
 		}
 	}
 	for _, w := range waiters {
-		w.latest = r.version
+		w.latest = r.Version
 		w.signal()
 	}
 }
@@ -120,7 +85,7 @@ type sighting struct {
 type waiter struct {
 	key types.NamespacedName
 	// mark keeps the chosen prefix from other goroutines until the record itself is in the index.
-	mark *record
+	mark *records.Record
 	// seen are the verdicts; nil where none is wanted: that of a block looks at all that is handed out of it.
 	seen    map[sighting]verdict
 	latest  string
@@ -130,9 +95,9 @@ type waiter struct {
 func (w *waiter) wantsVerdict() bool { return w.seen != nil }
 
 // tell notes the verdict about this version of the record, if one is wanted.
-func (w *waiter) tell(r *record, v verdict) {
+func (w *waiter) tell(r *records.Record, v verdict) {
 	if w.wantsVerdict() {
-		w.seen[sighting{r.uid, r.version}] = v
+		w.seen[sighting{r.UID, r.Version}] = v
 	}
 }
 
@@ -168,7 +133,7 @@ func (x *index) lookFor(key types.NamespacedName) *waiter {
 	return w
 }
 
-func (x *index) expectLocked(key types.NamespacedName, mark *record) *waiter {
+func (x *index) expectLocked(key types.NamespacedName, mark *records.Record) *waiter {
 	w := &waiter{key: key, mark: mark, seen: map[sighting]verdict{}, changed: make(chan struct{}, 1)}
 	x.waiters[key] = append(x.waiters[key], w)
 	return w
@@ -183,13 +148,13 @@ func (x *index) dismiss(w *waiter) {
 	if len(x.waiters[w.key]) == 0 {
 		delete(x.waiters, w.key)
 	}
-	if w.mark != nil && w.mark.handle != 0 {
+	if w.mark != nil && w.mark.Handle != 0 {
 		x.letIn(w.mark)
 	}
 }
 
 // await returns the verdict about exactly this version of the record, once the watch has come that far.
-func (x *index) await(ctx context.Context, w *waiter, id identity) (verdict, error) {
+func (x *index) await(ctx context.Context, w *waiter, id records.Identity) (verdict, error) {
 	for {
 		v, done, err := x.verdictOn(w, id)
 		if done || err != nil {
@@ -203,27 +168,27 @@ func (x *index) await(ctx context.Context, w *waiter, id identity) (verdict, err
 	}
 }
 
-func (x *index) verdictOn(w *waiter, id identity) (verdict, bool, error) {
+func (x *index) verdictOn(w *waiter, id records.Identity) (verdict, bool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.broken != nil {
 		return verdict{}, false, x.broken
 	}
-	if v, ok := w.seen[sighting{id.uid, id.version}]; ok {
+	if v, ok := w.seen[sighting{id.UID, id.Version}]; ok {
 		x.remember(id, v)
 		return v, true, nil
 	}
 	if w.latest == "" {
 		return verdict{}, false, nil
 	}
-	order, err := resourceversion.CompareResourceVersion(w.latest, id.version)
+	order, err := resourceversion.CompareResourceVersion(w.latest, id.Version)
 	return verdict{outcome: superseded}, order >= 0, err
 }
 
 // remember keeps a won verdict for as long as the record exists.
-func (x *index) remember(id identity, v verdict) {
-	if r := x.records.at(id.key); r != nil && r.uid == id.uid && v.outcome == won {
-		r.won = true
-		x.records.update(r)
+func (x *index) remember(id records.Identity, v verdict) {
+	if r := x.records.At(id.Key); r != nil && r.UID == id.UID && v.outcome == won {
+		r.Won = true
+		x.records.Update(r)
 	}
 }

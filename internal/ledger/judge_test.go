@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
@@ -373,7 +375,7 @@ func TestAProofLooksAtNoRecords(t *testing.T) {
 	if n := taken.Visited() - before; n > 100 {
 		t.Errorf("visited %d nodes", n)
 	}
-	if _, done, err := b.x.verdictOn(w, identityOf(block)); !done || err != nil {
+	if _, done, err := b.x.verdictOn(w, records.IdentityOf(block)); !done || err != nil {
 		t.Errorf("the version is not seen: %v", err)
 	}
 }

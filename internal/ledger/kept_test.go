@@ -79,8 +79,8 @@ func TestWhatIsKept(t *testing.T) {
 			switch {
 			case !errors.Is(err, test.is) || (err != nil && told(err) != test.err):
 				t.Errorf("error %v, want %q", err, test.err)
-			case err == nil && w.mark.cidr.String() != test.chosen:
-				t.Errorf("chose %s, want %s", w.mark.cidr, test.chosen)
+			case err == nil && w.mark.CIDR.String() != test.chosen:
+				t.Errorf("chose %s, want %s", w.mark.CIDR, test.chosen)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestWhatIsKeptFollowsTheShape(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.x.dismiss(w)
-		return w.mark.cidr.String()
+		return w.mark.CIDR.String()
 	}
 	const first, second = "owner-of-10.0.0.0", "owner-of-10.0.0.1"
 	for _, step := range []struct {
@@ -142,7 +142,7 @@ func (m *ledgerModel) ask(t *rapid.T) {
 		return
 	}
 	defer m.x.dismiss(w)
-	got := w.mark.cidr
+	got := w.mark.CIDR
 	for i, p := range owners {
 		if p.Overlaps(got) && i != own && c.Purpose == ipamv1.ClaimPurpose {
 			t.Fatalf("%s got %s of %s, which is kept for %s", c.Ref.Name, got, p, ownerOf(p))

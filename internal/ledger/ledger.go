@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -117,9 +119,9 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 	if err := l.index.failure(); err != nil {
 		return Allocation{}, err
 	}
-	name := recordName(c.Ref.Name, c.Ref.UID)
+	name := records.FirstName(c.Ref.Name, c.Ref.UID)
 	if len(l.index.recordsFor(c.Ref)) > 0 {
-		name = nextRecordName(c.Ref.Name, c.Ref.UID)
+		name = records.NextName(c.Ref.Name, c.Ref.UID)
 	}
 	var stuck types.UID
 	for range attempts {
@@ -138,7 +140,7 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 		if !errors.Is(err, errLost) {
 			return a, err
 		}
-		name = nextRecordName(c.Ref.Name, c.Ref.UID)
+		name = records.NextName(c.Ref.Name, c.Ref.UID)
 	}
 	return Allocation{}, fmt.Errorf("lost %d judgements: %w", attempts, ErrBusy)
 }
@@ -149,11 +151,11 @@ var errLost = errors.New("lost the judgement")
 // stays errs where what the claim has recorded has gone, or is just going, to another cluster. The record is left to repair: whoever
 // made it may have told somebody.
 func (l *Ledger) stays(c Claim, a Allocation) error {
-	r, ok := l.index.recordOf(c, "")
-	if !ok || r.uid != a.record.uid {
+	r, _ := l.index.recordOf(c, "")
+	if r == nil || r.UID != a.record.UID {
 		return nil // changed meanwhile: whoever changed it has judged it anew
 	}
-	if by, gone := l.index.leftBehind(c, &r.record); gone {
+	if by, gone := l.index.leftBehind(c, r); gone {
 		return &TakenError{CIDR: a.CIDR, By: by}
 	}
 	return nil
@@ -162,16 +164,16 @@ func (l *Ledger) stays(c Claim, a Allocation) error {
 // existing returns the record that the claim has already, other than the stuck one: won by this process, or taken over from
 // whoever made it.
 func (l *Ledger) existing(ctx context.Context, c Claim, stuck types.UID) (Allocation, bool, error) {
-	r, ok := l.index.recordOf(c, stuck)
+	r, dispute := l.index.recordOf(c, stuck)
 	switch {
-	case !ok:
+	case r == nil:
 		return Allocation{}, false, nil
-	case r.won:
-		return r.allocation(), true, nil
-	case r.instance == l.instance && r.dispute != nil:
-		return Allocation{}, false, &blockedError{record: r.uid, cidr: r.cidr, by: *r.dispute}
-	case r.instance != l.instance && l.index.isRecent(r.seen):
-		return Allocation{}, false, fmt.Errorf("manager %s is answering the claim: %w", r.instance, ErrBusy)
+	case r.Won:
+		return Allocation{CIDR: r.CIDR, record: r.Identity}, true, nil
+	case r.Instance == l.instance && dispute != nil:
+		return Allocation{}, false, &blockedError{record: r.UID, cidr: r.CIDR, by: *dispute}
+	case r.Instance != l.instance && l.index.isRecent(r.Seen):
+		return Allocation{}, false, fmt.Errorf("manager %s is answering the claim: %w", r.Instance, ErrBusy)
 	}
 	return l.takeOver(ctx, r)
 }
@@ -187,7 +189,7 @@ func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName)
 		return Allocation{}, err
 	}
 	defer l.index.dismiss(w)
-	explain(c.Ref, "Chose a candidate", "prefix", w.mark.cidr, "pool", c.Pool, "bits", c.Bits, "wanted", c.Want)
+	explain(c.Ref, "Chose a candidate", "prefix", w.mark.CIDR, "pool", c.Pool, "bits", c.Bits, "wanted", c.Want)
 	a, err := l.create(ctx, newRecord(l.instance, c, key, w.mark), w)
 	if err != nil {
 		return a, err
@@ -222,12 +224,12 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 	switch v.outcome {
 	case won:
 		reservations.Inc()
-		return Allocation{CIDR: w.mark.cidr, record: id}, nil
+		return Allocation{CIDR: w.mark.CIDR, record: id}, nil
 	case superseded:
-		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
+		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.Key, ErrBusy)
 	default:
 		lostJudgements.Inc()
-		explain(w.mark.claim, "Lost the judgement", "prefix", w.mark.cidr, "allocation", id.key, "to", v.by.String(), "its", v.by.Record)
+		explain(w.mark.Claim, "Lost the judgement", "prefix", w.mark.CIDR, "allocation", id.Key, "to", v.by.String(), "its", v.by.Record)
 		if err := l.drop(ctx, id); err != nil {
 			return Allocation{}, err
 		}
@@ -236,13 +238,13 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 }
 
 // store stores a record and returns how it was judged.
-func (l *Ledger) store(ctx context.Context, record *ipamv1.IPAllocation, w *waiter) (identity, verdict, error) {
+func (l *Ledger) store(ctx context.Context, record *ipamv1.IPAllocation, w *waiter) (records.Identity, verdict, error) {
 	before := l.index.revision()
 	if err := l.client.Create(ctx, record, fieldOwner); err != nil {
-		return identity{}, verdict{}, l.createError(err)
+		return records.Identity{}, verdict{}, l.createError(err)
 	}
-	id := identityOf(record)
-	if err := l.index.notBefore(before, id.version); err != nil {
+	id := records.IdentityOf(record)
+	if err := l.index.notBefore(before, id.Version); err != nil {
 		return id, verdict{}, err
 	}
 	v, err := l.index.await(ctx, w, id)
@@ -254,7 +256,7 @@ func (l *Ledger) store(ctx context.Context, record *ipamv1.IPAllocation, w *wait
 
 // retract drops a record whose judgement nobody waited for, if its object is only just being admitted: that is refused now, and
 // would keep the prefix until repair's grace is over. Nobody has been told of it, and the drop names the version that was made.
-func (l *Ledger) retract(ctx context.Context, mark *record, id identity) error {
+func (l *Ledger) retract(ctx context.Context, mark *records.Record, id records.Identity) error {
 	if !isOwnKind(mark) {
 		return nil // whoever comes next takes the record over
 	}
@@ -282,10 +284,10 @@ func (l *Ledger) createError(err error) error {
 
 // takeOver makes an unanswered record this process's own: it is changed, so that a late deletion by its creator fails, and
 // judged at the version that this made.
-func (l *Ledger) takeOver(ctx context.Context, r snapshot) (Allocation, bool, error) {
-	w := l.index.expect(r.key)
+func (l *Ledger) takeOver(ctx context.Context, r *records.Record) (Allocation, bool, error) {
+	w := l.index.expect(r.Key)
 	defer l.index.dismiss(w)
-	id, err := l.setManager(ctx, r, ipamv1.ActiveState)
+	id, err := l.setManager(ctx, r.Identity, ipamv1.ActiveState)
 	if err != nil {
 		return Allocation{}, false, err
 	}
@@ -294,17 +296,17 @@ func (l *Ledger) takeOver(ctx context.Context, r snapshot) (Allocation, bool, er
 	if err != nil {
 		return Allocation{}, false, err
 	}
-	explain(r.claim, "Took a record over", "prefix", r.cidr, "allocation", id.key, "from", r.instance, "outcome", v.outcome, "disputedBy", v.by.String())
+	explain(r.Claim, "Took a record over", "prefix", r.CIDR, "allocation", id.Key, "from", r.Instance, "outcome", v.outcome, "disputedBy", v.by.String())
 	switch {
 	case v.outcome == won:
-		tellGiven(&r.record, id, Claim{Ref: r.claim, Pool: r.pool.ref, Purpose: r.purpose}, audit.TakenOver)
-		return Allocation{CIDR: r.cidr, record: id}, true, nil
-	case v.outcome == lost && r.created != "":
+		tellGiven(r, id, Claim{Ref: r.Claim, Pool: r.Pool, Purpose: r.Purpose}, audit.TakenOver)
+		return Allocation{CIDR: r.CIDR, record: id}, true, nil
+	case v.outcome == lost && r.Created != "":
 		return Allocation{}, false, l.drop(ctx, id)
 	case v.outcome == superseded:
-		return Allocation{}, false, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
+		return Allocation{}, false, fmt.Errorf("record %s was taken over: %w", id.Key, ErrBusy)
 	default:
-		return Allocation{}, false, &blockedError{record: id.uid, cidr: r.cidr, by: v.by}
+		return Allocation{}, false, &blockedError{record: id.UID, cidr: r.CIDR, by: v.by}
 	}
 }
 
@@ -323,7 +325,7 @@ func (e *blockedError) Unwrap() error { return ErrBusy }
 // Holds says whether a record of the claim's UID holds what begins with this address.
 func (l *Ledger) Holds(claim ipamv1.ClaimReference, first netip.Addr) bool {
 	for _, r := range l.index.recordsFor(claim) {
-		if r.claim.UID == claim.UID && r.cidr.Addr() == first && !r.left && r.purpose != ipamv1.MovedPurpose {
+		if r.Claim.UID == claim.UID && r.CIDR.Addr() == first && !r.Deleted && r.Purpose != ipamv1.MovedPurpose {
 			return true
 		}
 	}
@@ -332,17 +334,17 @@ func (l *Ledger) Holds(claim ipamv1.ClaimReference, first netip.Addr) bool {
 
 // HasWon says whether a record of the claim's UID that begins with this address has won its judgement in this process.
 func (l *Ledger) HasWon(claim ipamv1.ClaimReference, first netip.Addr) bool {
-	return slices.ContainsFunc(l.index.recordsFor(claim), func(r snapshot) bool {
-		return r.claim.UID == claim.UID && r.cidr.Addr() == first && r.won && !r.left
+	return slices.ContainsFunc(l.index.recordsFor(claim), func(r *records.Record) bool {
+		return r.Claim.UID == claim.UID && r.CIDR.Addr() == first && r.Won && !r.Deleted
 	})
 }
 
 // Precedes says whether the claim has a record of the very same prefix that was certainly made before this one, which has not arrived: so
 // nobody is kept out by this one who is not by that, and if it is a namesake's, that had gone when it was made.
 func (l *Ledger) Precedes(claim ipamv1.ClaimReference, h Holding) bool {
-	later := &record{identity: h.version}
-	return !h.arrived && slices.ContainsFunc(l.index.recordsFor(claim), func(r snapshot) bool {
-		return r.claim.UID == claim.UID && r.cidr == h.CIDR && r.pool.ref == h.Pool && !r.left && !r.terminating && !r.released() && r.older(later)
+	later := &records.Record{Identity: h.version}
+	return !h.arrived && slices.ContainsFunc(l.index.recordsFor(claim), func(r *records.Record) bool {
+		return r.Claim.UID == claim.UID && r.CIDR == h.CIDR && r.Pool == h.Pool && !r.Deleted && !r.Terminating && !r.Released() && older(r, later)
 	})
 }
 
@@ -370,8 +372,8 @@ func (l *Ledger) Recorded(claim ipamv1.ClaimReference) []Holding {
 	records := l.index.recordsFor(claim)
 	holdings := make([]Holding, 0, len(records))
 	for _, r := range records {
-		if !r.left && !r.released() {
-			holdings = append(holdings, r.holding())
+		if !r.Deleted && !r.Released() {
+			holdings = append(holdings, holdingOf(r))
 		}
 	}
 	return sortHoldings(holdings)
@@ -391,8 +393,8 @@ func (l *Ledger) Drop(ctx context.Context, h Holding) error {
 func (l *Ledger) Release(ctx context.Context, claim ipamv1.ClaimReference) error {
 	var errs []error
 	for _, r := range l.index.recordsFor(claim) {
-		if r.claim.UID == claim.UID && !r.released() && r.purpose != ipamv1.MovedPurpose {
-			errs = append(errs, l.LetGo(ctx, r.holding()))
+		if r.Claim.UID == claim.UID && !r.Released() && r.Purpose != ipamv1.MovedPurpose {
+			errs = append(errs, l.LetGo(ctx, holdingOf(r)))
 		}
 	}
 	return errors.Join(errs...)
@@ -405,10 +407,10 @@ func (l *Ledger) Holdings(pool ipamv1.PoolReference) []Holding { return l.index.
 func (l *Ledger) Overlapping(space string, prefix netip.Prefix) []Holding {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
-	records := l.index.overlapping(l.index.spaceOf(space), prefix)
+	records := l.index.overlapping(space, prefix)
 	holdings := make([]Holding, 0, len(records))
 	for _, r := range records {
-		holdings = append(holdings, r.holding())
+		holdings = append(holdings, holdingOf(r))
 	}
 	return holdings
 }
@@ -416,7 +418,7 @@ func (l *Ledger) Overlapping(space string, prefix netip.Prefix) []Holding {
 // All returns every record that is there throughout the call; others may be missing.
 func (l *Ledger) All() []Holding {
 	var holdings []Holding
-	for next := handle(1); next != 0; {
+	for next := records.Handle(1); next != 0; {
 		holdings, next = l.index.appendSome(holdings, next)
 	}
 	return holdings
@@ -426,15 +428,15 @@ func (l *Ledger) All() []Holding {
 const rowsAtOnce = 1 << 12
 
 // appendSome appends records from this handle on, and returns where to go on; 0 at the end.
-func (x *index) appendSome(holdings []Holding, from handle) ([]Holding, handle) {
+func (x *index) appendSome(holdings []Holding, from records.Handle) ([]Holding, records.Handle) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	holdings = slices.Grow(holdings, min(x.records.size(), rowsAtOnce))
-	for h := range x.records.from(from) {
+	holdings = slices.Grow(holdings, min(x.records.Len(), rowsAtOnce))
+	for h := range x.records.From(from) {
 		if h >= from+rowsAtOnce {
 			return holdings, h
 		}
-		holdings = append(holdings, x.records.get(h).holding())
+		holdings = append(holdings, holdingOf(x.records.Get(h)))
 	}
 	return holdings, 0
 }

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"go4.org/netipx"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -20,12 +22,12 @@ const Deepest = 128
 // isAbove says whether block is a block of the pool, or a block around p of one that the pool was carved from, directly or not:
 // it is meant to overlap what the pool hands out at p. Who carved what from whom is read from the blocks' records alone, which have one order with
 // the records that are judged; what the pools' specs say may be of another time.
-func (x *index) isAbove(block *record, pool ipamv1.PoolReference, p netip.Prefix) bool {
-	if block.isBlockOf(pool) {
+func (x *index) isAbove(block *records.Record, pool ipamv1.PoolReference, p netip.Prefix) bool {
+	if isBlockOf(block, pool) {
 		return true
 	}
-	around := block.isBlockOf(block.owner()) && block.cidr.Bits() <= p.Bits() && block.cidr.Contains(p.Addr())
-	return around && x.isCarvedFrom(pool, block.owner(), p)
+	around := isBlockOf(block, block.Claim.Pool()) && block.CIDR.Bits() <= p.Bits() && block.CIDR.Contains(p.Addr())
+	return around && x.isCarvedFrom(pool, block.Claim.Pool(), p)
 }
 
 // isCarvedFrom says whether the pool's block around p was carved from the other pool, directly or not.
@@ -93,7 +95,7 @@ func (x *index) exclusionsIn(ref ipamv1.PoolReference, block netip.Prefix) []net
 	}
 	var found []netip.Prefix
 	for _, h := range e.exclusions {
-		switch p := x.records.cidr(h); {
+		switch p := x.records.CIDR(h); {
 		case !p.Overlaps(block):
 		case p.Bits() < block.Bits():
 			found = append(found, block)
@@ -105,7 +107,7 @@ func (x *index) exclusionsIn(ref ipamv1.PoolReference, block netip.Prefix) []net
 }
 
 // changedBelow tells who uses a pool in whose block another one, which it was carved from, begins or ends to keep something back.
-func (x *index) changedBelow(r *record) {
+func (x *index) changedBelow(r *records.Record) {
 	for _, e := range x.hindered(r) {
 		x.on.poolChanged(e.ref)
 		x.on.poolFreed(e.ref)
@@ -114,17 +116,17 @@ func (x *index) changedBelow(r *record) {
 
 // hindered returns the pools, carved from the record's own, in whose blocks it lies, or around which: as long as it is there they cannot hand
 // that out. It is what their ancestor keeps back, or a choice that was made too late and is about to come to nothing.
-func (x *index) hindered(r *record) []*poolEntry {
-	if r.pool.children == 0 {
+func (x *index) hindered(r *records.Record) []*poolEntry {
+	if x.poolOf(r.Pool).children == 0 {
 		return nil
 	}
 	var found []*poolEntry
-	for _, h := range r.space.taken.Overlapping(r.cidr) {
-		if x.records.shared(h).purpose != ipamv1.ChildPoolPurpose {
+	for _, h := range x.spaceOf(r.Space).taken.Overlapping(r.CIDR) {
+		if x.records.Terms(h).Purpose != ipamv1.ChildPoolPurpose {
 			continue
 		}
-		block := x.records.get(h)
-		if e, ok := x.pools[block.owner()]; ok && e != r.pool && x.isCarvedFrom(e.ref, r.pool.ref, block.cidr) {
+		block := x.records.Get(h)
+		if e, ok := x.pools[block.Claim.Pool()]; ok && e.ref != r.Pool && x.isCarvedFrom(e.ref, r.Pool, block.CIDR) {
 			found = append(found, e)
 		}
 	}
@@ -132,24 +134,24 @@ func (x *index) hindered(r *record) []*poolEntry {
 }
 
 // aboveAll says of entries at or above the pool's blocks whether they are meant to be there: its own blocks and its ancestors'.
-func (x *index) aboveAll(e *poolEntry) func(handle) bool {
-	return func(h handle) bool {
-		if x.records.isBlockOf(h, e.ref) {
+func (x *index) aboveAll(e *poolEntry) func(records.Handle) bool {
+	return func(h records.Handle) bool {
+		if isBlockAt(x.records, h, e.ref) {
 			return true
 		}
-		if !x.records.shared(h).isBlock() || !e.pool.IsCarved() {
+		if !isBlock(x.records.Terms(h).Purpose) || !e.pool.IsCarved() {
 			return false
 		}
-		r := x.records.get(h)
+		r := x.records.Get(h)
 		return slices.ContainsFunc(e.serving, func(block netip.Prefix) bool { return x.isAbove(r, e.ref, block) })
 	}
 }
 
 // carvedFrom returns the pool that the pool's block around p was carved from, if it was carved and not brought in as a root.
 func (x *index) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ipamv1.PoolReference, ok bool) {
-	for _, r := range x.records.ofPurpose(keyOf(ClaimOf(pool, "")), ipamv1.ChildPoolPurpose) {
-		if !r.released() && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
-			return r.pool.ref, true
+	for _, r := range x.records.OfPurpose(records.ClaimantOf(ClaimOf(pool, "")), ipamv1.ChildPoolPurpose) {
+		if !r.Released() && r.CIDR.Bits() <= p.Bits() && r.CIDR.Contains(p.Addr()) {
+			return r.Pool, true
 		}
 	}
 	return ipamv1.PoolReference{}, false
@@ -158,8 +160,8 @@ func (x *index) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ip
 // isRooted says whether the blocks around p lead from the pool up to a root's.
 func (x *index) isRooted(pool ipamv1.PoolReference, p netip.Prefix) bool {
 	for range Deepest {
-		for _, r := range x.records.of(keyOf(ClaimOf(pool, ""))) {
-			if r.purpose == ipamv1.RootPurpose && r.cidr.Bits() <= p.Bits() && r.cidr.Contains(p.Addr()) {
+		for _, r := range x.records.Of(records.ClaimantOf(ClaimOf(pool, ""))) {
+			if r.Purpose == ipamv1.RootPurpose && r.CIDR.Bits() <= p.Bits() && r.CIDR.Contains(p.Addr()) {
 				return true
 			}
 		}

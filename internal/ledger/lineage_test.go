@@ -209,7 +209,7 @@ func TestWhatComesToNothingBelow(t *testing.T) {
 	early := claimFor("early")
 	early.Pool = poolRef("above")
 	w, err := b.x.choose(early, at("early"))
-	if err != nil || w.mark.cidr.String() != "10.0.0.0/32" {
+	if err != nil || w.mark.CIDR.String() != "10.0.0.0/32" {
 		t.Fatalf("chose %v, %v", w, err)
 	}
 	b.put(ofP)

@@ -37,10 +37,10 @@ func TestConcurrentChoicesDiffer(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if other, ok := chosen[w.mark.cidr]; ok {
-				t.Errorf("%s and %s chose %s", name, other, w.mark.cidr)
+			if other, ok := chosen[w.mark.CIDR]; ok {
+				t.Errorf("%s and %s chose %s", name, other, w.mark.CIDR)
 			}
-			chosen[w.mark.cidr] = name
+			chosen[w.mark.CIDR] = name
 		})
 	}
 	done.Wait()
@@ -62,25 +62,25 @@ func TestADismissedMarkIsLifted(t *testing.T) {
 		return w
 	}
 	first, second := choose("a"), choose("b")
-	if first.mark.cidr == second.mark.cidr {
-		t.Fatalf("both chose %s", first.mark.cidr)
+	if first.mark.CIDR == second.mark.CIDR {
+		t.Fatalf("both chose %s", first.mark.CIDR)
 	}
 	b.x.dismiss(first)
 	if freed, _ := b.forget(); len(freed) > 0 { // they would wake each other for as long as nothing can be stored
 		t.Errorf("somebody is woken because a choice came to nothing: %v", freed)
 	}
-	if again := choose("c"); again.mark.cidr != first.mark.cidr {
-		t.Errorf("chose %s, want %s", again.mark.cidr, first.mark.cidr)
+	if again := choose("c"); again.mark.CIDR != first.mark.CIDR {
+		t.Errorf("chose %s, want %s", again.mark.CIDR, first.mark.CIDR)
 	}
 
-	b.put(recordNamed("b", second.mark.cidr.String()))
+	b.put(recordNamed("b", second.mark.CIDR.String()))
 	b.forget()
 	b.x.dismiss(second)
 	if freed, _ := b.forget(); len(freed) > 0 {
 		t.Error("told of room where a record has come of the choice")
 	}
-	if next := choose("d"); next.mark.cidr == second.mark.cidr {
-		t.Errorf("chose %s, which is recorded", next.mark.cidr)
+	if next := choose("d"); next.mark.CIDR == second.mark.CIDR {
+		t.Errorf("chose %s, which is recorded", next.mark.CIDR)
 	}
 }
 
@@ -155,7 +155,7 @@ func (b *book) chooseLast(pool string) {
 	defer b.x.mu.Unlock()
 	c := claimFor("chooses")
 	c.Pool = poolRef(pool)
-	b.x.mark(b.x.spaceOf("default"), b.x.poolOf(c.Pool), netip.MustParsePrefix("10.0.0.4/32"), c, at("chooses"))
+	b.x.mark("default", b.x.poolOf(c.Pool), netip.MustParsePrefix("10.0.0.4/32"), c, at("chooses"))
 }
 
 func (b *book) step(d time.Duration) { b.now.SetTime(b.now.Now().Add(d)) }
@@ -203,8 +203,8 @@ func TestAnAskedPrefix(t *testing.T) {
 			if !errors.Is(err, test.err) {
 				t.Fatalf("error %v, want %v", err, test.err)
 			}
-			if err == nil && w.mark.cidr != c.Want {
-				t.Errorf("chose %s", w.mark.cidr)
+			if err == nil && w.mark.CIDR != c.Want {
+				t.Errorf("chose %s", w.mark.CIDR)
 			}
 		})
 	}
@@ -280,8 +280,8 @@ func TestWhatServes(t *testing.T) {
 				if (err == nil) != test.want || (err != nil && !errors.Is(err, ErrNotReady)) {
 					t.Errorf("%s: %v", when, err)
 				}
-				if err == nil && w.mark.cidr.String() != "10.0.0.0/32" {
-					t.Errorf("%s: chose %s", when, w.mark.cidr)
+				if err == nil && w.mark.CIDR.String() != "10.0.0.0/32" {
+					t.Errorf("%s: chose %s", when, w.mark.CIDR)
 				}
 			}
 		})
@@ -316,7 +316,7 @@ func TestRecordsOfADroppedPoolStayTaken(t *testing.T) {
 	b.put(recordNamed("b", "10.0.0.1/32"))
 	b.x.setPool(p)
 	w, err := b.x.choose(claimFor("c"), at("c"))
-	if err != nil || w.mark.cidr.String() != "10.0.0.2/32" {
+	if err != nil || w.mark.CIDR.String() != "10.0.0.2/32" {
 		t.Fatalf("chose %v, error %v", w, err)
 	}
 	if c, _ := b.x.capacity(p.Ref); c.Available.String() != "2" || c.Claims != 2 {
@@ -411,7 +411,7 @@ func TestExclusionsAreTheServingPools(t *testing.T) {
 	lowest := func(when, want string) {
 		t.Helper()
 		w, err := b.x.choose(claimFor("a"), at("a"))
-		if err != nil || w.mark.cidr.String() != want {
+		if err != nil || w.mark.CIDR.String() != want {
 			t.Fatalf("%s: chose %v, error %v, want %s", when, w, err, want)
 		}
 		b.x.dismiss(w)

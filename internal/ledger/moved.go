@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,10 +44,10 @@ func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
 	}
 	found := make([]Holding, 0, len(e.leaving))
 	for marked := range e.leaving {
-		r := l.index.records.get(marked)
-		leaves := r.moving && pool.Namespace != r.key.Namespace
-		if !r.left && (leaves || r.purpose == ipamv1.MovedPurpose) {
-			found = append(found, r.holding())
+		r := l.index.records.Get(marked)
+		leaves := r.Moving && pool.Namespace != r.Key.Namespace
+		if !r.Deleted && (leaves || r.Purpose == ipamv1.MovedPurpose) {
+			found = append(found, holdingOf(r))
 		}
 	}
 	return found
@@ -56,35 +58,35 @@ func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
 func (l *Ledger) TakeAlong(ctx context.Context, h Holding) error {
 	var p managerPatch
 	p.Metadata = patchMetadata{
-		UID: h.version.uid, ResourceVersion: h.version.version, Annotations: map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""},
+		UID: h.version.UID, ResourceVersion: h.version.Version, Annotations: map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""},
 	}
-	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: h.version.created}
+	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: h.version.Created}
 	marked, err := l.patch(ctx, h.version, p)
 	if err != nil {
 		return err
 	}
-	record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: marked.key.Namespace, Name: marked.key.Name}}
-	return l.dropError(marked, l.client.Delete(ctx, record, client.Preconditions{UID: &marked.uid, ResourceVersion: &marked.version}))
+	record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: marked.Key.Namespace, Name: marked.Key.Name}}
+	return l.dropError(marked, l.client.Delete(ctx, record, client.Preconditions{UID: &marked.UID, ResourceVersion: &marked.Version}))
 }
 
 // Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record itself go. The caller has read
 // live that the record is being deleted because it moves. Of one that can never have been told to anybody nothing is kept.
 func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
-	mark := &record{cidr: h.CIDR, space: &space{name: h.space}}
+	mark := &records.Record{CIDR: h.CIDR, Space: h.space}
 	hold := newRecord(l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: ipamv1.MovedPurpose}, key, mark)
 	if !h.ReleasedAt.IsZero() && !h.Retained { // nobody comes back with what cools down: it goes on doing so
 		hold.Spec.ReleasedAt, hold.Spec.State = metav1.NewTime(h.ReleasedAt), ipamv1.CoolingState
 	}
-	hold.Spec.Manager.CreatedRevision = h.version.created
+	hold.Spec.Manager.CreatedRevision = h.version.Created
 	if l.index.hasLost(h.version) {
 		return l.letMove(ctx, h, hold)
 	}
-	going, made := l.index.lookFor(h.version.key), l.index.lookFor(key)
+	going, made := l.index.lookFor(h.version.Key), l.index.lookFor(key)
 	defer l.index.dismiss(going)
 	defer l.index.dismiss(made)
 	if !l.index.has(h.version) {
-		return fmt.Errorf("record %s is gone: %w", h.version.key, ErrBusy)
+		return fmt.Errorf("record %s is gone: %w", h.version.Key, ErrBusy)
 	}
 	isNew, err := l.ensureHold(ctx, hold)
 	if err != nil {
@@ -93,8 +95,8 @@ func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 	if err = l.letMove(ctx, h, hold); err == nil || !isNew {
 		return err
 	}
-	id := identityOf(hold)
-	if _, awaited := l.index.await(ctx, made, id); awaited != nil || !l.index.wentBefore(going, h.version, id.version) {
+	id := records.IdentityOf(hold)
+	if _, awaited := l.index.await(ctx, made, id); awaited != nil || !l.index.wentBefore(going, h.version, id.Version) {
 		return errors.Join(err, awaited)
 	}
 	return errors.Join(err, l.drop(ctx, id))
@@ -107,34 +109,34 @@ func (l *Ledger) letMove(ctx context.Context, h Holding, hold *ipamv1.IPAllocati
 		return err
 	}
 	_, err = l.patch(ctx, h.version, map[string]any{"metadata": map[string]any{
-		"uid": h.version.uid, "resourceVersion": h.version.version, "finalizers": finalizers,
+		"uid": h.version.UID, "resourceVersion": h.version.Version, "finalizers": finalizers,
 		"annotations": map[string]string{ipamv1.HeldAnnotation: hold.Name},
 	}})
 	return err
 }
 
 // has says whether the watch shows the record, at whatever version.
-func (x *index) has(id identity) bool {
+func (x *index) has(id records.Identity) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.records.at(id.key)
-	return r != nil && r.uid == id.uid
+	r := x.records.At(id.Key)
+	return r != nil && r.UID == id.UID
 }
 
 // holdingOf returns the record at exactly that version, if the watch shows it.
-func (x *index) holdingOf(id identity) (Holding, bool) {
+func (x *index) holdingOf(id records.Identity) (Holding, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.records.at(id.key)
-	if r == nil || r.uid != id.uid || r.version != id.version {
+	r := x.records.At(id.Key)
+	if r == nil || r.UID != id.UID || r.Version != id.Version {
 		return Holding{}, false
 	}
-	return r.holding(), true
+	return holdingOf(r), true
 }
 
 // wentBefore says whether the record, which the watch showed while the waiter waited for it, went before that version of another one was
 // made. A list that shows both changes at once does not tell.
-func (x *index) wentBefore(w *waiter, id identity, version string) bool {
+func (x *index) wentBefore(w *waiter, id records.Identity, version string) bool {
 	if x.has(id) {
 		return false
 	}
@@ -146,14 +148,14 @@ func (x *index) wentBefore(w *waiter, id identity, version string) bool {
 
 // hasLost says whether this very version of a claim's record is overlapped by an older one: then it has never won, for anybody. What
 // arrived with its object, or is its own answer, may be in use all the same.
-func (x *index) hasLost(id identity) bool {
+func (x *index) hasLost(id records.Identity) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.records.at(id.key)
+	r := x.records.At(id.Key)
 	switch {
-	case r == nil || r.uid != id.uid || r.version != id.version || r.won || r.released():
+	case r == nil || r.UID != id.UID || r.Version != id.Version || r.Won || r.Released():
 		return false
-	case r.purpose != ipamv1.ClaimPurpose || r.arrived || isOwnKind(r):
+	case r.Purpose != ipamv1.ClaimPurpose || r.Restored || isOwnKind(r):
 		return false
 	}
 	return x.judge(r).outcome == lost
@@ -162,7 +164,7 @@ func (x *index) hasLost(id identity) bool {
 // holdName is made of the whole UID of the record: holds of all namespaces are in one.
 func holdName(h Holding) string {
 	stem := strings.TrimRight(h.Claim.Name[:min(len(h.Claim.Name), maxHoldStem)], "-.")
-	return stem + "-moved-" + strings.ToLower(string(h.version.uid))
+	return stem + "-moved-" + strings.ToLower(string(h.version.UID))
 }
 
 // maxHoldStem leaves room in a hold's name for a UID, of up to 128 characters.
@@ -194,8 +196,8 @@ func (l *Ledger) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isN
 func (l *Ledger) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, cidr netip.Prefix) []Holding {
 	var held []Holding
 	for _, r := range l.index.recordsFor(claim) {
-		if r.purpose == ipamv1.MovedPurpose && r.pool.ref == pool && r.cidr == cidr && r.claim.UID != claim.UID && !r.left {
-			held = append(held, r.holding())
+		if r.Purpose == ipamv1.MovedPurpose && r.Pool == pool && r.CIDR == cidr && r.Claim.UID != claim.UID && !r.Deleted {
+			held = append(held, holdingOf(r))
 		}
 	}
 	return held
@@ -222,13 +224,13 @@ func (l *Ledger) Returned(pool ipamv1.PoolReference) []Return {
 	}
 	var found []Return
 	for released := range e.released {
-		back := l.index.records.get(released)
-		if !back.retained || back.terminating || back.left {
+		back := l.index.records.Get(released)
+		if !back.Retained || back.Terminating || back.Deleted {
 			continue
 		}
-		for _, r := range l.index.records.of(keyOf(back.claim)) {
-			if r.purpose == ipamv1.MovedPurpose && r.pool == e && r.cidr == back.cidr && !r.released() && !r.terminating && !r.left {
-				found = append(found, Return{Back: back.holding(), Hold: r.holding()})
+		for _, r := range l.index.records.Of(records.ClaimantOf(back.Claim)) {
+			if r.Purpose == ipamv1.MovedPurpose && r.Pool == pool && r.CIDR == back.CIDR && !r.Released() && !r.Terminating && !r.Deleted {
+				found = append(found, Return{Back: holdingOf(back), Hold: holdingOf(r)})
 			}
 		}
 	}
@@ -238,13 +240,13 @@ func (l *Ledger) Returned(pool ipamv1.PoolReference) []Return {
 // leftBehind returns what has gone, or is just going, to another cluster with the prefix that a claim has won here, if anything has:
 // the choice may not have seen it yet. Judging lets it pass, as it lets pass what any namesake has left; by now the index shows all
 // that is older than the claim's record. Since that was judged a hold may have taken the place of what it was judged with.
-func (x *index) leftBehind(c Claim, mark *record) (Holding, bool) {
+func (x *index) leftBehind(c Claim, mark *records.Record) (Holding, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, r := range x.overlapping(mark.space, mark.cidr) {
-		isPassed := isPredecessor(r, mark) || r.holds() && r.pool == mark.pool && keyOf(r.claim) == keyOf(mark.claim)
-		if r.hasGone() && isPassed && !c.returnsTo(r) {
-			return r.holding(), true
+	for _, r := range x.overlapping(mark.Space, mark.CIDR) {
+		isPassed := isPredecessor(r, mark) || holds(r) && r.Pool == mark.Pool && records.ClaimantOf(r.Claim) == records.ClaimantOf(mark.Claim)
+		if hasGone(r) && isPassed && !c.returnsTo(r) {
+			return holdingOf(r), true
 		}
 	}
 	return Holding{}, false
@@ -252,16 +254,3 @@ func (x *index) leftBehind(c Claim, mark *record) (Holding, bool) {
 
 // IsHeldOn says whether a namesake of the claim holds the very same prefix: then nothing is let go of with this record.
 func (l *Ledger) IsHeldOn(h Holding) bool { return l.isHeldOn(h) }
-
-// hasGone says whether the record's claim has moved to another cluster, or may just be moving there: nobody gets the prefix but
-// who comes back with it.
-func (r *record) hasGone() bool {
-	return r.purpose == ipamv1.MovedPurpose || r.moving && isOwnKind(r)
-}
-
-// returnsTo says whether the claim, or the carved pool, arrived with what it asks for. One of Weir's own kinds that is held under its
-// present UID is not back: it is just leaving, and nothing pauses it.
-func (c Claim) returnsTo(r *record) bool {
-	leaves := r.purpose == ipamv1.MovedPurpose && isOwnKind(r) && r.claim.UID == c.Ref.UID
-	return c.hasArrived() && !leaves
-}

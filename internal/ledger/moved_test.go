@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -56,7 +58,7 @@ func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
 			if test.want != "" {
 				c.Want = netip.MustParsePrefix(test.want)
 			}
-			if _, found := b.x.recordOf(c, ""); found {
+			if r, _ := b.x.recordOf(c, ""); r != nil {
 				t.Error("the hold answers a claim")
 			}
 			_, err := b.x.choose(c, at("new"))
@@ -120,7 +122,7 @@ func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
 			c := claimFor("a")
 			c.Ref.APIGroup, c.Ref.Kind, c.Ref.UID = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind, "later"
 			c.Want = netip.MustParsePrefix("10.0.0.4/32")
-			mark := &record{cidr: c.Want, space: b.x.spaceOf("default"), pool: b.x.poolOf(c.Pool), claim: c.Ref, purpose: c.Purpose}
+			mark := &records.Record{CIDR: c.Want, Space: "default", Pool: c.Pool, Claim: c.Ref, Purpose: c.Purpose}
 			if _, left := b.x.leftBehind(c, mark); left != test.left {
 				t.Errorf("left behind: %t, want %t", left, test.left)
 			}
@@ -203,11 +205,11 @@ func TestWhatIsHeldForNobody(t *testing.T) {
 				b.put(a)
 			}
 			r := b.put(recordNamed("a", "10.0.0.4/32", test.edits...))
-			if got := b.x.hasLost(identityOf(r)); got != test.lost {
+			if got := b.x.hasLost(records.IdentityOf(r)); got != test.lost {
 				t.Errorf("lost: %t, want %t", got, test.lost)
 			}
-			stale := identityOf(r)
-			stale.version = "0"
+			stale := records.IdentityOf(r)
+			stale.Version = "0"
 			if b.x.hasLost(stale) {
 				t.Error("another version of it has lost")
 			}

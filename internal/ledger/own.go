@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -92,18 +94,18 @@ func (x *index) serves(ref ipamv1.PoolReference) <-chan struct{} {
 // webhooks, or arrived. It errs with ErrTaken if somebody else holds the prefix; then both records stay. One that arrived gets a
 // record in that case, too: nobody else is to have the prefix when the other has let go of it. A second record of the object goes.
 func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
-	r, ok := l.index.recordOf(c, "")
-	if !ok {
+	r, _ := l.index.recordOf(c, "")
+	if r == nil {
 		return l.makeFor(ctx, c)
 	}
-	if isOwned := r.owned || len(c.Owners) == 0; isOwned && r.won {
-		return r.allocation(), nil
-	} else if by, isTaken := l.index.holderOver(r); isOwned && isTaken && !r.repeats(by) { // that it has not won needs no write to be seen
-		return Allocation{}, &TakenError{CIDR: r.cidr, By: by} // whose claim was told when this record came
+	if isOwned := r.Owned || len(c.Owners) == 0; isOwned && r.Won {
+		return Allocation{CIDR: r.CIDR, record: r.Identity}, nil
+	} else if by, isTaken := l.index.holderOver(r.Identity); isOwned && isTaken && !repeats(r, by) { // that it has not won needs no write to be seen
+		return Allocation{}, &TakenError{CIDR: r.CIDR, By: by} // whose claim was told when this record came
 	}
-	w := l.index.expect(r.key)
+	w := l.index.expect(r.Key)
 	defer l.index.dismiss(w)
-	id, err := l.own(ctx, r, c)
+	id, err := l.own(ctx, r.Identity, c)
 	if err != nil {
 		return Allocation{}, err
 	}
@@ -115,24 +117,19 @@ func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
 }
 
 // bound says what a judgement means for the record of an object that is stored.
-func (l *Ledger) bound(ctx context.Context, r snapshot, id identity, v verdict) (Allocation, error) {
+func (l *Ledger) bound(ctx context.Context, r *records.Record, id records.Identity, v verdict) (Allocation, error) {
 	switch {
-	case v.outcome == won || r.won:
-		return Allocation{CIDR: r.cidr, record: id}, nil
+	case v.outcome == won || r.Won:
+		return Allocation{CIDR: r.CIDR, record: id}, nil
 	case v.outcome == superseded:
-		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
-	case v.outcome == lost && r.repeats(v.by):
-		return Allocation{}, errors.Join(fmt.Errorf("record %s is a second one: %w", id.key, ErrBusy), l.drop(ctx, id))
+		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.Key, ErrBusy)
+	case v.outcome == lost && repeats(r, v.by):
+		return Allocation{}, errors.Join(fmt.Errorf("record %s is a second one: %w", id.Key, ErrBusy), l.drop(ctx, id))
 	case v.outcome == blocked && l.index.isRecent(v.by.seen): // it may be a loser that is about to go
-		return Allocation{}, &blockedError{record: id.uid, cidr: r.cidr, by: v.by}
+		return Allocation{}, &blockedError{record: id.UID, cidr: r.CIDR, by: v.by}
 	default:
-		return Allocation{}, l.dispute(r.claim, r.cidr, v.by)
+		return Allocation{}, l.dispute(r.Claim, r.CIDR, v.by)
 	}
-}
-
-// repeats says whether the other record is for the same object and prefix.
-func (r *record) repeats(other Holding) bool {
-	return other.Claim == r.claim && other.CIDR == r.cidr && other.Purpose != ipamv1.MovedPurpose
 }
 
 // DropRepeats drops the claim's records beside which an older one of its own holds the same: two managers have begun at the claim, and one
@@ -149,17 +146,17 @@ func (l *Ledger) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (
 	return len(repeats) > 0, errors.Join(errs...)
 }
 
-func (x *index) repeats(claim ipamv1.ClaimReference) []snapshot {
+func (x *index) repeats(claim ipamv1.ClaimReference) []*records.Record {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var found []snapshot
-	records := x.records.of(keyOf(claim))
-	for _, r := range records {
-		isSecond := func(first *record) bool {
-			return saysSame(r, first) && first.older(r) && !first.left && !first.terminating
+	var found []*records.Record
+	all := x.records.Of(records.ClaimantOf(claim))
+	for _, r := range all {
+		isSecond := func(first *records.Record) bool {
+			return saysSame(r, first) && older(first, r) && !first.Deleted && !first.Terminating
 		}
-		if r.claim.UID == claim.UID && !r.left && !r.confirmed && !x.isRecent(r.seen) && slices.ContainsFunc(records, isSecond) {
-			found = append(found, snapshot{record: *r})
+		if r.Claim.UID == claim.UID && !r.Deleted && !r.Confirmed && !x.isRecent(r.Seen) && slices.ContainsFunc(all, isSecond) {
+			found = append(found, r)
 		}
 	}
 	return found
@@ -177,36 +174,36 @@ type ownPatch struct {
 	} `json:"spec"`
 }
 
-func (l *Ledger) own(ctx context.Context, r snapshot, c Claim) (identity, error) {
-	finalizers, err := l.kept(ctx, r.identity)
+func (l *Ledger) own(ctx context.Context, r records.Identity, c Claim) (records.Identity, error) {
+	finalizers, err := l.kept(ctx, r)
 	if err != nil {
-		return identity{}, err
+		return records.Identity{}, err
 	}
 	var p ownPatch
 	p.Metadata.patchMetadata = patchMetadata{
-		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
+		UID: r.UID, ResourceVersion: r.Version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
 	}
 	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, c.Owners
-	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.created}
-	return l.patch(ctx, r.identity, p)
+	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.Created}
+	return l.patch(ctx, r, p)
 }
 
 // IsBound says whether the record of exactly what the claim says has owners, which it got when the claim was stored.
 func (l *Ledger) IsBound(c Claim) bool {
-	r, ok := l.index.recordOf(c, "")
-	return ok && r.owned
+	r, _ := l.index.recordOf(c, "")
+	return r != nil && r.Owned
 }
 
 // Name returns the name of the record.
-func (a Allocation) Name() string { return a.record.key.Name }
+func (a Allocation) Name() string { return a.record.Key.Name }
 
 // Orphans returns the records of claims of this kind, namespace and name that may be given up if no such claim is stored: not
 // those whose claim may just be on its way, nor those that are released already.
 func (l *Ledger) Orphans(claim ipamv1.ClaimReference) []Holding {
 	var found []Holding
 	for _, r := range l.index.recordsFor(claim) {
-		if !r.left && !r.released() && !l.index.isPending(&r.record) {
-			found = append(found, r.holding())
+		if !r.Deleted && !r.Released() && !l.index.isPending(r) {
+			found = append(found, holdingOf(r))
 		}
 	}
 	return sortHoldings(found)
@@ -216,8 +213,8 @@ func (l *Ledger) Orphans(claim ipamv1.ClaimReference) []Holding {
 func (l *Ledger) Retained(claim ipamv1.ClaimReference) []Holding {
 	var retained []Holding
 	for _, r := range l.index.recordsFor(claim) {
-		if r.retained && !r.left {
-			retained = append(retained, r.holding())
+		if r.Retained && !r.Deleted {
+			retained = append(retained, holdingOf(r))
 		}
 	}
 	return sortHoldings(retained)
@@ -225,9 +222,9 @@ func (l *Ledger) Retained(claim ipamv1.ClaimReference) []Holding {
 
 // retainedFor returns what the pool retains for the claim, if that is as long as the claim wants.
 func (x *index) retainedFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
-	for _, r := range x.records.of(keyOf(c.Ref)) {
-		if r.retained && !r.left && r.pool == e && r.cidr.Bits() == c.Bits {
-			return r.cidr, true
+	for _, r := range x.records.Of(records.ClaimantOf(c.Ref)) {
+		if r.Retained && !r.Deleted && r.Pool == e.ref && r.CIDR.Bits() == c.Bits {
+			return r.CIDR, true
 		}
 	}
 	return netip.Prefix{}, false

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
@@ -21,38 +23,32 @@ import (
 // isPending says whether a record may belong to an object of Weir's own kinds that is not stored yet, but may still be: the API
 // server has asked a webhook about it less than the grace ago, never rounded down. It is the only clock that safety leans on. Each record
 // has a grace of its own: that another object of the name was stored, and is gone, says nothing of this one.
-func (x *index) isPending(r *record) bool { return awaitsObject(r) && x.isNew(r.seen) }
-
-// awaitsObject says whether the record itself does not show that its object, of one of Weir's own kinds, was ever stored. Of an object that
-// arrives no webhook was asked.
-func awaitsObject(r *record) bool {
-	return isOwnKind(r) && !r.owned && !r.confirmed && !r.released() && !r.arrived
-}
+func (x *index) isPending(r *records.Record) bool { return awaitsObject(r) && x.isNew(r.Seen) }
 
 // noteUnstored keeps the pool's list of records up to date whose object nobody has seen.
-func (e *poolEntry) noteUnstored(r *record) {
-	if !awaitsObject(r) || r.purpose == ipamv1.MovedPurpose {
+func (e *poolEntry) noteUnstored(r *records.Record) {
+	if !awaitsObject(r) || r.Purpose == ipamv1.MovedPurpose {
 		return
 	}
 	if e.unstored == nil {
-		e.unstored = map[string]map[handle]struct{}{}
+		e.unstored = map[string]map[records.Handle]struct{}{}
 	}
-	if e.unstored[r.claim.Namespace] == nil {
-		e.unstored[r.claim.Namespace] = map[handle]struct{}{}
+	if e.unstored[r.Claim.Namespace] == nil {
+		e.unstored[r.Claim.Namespace] = map[records.Handle]struct{}{}
 	}
-	e.unstored[r.claim.Namespace][r.handle] = struct{}{}
+	e.unstored[r.Claim.Namespace][r.Handle] = struct{}{}
 }
 
-func (e *poolEntry) forgetUnstored(r *record) {
-	delete(e.unstored[r.claim.Namespace], r.handle)
-	if len(e.unstored[r.claim.Namespace]) == 0 {
-		delete(e.unstored, r.claim.Namespace)
+func (e *poolEntry) forgetUnstored(r *records.Record) {
+	delete(e.unstored[r.Claim.Namespace], r.Handle)
+	if len(e.unstored[r.Claim.Namespace]) == 0 {
+		delete(e.unstored, r.Claim.Namespace)
 	}
 }
 
 // isUnstored says whether nothing has shown yet that the record's object was stored.
-func (x *index) isUnstored(r *record) bool {
-	_, ok := r.pool.unstored[r.claim.Namespace][r.handle]
+func (x *index) isUnstored(r *records.Record) bool {
+	_, ok := x.poolOf(r.Pool).unstored[r.Claim.Namespace][r.Handle]
 	return ok
 }
 
@@ -61,9 +57,9 @@ func (x *index) isUnstored(r *record) bool {
 func (l *Ledger) Stored(claim ipamv1.ClaimReference) {
 	l.index.mu.Lock()
 	defer l.index.mu.Unlock()
-	for _, r := range l.index.records.of(keyOf(claim)) {
-		if r.claim.UID == claim.UID {
-			r.pool.forgetUnstored(r)
+	for _, r := range l.index.records.Of(records.ClaimantOf(claim)) {
+		if r.Claim.UID == claim.UID {
+			l.index.poolOf(r.Pool).forgetUnstored(r)
 		}
 	}
 }
@@ -82,11 +78,11 @@ func (l *Ledger) Unstored(pool ipamv1.PoolReference, namespace string) int {
 // WasUnstored says whether, as far as this process has seen, the object that the record was made for was never stored.
 func (l *Ledger) WasUnstored(h Holding) bool { return l.index.isUnstoredAt(h.version) }
 
-func (x *index) isUnstoredAt(id identity) bool {
+func (x *index) isUnstoredAt(id records.Identity) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.records.at(id.key)
-	return r != nil && r.uid == id.uid && x.isUnstored(r)
+	r := x.records.At(id.Key)
+	return r != nil && r.UID == id.UID && x.isUnstored(r)
 }
 
 // NextOverdue returns when, from now, the grace of a record is over that nobody has seen the object of; false if there is none. Records
@@ -99,7 +95,7 @@ func (l *Ledger) NextOverdue() (in time.Duration, ok bool) {
 	for _, e := range x.pools {
 		for _, handles := range e.unstored {
 			for h := range handles {
-				if end := x.records.get(h).seen + x.grace + 1; end > x.now() && (first == 0 || end < first) {
+				if end := x.records.Get(h).Seen + x.grace + 1; end > x.now() && (first == 0 || end < first) {
 					first = end
 				}
 			}
@@ -115,18 +111,18 @@ func (x *index) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool) {
 		return netip.Prefix{}, false
 	}
 	var tried []netip.Prefix
-	add := func(r *record) {
-		if r.pool == e && r.cidr.Bits() == c.Bits {
-			tried = append(tried, r.cidr)
+	add := func(r *records.Record) {
+		if r.Pool == e.ref && r.CIDR.Bits() == c.Bits {
+			tried = append(tried, r.CIDR)
 		}
 	}
-	for _, r := range x.records.of(keyOf(c.Ref)) {
-		if x.isPending(r) && !r.left {
+	for _, r := range x.records.Of(records.ClaimantOf(c.Ref)) {
+		if x.isPending(r) && !r.Deleted {
 			add(r)
 		}
 	}
 	for mark := range x.promises {
-		if keyOf(mark.claim) == keyOf(c.Ref) {
+		if records.ClaimantOf(mark.Claim) == records.ClaimantOf(c.Ref) {
 			add(mark)
 		}
 	}
@@ -137,12 +133,4 @@ func (x *index) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool) {
 		}
 	}
 	return netip.Prefix{}, false
-}
-
-// isOtherTry says whether a mark of this process is for another request for the name of what is asked for, at the very same prefix: the
-// API server stores one of them at a time.
-func isOtherTry(mark, asked *record) bool {
-	isAlike := mark.cidr == asked.cidr && mark.pool == asked.pool && keyOf(mark.claim) == keyOf(asked.claim)
-	isOther := mark.role == promised || mark.role == tentative && mark.claim.UID != asked.claim.UID
-	return isAlike && isOther && isOwnKind(asked) && asked.claim.Name != ""
 }

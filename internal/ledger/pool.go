@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"go4.org/netipx"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -14,8 +16,19 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 )
 
+// Roles of what makes a prefix unavailable and is no record.
+const (
+	// tentative: a choice of this process, of which no record has come yet.
+	tentative = records.Stored + 1 + iota
+	// promised: proposed to an object under admission.
+	promised
+	// excluded: the pool never hands it out, kept: it does to one claim only.
+	excluded
+	kept
+)
+
 // request is what to look for in a pool.
-type request = allocator.Request[handle]
+type request = allocator.Request[records.Handle]
 
 // poolEntry is what the index knows of one pool: its records' sums always, its shape once the pool is registered.
 type poolEntry struct {
@@ -26,17 +39,17 @@ type poolEntry struct {
 	// ready is closed when the pool begins to serve; nil where nobody waits for that.
 	ready chan struct{}
 	// exclusions keep from being chosen what the pool never hands out, and what it hands out to one claim only.
-	exclusions []handle
+	exclusions []records.Handle
 	// history is what a pool that reuses the least recently used remembers; nil for any other.
 	history *history
 
 	allocated, delegated, cooling ipspace.Count
 	// released are the records that cool down.
-	released map[handle]struct{}
+	released map[records.Handle]struct{}
 	// leaving are the records that somebody has marked for deletion.
-	leaving map[handle]struct{}
+	leaving map[records.Handle]struct{}
 	// unstored are the records whose object nobody has seen, by its namespace.
-	unstored map[string]map[handle]struct{}
+	unstored map[string]map[records.Handle]struct{}
 	// unavailable is how much of the pool's usable space its records take.
 	unavailable ipspace.Count
 	claims      int32
@@ -54,7 +67,7 @@ type poolEntry struct {
 func (x *index) poolOf(ref ipamv1.PoolReference) *poolEntry {
 	e, ok := x.pools[ref]
 	if !ok {
-		e = &poolEntry{ref: ref, released: map[handle]struct{}{}, leaving: map[handle]struct{}{}}
+		e = &poolEntry{ref: ref, released: map[records.Handle]struct{}{}, leaving: map[records.Handle]struct{}{}}
 		x.pools[ref] = e
 	}
 	return e
@@ -89,24 +102,24 @@ func (x *index) exclude(e *poolEntry) {
 	}
 }
 
-func (x *index) excludeAs(role roleOf, e *poolEntry, prefix netip.Prefix) {
-	r := &record{role: role, cidr: prefix, space: x.spaceOf(e.pool.Space), pool: e}
+func (x *index) excludeAs(role records.Role, e *poolEntry, prefix netip.Prefix) {
+	r := &records.Record{Role: role, CIDR: prefix, Space: e.pool.Space, Pool: e.ref}
 	x.keepOut(r)
-	e.exclusions = append(e.exclusions, r.handle)
+	e.exclusions = append(e.exclusions, r.Handle)
 	x.changedBelow(r)
 }
 
 // keepOut makes a prefix unavailable for a reason that is no record; letIn ends that.
-func (x *index) keepOut(r *record) {
-	x.records.insert(r)
-	r.space.taken.Insert(r.cidr, r.handle)
+func (x *index) keepOut(r *records.Record) {
+	x.records.Insert(r)
+	x.spaceOf(r.Space).taken.Insert(r.CIDR, r.Handle)
 }
 
-func (x *index) letIn(r *record) {
-	r.space.taken.Remove(r.cidr, r.handle)
+func (x *index) letIn(r *records.Record) {
+	x.spaceOf(r.Space).taken.Remove(r.CIDR, r.Handle)
 	x.unlearn(r)
-	x.records.remove(r.handle)
-	r.handle = 0
+	x.records.Remove(r.Handle)
+	r.Handle = 0
 }
 
 // dropPool forgets the shape of a pool; its records stay taken.
@@ -125,7 +138,7 @@ func (x *index) dropPool(ref ipamv1.PoolReference) {
 // lift takes a pool's exclusions out of its address space.
 func (x *index) lift(e *poolEntry) {
 	for _, h := range e.exclusions {
-		r := x.records.get(h)
+		r := x.records.Get(h)
 		x.letIn(r)
 		x.changedBelow(r)
 	}
@@ -153,9 +166,9 @@ func (x *index) excludeIn(e *poolEntry, blocks *netipx.IPSet) {
 // blocksHad returns the confirmed blocks of this very pool, also those that it is not to have any more.
 func (x *index) blocksHad(e *poolEntry) *netipx.IPSet {
 	var builder netipx.IPSetBuilder
-	for _, r := range x.records.of(keyOf(ClaimOf(e.ref, string(e.pool.UID)))) {
-		if r.isBlockOf(e.ref) && r.claim.UID == string(e.pool.UID) && r.confirmed && !r.released() {
-			builder.AddPrefix(r.cidr)
+	for _, r := range x.records.Of(records.ClaimantOf(ClaimOf(e.ref, string(e.pool.UID)))) {
+		if isBlockOf(r, e.ref) && r.Claim.UID == string(e.pool.UID) && r.Confirmed && !r.Released() {
+			builder.AddPrefix(r.CIDR)
 		}
 	}
 	had, _ := builder.IPSet()
@@ -173,7 +186,7 @@ func (x *index) serve(e *poolEntry) {
 	}
 	blocks := e.pool.Shape.Blocks()
 	for _, block := range blocks {
-		if r := x.blockRecord(*e.pool, block); r == nil || !r.confirmed {
+		if r := x.blockRecord(*e.pool, block); r == nil || !r.Confirmed {
 			if e.children > 0 {
 				x.excludeIn(e, x.blocksHad(e))
 			}
@@ -191,18 +204,18 @@ func (x *index) serve(e *poolEntry) {
 
 // reblock is called when a block of some pool was confirmed or went away. One that the pool is not to have any more counts as long as it
 // does not have all the others.
-func (x *index) reblock(r *record) {
-	if e, ok := x.pools[r.owner()]; ok && e.pool != nil && (len(e.serving) == 0 || slices.Contains(e.pool.Shape.Blocks(), r.cidr)) {
+func (x *index) reblock(r *records.Record) {
+	if e, ok := x.pools[r.Claim.Pool()]; ok && e.pool != nil && (len(e.serving) == 0 || slices.Contains(e.pool.Shape.Blocks(), r.CIDR)) {
 		x.serve(e)
 	}
 }
 
 // blockRecord returns the record of one block of this very pool (by UID), or nil. Of two, the confirmed one.
-func (x *index) blockRecord(p Pool, block netip.Prefix) *record {
-	var found *record
+func (x *index) blockRecord(p Pool, block netip.Prefix) *records.Record {
+	var found *records.Record
 	for h := range x.spaceOf(p.Space).taken.At(block) {
-		r := x.records.get(h)
-		if r.isBlockOf(p.Ref) && !r.released() && r.claim.UID == string(p.UID) && (found == nil || r.confirmed) {
+		r := x.records.Get(h)
+		if isBlockOf(r, p.Ref) && !r.Released() && r.Claim.UID == string(p.UID) && (found == nil || r.Confirmed) {
 			found = r
 		}
 	}
@@ -211,54 +224,54 @@ func (x *index) blockRecord(p Pool, block netip.Prefix) *record {
 
 // count adds a record to its pool's sums, uncount takes it out again. A root pool's own blocks count as neither allocated
 // nor delegated.
-func (x *index) count(r *record) {
-	if r.isOwnBlock() {
+func (x *index) count(r *records.Record) {
+	if isOwnBlock(r) {
 		return
 	}
-	e, size := r.pool, ipspace.PrefixSize(r.cidr)
+	e, size := x.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
 	x.on.poolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Add(size), *number+1
-	if r.holds() {
+	if holds(r) {
 		e.held++
 	}
-	if r.released() {
-		e.released[r.handle] = struct{}{}
+	if r.Released() {
+		e.released[r.Handle] = struct{}{}
 	}
-	if r.terminating {
-		e.leaving[r.handle] = struct{}{}
+	if r.Terminating {
+		e.leaving[r.Handle] = struct{}{}
 	}
 	e.noteUnstored(r)
 	if e.pool != nil {
-		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.cidr))
+		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.CIDR))
 	}
 }
 
-func (x *index) uncount(r *record) {
-	if r.isOwnBlock() {
+func (x *index) uncount(r *records.Record) {
+	if isOwnBlock(r) {
 		return
 	}
-	e, size := r.pool, ipspace.PrefixSize(r.cidr)
+	e, size := x.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
 	x.on.poolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Sub(size), *number-1
-	if r.holds() {
+	if holds(r) {
 		e.held--
 	}
-	delete(e.released, r.handle)
-	delete(e.leaving, r.handle)
+	delete(e.released, r.Handle)
+	delete(e.leaving, r.Handle)
 	e.forgetUnstored(r)
 	if e.pool != nil {
-		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.cidr))
+		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.CIDR))
 	}
 }
 
 // sums returns the sum of addresses and the number of records that a record counts in.
-func (e *poolEntry) sums(r *record) (*ipspace.Count, *int32) {
+func (e *poolEntry) sums(r *records.Record) (*ipspace.Count, *int32) {
 	switch {
-	case r.purpose == ipamv1.ChildPoolPurpose:
+	case r.Purpose == ipamv1.ChildPoolPurpose:
 		return &e.delegated, &e.children
-	case r.released():
+	case r.Released():
 		return &e.cooling, &e.claims
 	default:
 		return &e.allocated, &e.claims
@@ -269,17 +282,17 @@ func (e *poolEntry) sums(r *record) (*ipspace.Count, *int32) {
 func (x *index) recount(e *poolEntry) {
 	e.unavailable = ipspace.Count{}
 	for _, h := range x.recordsOf(e) {
-		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(x.records.cidr(h)))
+		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(x.records.CIDR(h)))
 	}
 }
 
 // recordsOf returns what is handed out of the pool, in no order. It reads the records inside the pool's blocks, and all
 // records only if some lie outside (the pool shrank while an allocation was under way).
-func (x *index) recordsOf(e *poolEntry) []handle {
-	found := make([]handle, 0, e.claims+e.children)
-	belongs := func(h handle) bool {
-		s := x.records.shared(h)
-		return s.role == stored && s.pool == e && s.purpose != ipamv1.RootPurpose
+func (x *index) recordsOf(e *poolEntry) []records.Handle {
+	found := make([]records.Handle, 0, e.claims+e.children)
+	belongs := func(h records.Handle) bool {
+		s := x.records.Terms(h)
+		return s.Role == records.Stored && s.Pool == e.ref && s.Purpose != ipamv1.RootPurpose
 	}
 	if e.pool != nil {
 		s := x.spaceOf(e.pool.Space)
@@ -295,7 +308,7 @@ func (x *index) recordsOf(e *poolEntry) []handle {
 		return found
 	}
 	found = found[:0]
-	for h := range x.records.all() {
+	for h := range x.records.All() {
 		if belongs(h) {
 			found = append(found, h)
 		}

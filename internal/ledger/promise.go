@@ -7,8 +7,9 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 
 	"go4.org/netipx"
 
@@ -33,32 +34,23 @@ const maxStem = 58
 
 // promises are the prefixes that this process has proposed to objects under admission, as they are in their spaces, and what the name of
 // an object that had none begins with. The index's lock guards them.
-type promises map[*record]string
+type promises map[*records.Record]string
 
 // any says whether something in the pool is promised.
 func (p promises) any(e *poolEntry) bool {
 	for mark := range p {
-		if mark.pool == e {
+		if mark.Pool == e.ref {
 			return true
 		}
 	}
 	return false
 }
 
-// isFor says whether the promise was made to the claim, which may not have had its name then.
-func (r *record) isFor(c Claim, stem string) bool {
-	promised, claim := keyOf(r.claim), keyOf(c.Ref)
-	if promised.Name == "" && strings.HasPrefix(claim.Name, stem) {
-		promised.Name = claim.Name
-	}
-	return promised == claim && r.cidr == c.Want
-}
-
 // withdraw takes back what was promised at exactly that prefix, and says whether anything was.
-func (x *index) withdraw(s *space, cidr netip.Prefix) bool {
+func (x *index) withdraw(s string, cidr netip.Prefix) bool {
 	found := false
 	for mark := range x.promises {
-		if mark.space == s && mark.cidr == cidr {
+		if mark.Space == s && mark.CIDR == cidr {
 			found = x.takeBack(mark) || found
 		}
 	}
@@ -66,7 +58,7 @@ func (x *index) withdraw(s *space, cidr netip.Prefix) bool {
 }
 
 // takeBack says whether the promise still stood.
-func (x *index) takeBack(mark *record) bool {
+func (x *index) takeBack(mark *records.Record) bool {
 	if _, ok := x.promises[mark]; !ok {
 		return false
 	}
@@ -78,7 +70,7 @@ func (x *index) takeBack(mark *record) bool {
 // redeem takes back what was promised to the claim, which asks for it now.
 func (x *index) redeem(c Claim) {
 	for mark, stem := range x.promises {
-		if mark.pool.ref == c.Pool && mark.isFor(c, stem) {
+		if mark.Pool == c.Pool && isFor(mark, c, stem) {
 			x.takeBack(mark)
 			return
 		}
@@ -102,13 +94,12 @@ func (x *index) promise(c Claim) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, err
 	}
-	s := x.spaceOf(e.pool.Space)
 	_, isKept := x.keptFor(e, c)
-	_, isTried := x.firstTry(s, e, c)
+	_, isTried := x.firstTry(x.spaceOf(e.pool.Space), e, c)
 	if !isKept && !isTried && !c.Want.IsValid() && x.isCrowded(e) {
 		cidr = x.inLane(e, c, cidr)
 	}
-	mark := &record{role: promised, cidr: cidr, space: s, pool: e, claim: c.Ref, purpose: c.Purpose}
+	mark := &records.Record{Role: promised, CIDR: cidr, Space: e.pool.Space, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
 	x.keepOut(mark)
 	x.promises[mark] = c.GenerateName[:min(len(c.GenerateName), maxStem)]
 	time.AfterFunc(promiseTime, func() { x.expire(mark) })
@@ -128,7 +119,7 @@ func (x *index) isCrowded(e *poolEntry) bool {
 	return x.promises.any(e) || e.crowded != 0 && x.now()-e.crowded <= crowdedTime
 }
 
-func (x *index) expire(mark *record) {
+func (x *index) expire(mark *records.Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.takeBack(mark) {
@@ -165,7 +156,7 @@ func either(ok bool, one, other netip.Prefix) netip.Prefix {
 
 // search returns the first choice for the claim in these blocks that is in the lane. If that is too far, it returns how far it came.
 func (x *index) search(e *poolEntry, c Claim, blocks []netip.Prefix, lane, lanes int) (found netip.Prefix, ok bool) {
-	var passed []*record
+	var passed []*records.Record
 	defer func() {
 		for _, mark := range passed {
 			x.letIn(mark)
@@ -178,7 +169,7 @@ func (x *index) search(e *poolEntry, c Claim, blocks []netip.Prefix, lane, lanes
 		if err != nil || ordinal(found)%lanes == lane {
 			return found, err == nil
 		}
-		mark := &record{role: tentative, cidr: found, space: x.spaceOf(e.pool.Space), pool: e}
+		mark := &records.Record{Role: tentative, CIDR: found, Space: e.pool.Space, Pool: e.ref}
 		x.keepOut(mark)
 		passed = append(passed, mark)
 	}

@@ -7,47 +7,34 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// snapshot is a copy of a record, to be read without the index's lock.
-type snapshot struct {
-	record
-	// dispute is another record, where that keeps this one from winning for now. Only recordOf fills it in.
-	dispute *Holding
-}
-
-func (r snapshot) allocation() Allocation { return Allocation{CIDR: r.cidr, record: r.identity} }
-
 // recordOf returns the claim's record, by UID: the one that has won here, else the first. An asked prefix narrows it. One that
 // somebody has marked for deletion is not taken over: it stays taken until the claim is answered otherwise or gone. The record
 // that is known to be stuck does not count. One in dispute comes with the record that it is disputed with.
-func (x *index) recordOf(c Claim, stuck types.UID) (snapshot, bool) {
+func (x *index) recordOf(c Claim, stuck types.UID) (found *records.Record, dispute *Holding) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var records []snapshot
-	for _, r := range x.records.of(keyOf(c.Ref)) {
-		if r.answers(c) && r.uid != stuck {
-			records = append(records, snapshot{record: *r, dispute: x.disputeOf(r)})
+	for _, r := range x.records.Of(records.ClaimantOf(c.Ref)) {
+		if answers(r, c) && r.UID != stuck && (found == nil || r.Won && !found.Won) {
+			found = r
 		}
 	}
-	for _, r := range records {
-		if r.won {
-			return r, true
-		}
+	if found == nil {
+		return nil, nil
 	}
-	if len(records) == 0 {
-		return snapshot{}, false
-	}
-	return records[0], true
+	return found, x.disputeOf(found)
 }
 
 // disputeOf returns what keeps this manager's record from winning, without being reason to drop it.
-func (x *index) disputeOf(r *record) *Holding {
-	if r.won || r.confirmed || r.instance != x.instance {
+func (x *index) disputeOf(r *records.Record) *Holding {
+	if r.Won || r.Confirmed || r.Instance != x.instance {
 		return nil
 	}
 	v := x.judge(r)
@@ -58,20 +45,15 @@ func (x *index) disputeOf(r *record) *Holding {
 }
 
 // recordsFor returns the records of all claims of this kind, namespace and name.
-func (x *index) recordsFor(claim ipamv1.ClaimReference) []snapshot {
+func (x *index) recordsFor(claim ipamv1.ClaimReference) []*records.Record {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	records := x.records.of(keyOf(claim))
-	found := make([]snapshot, 0, len(records))
-	for _, r := range records {
-		found = append(found, snapshot{record: *r})
-	}
-	return found
+	return x.records.Of(records.ClaimantOf(claim))
 }
 
 // blocksOf returns the records of the blocks that a pool of this name has, whatever its UID.
-func (x *index) blocksOf(pool ipamv1.PoolReference) []snapshot {
-	return slices.DeleteFunc(x.recordsFor(ClaimOf(pool, "")), func(r snapshot) bool { return !r.isBlock() || r.released() })
+func (x *index) blocksOf(pool ipamv1.PoolReference) []*records.Record {
+	return slices.DeleteFunc(x.recordsFor(ClaimOf(pool, "")), func(r *records.Record) bool { return !isBlock(r.Purpose) || r.Released() })
 }
 
 func (x *index) holdings(ref ipamv1.PoolReference) []Holding {
@@ -84,7 +66,7 @@ func (x *index) holdings(ref ipamv1.PoolReference) []Holding {
 	records := x.recordsOf(e)
 	holdings := make([]Holding, 0, len(records))
 	for _, h := range records {
-		holdings = append(holdings, x.records.get(h).holding())
+		holdings = append(holdings, holdingOf(x.records.Get(h)))
 	}
 	return sortHoldings(holdings)
 }

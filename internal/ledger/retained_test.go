@@ -38,7 +38,7 @@ func TestAPromiseIsKept(t *testing.T) {
 	}
 	redeemed := claimFor(long[:58] + "x7zq9") // the API server has given it a name
 	redeemed.Want = other.Want
-	if w, err := b.x.choose(redeemed, at("named")); err != nil || w.mark.cidr != other.Want {
+	if w, err := b.x.choose(redeemed, at("named")); err != nil || w.mark.CIDR != other.Want {
 		t.Errorf("who it was promised to did not get it: %v", err)
 	}
 }

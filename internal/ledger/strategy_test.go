@@ -77,10 +77,10 @@ func (m *strategyModel) choose() {
 	case !isRoom || err != nil:
 		m.Fatalf("chose %v for a /%d, error %v; is there room: %t", w, c.Bits, err, isRoom)
 	}
-	if err := m.differs(r, w.mark.cidr); err != nil {
+	if err := m.differs(r, w.mark.CIDR); err != nil {
 		m.Fatal(err)
 	}
-	m.held.Insert(w.mark.cidr, c.Ref.Name)
+	m.held.Insert(w.mark.CIDR, c.Ref.Name)
 	m.marks = append(m.marks, w)
 }
 
@@ -111,9 +111,9 @@ func (m *strategyModel) decide() {
 	w := m.marks[i]
 	m.marks = slices.Delete(m.marks, i, i+1)
 	if rapid.Bool().Draw(m.T, "stored") {
-		m.records = append(m.records, m.put(recordNamed(w.key.Name, w.mark.cidr.String())))
+		m.records = append(m.records, m.put(recordNamed(w.key.Name, w.mark.CIDR.String())))
 	} else {
-		m.held.Remove(w.mark.cidr, w.key.Name)
+		m.held.Remove(w.mark.CIDR, w.key.Name)
 	}
 	m.x.dismiss(w)
 }
@@ -215,7 +215,7 @@ func (m *strategyModel) chooseWhole() {
 	gaps, chosen := m.held.Gaps(oracle.Request[string]{Blocks: m.shape.Blocks()}), len(m.marks)
 	m.choose()
 	if len(m.marks) > chosen {
-		m.checkBroken(gaps, m.marks[chosen].mark.cidr)
+		m.checkBroken(gaps, m.marks[chosen].mark.CIDR)
 		return
 	}
 	m.decide()
@@ -251,7 +251,7 @@ func TestRandomGoesByTheNumbersGiven(t *testing.T) {
 		b.x.random = func() uint64 { return test.number << 32 }
 		name := fmt.Sprint("c", i)
 		w, err := b.x.choose(claimFor(name), at(name))
-		if err != nil || w.mark.cidr.String() != test.want {
+		if err != nil || w.mark.CIDR.String() != test.want {
 			t.Errorf("drew %d, chose %v, error %v, want %s", test.number, w, err, test.want)
 		}
 	}

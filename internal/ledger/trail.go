@@ -6,6 +6,8 @@ package ledger
 import (
 	"context"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -17,13 +19,13 @@ var log = ctrl.Log.WithName("ledger").V(4)
 // explain says at verbosity 4 how a decision about a claim came about.
 func explain(claim ipamv1.ClaimReference, message string, keysAndValues ...any) {
 	if log.Enabled() {
-		log.Info(message, append([]any{"claim", keyOf(claim).String(), "claimUID", claim.UID}, keysAndValues...)...)
+		log.Info(message, append([]any{"claim", records.ClaimantOf(claim).String(), "claimUID", claim.UID}, keysAndValues...)...)
 	}
 }
 
 // tellGiven writes the line of the audit trail for a record of the mark that has won, or that nobody may drop although it has not.
-func tellGiven(mark *record, id identity, c Claim, reason string) {
-	e := audit.Entry{Prefix: mark.cidr, AddressSpace: mark.space.name, Pool: c.Pool, Claim: c.Ref, Allocation: id.key, Reason: reason}
+func tellGiven(mark *records.Record, id records.Identity, c Claim, reason string) {
+	e := audit.Entry{Prefix: mark.CIDR, AddressSpace: mark.Space, Pool: c.Pool, Claim: c.Ref, Allocation: id.Key, Reason: reason}
 	switch {
 	case !c.hasArrived():
 		audit.Allocated(e)

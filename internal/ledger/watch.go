@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -116,7 +118,7 @@ func (l *Ledger) proveOnce(ctx context.Context, pools map[ipamv1.PoolReference]b
 	err := fmt.Errorf("no pool has a confirmed block: %w", ErrNotReady)
 	for _, block := range l.index.witnesses(pools) {
 		var revision string
-		if revision, err = l.touchAndSee(ctx, block); err == nil {
+		if revision, err = l.touchAndSee(ctx, block.Identity); err == nil {
 			return revision, nil
 		}
 	}
@@ -125,8 +127,8 @@ func (l *Ledger) proveOnce(ctx context.Context, pools map[ipamv1.PoolReference]b
 
 // witnesses returns what a proof may change: the confirmed blocks of the pools, or of another one where they have none that is known
 // here. Nobody else changes those.
-func (x *index) witnesses(pools map[ipamv1.PoolReference]bool) []snapshot {
-	found := make([]snapshot, 0, len(pools))
+func (x *index) witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
+	found := make([]*records.Record, 0, len(pools))
 	for pool := range pools {
 		found = append(found, x.confirmedOf(pool)...)
 	}
@@ -136,8 +138,8 @@ func (x *index) witnesses(pools map[ipamv1.PoolReference]bool) []snapshot {
 	return x.confirmedOf(x.anyServing())
 }
 
-func (x *index) confirmedOf(pool ipamv1.PoolReference) []snapshot {
-	return slices.DeleteFunc(x.blocksOf(pool), func(r snapshot) bool { return !r.confirmed })
+func (x *index) confirmedOf(pool ipamv1.PoolReference) []*records.Record {
+	return slices.DeleteFunc(x.blocksOf(pool), func(r *records.Record) bool { return !r.Confirmed })
 }
 
 // anyServing returns a pool that hands out prefixes; the zero value if none does.
@@ -176,7 +178,7 @@ func (l *Ledger) proveByList(ctx context.Context) error {
 func (x *index) hasSeen(a *ipamv1.IPAllocation) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if r := x.records.at(types.NamespacedName{Namespace: a.Namespace, Name: a.Name}); r != nil && r.uid == a.UID {
+	if r := x.records.At(types.NamespacedName{Namespace: a.Namespace, Name: a.Name}); r != nil && r.UID == a.UID {
 		return true
 	}
 	order, err := resourceversion.CompareResourceVersion(x.version, a.ResourceVersion)
@@ -184,15 +186,15 @@ func (x *index) hasSeen(a *ipamv1.IPAllocation) bool {
 }
 
 // touchAndSee changes a record and returns the revision that this made, once the index shows it.
-func (l *Ledger) touchAndSee(ctx context.Context, r snapshot) (string, error) {
-	w := l.index.lookFor(r.key)
+func (l *Ledger) touchAndSee(ctx context.Context, block records.Identity) (string, error) {
+	w := l.index.lookFor(block.Key)
 	defer l.index.dismiss(w)
-	id, err := l.touch(ctx, r)
+	id, err := l.touch(ctx, block)
 	if err != nil {
 		return "", err
 	}
 	_, err = l.index.await(ctx, w, id)
-	return id.version, err
+	return id.Version, err
 }
 
 // Start follows IPAllocations until ctx ends, and returns an error as soon as the index cannot be trusted any more: the

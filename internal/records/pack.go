@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ledger
+package records
 
 import (
 	"cmp"
@@ -75,39 +75,40 @@ const maxText = math.MaxUint8 * word
 const maxTerms = 1<<22 - 1
 
 // textLength bounds the text of a record.
-func (r *record) textLength() int {
+func (r *Record) textLength() int {
 	const lengths = 64 // of the texts, each before its own
-	return len(r.key.Name) + len(r.uid) + len(r.claim.UID) + len(r.version) + len(r.created) + len(r.claim.Name) + lengths
+	return len(r.Key.Name) + len(r.UID) + len(r.Claim.UID) + len(r.Version) + len(r.Created) + len(r.Claim.Name) + lengths
 }
 
-// terms are what many records have in common.
-type terms struct {
-	role           roleOf
-	space          *space
-	pool           *poolEntry
-	purpose        ipamv1.AllocationPurpose
-	namespace      string
-	instance       string
-	group, kind    string
-	claimNamespace string
+// IsTooLong says whether a row has no room for the names of the record.
+func (r *Record) IsTooLong() bool { return r.textLength() > maxText }
+
+// Terms are what many records have in common.
+type Terms struct {
+	Role           Role
+	Space          string
+	Pool           ipamv1.PoolReference
+	Purpose        ipamv1.AllocationPurpose
+	Namespace      string
+	Instance       string
+	Group, Kind    string
+	ClaimNamespace string
 }
 
-func termsOf(r *record) terms {
-	return terms{
-		role: r.role, space: r.space, pool: r.pool, purpose: r.purpose, namespace: r.key.Namespace, instance: r.instance,
-		group: r.claim.APIGroup, kind: r.claim.Kind, claimNamespace: r.claim.Namespace,
+func termsOf(r *Record) Terms {
+	return Terms{
+		Role: r.Role, Space: r.Space, Pool: r.Pool, Purpose: r.Purpose, Namespace: r.Key.Namespace, Instance: r.Instance,
+		Group: r.Claim.APIGroup, Kind: r.Claim.Kind, ClaimNamespace: r.Claim.Namespace,
 	}
 }
 
-func (s *terms) isBlock() bool { return isBlock(s.purpose) }
-
 // pack writes a record into its row, which must be clear.
-func (t *table) pack(r *record) {
-	w := t.rows.At(uint32(r.handle))
-	w.seen = int32(r.seen)        //nolint:gosec // seconds of one process
-	w.bits = uint8(r.cidr.Bits()) //nolint:gosec // at most 128
+func (t *Table) pack(r *Record) {
+	w := t.rows.At(uint32(r.Handle))
+	w.seen = int32(r.Seen)        //nolint:gosec // seconds of one process
+	w.bits = uint8(r.CIDR.Bits()) //nolint:gosec // at most 128
 	w.flags = flagsOf(r)
-	if address := r.cidr.Addr(); address.Is4() {
+	if address := r.CIDR.Addr(); address.Is4() {
 		b := address.As4()
 		w.address = binary.BigEndian.Uint32(b[:])
 	} else {
@@ -130,7 +131,7 @@ func (w *row) termsNumber() uint32 {
 func (w *row) length() int { return int(w.words)*word - int(w.terms[2]&(word-1)) }
 
 // clear gives up what a row holds outside of itself.
-func (t *table) clear(h handle) {
+func (t *Table) clear(h Handle) {
 	w := t.rows.At(uint32(h))
 	t.unshare(w.termsNumber())
 	t.texts.Drop(w.text, int(w.words)*word)
@@ -140,69 +141,69 @@ func (t *table) clear(h handle) {
 	*w = row{}
 }
 
-func flagsOf(r *record) rowFlags {
+func flagsOf(r *Record) rowFlags {
 	var flags rowFlags
 	set := func(flag rowFlags, isSet bool) {
 		if isSet {
 			flags |= flag
 		}
 	}
-	set(isForeign, r.foreign)
-	set(isTerminating, r.terminating)
-	set(isConfirmed, r.confirmed)
-	set(isOwned, r.owned)
-	set(hasLeft, r.left)
-	set(hasWon, r.won)
+	set(isForeign, r.Foreign)
+	set(isTerminating, r.Terminating)
+	set(isConfirmed, r.Confirmed)
+	set(isOwned, r.Owned)
+	set(hasLeft, r.Deleted)
+	set(hasWon, r.Won)
 	return flags
 }
 
-func furtherFlagsOf(r *record) byte {
+func furtherFlagsOf(r *Record) byte {
 	var flags byte
-	if r.arrived {
+	if r.Restored {
 		flags |= isArrived
 	}
-	if r.moving {
+	if r.Moving {
 		flags |= isMoving
 	}
 	return flags
 }
 
 // packTexts packs what is text in a record, and returns what does not fit into the row.
-func (t *table) packTexts(w *row, r *record) []byte {
+func (t *Table) packTexts(w *row, r *Record) []byte {
 	text := []byte{0}
 	add := func(what byte, s string) {
 		text[0] |= what
 		text = append(binary.AppendUvarint(text, uint64(len(s))), s...)
 	}
-	if r.key.Name != nameFor(r.role, r.claim) && r.role == stored {
-		add(oddName, r.key.Name)
+	if r.Key.Name != nameFor(r.Role, r.Claim) && r.Role == Stored {
+		add(oddName, r.Key.Name)
 	}
-	if !packUUID(&w.uid, string(r.uid)) {
-		add(oddUID, string(r.uid))
+	if !packUUID(&w.uid, string(r.UID)) {
+		add(oddUID, string(r.UID))
 	}
-	if !packUUID(&w.claimUID, r.claim.UID) {
-		add(oddClaimUID, r.claim.UID)
+	if !packUUID(&w.claimUID, r.Claim.UID) {
+		add(oddClaimUID, r.Claim.UID)
 	}
-	if !packNumber(&w.version, r.version) {
-		add(oddVersion, r.version)
+	if !packNumber(&w.version, r.Version) {
+		add(oddVersion, r.Version)
 	}
-	if r.created != r.version {
-		add(otherCreation, r.created)
+	if r.Created != r.Version {
+		add(otherCreation, r.Created)
 	}
-	if r.releasedAt != 0 {
-		add(release, strconv.FormatInt(r.releasedAt, 10))
+	if r.ReleasedAt != 0 {
+		add(release, strconv.FormatInt(r.ReleasedAt, 10))
 	}
 	if flags := furtherFlagsOf(r); flags != 0 {
 		add(furtherFlags, string([]byte{flags}))
 	}
-	if r.retained {
+	if r.Retained {
 		text[0] |= retention
 	}
 	if text[0] == 0 {
-		return []byte(r.claim.Name)
+		return []byte(r.Claim.Name)
 	}
 	w.flags |= odd
-	return append(text, r.claim.Name...)
+	return append(text, r.Claim.Name...)
 }
 
 // odds are what the text of a record says.
@@ -220,7 +221,7 @@ func (o *odds) fields() [7]*string {
 func (o *odds) has(what byte) bool { return o.what&what != 0 }
 
 // read takes the text of a record apart.
-func (t *table) read(w *row) odds {
+func (t *Table) read(w *row) odds {
 	rest := t.texts.At(w.text, int(w.words)*word)[:w.length()]
 	if w.flags&odd == 0 {
 		return odds{claim: rest}
@@ -238,43 +239,43 @@ func (t *table) read(w *row) odds {
 	return o
 }
 
-// get unpacks a record.
-func (t *table) get(h handle) *record {
-	w, s := t.rows.At(uint32(h)), t.shared(h)
+// Get unpacks a record.
+func (t *Table) Get(h Handle) *Record {
+	w, s := t.rows.At(uint32(h)), t.Terms(h)
 	o := t.read(w)
-	r := &record{
-		handle: h, role: s.role, cidr: t.cidr(h), space: s.space, pool: s.pool, purpose: s.purpose, instance: s.instance,
-		claim: ipamv1.ClaimReference{APIGroup: s.group, Kind: s.kind, Namespace: s.claimNamespace, Name: string(o.claim)},
-		seen:  int64(w.seen), terminating: w.has(isTerminating), confirmed: w.has(isConfirmed), owned: w.has(isOwned),
-		left: w.has(hasLeft), won: w.has(hasWon), retained: o.has(retention),
+	r := &Record{
+		Handle: h, Role: s.Role, CIDR: t.CIDR(h), Space: s.Space, Pool: s.Pool, Purpose: s.Purpose, Instance: s.Instance,
+		Claim: ipamv1.ClaimReference{APIGroup: s.Group, Kind: s.Kind, Namespace: s.ClaimNamespace, Name: string(o.claim)},
+		Seen:  int64(w.seen), Terminating: w.has(isTerminating), Confirmed: w.has(isConfirmed), Owned: w.has(isOwned),
+		Deleted: w.has(hasLeft), Won: w.has(hasWon), Retained: o.has(retention),
 	}
-	r.claim.UID = cmp.Or(o.claimUID, unpackUUID(w.claimUID))
-	r.uid = types.UID(cmp.Or(o.uid, unpackUUID(w.uid)))
-	r.version = cmp.Or(o.version, unpackNumber(w.version))
-	r.foreign = w.has(isForeign)
-	if r.created = o.created; !o.has(otherCreation) {
-		r.created = r.version
+	r.Claim.UID = cmp.Or(o.claimUID, unpackUUID(w.claimUID))
+	r.UID = types.UID(cmp.Or(o.uid, unpackUUID(w.uid)))
+	r.Version = cmp.Or(o.version, unpackNumber(w.version))
+	r.Foreign = w.has(isForeign)
+	if r.Created = o.created; !o.has(otherCreation) {
+		r.Created = r.Version
 	}
 	if o.has(release) {
-		r.releasedAt, _ = strconv.ParseInt(o.releasedAt, 10, 64)
+		r.ReleasedAt, _ = strconv.ParseInt(o.releasedAt, 10, 64)
 	}
 	if o.has(furtherFlags) {
-		r.arrived, r.moving = o.flags[0]&isArrived != 0, o.flags[0]&isMoving != 0
+		r.Restored, r.Moving = o.flags[0]&isArrived != 0, o.flags[0]&isMoving != 0
 	}
-	r.key = types.NamespacedName{Namespace: s.namespace, Name: o.name}
+	r.Key = types.NamespacedName{Namespace: s.Namespace, Name: o.name}
 	if !o.has(oddName) {
-		r.key.Name = nameFor(r.role, r.claim)
+		r.Key.Name = nameFor(r.Role, r.Claim)
 	}
 	return r
 }
 
 func (w *row) has(flag rowFlags) bool { return w.flags&flag != 0 }
 
-// shared returns the terms of a record.
-func (t *table) shared(h handle) *terms { return &t.terms.At(t.rows.At(uint32(h)).termsNumber()).terms }
+// Terms returns the terms of a record.
+func (t *Table) Terms(h Handle) *Terms { return &t.shared.At(t.rows.At(uint32(h)).termsNumber()).Terms }
 
-// cidr returns the prefix of a record.
-func (t *table) cidr(h handle) netip.Prefix {
+// CIDR returns the prefix of a record.
+func (t *Table) CIDR(h Handle) netip.Prefix {
 	w := t.rows.At(uint32(h))
 	if w.has(isWide) {
 		return netip.PrefixFrom(netip.AddrFrom16(*t.wide.At(w.address)), int(w.bits))
@@ -283,25 +284,25 @@ func (t *table) cidr(h handle) netip.Prefix {
 }
 
 // nameOf returns the name of a record.
-func (t *table) nameOf(h handle) string {
-	w, s := t.rows.At(uint32(h)), t.shared(h)
+func (t *Table) nameOf(h Handle) string {
+	w, s := t.rows.At(uint32(h)), t.Terms(h)
 	o := t.read(w)
 	if o.has(oddName) {
 		return o.name
 	}
-	return nameFor(s.role, ipamv1.ClaimReference{Name: string(o.claim), UID: cmp.Or(o.claimUID, unpackUUID(w.claimUID))})
+	return nameFor(s.Role, ipamv1.ClaimReference{Name: string(o.claim), UID: cmp.Or(o.claimUID, unpackUUID(w.claimUID))})
 }
 
-func (t *table) isClaimNamed(h handle, name string) bool {
+func (t *Table) isClaimNamed(h Handle, name string) bool {
 	return string(t.read(t.rows.At(uint32(h))).claim) == name
 }
 
 // nameFor is the name that nearly every record for the claim has. What is no record has none.
-func nameFor(role roleOf, claim ipamv1.ClaimReference) string {
-	if role != stored {
+func nameFor(role Role, claim ipamv1.ClaimReference) string {
+	if role != Stored {
 		return ""
 	}
-	return recordName(claim.Name, claim.UID)
+	return FirstName(claim.Name, claim.UID)
 }
 
 // packUUID packs a UUID as the API server writes them, or the empty text, and says whether it is one of these.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ledger
+package records
 
 import (
 	"strings"
@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -52,45 +54,6 @@ func TestCreationOf(t *testing.T) {
 	}
 }
 
-// TestCreationIsKept: what this process has once known of a record's age, nobody's change makes it forget.
-func TestCreationIsKept(t *testing.T) {
-	t.Parallel()
-	for sentence, test := range map[string]struct {
-		first  []edit
-		second []edit
-		want   string
-	}{
-		"seen as created, then changed by somebody":         {second: []edit{touched}, want: "101"},
-		"seen as created, then marked for deletion":         {second: []edit{terminating}, want: "101"},
-		"seen as created, then taken over":                  {second: []edit{createdAt("101")}, want: "101"},
-		"first seen changed, then taken over by who knew":   {first: []edit{touched}, second: []edit{touched, createdAt("90")}, want: "90"},
-		"first seen changed, then changed again: not known": {first: []edit{touched}, second: []edit{touched}},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			t.Parallel()
-			b := newBook()
-			b.put(recordNamed("a", "10.0.0.1/32", test.first...))
-			b.put(recordNamed("a", "10.0.0.1/32", test.second...))
-			if got := b.x.records.at(at("a")).created; got != test.want {
-				t.Errorf("created at %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
-func TestOlderIsNeverGuessed(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		r, s string
-		want bool
-	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"", "10", false}, {"9", "", false}, {"", "", false}, {"x", "10", false}} {
-		r, s := &record{identity: identity{created: test.r}}, &record{identity: identity{created: test.s}}
-		if got := r.older(s); got != test.want {
-			t.Errorf("%q older than %q: %v", test.r, test.s, got)
-		}
-	}
-}
-
 // drawName draws what the API server accepts as a claim's name.
 func drawName(t *rapid.T) string {
 	name := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?`).Draw(t, "name")
@@ -104,7 +67,7 @@ func TestRecordNamesAreValid(t *testing.T) {
 	t.Parallel()
 	check := func(t rapid.TB, name, uid string) {
 		t.Helper()
-		for _, got := range []string{recordName(name, uid), nextRecordName(name, uid)} {
+		for _, got := range []string{FirstName(name, uid), NextName(name, uid)} {
 			if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 {
 				t.Errorf("claim %q: record %q: %v", name, got, problems)
 			}
@@ -137,19 +100,45 @@ func TestRecordNamesAreOneClaims(t *testing.T) {
 	long := strings.Repeat("a", 252)
 	for _, name := range []string{"a", "a-b", "a.b", long + "a", long + "b"} {
 		for _, uid := range []string{"1", "2", "3"} {
-			first, claim := recordName(name, uid), name+" "+uid
-			if first != recordName(name, uid) {
+			first, claim := FirstName(name, uid), name+" "+uid
+			if first != FirstName(name, uid) {
 				t.Errorf("%s: two first names", claim)
 			}
-			for _, got := range []string{first, nextRecordName(name, uid), nextRecordName(name, uid)} {
+			for _, got := range []string{first, NextName(name, uid), NextName(name, uid)} {
 				if other, ok := seen[got]; ok && uid != strings.Fields(other)[1] {
 					t.Errorf("%s and %s share %q", claim, other, got)
 				}
 				seen[got] = claim
 			}
-			if a, b := nextRecordName(name, uid), nextRecordName(name, uid); a == b || a == first {
+			if a, b := NextName(name, uid), NextName(name, uid); a == b || a == first {
 				t.Errorf("%s: a further name was used before: %q, %q, %q", claim, first, a, b)
 			}
 		}
+	}
+}
+
+// TestWhatHasArrivedIsKnownWithoutTheWebhook looks at records as they are made, and as they are restored while Weir is down.
+func TestWhatHasArrivedIsKnownWithoutTheWebhook(t *testing.T) {
+	t.Parallel()
+	aged := func(a *ipamv1.IPAllocation) { a.Spec.Manager.CreatedRevision = "7" }
+	first := func(a *ipamv1.IPAllocation) { a.Generation = 1 }
+	for sentence, test := range map[string]struct {
+		edits []edit
+		want  bool
+	}{
+		"made here":        {edits: []edit{first}},
+		"written to since": {edits: []edit{aged, func(a *ipamv1.IPAllocation) { a.Generation = 2 }}},
+		"restored":         {edits: []edit{first, aged}, want: true},
+		"restored, and marked by the webhook": {edits: []edit{first, func(a *ipamv1.IPAllocation) {
+			metav1.SetMetaDataAnnotation(&a.ObjectMeta, ipamv1.ArrivedAnnotation, "true")
+		}}, want: true},
+		"a hold, which has its record's age": {edits: []edit{first, aged, func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.MovedPurpose }}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			if got := isRestored(recordNamed("a", "10.0.0.4/32", test.edits...)); got != test.want {
+				t.Errorf("arrived: %t, want %t", got, test.want)
+			}
+		})
 	}
 }

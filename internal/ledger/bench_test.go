@@ -12,12 +12,11 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // manyRecords is what the index is measured with.
@@ -59,18 +58,17 @@ func BenchmarkIndexMemory(b *testing.B) {
 			for b.Loop() {
 				runtime.GC()
 				runtime.ReadMemStats(&before)
-				book, random := newBook(), rand.New(rand.NewPCG(1, 0))
-				book.serving(shapeConfig{entries: block.String()})
+				l, random := newFed(), rand.New(rand.NewPCG(1, 0))
+				l.serving(block.String())
 				for i := range uint32(manyRecords) {
-					_ = book.x.Add(usual(random, i, block.Addr().Next()))
+					_ = l.x.Add(usual(random, i, block.Addr().Next()))
 				}
-				book.forget()
 				runtime.GC()
 				runtime.ReadMemStats(&after)
-				if n := book.x.records.Len(); n != manyRecords+1 || book.x.broken != nil {
-					b.Fatalf("%d records, broken: %v", n, book.x.broken)
+				if n := len(l.All()); n != manyRecords+1 || l.x.broken != nil {
+					b.Fatalf("%d records, broken: %v", n, l.x.broken)
 				}
-				runtime.KeepAlive(book)
+				runtime.KeepAlive(l)
 			}
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/manyRecords, "B/record")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/manyRecords, "ns/record")

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
-
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // TestOnlyAWholeListIsRead: what a list lacks counts as gone, so that half of one must not pass for all of it.

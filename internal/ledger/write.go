@@ -9,16 +9,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // fieldOwner is on every write, so that one of somebody else's can be told.
@@ -45,8 +45,17 @@ func newRecord(instance string, c Claim, key types.NamespacedName, mark *records
 	}
 }
 
-// kept returns what others' finalizers there are on exactly this version of the record: a write of Weir's must leave them.
-func (l *Ledger) kept(ctx context.Context, id records.Identity) ([]string, error) {
+// writer is the only writer of IPAllocations.
+type writer struct {
+	reader
+	client   client.WithWatch
+	instance string
+	clock    clock.PassiveClock
+}
+
+// kept returns what others' finalizers there are on exactly this version of the record: a write of
+// Weir's must leave them.
+func (l *writer) kept(ctx context.Context, id records.Identity) ([]string, error) {
 	if !id.Foreign {
 		return nil, nil
 	}
@@ -77,11 +86,12 @@ type managerPatch struct {
 	} `json:"spec"`
 }
 
-// setManager makes this manager responsible for a record, if the record is still at the version of r, and
-// returns the version made. Like every write it stores the revision of the record's creation, which the
-// record's own version no longer says. It always changes the record, so that the watch shows the version
-// made, and puts back a finalizer that an interrupted deletion has removed.
-func (l *Ledger) setManager(ctx context.Context, r records.Identity, state ipamv1.AllocationState) (records.Identity, error) {
+// setManager makes this manager responsible for a record, if the record is still at the version of
+// r, and returns the version made. Like every write it stores the revision of the record's
+// creation, which the record's own version no longer says. It always changes the record, so that
+// the watch shows the version made, and puts back a finalizer that an interrupted deletion has
+// removed.
+func (l *writer) setManager(ctx context.Context, r records.Identity, state ipamv1.AllocationState) (records.Identity, error) {
 	finalizers, err := l.kept(ctx, r)
 	if err != nil {
 		return records.Identity{}, err
@@ -95,8 +105,9 @@ func (l *Ledger) setManager(ctx context.Context, r records.Identity, state ipamv
 	return l.patch(ctx, r, p)
 }
 
-// touch changes a record in nothing but an annotation, so that the watch has something newer to show.
-func (l *Ledger) touch(ctx context.Context, r records.Identity) (records.Identity, error) {
+// touch changes a record in nothing but an annotation, so that the watch has something newer to
+// show.
+func (l *writer) touch(ctx context.Context, r records.Identity) (records.Identity, error) {
 	var p managerPatch
 	p.Metadata = patchMetadata{UID: r.UID, Annotations: l.touched()}
 	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: r.Created}
@@ -104,12 +115,39 @@ func (l *Ledger) touch(ctx context.Context, r records.Identity) (records.Identit
 }
 
 // touched is an annotation that no version of a record has had before.
-func (l *Ledger) touched() map[string]string {
+func (l *writer) touched() map[string]string {
 	return map[string]string{records.TouchedAnnotation: l.instance + "/" + rand.String(8)}
 }
 
-// patch sends a merge patch that names the UID and, where it must not have changed, the resourceVersion. A record that has changed or gone is ErrBusy.
-func (l *Ledger) patch(ctx context.Context, id records.Identity, p any) (records.Identity, error) {
+// ownPatch takes a record over and gives it owners and labels.
+type ownPatch struct {
+	Metadata struct {
+		patchMetadata   `json:",inline"`
+		Labels          map[string]string       `json:"labels,omitempty"`
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	} `json:"metadata"`
+	Spec struct {
+		Manager ipamv1.AllocationManager `json:"manager"`
+	} `json:"spec"`
+}
+
+func (l *writer) own(ctx context.Context, r records.Identity, c Claim) (records.Identity, error) {
+	finalizers, err := l.kept(ctx, r)
+	if err != nil {
+		return records.Identity{}, err
+	}
+	var p ownPatch
+	p.Metadata.patchMetadata = patchMetadata{
+		UID: r.UID, ResourceVersion: r.Version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
+	}
+	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, c.Owners
+	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.Created}
+	return l.patch(ctx, r, p)
+}
+
+// patch sends a merge patch that names the UID and, where it must not have changed, the
+// resourceVersion. A record that has changed or gone is ErrBusy.
+func (l *writer) patch(ctx context.Context, id records.Identity, p any) (records.Identity, error) {
 	body, err := json.Marshal(p)
 	if err != nil {
 		return records.Identity{}, fmt.Errorf("encoding a patch: %w", err)
@@ -125,16 +163,17 @@ func (l *Ledger) patch(ctx context.Context, id records.Identity, p any) (records
 	return records.IdentityOf(a), nil
 }
 
-// drop removes one version of a record: first its finalizer, then the record, each on condition that nobody has changed
-// it since. A terminating record that still has the finalizer was therefore marked by somebody else, and stays taken. One
-// with somebody else's finalizer stays taken until that is gone, too.
-func (l *Ledger) drop(ctx context.Context, id records.Identity) error {
+// drop removes one version of a record: first its finalizer, then the record, each on condition
+// that nobody has changed it since. A terminating record that still has the finalizer was therefore
+// marked by somebody else, and stays taken. One with somebody else's finalizer stays taken until
+// that is gone, too.
+func (l *writer) drop(ctx context.Context, id records.Identity) error {
 	_, err := l.remove(ctx, id)
 	return err
 }
 
 // remove does what drop says, and tells whether it was this call that took the record away.
-func (l *Ledger) remove(ctx context.Context, id records.Identity) (bool, error) {
+func (l *writer) remove(ctx context.Context, id records.Identity) (bool, error) {
 	finalizers, err := l.kept(ctx, id)
 	if err != nil {
 		return false, err
@@ -158,13 +197,18 @@ func (l *Ledger) remove(ctx context.Context, id records.Identity) (bool, error) 
 	drops.Inc()
 	err = l.client.Delete(ctx, a, client.Preconditions{UID: &id.UID, ResourceVersion: ptr.To(a.ResourceVersion)})
 	if err == nil {
-		l.index.leave(id)
+		l.markDeleted(id)
 	}
 	err = l.dropError(id, err)
 	return err == nil, err
 }
 
-func (l *Ledger) dropError(id records.Identity, err error) error {
+func (l *writer) markDeleted(id records.Identity) {
+	defer l.feed.lock()()
+	l.feed.book.MarkDeleted(id)
+}
+
+func (l *writer) dropError(id records.Identity, err error) error {
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		return nil
@@ -173,4 +217,16 @@ func (l *Ledger) dropError(id records.Identity, err error) error {
 	default:
 		return fmt.Errorf("deleting IPAllocation %s: %w", id.Key, err)
 	}
+}
+
+// createError translates a refused create. The name is taken when another manager is answering the
+// same claim.
+func (l *writer) createError(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("another manager is answering the claim: %w", ErrBusy)
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: %w", ErrForbidden, err)
+	}
+	return fmt.Errorf("creating IPAllocation: %w", err)
 }

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// maxNameStem leaves room in a record's name for the hash and the random part: a name has 253 characters at most.
+// maxNameStem leaves room in a record's name for the hash and the random part: a name has 253
+// characters at most.
 const maxNameStem = 220
 
-// FirstName is the name for the first attempt at a claim: two managers that answer the same claim at once collide here
-// already, before either has a second record.
+// FirstName is the name for the first attempt at a claim: two managers that answer the same claim
+// at once collide here already, before either has a second record.
 func FirstName(claim, uid string) string {
 	sum := sha256.Sum256([]byte(uid))
 	return nameStem(claim) + hex.EncodeToString(sum[:5])

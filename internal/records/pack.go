@@ -17,16 +17,18 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// row is a record, packed: 56 bytes without pointers. It has room for what nearly all records are: UIDs that are UUIDs, a
-// version that is a number and that of the creation, a name that follows from the claim's, nothing released. A record that is
-// otherwise is odd, and has in its text what does not fit here. Nothing is lost: unpacked, a record is what it was.
+// row is a record, packed: 56 bytes without pointers. It has room for what nearly all records are:
+// UIDs that are UUIDs, a version that is a number and that of the creation, a name that follows
+// from the claim's, nothing released. A record that is otherwise is odd, and has in its text what
+// does not fit here. Nothing is lost: unpacked, a record is what it was.
 type row struct {
 	uid, claimUID [16]byte
 	version       [6]byte
 	bits, words   uint8
 	// address is that of IPv4, or the number of one of IPv6.
 	address uint32
-	// text is the name of the claim; of an odd record, the rest comes before it. It has so many words, but for the padding.
+	// text is the name of the claim; of an odd record, the rest comes before it. It has so many
+	// words, but for the padding.
 	text uint32
 	seen int32
 	// terms are the number of the terms, 22 bits, and how many bytes of the text are padding.
@@ -71,7 +73,8 @@ const (
 // maxText is how long a record's text may be. The API server lets none become so long.
 const maxText = math.MaxUint8 * word
 
-// maxTerms is how many different terms there may be: as many as there are namespaces, times the pools that are used in each.
+// maxTerms is how many different terms there may be: as many as there are namespaces, times the
+// pools that are used in each.
 const maxTerms = 1<<22 - 1
 
 // textLength bounds the text of a record.
@@ -305,7 +308,8 @@ func nameFor(role Role, claim ipamv1.ClaimReference) string {
 	return FirstName(claim.Name, claim.UID)
 }
 
-// packUUID packs a UUID as the API server writes them, or the empty text, and says whether it is one of these.
+// packUUID packs a UUID as the API server writes them, or the empty text, and says whether it is
+// one of these.
 func packUUID(to *[16]byte, text string) bool {
 	plain := strings.ReplaceAll(text, "-", "")
 	if len(plain) == hex.EncodedLen(len(to)) {
@@ -329,7 +333,8 @@ func unpackUUID(from [16]byte) string {
 	return string(text[:36])
 }
 
-// packNumber packs a number without leading zeros, or the empty text, and says whether it is one of these.
+// packNumber packs a number without leading zeros, or the empty text, and says whether it is one of
+// these.
 func packNumber(to *[6]byte, text string) bool {
 	n, err := strconv.ParseUint(text, 10, 8*len(to))
 	copy(to[:], binary.BigEndian.AppendUint64(nil, n)[8-len(to):])

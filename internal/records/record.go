@@ -74,8 +74,8 @@ type Identity struct {
 	Foreign bool
 }
 
-// Decode reads an IPAllocation that was first seen then. An error means that the record cannot be understood, and so
-// that nobody can say what is free.
+// Decode reads an IPAllocation that was first seen then. An error means that the record cannot be
+// understood, and so that nobody can say what is free.
 func Decode(a *ipamv1.IPAllocation, seen int64) (*Record, error) {
 	cidr, err := netip.ParsePrefix(a.Spec.CIDR)
 	if err != nil {
@@ -111,7 +111,8 @@ func isRestored(a *ipamv1.IPAllocation) bool {
 	return knowsAge(a) || a.Annotations[ipamv1.ArrivedAnnotation] != ""
 }
 
-// knowsAge says whether the record came with the revision of its creation, which is one of another cluster or of the past.
+// knowsAge says whether the record came with the revision of its creation, which is one of another
+// cluster or of the past.
 func knowsAge(a *ipamv1.IPAllocation) bool {
 	return a.Generation == 1 && a.Spec.Manager.CreatedRevision != "" && a.Spec.Purpose != ipamv1.MovedPurpose
 }
@@ -121,10 +122,11 @@ func has(annotations map[string]string, key string) bool {
 	return ok
 }
 
-// creationOf returns the revision that the record was created at, or "" when that cannot be told for certain. Every write
-// of Weir's stores it, so its absence means that Weir has not written since; a second field manager means that somebody
-// else has, and then the record's own revision is a later one. Taking something away leaves no field manager: that somebody
-// took the finalizer, or the garbage collector one of a claim's two owners, shows in what is missing.
+// creationOf returns the revision that the record was created at, or "" when that cannot be told
+// for certain. Every write of Weir's stores it, so its absence means that Weir has not written
+// since; a second field manager means that somebody else has, and then the record's own revision is
+// a later one. Taking something away leaves no field manager: that somebody took the finalizer, or
+// the garbage collector one of a claim's two owners, shows in what is missing.
 func creationOf(a *ipamv1.IPAllocation) string {
 	if a.Spec.Manager.CreatedRevision != "" && !knowsAge(a) {
 		return a.Spec.Manager.CreatedRevision
@@ -167,6 +169,6 @@ func ClaimantOf(c ipamv1.ClaimReference) pooltree.Claimant {
 	return pooltree.Claimant{Group: c.APIGroup, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
 }
 
-// TouchedAnnotation changes with every write that must show in the watch: a manager takes the record over, or proves that
-// its index is current.
+// TouchedAnnotation changes with every write that must show in the watch: a manager takes the
+// record over, or proves that its index is current.
 const TouchedAnnotation = "ipam.weir.dev/touched"

@@ -100,7 +100,8 @@ func (t *Table) Find(key types.NamespacedName) Handle {
 	return 0
 }
 
-// isNamed says whether a record has that name. Nearly all that have not are told by the name of their claim.
+// isNamed says whether a record has that name. Nearly all that have not are told by the name of
+// their claim.
 func (t *Table) isNamed(h Handle, name string) bool {
 	w := t.rows.At(uint32(h))
 	if !w.has(odd) && !strings.HasPrefix(name, nameStem(string(t.read(w).claim))) {
@@ -109,10 +110,12 @@ func (t *Table) isNamed(h Handle, name string) bool {
 	return t.nameOf(h) == name
 }
 
-// Of returns the records of all claims of that name, the oldest first and those of unknown age last.
+// Of returns the records of all claims of that name, the oldest first and those of unknown age
+// last.
 func (t *Table) Of(claim pooltree.Claimant) []*Record { return t.OfPurpose(claim, "") }
 
-// OfPurpose returns those of one purpose, or of all if that is empty. A root pool may have a thousand of another one.
+// OfPurpose returns those of one purpose, or of all if that is empty. A root pool may have a
+// thousand of another one.
 func (t *Table) OfPurpose(claim pooltree.Claimant, purpose ipamv1.AllocationPurpose) []*Record {
 	var found []*Record
 	for i := range t.claims.Find(t.hashOf(claim)) {
@@ -124,7 +127,8 @@ func (t *Table) OfPurpose(claim pooltree.Claimant, purpose ipamv1.AllocationPurp
 	return found
 }
 
-// byAge orders records by the number that is the revision of their creation, then by name. Unknown is last.
+// byAge orders records by the number that is the revision of their creation, then by name. Unknown
+// is last.
 func byAge(a, b *Record) int {
 	known := func(r *Record) int { return min(len(r.Created), 1) }
 	return cmp.Or(

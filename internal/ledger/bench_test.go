@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // manyRecords is what the index is measured with.
@@ -31,14 +32,14 @@ func usual(random *rand.Rand, i uint32, first netip.Addr) *ipamv1.IPAllocation {
 		var b [16]byte
 		binary.BigEndian.PutUint64(b[:8], random.Uint64())
 		binary.BigEndian.PutUint64(b[8:], random.Uint64())
-		return unpackUUID(b)
+		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 	}
 	claim := ipamv1.ClaimReference{
 		APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "bench", Name: fmt.Sprintf("claim-%06d", i), UID: uuid(),
 	}
 	return &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "bench", Name: recordName(claim.Name, claim.UID), UID: types.UID(uuid()),
+			Namespace: "bench", Name: records.FirstName(claim.Name, claim.UID), UID: types.UID(uuid()),
 			ResourceVersion: strconv.Itoa(1000 + 3*int(i)), Finalizers: []string{ipamv1.AllocationFinalizer},
 			OwnerReferences: make([]metav1.OwnerReference, 2), ManagedFields: make([]metav1.ManagedFieldsEntry, 1),
 		},
@@ -57,18 +58,17 @@ func BenchmarkIndexMemory(b *testing.B) {
 			for b.Loop() {
 				runtime.GC()
 				runtime.ReadMemStats(&before)
-				book, random := newBook(), rand.New(rand.NewPCG(1, 0))
-				book.serving(shapeConfig{entries: block.String()})
+				l, random := newFed(), rand.New(rand.NewPCG(1, 0))
+				l.serving(block.String())
 				for i := range uint32(manyRecords) {
-					_ = book.x.Add(usual(random, i, block.Addr().Next()))
+					_ = l.x.Add(usual(random, i, block.Addr().Next()))
 				}
-				book.forget()
 				runtime.GC()
 				runtime.ReadMemStats(&after)
-				if n := book.x.records.size(); n != manyRecords+1 || book.x.broken != nil {
-					b.Fatalf("%d records, broken: %v", n, book.x.broken)
+				if n := len(l.All()); n != manyRecords+1 || l.x.broken != nil {
+					b.Fatalf("%d records, broken: %v", n, l.x.broken)
 				}
-				runtime.KeepAlive(book)
+				runtime.KeepAlive(l)
 			}
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/manyRecords, "B/record")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/manyRecords, "ns/record")

@@ -7,77 +7,49 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/book"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// ReserveBlock makes one block of a pool the pool's own: recorded, judged, and confirmed on the record, because no answer object
-// shows that it has won. It returns nil once the block is confirmed, and errs with ErrTaken, naming who holds the space, with
-// ErrBusy, or an error of the API server; for a block that is carved from a parent, also as Reserve does.
+// ReserveBlock makes one block of a pool the pool's own: recorded, judged, and confirmed on the
+// record, because no answer object shows that it has won. It returns nil once the block is
+// confirmed, and errs with ErrTaken, naming who holds the space, with ErrBusy, or an error of the
+// API server; for a block that is carved from a parent, also as Reserve does.
 func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, owners []metav1.OwnerReference) error {
-	if l.index.isConfirmed(p, block) {
+	if l.isConfirmed(p, block) {
 		return nil
 	}
 	c := blockClaim(p, block, owners)
-	r, ok := l.index.recordOf(c, "")
+	r, _ := l.feed.recordOf(c, "")
 	switch {
-	case ok && r.confirmed:
+	case r != nil && r.Confirmed:
 		return nil
 	case p.IsCarved():
 		a, err := l.Bind(ctx, c)
 		if err != nil {
 			return err
 		}
-		return l.confirm(ctx, snapshot{record: record{identity: a.record}})
-	case !ok:
+		return l.confirm(ctx, a.record)
+	case r == nil:
 		return l.createBlock(ctx, p, c)
-	case !r.won:
+	case !r.Won:
 		if _, _, err := l.existing(ctx, c, ""); err != nil {
 			return err
 		}
 		return ErrBusy
 	}
-	return l.confirm(ctx, r)
+	return l.confirm(ctx, r.Identity)
 }
 
-// isConfirmed says whether the block is the pool's and stays it. It is found by its prefix: a pool may have many.
-func (x *index) isConfirmed(p Pool, block netip.Prefix) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	r := x.blockRecord(p, block)
-	return r != nil && r.confirmed && !r.terminating && !r.left
-}
-
-// OtherBlocks returns the records of the pool's own blocks that keep does not name, those of other pools that had its name, and
-// the second and third of a block that several managers recorded at once. Drop drops them, once a live read after this call has
-// proved that they are nobody's. What may belong to a pool that is just being admitted is not among them, nor, where there is no
-// pool of the name (uid is empty), what arrived before its pool.
-func (l *Ledger) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []netip.Prefix) []Holding {
-	var others []Holding
-	blocks := l.index.blocksOf(pool)
-	for _, r := range blocks {
-		if own := r.claim.UID == string(uid); own && slices.Contains(keep, r.cidr) && !isSecond(r, blocks) || !own && l.index.isPending(&r.record) {
-			continue
-		}
-		if h := r.holding(); uid != "" || !l.IsArriving(h) {
-			others = append(others, h)
-		}
-	}
-	return others
-}
-
-// isSecond says whether another record of the same block, confirmed like this one, has the lower name: every manager that sees
-// both keeps that one.
-func isSecond(r snapshot, blocks []snapshot) bool {
-	return slices.ContainsFunc(blocks, func(other snapshot) bool {
-		return other.confirmed && !other.left && !other.terminating && other.claim.UID == r.claim.UID && other.cidr == r.cidr &&
-			other.key.Name < r.key.Name
-	})
+func (l *Ledger) isConfirmed(p Pool, block netip.Prefix) bool {
+	defer l.feed.lock()()
+	return l.feed.book.IsConfirmed(p, block)
 }
 
 func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Claim {
@@ -102,12 +74,12 @@ func CarveClaim(p Pool, bits int) Claim {
 }
 
 func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
-	key := types.NamespacedName{Namespace: p.Namespace, Name: nextRecordName(p.Ref.Name, string(p.UID))}
-	w, err := l.index.chooseBlock(c, p.Space, key)
+	key := types.NamespacedName{Namespace: p.Namespace, Name: records.NextName(p.Ref.Name, string(p.UID))}
+	w, err := l.feed.choose(key, func(b *book.Book) (*records.Record, error) { return b.ChooseBlock(c, p.Space, key) })
 	if err != nil {
 		return err
 	}
-	defer l.index.dismiss(w)
+	defer l.feed.dismiss(w)
 	a, err := l.create(ctx, newRecord(l.instance, c, key, w.mark), w)
 	var beaten *lostError
 	if errors.As(err, &beaten) {
@@ -117,32 +89,17 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 		return err
 	}
 	tellGiven(w.mark, a.record, c, audit.Requested)
-	return l.confirm(ctx, snapshot{record: record{identity: a.record}})
+	return l.confirm(ctx, a.record)
 }
 
-// confirm stores that a block has won, and returns once the index shows it.
-func (l *Ledger) confirm(ctx context.Context, r snapshot) error {
-	w := l.index.expect(r.key)
-	defer l.index.dismiss(w)
-	id, err := l.setManager(ctx, r, ipamv1.ConfirmedState)
+// confirm stores that a block has won, and returns once the book shows it.
+func (l *Ledger) confirm(ctx context.Context, block records.Identity) error {
+	w := l.feed.expect(block.Key)
+	defer l.feed.dismiss(w)
+	id, err := l.setManager(ctx, block, ipamv1.ConfirmedState)
 	if err != nil {
 		return err
 	}
-	_, err = l.index.await(ctx, w, id)
+	_, err = l.feed.await(ctx, w, id)
 	return err
-}
-
-// chooseBlock marks exactly the asked block, unless somebody holds part of it: not the pool itself, nor what was carved or handed out
-// of its block and arrived before it.
-func (x *index) chooseBlock(c Claim, spaceName string, key types.NamespacedName) (*waiter, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	s, e := x.spaceOf(spaceName), x.poolOf(c.Pool)
-	asked := &record{cidr: c.Want, claim: c.Ref, purpose: c.Purpose}
-	for _, r := range x.overlapping(s, c.Want) {
-		if !r.isBlockOf(e.ref) && r.pool != e && !x.isAbove(asked, r.pool.ref, r.cidr) {
-			return nil, &TakenError{CIDR: c.Want, By: r.holding()}
-		}
-	}
-	return x.mark(s, e, c.Want, c, key), nil
 }

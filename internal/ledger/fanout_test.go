@@ -14,7 +14,7 @@ import (
 
 func TestFanoutNeverBlocks(t *testing.T) {
 	t.Parallel()
-	f := newFanout[ipamv1.PoolReference]()
+	f := &fanout[ipamv1.PoolReference]{}
 	subscribers := []<-chan ipamv1.PoolReference{f.subscribe(t.Context()), f.subscribe(t.Context())}
 	const pools, times = 10, 1000
 	for range times {
@@ -41,7 +41,7 @@ func TestFanoutNeverBlocks(t *testing.T) {
 
 func TestFanoutTellsOfEveryChangeAfterItsName(t *testing.T) {
 	t.Parallel()
-	f := newFanout[ipamv1.PoolReference]()
+	f := &fanout[ipamv1.PoolReference]{}
 	out := f.subscribe(t.Context())
 	for range 1000 {
 		f.add(poolRef("p"))
@@ -53,7 +53,7 @@ func TestFanoutTellsOfEveryChangeAfterItsName(t *testing.T) {
 
 func TestFanoutTellsWhatHappensAfterTheSubscription(t *testing.T) {
 	t.Parallel()
-	f := newFanout[ipamv1.PoolReference]()
+	f := &fanout[ipamv1.PoolReference]{}
 	f.add(poolRef("before"))
 	out := f.subscribe(t.Context())
 	f.add(poolRef("after"))
@@ -68,7 +68,7 @@ func TestFanoutEndsASubscription(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := newFanout[ipamv1.PoolReference]()
+				f := &fanout[ipamv1.PoolReference]{}
 				ctx, cancel := context.WithCancel(t.Context())
 				f.subscribe(ctx)
 				other := f.subscribe(t.Context())

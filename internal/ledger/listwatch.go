@@ -47,15 +47,16 @@ func (l *Ledger) listWatch() cache.ListerWatcher {
 	}}
 }
 
-// listFirst is a ListWatch of which the reflector does not have the list streamed as events: those cost the API server, and this
-// process, twice as much for each record as a list does.
+// listFirst is a ListWatch of which the reflector does not have the list streamed as events: those
+// cost the API server, and this process, twice as much for each record as a list does.
 type listFirst struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported is what the reflector asks before it does.
 func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
 
-// listAll returns all records at the latest revision, whatever older one or part of them the reflector would be content with.
-// They are read as they come: server and client work at the same time, and the text of the list is never in memory as a whole.
+// listAll returns all records at the latest revision, whatever older one or part of them the
+// reflector would be content with. They are read as they come: server and client work at the same
+// time, and the text of the list is never in memory as a whole.
 func listAll(ctx context.Context, c rest.Interface) (runtime.Object, error) {
 	body, err := c.Get().Resource("ipallocations").Stream(ctx)
 	if err != nil {
@@ -129,7 +130,8 @@ func expect(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// pruned drops what the index does not look at: how many managers there are counts, not what they manage.
+// pruned drops what the book does not look at: how many managers there are counts, not what they
+// manage.
 func pruned(a *ipamv1.IPAllocation) *ipamv1.IPAllocation {
 	a.Labels = nil
 	for i := range a.ManagedFields {

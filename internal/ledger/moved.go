@@ -7,84 +7,67 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/book"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// What clusterctl moves to another cluster out of a pool that stays is held here: admission leaves the record its finalizer, so
-// that it stays, marked, and the prefix taken. Hold then puts a record of purpose Moved in its place:
+// What clusterctl moves to another cluster out of a pool that stays is held here: admission leaves
+// the record its finalizer, so that it stays, marked, and the prefix taken. Hold then puts a record
+// of purpose Moved in its place:
 //
 //	record, marked and kept -> hold stored -> the record's finalizer off
 //
-// Dying in between leaves both, and both keep the prefix. There is nothing to judge: what else overlaps came after the record, whose
-// age the hold has. For a record that has lost nothing is held. A hold that was stored after its record had gone goes again: another
-// manager had seen to that, and what it held may have been given up since. Whoever lets a record go on the strength of that hold does so
-// later than it was stored.
+// Dying in between leaves both, and both keep the prefix. There is nothing to judge: what else
+// overlaps came after the record, whose age the hold has. For a record that has lost nothing is
+// held. A hold that was stored after its record had gone goes again: another manager had seen to
+// that, and what it held may have been given up since. Whoever lets a record go on the strength of
+// that hold does so later than it was stored.
 
-// Leaving returns what is handed out of a pool and marked for deletion because it moves away, or is held for what has moved, in no order.
-// What lives beside the pool moves with it.
-func (l *Ledger) Leaving(pool ipamv1.PoolReference) []Holding {
-	l.index.mu.Lock()
-	defer l.index.mu.Unlock()
-	e, ok := l.index.pools[pool]
-	if !ok {
-		return nil
-	}
-	found := make([]Holding, 0, len(e.leaving))
-	for marked := range e.leaving {
-		r := l.index.records.get(marked)
-		leaves := r.moving && pool.Namespace != r.key.Namespace
-		if !r.left && (leaves || r.purpose == ipamv1.MovedPurpose) {
-			found = append(found, r.holding())
-		}
-	}
-	return found
-}
-
-// TakeAlong marks a record for deletion as clusterctl marks what it moves: its claim has moved to another cluster, which the caller has
-// read live, and the record has not. Like what clusterctl has marked, it keeps its prefix until Hold has put a hold in its place.
-func (l *Ledger) TakeAlong(ctx context.Context, h Holding) error {
+// TakeAlong marks a record for deletion as clusterctl marks what it moves: its claim has moved to
+// another cluster, which the caller has read live, and the record has not. Like what clusterctl has
+// marked, it keeps its prefix until Hold has put a hold in its place.
+func (l *writer) TakeAlong(ctx context.Context, h Holding) error {
 	var p managerPatch
 	p.Metadata = patchMetadata{
-		UID: h.version.uid, ResourceVersion: h.version.version, Annotations: map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""},
+		UID: h.Version.UID, ResourceVersion: h.Version.Version, Annotations: map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""},
 	}
-	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: h.version.created}
-	marked, err := l.patch(ctx, h.version, p)
+	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: h.Version.Created}
+	marked, err := l.patch(ctx, h.Version, p)
 	if err != nil {
 		return err
 	}
-	record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: marked.key.Namespace, Name: marked.key.Name}}
-	return l.dropError(marked, l.client.Delete(ctx, record, client.Preconditions{UID: &marked.uid, ResourceVersion: &marked.version}))
+	record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: marked.Key.Namespace, Name: marked.Key.Name}}
+	return l.dropError(marked, l.client.Delete(ctx, record, client.Preconditions{UID: &marked.UID, ResourceVersion: &marked.Version}))
 }
 
-// Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record itself go. The caller has read
-// live that the record is being deleted because it moves. Of one that can never have been told to anybody nothing is kept.
-func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
+// Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record
+// itself go. The caller has read live that the record is being deleted because it moves. Of one
+// that can never have been told to anybody nothing is kept.
+func (l *writer) Hold(ctx context.Context, h Holding, namespace string) error {
 	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
-	mark := &record{cidr: h.CIDR, space: &space{name: h.space}}
+	mark := &records.Record{CIDR: h.CIDR, Space: h.Space}
 	hold := newRecord(l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: ipamv1.MovedPurpose}, key, mark)
 	if !h.ReleasedAt.IsZero() && !h.Retained { // nobody comes back with what cools down: it goes on doing so
 		hold.Spec.ReleasedAt, hold.Spec.State = metav1.NewTime(h.ReleasedAt), ipamv1.CoolingState
 	}
-	hold.Spec.Manager.CreatedRevision = h.version.created
-	if l.index.hasLost(h.version) {
+	hold.Spec.Manager.CreatedRevision = h.Version.Created
+	if ask(l.feed, (*book.Book).HasLost, h.Version) {
 		return l.letMove(ctx, h, hold)
 	}
-	going, made := l.index.lookFor(h.version.key), l.index.lookFor(key)
-	defer l.index.dismiss(going)
-	defer l.index.dismiss(made)
-	if !l.index.has(h.version) {
-		return fmt.Errorf("record %s is gone: %w", h.version.key, ErrBusy)
+	going, made := l.feed.lookFor(h.Version.Key), l.feed.lookFor(key)
+	defer l.feed.dismiss(going)
+	defer l.feed.dismiss(made)
+	if !ask(l.feed, (*book.Book).Has, h.Version) {
+		return fmt.Errorf("record %s is gone: %w", h.Version.Key, ErrBusy)
 	}
 	isNew, err := l.ensureHold(ctx, hold)
 	if err != nil {
@@ -93,83 +76,38 @@ func (l *Ledger) Hold(ctx context.Context, h Holding, namespace string) error {
 	if err = l.letMove(ctx, h, hold); err == nil || !isNew {
 		return err
 	}
-	id := identityOf(hold)
-	if _, awaited := l.index.await(ctx, made, id); awaited != nil || !l.index.wentBefore(going, h.version, id.version) {
+	id := records.IdentityOf(hold)
+	if _, awaited := l.feed.await(ctx, made, id); awaited != nil || !l.feed.wentBefore(going, h.Version, id.Version) {
 		return errors.Join(err, awaited)
 	}
 	return errors.Join(err, l.drop(ctx, id))
 }
 
 // letMove takes the ledger's finalizer off the record in whose place the hold is.
-func (l *Ledger) letMove(ctx context.Context, h Holding, hold *ipamv1.IPAllocation) error {
-	finalizers, err := l.kept(ctx, h.version)
+func (l *writer) letMove(ctx context.Context, h Holding, hold *ipamv1.IPAllocation) error {
+	finalizers, err := l.kept(ctx, h.Version)
 	if err != nil {
 		return err
 	}
-	_, err = l.patch(ctx, h.version, map[string]any{"metadata": map[string]any{
-		"uid": h.version.uid, "resourceVersion": h.version.version, "finalizers": finalizers,
+	_, err = l.patch(ctx, h.Version, map[string]any{"metadata": map[string]any{
+		"uid": h.Version.UID, "resourceVersion": h.Version.Version, "finalizers": finalizers,
 		"annotations": map[string]string{ipamv1.HeldAnnotation: hold.Name},
 	}})
 	return err
 }
 
-// has says whether the watch shows the record, at whatever version.
-func (x *index) has(id identity) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	r := x.records.at(id.key)
-	return r != nil && r.uid == id.uid
-}
-
-// holdingOf returns the record at exactly that version, if the watch shows it.
-func (x *index) holdingOf(id identity) (Holding, bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	r := x.records.at(id.key)
-	if r == nil || r.uid != id.uid || r.version != id.version {
-		return Holding{}, false
-	}
-	return r.holding(), true
-}
-
-// wentBefore says whether the record, which the watch showed while the waiter waited for it, went before that version of another one was
-// made. A list that shows both changes at once does not tell.
-func (x *index) wentBefore(w *waiter, id identity, version string) bool {
-	if x.has(id) {
-		return false
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	order, err := resourceversion.CompareResourceVersion(w.latest, version)
-	return err == nil && order < 0
-}
-
-// hasLost says whether this very version of a claim's record is overlapped by an older one: then it has never won, for anybody. What
-// arrived with its object, or is its own answer, may be in use all the same.
-func (x *index) hasLost(id identity) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	r := x.records.at(id.key)
-	switch {
-	case r == nil || r.uid != id.uid || r.version != id.version || r.won || r.released():
-		return false
-	case r.purpose != ipamv1.ClaimPurpose || r.arrived || isOwnKind(r):
-		return false
-	}
-	return x.judge(r).outcome == lost
-}
-
 // holdName is made of the whole UID of the record: holds of all namespaces are in one.
 func holdName(h Holding) string {
 	stem := strings.TrimRight(h.Claim.Name[:min(len(h.Claim.Name), maxHoldStem)], "-.")
-	return stem + "-moved-" + strings.ToLower(string(h.version.uid))
+	return stem + "-moved-" + strings.ToLower(string(h.Version.UID))
 }
 
 // maxHoldStem leaves room in a hold's name for a UID, of up to 128 characters.
 const maxHoldStem = 100
 
-// ensureHold stores a hold, and says whether it did. One that is there already must say the same, and stand.
-func (l *Ledger) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isNew bool, err error) {
+// ensureHold stores a hold, and says whether it did. One that is there already must say the same,
+// and stand.
+func (l *writer) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isNew bool, err error) {
 	want := hold.Spec
 	err = l.client.Create(ctx, hold, fieldOwner)
 	switch {
@@ -187,81 +125,4 @@ func (l *Ledger) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isN
 		return false, fmt.Errorf("IPAllocation %s/%s is in the way of a hold: %w", hold.Namespace, hold.Name, ErrBusy)
 	}
 	return false, nil
-}
-
-// Held returns what is held for an earlier claim of this name, which moved away, at exactly this prefix of the pool. Once the claim has
-// its own record of that, it can be dropped. What is held of another pool is somebody else's, whatever its name and prefix.
-func (l *Ledger) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, cidr netip.Prefix) []Holding {
-	var held []Holding
-	for _, r := range l.index.recordsFor(claim) {
-		if r.purpose == ipamv1.MovedPurpose && r.pool.ref == pool && r.cidr == cidr && r.claim.UID != claim.UID && !r.left {
-			held = append(held, r.holding())
-		}
-	}
-	return held
-}
-
-// Return is what a hold is for, back again: retained, for the next claim of the name. It is not the record that left: that was marked
-// before there was a hold.
-type Return struct{ Back, Hold Holding }
-
-// EndsHold says whether the hold, made at that time, is not needed any more: the record that is back keeps the prefix, and Drop may drop
-// the hold. That holds for what left, and for what another claim of the name let go of later, elsewhere. What was let go of before is a
-// copy of an earlier time, which says nothing of the claim that moved away. Both times are known to the second.
-func (r Return) EndsHold(made time.Time) bool {
-	return r.Back.Claim.UID == r.Hold.Claim.UID || r.Back.ReleasedAt.Sub(made) >= 2*time.Second
-}
-
-// Returned returns what may be back of what is held in a pool.
-func (l *Ledger) Returned(pool ipamv1.PoolReference) []Return {
-	l.index.mu.Lock()
-	defer l.index.mu.Unlock()
-	e, ok := l.index.pools[pool]
-	if !ok {
-		return nil
-	}
-	var found []Return
-	for released := range e.released {
-		back := l.index.records.get(released)
-		if !back.retained || back.terminating || back.left {
-			continue
-		}
-		for _, r := range l.index.records.of(keyOf(back.claim)) {
-			if r.purpose == ipamv1.MovedPurpose && r.pool == e && r.cidr == back.cidr && !r.released() && !r.terminating && !r.left {
-				found = append(found, Return{Back: back.holding(), Hold: r.holding()})
-			}
-		}
-	}
-	return found
-}
-
-// leftBehind returns what has gone, or is just going, to another cluster with the prefix that a claim has won here, if anything has:
-// the choice may not have seen it yet. Judging lets it pass, as it lets pass what any namesake has left; by now the index shows all
-// that is older than the claim's record. Since that was judged a hold may have taken the place of what it was judged with.
-func (x *index) leftBehind(c Claim, mark *record) (Holding, bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, r := range x.overlapping(mark.space, mark.cidr) {
-		isPassed := isPredecessor(r, mark) || r.holds() && r.pool == mark.pool && keyOf(r.claim) == keyOf(mark.claim)
-		if r.hasGone() && isPassed && !c.returnsTo(r) {
-			return r.holding(), true
-		}
-	}
-	return Holding{}, false
-}
-
-// IsHeldOn says whether a namesake of the claim holds the very same prefix: then nothing is let go of with this record.
-func (l *Ledger) IsHeldOn(h Holding) bool { return l.isHeldOn(h) }
-
-// hasGone says whether the record's claim has moved to another cluster, or may just be moving there: nobody gets the prefix but
-// who comes back with it.
-func (r *record) hasGone() bool {
-	return r.purpose == ipamv1.MovedPurpose || r.moving && isOwnKind(r)
-}
-
-// returnsTo says whether the claim, or the carved pool, arrived with what it asks for. One of Weir's own kinds that is held under its
-// present UID is not back: it is just leaving, and nothing pauses it.
-func (c Claim) returnsTo(r *record) bool {
-	leaves := r.purpose == ipamv1.MovedPurpose && isOwnKind(r) && r.claim.UID == c.Ref.UID
-	return c.hasArrived() && !leaves
 }

@@ -8,106 +8,87 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/book"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// Weir's own kinds are their own answer. While one is admitted, the mutating webhook proposes a prefix, the validating webhook
-// reserves just that for the object's UID, and the API server's storing the object is the commit:
+// Weir's own kinds are their own answer. While one is admitted, the mutating webhook proposes a
+// prefix, the validating webhook reserves just that for the object's UID, and the API server's
+// storing the object is the commit:
 //
 //	Propose -> Reserve (spec.cidr as Want) -> stored -> Bind
 //
-// An object that is not stored after all leaves a record for a UID that never existed; repair drops it after a grace.
+// An object that is not stored after all leaves a record for a UID that never existed; repair drops
+// it after a grace.
 
-// Preview returns the prefix that the claim would get now, and changes nothing, so that ErrExhausted is only as far as this process
-// knows. Otherwise it errs as Reserve does.
-func (l *Ledger) Preview(c Claim) (netip.Prefix, error) {
-	if err := l.index.failure(); err != nil {
-		return netip.Prefix{}, err
-	}
-	cidr, err := l.index.preview(c)
-	if errors.Is(err, errUnproved) {
-		return netip.Prefix{}, ErrExhausted
-	}
-	return cidr, err
-}
-
-// Propose returns the prefix that the claim shall ask for, and keeps others in this process from choosing it for a moment. The
-// claim needs neither UID nor name yet. Nothing is stored. It errs as Reserve does.
+// Propose returns the prefix that the claim shall ask for, and keeps others in this process from
+// choosing it for a moment. The claim needs neither UID nor name yet. Nothing is stored. It errs as
+// Reserve does.
 func (l *Ledger) Propose(ctx context.Context, c Claim) (netip.Prefix, error) {
-	if err := l.index.failure(); err != nil {
+	if err := l.feed.failure(); err != nil {
 		return netip.Prefix{}, err
 	}
-	cidr, err := l.index.promise(c)
-	if !errors.Is(err, errUnproved) {
+	cidr, err := l.feed.promise(c)
+	if !errors.Is(err, book.ErrUnproved) {
 		explain(c.Ref, "Proposed", "prefix", cidr, "pool", c.Pool, "bits", c.Bits, "wanted", c.Want, "err", err)
 		return cidr, err
 	}
 	if c.Revision, err = l.join(ctx, c.Pool).wait(ctx); err != nil {
 		return netip.Prefix{}, err
 	}
-	return l.index.promise(c)
+	return l.feed.promise(c)
 }
 
-// WaitServing returns once the pool hands out prefixes, or ErrNotReady when ctx ends before. A pool that has just been created
-// serves a moment later.
+// promise keeps a prefix for the claim for a moment.
+func (f *feed) promise(c Claim) (netip.Prefix, error) {
+	mark, err := ask2(f, (*book.Book).Promise, c)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	time.AfterFunc(book.PromiseTime, func() {
+		defer f.lock()()
+		f.book.Expire(mark)
+	})
+	return mark.CIDR, nil
+}
+
+// WaitServing returns once the pool hands out prefixes, or ErrNotReady when ctx ends before. A pool
+// that has just been created serves a moment later.
 func (l *Ledger) WaitServing(ctx context.Context, pool ipamv1.PoolReference) error {
 	select {
-	case <-l.index.serves(pool):
+	case <-ask(l.feed, (*book.Book).Ready, pool):
 		return nil
 	case <-ctx.Done():
 		return ErrNotReady
 	}
 }
 
-// Serves says whether the pool hands out prefixes.
-func (l *Ledger) Serves(pool ipamv1.PoolReference) bool {
-	l.index.mu.Lock()
-	defer l.index.mu.Unlock()
-	e, ok := l.index.pools[pool]
-	return ok && len(e.serving) > 0
-}
-
-// serves returns a channel that is closed once the pool serves.
-func (x *index) serves(ref ipamv1.PoolReference) <-chan struct{} {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	e := x.poolOf(ref)
-	if e.ready == nil {
-		e.ready = make(chan struct{})
-	}
-	ready := e.ready
-	if len(e.serving) > 0 {
-		close(ready)
-		e.ready = nil
-	}
-	return ready
-}
-
-// Bind makes the record of an object that is stored and says c.Want belong to that object, and returns it. It is made if there
-// is none. Whoever reserved it, it is judged once more, unless this process has seen it win: the object may have come past the
-// webhooks, or arrived. It errs with ErrTaken if somebody else holds the prefix; then both records stay. One that arrived gets a
-// record in that case, too: nobody else is to have the prefix when the other has let go of it. A second record of the object goes.
+// Bind makes the record of an object that is stored and says c.Want belong to that object, and
+// returns it. It is made if there is none. Whoever reserved it, it is judged once more, unless this
+// process has seen it win: the object may have come past the webhooks, or arrived. It errs with
+// ErrTaken if somebody else holds the prefix; then both records stay. One that arrived gets a
+// record in that case, too: nobody else is to have the prefix when the other has let go of it. A
+// second record of the object goes.
 func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
-	r, ok := l.index.recordOf(c, "")
-	if !ok {
+	r, _ := l.feed.recordOf(c, "")
+	if r == nil {
 		return l.makeFor(ctx, c)
 	}
-	if isOwned := r.owned || len(c.Owners) == 0; isOwned && r.won {
-		return r.allocation(), nil
-	} else if by, isTaken := l.index.holderOver(r); isOwned && isTaken && !r.repeats(by) { // that it has not won needs no write to be seen
-		return Allocation{}, &TakenError{CIDR: r.cidr, By: by} // whose claim was told when this record came
+	if isOwned := r.Owned || len(c.Owners) == 0; isOwned && r.Won {
+		return Allocation{CIDR: r.CIDR, record: r.Identity}, nil
+	} else if by, isTaken := ask2(l.feed, (*book.Book).Obstacle, r.Identity); isOwned && isTaken && !book.Repeats(r, by) { // that it has not won needs no write to be seen
+		return Allocation{}, &TakenError{CIDR: r.CIDR, By: by} // whose claim was told when this record came
 	}
-	w := l.index.expect(r.key)
-	defer l.index.dismiss(w)
-	id, err := l.own(ctx, r, c)
+	w := l.feed.expect(r.Key)
+	defer l.feed.dismiss(w)
+	id, err := l.own(ctx, r.Identity, c)
 	if err != nil {
 		return Allocation{}, err
 	}
-	v, err := l.index.await(ctx, w, id)
+	v, err := l.feed.await(ctx, w, id)
 	if err != nil {
 		return Allocation{}, err
 	}
@@ -115,120 +96,32 @@ func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
 }
 
 // bound says what a judgement means for the record of an object that is stored.
-func (l *Ledger) bound(ctx context.Context, r snapshot, id identity, v verdict) (Allocation, error) {
+func (l *Ledger) bound(ctx context.Context, r *records.Record, id records.Identity, v book.Verdict) (Allocation, error) {
 	switch {
-	case v.outcome == won || r.won:
-		return Allocation{CIDR: r.cidr, record: id}, nil
-	case v.outcome == superseded:
-		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.key, ErrBusy)
-	case v.outcome == lost && r.repeats(v.by):
-		return Allocation{}, errors.Join(fmt.Errorf("record %s is a second one: %w", id.key, ErrBusy), l.drop(ctx, id))
-	case v.outcome == blocked && l.index.isRecent(v.by.seen): // it may be a loser that is about to go
-		return Allocation{}, &blockedError{record: id.uid, cidr: r.cidr, by: v.by}
+	case v.Outcome == book.Won || r.Won:
+		return Allocation{CIDR: r.CIDR, record: id}, nil
+	case v.Outcome == book.Superseded:
+		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.Key, ErrBusy)
+	case v.Outcome == book.Lost && book.Repeats(r, v.By):
+		return Allocation{}, errors.Join(fmt.Errorf("record %s is a second one: %w", id.Key, ErrBusy), l.drop(ctx, id))
+	case v.Outcome == book.Blocked && l.feed.book.IsRecent(v.By.Seen): // it may be a loser that is about to go
+		return Allocation{}, &blockedError{record: id.UID, cidr: r.CIDR, by: v.By}
 	default:
-		return Allocation{}, l.dispute(r.claim, r.cidr, v.by)
+		return Allocation{}, l.dispute(r.Claim, r.CIDR, v.By)
 	}
 }
 
-// repeats says whether the other record is for the same object and prefix.
-func (r *record) repeats(other Holding) bool {
-	return other.Claim == r.claim && other.CIDR == r.cidr && other.Purpose != ipamv1.MovedPurpose
-}
-
-// DropRepeats drops the claim's records beside which an older one of its own holds the same: two managers have begun at the claim, and one
-// of them has died before it dropped its own. Each is taken over first, and goes if it has lost: the older one may be gone, and its creator
-// may have seen it win. It says whether there were any. One that has been seen only just now is left to who made it, and so is one whose
-// older one may be about to go.
+// DropRepeats drops the claim's records beside which an older one of its own holds the same: two
+// managers have begun at the claim, and one of them has died before it dropped its own. Each is
+// taken over first, and goes if it has lost: the older one may be gone, and its creator may have
+// seen it win. It says whether there were any. One that has been seen only just now is left to who
+// made it, and so is one whose older one may be about to go.
 func (l *Ledger) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
-	repeats := l.index.repeats(claim)
+	repeats := ask(l.feed, (*book.Book).Repeats, claim)
 	errs := make([]error, 0, len(repeats))
 	for _, r := range repeats {
 		_, _, err := l.takeOver(ctx, r)
 		errs = append(errs, err)
 	}
 	return len(repeats) > 0, errors.Join(errs...)
-}
-
-func (x *index) repeats(claim ipamv1.ClaimReference) []snapshot {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var found []snapshot
-	records := x.records.of(keyOf(claim))
-	for _, r := range records {
-		isSecond := func(first *record) bool {
-			return saysSame(r, first) && first.older(r) && !first.left && !first.terminating
-		}
-		if r.claim.UID == claim.UID && !r.left && !r.confirmed && !x.isRecent(r.seen) && slices.ContainsFunc(records, isSecond) {
-			found = append(found, snapshot{record: *r})
-		}
-	}
-	return found
-}
-
-// ownPatch takes a record over and gives it owners and labels.
-type ownPatch struct {
-	Metadata struct {
-		patchMetadata   `json:",inline"`
-		Labels          map[string]string       `json:"labels,omitempty"`
-		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
-	} `json:"metadata"`
-	Spec struct {
-		Manager ipamv1.AllocationManager `json:"manager"`
-	} `json:"spec"`
-}
-
-func (l *Ledger) own(ctx context.Context, r snapshot, c Claim) (identity, error) {
-	finalizers, err := l.kept(ctx, r.identity)
-	if err != nil {
-		return identity{}, err
-	}
-	var p ownPatch
-	p.Metadata.patchMetadata = patchMetadata{
-		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
-	}
-	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, c.Owners
-	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.created}
-	return l.patch(ctx, r.identity, p)
-}
-
-// IsBound says whether the record of exactly what the claim says has owners, which it got when the claim was stored.
-func (l *Ledger) IsBound(c Claim) bool {
-	r, ok := l.index.recordOf(c, "")
-	return ok && r.owned
-}
-
-// Name returns the name of the record.
-func (a Allocation) Name() string { return a.record.key.Name }
-
-// Orphans returns the records of claims of this kind, namespace and name that may be given up if no such claim is stored: not
-// those whose claim may just be on its way, nor those that are released already.
-func (l *Ledger) Orphans(claim ipamv1.ClaimReference) []Holding {
-	var found []Holding
-	for _, r := range l.index.recordsFor(claim) {
-		if !r.left && !r.released() && !l.index.isPending(&r.record) {
-			found = append(found, r.holding())
-		}
-	}
-	return sortHoldings(found)
-}
-
-// Retained returns what is retained for claims of this kind, namespace and name.
-func (l *Ledger) Retained(claim ipamv1.ClaimReference) []Holding {
-	var retained []Holding
-	for _, r := range l.index.recordsFor(claim) {
-		if r.retained && !r.left {
-			retained = append(retained, r.holding())
-		}
-	}
-	return sortHoldings(retained)
-}
-
-// retainedFor returns what the pool retains for the claim, if that is as long as the claim wants.
-func (x *index) retainedFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
-	for _, r := range x.records.of(keyOf(c.Ref)) {
-		if r.retained && !r.left && r.pool == e && r.cidr.Bits() == c.Bits {
-			return r.cidr, true
-		}
-	}
-	return netip.Prefix{}, false
 }

@@ -4,12 +4,11 @@
 package ledger
 
 import (
-	"context"
-
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 var log = ctrl.Log.WithName("ledger").V(4)
@@ -17,15 +16,16 @@ var log = ctrl.Log.WithName("ledger").V(4)
 // explain says at verbosity 4 how a decision about a claim came about.
 func explain(claim ipamv1.ClaimReference, message string, keysAndValues ...any) {
 	if log.Enabled() {
-		log.Info(message, append([]any{"claim", keyOf(claim).String(), "claimUID", claim.UID}, keysAndValues...)...)
+		log.Info(message, append([]any{"claim", records.ClaimantOf(claim).String(), "claimUID", claim.UID}, keysAndValues...)...)
 	}
 }
 
-// tellGiven writes the line of the audit trail for a record of the mark that has won, or that nobody may drop although it has not.
-func tellGiven(mark *record, id identity, c Claim, reason string) {
-	e := audit.Entry{Prefix: mark.cidr, AddressSpace: mark.space.name, Pool: c.Pool, Claim: c.Ref, Allocation: id.key, Reason: reason}
+// tellGiven writes the line of the audit trail for a record of the mark that has won, or that
+// nobody may drop although it has not.
+func tellGiven(mark *records.Record, id records.Identity, c Claim, reason string) {
+	e := audit.Entry{Prefix: mark.CIDR, AddressSpace: mark.Space, Pool: c.Pool, Claim: c.Ref, Allocation: id.Key, Reason: reason}
 	switch {
-	case !c.hasArrived():
+	case !c.IsRestored():
 		audit.Allocated(e)
 	case reason == audit.Requested:
 		e.Reason = audit.Arrived
@@ -37,31 +37,5 @@ func tellGiven(mark *record, id identity, c Claim, reason string) {
 
 // tellReleased writes the line for a record that holds nothing any more for what it was made for.
 func tellReleased(h Holding, reason string) {
-	audit.Released(audit.Entry{Prefix: h.CIDR, AddressSpace: h.space, Pool: h.Pool, Claim: h.Claim, Allocation: h.Record, Reason: reason})
-}
-
-// giveUp drops a record, and tells why it has gone if it was this call that dropped it.
-func (l *Ledger) giveUp(ctx context.Context, h Holding, reason string) error {
-	dropped, err := l.remove(ctx, h.version)
-	if dropped {
-		tellReleased(h, endOf(h, reason))
-	}
-	return err
-}
-
-// endOf is why a record goes: what it was kept for is over, or what its holder says.
-func endOf(h Holding, otherwise string) string {
-	switch {
-	case h.Purpose == ipamv1.MovedPurpose:
-		return audit.HoldEnded
-	case h.Retained:
-		return audit.RetentionEnded
-	case !h.ReleasedAt.IsZero():
-		return audit.CooledDown
-	}
-	return otherwise
-}
-
-func (o outcome) String() string {
-	return [...]string{won: "won", lost: "lost", blocked: "blocked", superseded: "superseded"}[o]
+	audit.Released(audit.Entry{Prefix: h.CIDR, AddressSpace: h.Space, Pool: h.Pool, Claim: h.Claim, Allocation: h.Record, Reason: reason})
 }

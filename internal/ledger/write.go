@@ -5,51 +5,26 @@ package ledger
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
-
-// touchedAnnotation changes with every write that must show in the watch: a manager takes the record over, or proves that
-// its index is current.
-const touchedAnnotation = "ipam.weir.dev/touched"
 
 // fieldOwner is on every write, so that one of somebody else's can be told.
 const fieldOwner = client.FieldOwner(ipamv1.FieldManager)
 
-// maxNameStem leaves room in a record's name for the hash and the random part: a name has 253 characters at most.
-const maxNameStem = 220
-
-// recordName is the name for the first attempt at a claim: two managers that answer the same claim at once collide here
-// already, before either has a second record.
-func recordName(claim, uid string) string {
-	sum := sha256.Sum256([]byte(uid))
-	return nameStem(claim) + hex.EncodeToString(sum[:5])
-}
-
-// nameStem is what the names of all records for claims of that name begin with.
-func nameStem(claim string) string {
-	return strings.TrimRight(claim[:min(len(claim), maxNameStem)], "-.") + "-"
-}
-
-// nextRecordName is a name for a further attempt, never used before.
-func nextRecordName(claim, uid string) string {
-	return recordName(claim, uid) + "-" + rand.String(8)
-}
-
-func newRecord(instance string, c Claim, key types.NamespacedName, mark *record) *ipamv1.IPAllocation {
+func newRecord(instance string, c Claim, key types.NamespacedName, mark *records.Record) *ipamv1.IPAllocation {
 	return &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       key.Namespace,
@@ -60,44 +35,39 @@ func newRecord(instance string, c Claim, key types.NamespacedName, mark *record)
 		},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef:      c.Pool,
-			AddressSpace: mark.space.name,
-			CIDR:         mark.cidr.String(),
+			AddressSpace: mark.Space,
+			CIDR:         mark.CIDR.String(),
 			ClaimRef:     c.Ref,
 			Purpose:      c.Purpose,
 			Manager:      ipamv1.AllocationManager{Instance: instance},
 		},
-		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: mark.cidr.String()},
+		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: mark.CIDR.String()},
 	}
 }
 
-func identityOf(a *ipamv1.IPAllocation) identity {
-	return identity{
-		key:     types.NamespacedName{Namespace: a.Namespace, Name: a.Name},
-		uid:     a.UID,
-		version: a.ResourceVersion,
-		created: creationOf(a),
-		foreign: len(foreignFinalizers(a)) > 0,
-	}
+// writer is the only writer of IPAllocations.
+type writer struct {
+	reader
+	client   client.WithWatch
+	instance string
+	clock    clock.PassiveClock
 }
 
-func foreignFinalizers(a *ipamv1.IPAllocation) []string {
-	return slices.DeleteFunc(slices.Clone(a.Finalizers), func(f string) bool { return f == ipamv1.AllocationFinalizer })
-}
-
-// kept returns what others' finalizers there are on exactly this version of the record: a write of Weir's must leave them.
-func (l *Ledger) kept(ctx context.Context, id identity) ([]string, error) {
-	if !id.foreign {
+// kept returns what others' finalizers there are on exactly this version of the record: a write of
+// Weir's must leave them.
+func (l *writer) kept(ctx context.Context, id records.Identity) ([]string, error) {
+	if !id.Foreign {
 		return nil, nil
 	}
 	a := &ipamv1.IPAllocation{}
-	err := l.client.Get(ctx, id.key, a)
+	err := l.client.Get(ctx, id.Key, a)
 	switch {
-	case apierrors.IsNotFound(err) || (err == nil && (a.UID != id.uid || a.ResourceVersion != id.version)):
-		return nil, fmt.Errorf("record %s has changed: %w", id.key, ErrBusy)
+	case apierrors.IsNotFound(err) || (err == nil && (a.UID != id.UID || a.ResourceVersion != id.Version)):
+		return nil, fmt.Errorf("record %s has changed: %w", id.Key, ErrBusy)
 	case err != nil:
-		return nil, fmt.Errorf("getting IPAllocation %s: %w", id.key, err)
+		return nil, fmt.Errorf("getting IPAllocation %s: %w", id.Key, err)
 	}
-	return foreignFinalizers(a), nil
+	return records.ForeignFinalizers(a), nil
 }
 
 // patchMetadata is the metadata of a conditional merge patch.
@@ -116,100 +86,147 @@ type managerPatch struct {
 	} `json:"spec"`
 }
 
-// setManager makes this manager responsible for a record, if the record is still at the version of r, and
-// returns the version made. Like every write it stores the revision of the record's creation, which the
-// record's own version no longer says. It always changes the record, so that the watch shows the version
-// made, and puts back a finalizer that an interrupted deletion has removed.
-func (l *Ledger) setManager(ctx context.Context, r snapshot, state ipamv1.AllocationState) (identity, error) {
-	finalizers, err := l.kept(ctx, r.identity)
+// setManager makes this manager responsible for a record, if the record is still at the version of
+// r, and returns the version made. Like every write it stores the revision of the record's
+// creation, which the record's own version no longer says. It always changes the record, so that
+// the watch shows the version made, and puts back a finalizer that an interrupted deletion has
+// removed.
+func (l *writer) setManager(ctx context.Context, r records.Identity, state ipamv1.AllocationState) (records.Identity, error) {
+	finalizers, err := l.kept(ctx, r)
 	if err != nil {
-		return identity{}, err
+		return records.Identity{}, err
 	}
 	var p managerPatch
 	p.Metadata = patchMetadata{
-		UID: r.uid, ResourceVersion: r.version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
+		UID: r.UID, ResourceVersion: r.Version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
 	}
-	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.created}
+	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.Created}
 	p.Spec.State = state
-	return l.patch(ctx, r.identity, p)
+	return l.patch(ctx, r, p)
 }
 
-// touch changes a record in nothing but an annotation, so that the watch has something newer to show.
-func (l *Ledger) touch(ctx context.Context, r snapshot) (identity, error) {
+// touch changes a record in nothing but an annotation, so that the watch has something newer to
+// show.
+func (l *writer) touch(ctx context.Context, r records.Identity) (records.Identity, error) {
 	var p managerPatch
-	p.Metadata = patchMetadata{UID: r.uid, Annotations: l.touched()}
-	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: r.created}
-	return l.patch(ctx, r.identity, p)
+	p.Metadata = patchMetadata{UID: r.UID, Annotations: l.touched()}
+	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: r.Created}
+	return l.patch(ctx, r, p)
 }
 
 // touched is an annotation that no version of a record has had before.
-func (l *Ledger) touched() map[string]string {
-	return map[string]string{touchedAnnotation: l.instance + "/" + rand.String(8)}
+func (l *writer) touched() map[string]string {
+	return map[string]string{records.TouchedAnnotation: l.instance + "/" + rand.String(8)}
 }
 
-// patch sends a merge patch that names the UID and, where it must not have changed, the resourceVersion. A record that has changed or gone is ErrBusy.
-func (l *Ledger) patch(ctx context.Context, id identity, p any) (identity, error) {
+// ownPatch takes a record over and gives it owners and labels.
+type ownPatch struct {
+	Metadata struct {
+		patchMetadata   `json:",inline"`
+		Labels          map[string]string       `json:"labels,omitempty"`
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	} `json:"metadata"`
+	Spec struct {
+		Manager ipamv1.AllocationManager `json:"manager"`
+	} `json:"spec"`
+}
+
+func (l *writer) own(ctx context.Context, r records.Identity, c Claim) (records.Identity, error) {
+	finalizers, err := l.kept(ctx, r)
+	if err != nil {
+		return records.Identity{}, err
+	}
+	var p ownPatch
+	p.Metadata.patchMetadata = patchMetadata{
+		UID: r.UID, ResourceVersion: r.Version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
+	}
+	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, c.Owners
+	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.Created}
+	return l.patch(ctx, r, p)
+}
+
+// patch sends a merge patch that names the UID and, where it must not have changed, the
+// resourceVersion. A record that has changed or gone is ErrBusy.
+func (l *writer) patch(ctx context.Context, id records.Identity, p any) (records.Identity, error) {
 	body, err := json.Marshal(p)
 	if err != nil {
-		return identity{}, fmt.Errorf("encoding a patch: %w", err)
+		return records.Identity{}, fmt.Errorf("encoding a patch: %w", err)
 	}
-	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.key.Namespace, Name: id.key.Name}}
+	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.Key.Namespace, Name: id.Key.Name}}
 	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return identity{}, fmt.Errorf("record %s has changed: %w", id.key, ErrBusy)
+		return records.Identity{}, fmt.Errorf("record %s has changed: %w", id.Key, ErrBusy)
 	case err != nil:
-		return identity{}, fmt.Errorf("patching IPAllocation %s: %w", id.key, err)
+		return records.Identity{}, fmt.Errorf("patching IPAllocation %s: %w", id.Key, err)
 	}
-	return identityOf(a), nil
+	return records.IdentityOf(a), nil
 }
 
-// drop removes one version of a record: first its finalizer, then the record, each on condition that nobody has changed
-// it since. A terminating record that still has the finalizer was therefore marked by somebody else, and stays taken. One
-// with somebody else's finalizer stays taken until that is gone, too.
-func (l *Ledger) drop(ctx context.Context, id identity) error {
+// drop removes one version of a record: first its finalizer, then the record, each on condition
+// that nobody has changed it since. A terminating record that still has the finalizer was therefore
+// marked by somebody else, and stays taken. One with somebody else's finalizer stays taken until
+// that is gone, too.
+func (l *writer) drop(ctx context.Context, id records.Identity) error {
 	_, err := l.remove(ctx, id)
 	return err
 }
 
 // remove does what drop says, and tells whether it was this call that took the record away.
-func (l *Ledger) remove(ctx context.Context, id identity) (bool, error) {
+func (l *writer) remove(ctx context.Context, id records.Identity) (bool, error) {
 	finalizers, err := l.kept(ctx, id)
 	if err != nil {
 		return false, err
 	}
-	patch := map[string]any{"metadata": map[string]any{"uid": id.uid, "resourceVersion": id.version, "finalizers": finalizers}}
-	if id.created != "" {
-		patch["spec"] = map[string]any{"manager": map[string]any{"createdRevision": id.created}}
+	patch := map[string]any{"metadata": map[string]any{"uid": id.UID, "resourceVersion": id.Version, "finalizers": finalizers}}
+	if id.Created != "" {
+		patch["spec"] = map[string]any{"manager": map[string]any{"createdRevision": id.Created}}
 	}
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return false, fmt.Errorf("encoding a patch: %w", err)
 	}
-	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.key.Namespace, Name: id.key.Name}}
+	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.Key.Namespace, Name: id.Key.Name}}
 	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
 	if err != nil {
 		return false, l.dropError(id, err)
 	}
 	if slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) { // admission has put it back: the record moves, and is held
-		return false, fmt.Errorf("record %s is leaving: %w", id.key, ErrBusy)
+		return false, fmt.Errorf("record %s is leaving: %w", id.Key, ErrBusy)
 	}
 	drops.Inc()
-	err = l.client.Delete(ctx, a, client.Preconditions{UID: &id.uid, ResourceVersion: ptr.To(a.ResourceVersion)})
+	err = l.client.Delete(ctx, a, client.Preconditions{UID: &id.UID, ResourceVersion: ptr.To(a.ResourceVersion)})
 	if err == nil {
-		l.index.leave(id)
+		l.markDeleted(id)
 	}
 	err = l.dropError(id, err)
 	return err == nil, err
 }
 
-func (l *Ledger) dropError(id identity, err error) error {
+func (l *writer) markDeleted(id records.Identity) {
+	defer l.feed.lock()()
+	l.feed.book.MarkDeleted(id)
+}
+
+func (l *writer) dropError(id records.Identity, err error) error {
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("record %s has changed: %w", id.key, ErrBusy)
+		return fmt.Errorf("record %s has changed: %w", id.Key, ErrBusy)
 	default:
-		return fmt.Errorf("deleting IPAllocation %s: %w", id.key, err)
+		return fmt.Errorf("deleting IPAllocation %s: %w", id.Key, err)
 	}
+}
+
+// createError translates a refused create. The name is taken when another manager is answering the
+// same claim.
+func (l *writer) createError(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("another manager is answering the claim: %w", ErrBusy)
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: %w", ErrForbidden, err)
+	}
+	return fmt.Errorf("creating IPAllocation: %w", err)
 }

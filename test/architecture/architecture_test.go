@@ -26,6 +26,10 @@ const module = "github.com/weir-ipam/cluster-api-ipam-provider-weir"
 // value.
 var purePackages = []string{"internal/ipspace", "internal/allocator", "internal/pile", "internal/pooltree"}
 
+// serialPackages assume that their caller serialises calls: they know the API's types, but no lock, context
+// or client.
+var serialPackages = []string{"internal/records", "internal/book"}
+
 // pkg is a package of the module, as "go list -json" shows it.
 type pkg struct {
 	ImportPath string
@@ -91,6 +95,26 @@ func TestPurePackagesStayPure(t *testing.T) {
 			}
 			if isModule(dep) && !slices.Contains(purePackages, inModule(dep)) {
 				t.Errorf("%s is pure and depends on %s, which is not", p.name(), inModule(dep))
+			}
+		}
+	}
+}
+
+func TestSerialPackagesHaveNoLockContextOrClient(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if !slices.Contains(serialPackages, p.name()) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			isClient := under(imported, "k8s.io/client-go") || under(imported, "sigs.k8s.io/controller-runtime")
+			if imported == "context" || under(imported, "sync") || isClient {
+				t.Errorf("%s is to be serial and imports %s", p.name(), imported)
+			}
+		}
+		for _, dep := range p.ownDeps() {
+			if !under(dep, "api") && !slices.Contains(purePackages, dep) && !slices.Contains(serialPackages, dep) {
+				t.Errorf("%s is to be serial and depends on %s", p.name(), dep)
 			}
 		}
 	}

@@ -1,0 +1,82 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"net/netip"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+)
+
+// Capacity returns the sums of a registered pool.
+func (b *stock) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
+	e, ok := b.pools[ref]
+	if !ok || e.pool == nil {
+		return Capacity{}, false
+	}
+	shape := e.pool.Shape
+	withheld := b.withheldAbove(e)
+	c := Capacity{
+		Total:       shape.Total(),
+		Allocated:   e.allocated,
+		Delegated:   e.delegated,
+		Cooling:     e.cooling,
+		Excluded:    shape.ExcludedCount().Add(b.usable(e, withheld)),
+		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.unavailable).Sub(b.keptFree(e)).Sub(b.usableFree(e, withheld)),
+		Claims:      e.claims,
+		Children:    e.children,
+		Held:        e.held,
+		Serving:     len(e.serving) > 0,
+		LargestFree: -1,
+	}
+	if c.Available.IsZero() {
+		return c, true // of what is left, reserved addresses, nothing is handed out by itself
+	}
+	above := b.aboveAll(e)
+	own := func(h records.Handle) bool {
+		role := b.records.Terms(h).Role
+		return role == tentative || role == promised || above(h)
+	}
+	if bits, ok := b.spaceOf(e.pool.Space).taken.LargestFree(e.serving, own); ok {
+		c.LargestFree = bits
+	}
+	return c, true
+}
+
+// keptFree returns how much of the usable space the pool keeps for claims that do not hold it. The
+// cost grows with the number of prefixes that are kept.
+func (b *stock) keptFree(e *poolEntry) ipspace.Count {
+	kept := make([]netip.Prefix, 0, len(e.pool.Shape.Kept()))
+	for _, k := range e.pool.Shape.Kept() {
+		kept = append(kept, k.Prefix)
+	}
+	return b.usableFree(e, kept)
+}
+
+// usable returns how much of the prefixes, which are disjoint, the pool may hand out, as far as it
+// says itself.
+func (b *stock) usable(e *poolEntry, prefixes []netip.Prefix) ipspace.Count {
+	var n ipspace.Count
+	for _, p := range prefixes {
+		n = n.Add(e.pool.Shape.UsableIn(p))
+	}
+	return n
+}
+
+// usableFree returns how much of that it has not handed out.
+func (b *stock) usableFree(e *poolEntry, prefixes []netip.Prefix) ipspace.Count {
+	var n ipspace.Count
+	for _, p := range prefixes {
+		free := e.pool.Shape.UsableIn(p)
+		for _, r := range b.overlapping(e.pool.Space, p) {
+			if r.Pool == e.ref && !isOwnBlock(r) {
+				free = free.Sub(e.pool.Shape.UsableIn(r.CIDR)) // 0 if the record holds more than that
+			}
+		}
+		n = n.Add(free)
+	}
+	return n
+}

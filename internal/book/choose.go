@@ -1,0 +1,348 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+)
+
+// request is what to look for in a pool.
+type request = allocator.Request[records.Handle]
+
+// chooser finds what is free.
+type chooser struct{ serving }
+
+// find picks a prefix for the claim. What is asked for while an object is admitted comes before the
+// API server has looked at the object's name: no row could hold one that is too long.
+func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
+	if (&records.Record{Claim: c.Ref}).IsTooLong() {
+		return nil, netip.Prefix{}, fmt.Errorf("the claim's name has %d characters", len(c.Ref.Name))
+	}
+	e, ok := b.open(c)
+	if !ok {
+		return nil, netip.Prefix{}, ErrNotReady
+	}
+	cidr, err := b.pickKept(b.spaceOf(e.pool.Space), e, c)
+	if errors.Is(err, allocator.ErrExhausted) {
+		err = b.exhausted(e, c)
+	}
+	return e, cidr, err
+}
+
+// open returns the claim's pool, if it may be asked: it serves, or it is known and the claim has
+// had already what it asks for. What arrives is recorded before its pool serves, so that nobody
+// else gets it then; but not before it can be told whose blocks are around it. Blocks are what that
+// is told by.
+func (b *chooser) open(c Claim) (*poolEntry, bool) {
+	e, ok := b.pools[c.Pool]
+	if !ok || e.pool == nil || len(e.serving) > 0 {
+		return e, ok && e.pool != nil
+	}
+	return e, c.IsRestored() && c.Want.IsValid() && (isBlock(c.Purpose) || b.isRooted(c.Pool, c.Want))
+}
+
+// mark keeps a choice from others in this process until the record of that name is there, or
+// unmark.
+func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *records.Record {
+	mark := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+	b.keepOut(mark)
+	b.marks[mark] = key
+	return mark
+}
+
+// Unmark ends that.
+func (b *chooser) Unmark(mark *records.Record) {
+	delete(b.marks, mark)
+	if mark.Handle != 0 {
+		b.letIn(mark)
+	}
+}
+
+func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
+	r := request{
+		Blocks:   e.serving,
+		Own:      b.aboveAll(e),
+		Bits:     c.Bits,
+		Reserved: e.pool.Shape.Reserved,
+	}
+	if !c.Want.IsValid() {
+		return b.fit(s, e, r)
+	}
+	if err := b.refuses(e, c); err != nil {
+		return netip.Prefix{}, err
+	}
+	return c.Want, b.taken(s, e, c)
+}
+
+// fit finds a free prefix as the pool's strategy has it. Every strategy finds one if, and only if,
+// first fit does.
+func (b *chooser) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
+	switch e.pool.Shape.Strategy() {
+	case pooltree.BestFit:
+		return s.taken.BestFit(r)
+	case pooltree.Random:
+		return s.taken.RandomFit(r, b.random)
+	case pooltree.LeastRecentlyUsed:
+		return e.history.fit(&s.taken, r)
+	default:
+		return s.taken.FirstFit(r)
+	}
+}
+
+// pickKept picks what the pool keeps for the claim, as if that had asked for it; what another
+// request for its name has got; anything where there is neither.
+func (b *chooser) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
+	own, ok := b.keptFor(e, c)
+	if !ok || c.Want.IsValid() {
+		if again, ok := b.firstTry(s, e, c); ok {
+			return again, nil
+		}
+		return b.pick(s, e, c)
+	}
+	c.Want = own
+	if _, err := b.pick(s, e, c); err != nil {
+		return netip.Prefix{}, fmt.Errorf("the pool keeps %s for the claim: %w", own, err)
+	}
+	return own, nil
+}
+
+// keptFor returns what the pool keeps for the claim, or retains for it, if it hands that out still.
+func (b *chooser) keptFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
+	if own, ok := e.pool.Shape.KeptFor(records.ClaimantOf(c.Ref)); ok {
+		return own, true
+	}
+	retained, ok := b.retainedFor(e, c)
+	c.Want = retained
+	return retained, ok && b.refuses(e, c) == nil
+}
+
+// retainedFor returns what the pool retains for the claim, if that is as long as the claim wants.
+func (b *chooser) retainedFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
+	for _, r := range b.records.Of(records.ClaimantOf(c.Ref)) {
+		if r.Retained && !r.Deleted && r.Pool == e.ref && r.CIDR.Bits() == c.Bits {
+			return r.CIDR, true
+		}
+	}
+	return netip.Prefix{}, false
+}
+
+// firstTry returns the prefix that another request for the claim's name has got, which was perhaps
+// the same client's first try, if the pool gives that still: what is recorded for an object that
+// may yet be stored, or promised to one.
+func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool) {
+	if c.Want.IsValid() || c.Ref.Name == "" || c.Ref.APIGroup != ipamv1.GroupVersion.Group {
+		return netip.Prefix{}, false
+	}
+	var tried []netip.Prefix
+	add := func(r *records.Record) {
+		if r.Pool == e.ref && r.CIDR.Bits() == c.Bits {
+			tried = append(tried, r.CIDR)
+		}
+	}
+	for _, r := range b.records.Of(records.ClaimantOf(c.Ref)) {
+		if b.isPending(r) && !r.Deleted {
+			add(r)
+		}
+	}
+	for mark := range b.promises {
+		if records.ClaimantOf(mark.Claim) == records.ClaimantOf(c.Ref) {
+			add(mark)
+		}
+	}
+	slices.SortFunc(tried, netip.Prefix.Compare)
+	for _, c.Want = range tried {
+		if _, err := b.pick(s, e, c); err == nil {
+			return c.Want, true
+		}
+	}
+	return netip.Prefix{}, false
+}
+
+// refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds
+// it. A claim that arrived with its answer overrides exclusions, bounds and what is kept for
+// others: it has the address already, and what is not recorded would be handed out again.
+func (b *chooser) refuses(e *poolEntry, c Claim) error {
+	shape := e.pool.Shape
+	if c.Purpose != ipamv1.AdoptedPurpose {
+		for _, k := range shape.KeptIn(c.Want) {
+			if !k.IsFor(records.ClaimantOf(c.Ref)) {
+				return &RefusedError{CIDR: c.Want, Reason: "is kept for another claim", Kept: k}
+			}
+		}
+	}
+	if reason, refused := refusal(shape, c); refused {
+		return &RefusedError{CIDR: c.Want, Reason: reason}
+	}
+	if !c.overrides() && b.isWithheldAbove(e, c.Want) {
+		return &RefusedError{CIDR: c.Want, Reason: "is kept back, or part of it, by a pool that this one was carved from"}
+	}
+	return nil
+}
+
+// refusal says why the pool does not hand out to any claim, or not to this one, what nothing is
+// kept in.
+func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
+	if c.overrides() {
+		return shape.RefusesAdopted(c.Want)
+	}
+	if reason, refused = shape.Refuses(c.Want); refused {
+		return reason, true
+	}
+	own, isKept := shape.KeptFor(records.ClaimantOf(c.Ref))
+	switch longest := shape.LongestBits(); {
+	case isKept && c.Want != own:
+		return fmt.Sprintf("the pool keeps %s for the claim, which gets nothing else", own), true
+	case c.Want.Bits() > longest:
+		return fmt.Sprintf("is longer than a /%d, the longest prefix that may be asked for", longest), true
+	}
+	return "", false
+}
+
+// OutsidePolicy returns a RefusedError that says why the pool would not hand out to the claim, or
+// carved pool, what its record holds; nil if it would. What arrived with a prefix keeps it all the
+// same, and so does what had it before the pool was changed.
+func (b *chooser) OutsidePolicy(claim ipamv1.ClaimReference) error {
+	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
+		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || r.Purpose == ipamv1.RootPurpose || r.Purpose == ipamv1.MovedPurpose {
+			continue
+		}
+		e := b.poolOf(r.Pool)
+		if e.pool == nil {
+			continue
+		}
+		c := Claim{Ref: r.Claim, Pool: r.Pool, Want: r.CIDR, Purpose: r.Purpose}
+		if c.Purpose == ipamv1.AdoptedPurpose {
+			c.Purpose = ipamv1.ClaimPurpose
+		}
+		if err := b.refuses(e, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taken says who holds an asked prefix, or that it may be free in a moment. What was handed out of
+// a pool that arrives with its block, or whose record of it has gone, may have come before it.
+func (b *chooser) taken(s *space, e *poolEntry, c Claim) error {
+	asked := &records.Record{CIDR: c.Want, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+	isBack := c.Arrived || c.Stored || b.hadBlock(asked)
+	for _, h := range s.taken.Overlapping(c.Want) {
+		r := b.records.Get(h)
+		switch {
+		case b.isAbove(r, e.ref, c.Want), r.Role == records.Stored && isBack && b.isAbove(asked, r.Pool, r.CIDR):
+		case r.Role == records.Stored && isPredecessor(r, asked) && (!hasGone(r) || c.returnsTo(r)):
+		case isOtherTry(r, asked):
+		case r.Role == tentative, r.Role == promised:
+			return ErrBusy
+		case r.Role == records.Stored:
+			return &TakenError{CIDR: c.Want, By: HoldingOf(r)}
+		}
+	}
+	return nil
+}
+
+// exhausted says what it means that the pool has no room: nothing but what is certain may be called
+// exhausted.
+func (b *chooser) exhausted(e *poolEntry, c Claim) error {
+	switch {
+	case slices.ContainsFunc(b.records.Of(records.ClaimantOf(c.Ref)), func(r *records.Record) bool { return answers(r, c) }):
+		return fmt.Errorf("the claim is recorded already: %w", ErrBusy)
+	case b.contended(e):
+		return fmt.Errorf("what is left is being handed out: %w", ErrBusy)
+	case c.Revision == "":
+		return ErrUnproved
+	}
+	order, err := resourceversion.CompareResourceVersion(b.version, c.Revision)
+	if err == nil && order < 0 {
+		return ErrUnproved
+	}
+	return cmp.Or(err, ErrExhausted)
+}
+
+// contended says whether something in the pool's blocks may yet come to nothing: a choice of
+// another goroutine of this process, or what another manager has recorded lately.
+func (b *chooser) contended(e *poolEntry) bool {
+	if e.suspected != 0 && b.IsRecent(e.suspected) {
+		return true
+	}
+	for mark, key := range b.marks {
+		if b.isInTheWay(mark, e) && b.records.Find(key) == 0 {
+			return true
+		}
+	}
+	for promise := range b.promises {
+		if b.isInTheWay(promise, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// isInTheWay says whether the pool would have room where the mark is, if that came to nothing: it
+// is the pool's own, or that of one that the pool was carved from meanwhile.
+func (b *chooser) isInTheWay(mark *records.Record, e *poolEntry) bool {
+	isAbove := e.pool.IsCarved() && b.poolOf(mark.Pool).children > 0
+	return mark.Pool == e.ref || isAbove && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
+		return block.Overlaps(mark.CIDR) && b.isCarvedFrom(e.ref, mark.Pool, block)
+	})
+}
+
+// ChooseTaken marks exactly what arrived, whoever holds it.
+func (b *chooser) ChooseTaken(c Claim, key types.NamespacedName) (*records.Record, error) {
+	e, ok := b.open(c)
+	switch {
+	case !ok:
+		return nil, ErrNotReady
+	case b.isMade(c):
+		return nil, fmt.Errorf("the record of %s is on its way: %w", c.Want, ErrBusy)
+	}
+	return b.mark(e.pool.Space, e, c.Want, c, key), nil
+}
+
+// ChooseBlock marks exactly the asked block, unless somebody holds part of it: not the pool itself,
+// nor what was carved or handed out of its block and arrived before it.
+func (b *chooser) ChooseBlock(c Claim, space string, key types.NamespacedName) (*records.Record, error) {
+	e := b.poolOf(c.Pool)
+	asked := &records.Record{CIDR: c.Want, Claim: c.Ref, Purpose: c.Purpose}
+	for _, r := range b.overlapping(space, c.Want) {
+		if !isBlockOf(r, e.ref) && r.Pool != e.ref && !b.isAbove(asked, r.Pool, r.CIDR) {
+			return nil, &TakenError{CIDR: c.Want, By: HoldingOf(r)}
+		}
+	}
+	return b.mark(space, e, c.Want, c, key), nil
+}
+
+// Preview picks a prefix for the claim and forgets it again.
+func (b *chooser) Preview(c Claim) (netip.Prefix, error) {
+	_, cidr, err := b.find(c)
+	return cidr, err
+}
+
+// Room returns for how many claims that ask for nothing in particular the pool has room, most at
+// most: an estimate, at least one, which looks at how much is free and not at where. It errs as
+// Preview does if there is room for none.
+func (b *chooser) Room(pool ipamv1.PoolReference, most int) (int, error) {
+	e, ok := b.pools[pool]
+	if !ok || e.pool == nil {
+		return 0, ErrNotReady
+	}
+	bits := e.pool.Shape.ClaimBits()
+	if _, err := b.Preview(Claim{Pool: pool, Bits: bits, Purpose: ipamv1.ClaimPurpose}); err != nil {
+		return 0, err
+	}
+	capacity, _ := b.Capacity(pool)
+	return max(1, capacity.Available.Fit(e.pool.Shape.HostBits()-bits, most)), nil
+}

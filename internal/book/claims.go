@@ -1,0 +1,254 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+)
+
+// claims answers what is recorded for a claim.
+type claims struct{ lineage }
+
+// RecordOf returns the claim's record, by UID: the one that has won here, else the first. An asked
+// prefix narrows it. One that somebody has marked for deletion is not taken over: it stays taken
+// until the claim is answered otherwise or gone. The record that is known to be stuck does not
+// count. One in dispute comes with the record that it is disputed with.
+func (b *claims) RecordOf(c Claim, stuck types.UID) (found *records.Record, dispute *Holding) {
+	for _, r := range b.records.Of(records.ClaimantOf(c.Ref)) {
+		if answers(r, c) && r.UID != stuck && (found == nil || r.Won && !found.Won) {
+			found = r
+		}
+	}
+	if found == nil {
+		return nil, nil
+	}
+	return found, b.disputeOf(found)
+}
+
+// disputeOf returns what keeps this manager's record from winning, without being reason to drop it.
+func (b *claims) disputeOf(r *records.Record) *Holding {
+	if r.Won || r.Confirmed || r.Instance != b.instance {
+		return nil
+	}
+	v := b.Judge(r)
+	if v.Outcome != Blocked {
+		return nil
+	}
+	return &v.By
+}
+
+// RecordsFor returns the records of all claims of this kind, namespace and name.
+func (b *claims) RecordsFor(claim ipamv1.ClaimReference) []*records.Record {
+	return b.records.Of(records.ClaimantOf(claim))
+}
+
+// blocksOf returns the records of the blocks that a pool of this name has, whatever its UID.
+func (b *claims) blocksOf(pool ipamv1.PoolReference) []*records.Record {
+	return slices.DeleteFunc(b.RecordsFor(ClaimOf(pool, "")), func(r *records.Record) bool { return !isBlock(r.Purpose) || r.Released() })
+}
+
+// Orphans returns the records of claims of this kind, namespace and name that may be given up if no
+// such claim is stored: not those whose claim may just be on its way, nor those that are released
+// already.
+func (b *claims) Orphans(claim ipamv1.ClaimReference) []Holding {
+	return SortHoldings(HoldingsOf(slices.DeleteFunc(b.RecordsFor(claim), func(r *records.Record) bool {
+		return r.Deleted || r.Released() || b.isPending(r)
+	})))
+}
+
+// Held returns what is held for an earlier claim of this name, which moved away, at exactly this
+// prefix of the pool. Once the claim has its own record of that, it can be dropped. What is held of
+// another pool is somebody else's, whatever its name and prefix.
+func (b *claims) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, cidr netip.Prefix) []Holding {
+	return HoldingsOf(slices.DeleteFunc(b.RecordsFor(claim), func(r *records.Record) bool {
+		return r.Purpose != ipamv1.MovedPurpose || r.Pool != pool || r.CIDR != cidr || r.Claim.UID == claim.UID || r.Deleted
+	}))
+}
+
+// OtherBlocks returns the records of the pool's own blocks that keep does not name, those of other
+// pools that had its name, and the second and third of a block that several managers recorded at
+// once. Drop drops them, once a live read after this call has proved that they are nobody's. What
+// may belong to a pool that is just being admitted is not among them, nor, where there is no pool
+// of the name (uid is empty), what arrived before its pool.
+func (b *claims) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []netip.Prefix) []Holding {
+	var others []Holding
+	blocks := b.blocksOf(pool)
+	for _, r := range blocks {
+		if own := r.Claim.UID == string(uid); own && slices.Contains(keep, r.CIDR) && !isSecond(r, blocks) || !own && b.isPending(r) {
+			continue
+		}
+		if h := HoldingOf(r); uid != "" || !b.IsArriving(h) {
+			others = append(others, h)
+		}
+	}
+	return others
+}
+
+// isSecond says whether another record of the same block, confirmed like this one, has the lower
+// name: every manager that sees both keeps that one.
+func isSecond(r *records.Record, blocks []*records.Record) bool {
+	return slices.ContainsFunc(blocks, func(other *records.Record) bool {
+		return other.Confirmed && !other.Deleted && !other.Terminating && other.Claim.UID == r.Claim.UID && other.CIDR == r.CIDR &&
+			other.Key.Name < r.Key.Name
+	})
+}
+
+func (b *claims) Repeats(claim ipamv1.ClaimReference) []*records.Record {
+	var found []*records.Record
+	all := b.records.Of(records.ClaimantOf(claim))
+	for _, r := range all {
+		isSecond := func(first *records.Record) bool {
+			return saysSame(r, first) && Older(first, r) && !first.Deleted && !first.Terminating
+		}
+		if r.Claim.UID == claim.UID && !r.Deleted && !r.Confirmed && !b.IsRecent(r.Seen) && slices.ContainsFunc(all, isSecond) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// isMade says whether there is a record of just what the claim wants: one is enough.
+func (b *claims) isMade(c Claim) bool {
+	return slices.ContainsFunc(b.records.Of(records.ClaimantOf(c.Ref)), func(r *records.Record) bool {
+		return r.Claim.UID == c.Ref.UID && r.CIDR == c.Want && !r.Deleted && !r.Released()
+	})
+}
+
+// hadBlock says whether a carved pool of the name had the very same block before: what was handed
+// out of it is in it still. It may have been restored past the webhooks, or be made again while
+// claims keep its block.
+func (b *claims) hadBlock(asked *records.Record) bool {
+	return asked.Purpose == ipamv1.ChildPoolPurpose && slices.ContainsFunc(b.records.Of(records.ClaimantOf(asked.Claim)), func(r *records.Record) bool {
+		return !hasGone(r) && isPredecessor(r, asked)
+	})
+}
+
+// Has says whether the watch shows the record, at whatever version.
+func (b *claims) Has(id records.Identity) bool {
+	return b.recordAt(id) != nil
+}
+
+// Current returns the record at exactly that version, if the watch shows it.
+func (b *claims) Current(id records.Identity) (Holding, bool) {
+	r := b.recordAt(id)
+	if r == nil || r.Version != id.Version {
+		return Holding{}, false
+	}
+	return HoldingOf(r), true
+}
+
+// HasLost says whether this very version of a claim's record is overlapped by an older one: then it
+// has never won, for anybody. What arrived with its object, or is its own answer, may be in use all
+// the same.
+func (b *claims) HasLost(id records.Identity) bool {
+	r := b.recordAt(id)
+	switch {
+	case r == nil || r.Version != id.Version || r.Won || r.Released():
+		return false
+	case r.Purpose != ipamv1.ClaimPurpose || r.Restored || IsWeirKind(r):
+		return false
+	}
+	return b.Judge(r).Outcome == Lost
+}
+
+// LeftBehind returns what has gone, or is just going, to another cluster with the prefix that a
+// claim has won here, if anything has: the choice may not have seen it yet. Judging lets it pass,
+// as it lets pass what any claim of the same name, other UID, has left; by now the book shows all
+// that is older than the claim's record. Since that was judged a hold may have taken the place of
+// what it was judged with.
+func (b *claims) LeftBehind(c Claim, mark *records.Record) (Holding, bool) {
+	for _, r := range b.overlapping(mark.Space, mark.CIDR) {
+		isPassed := isPredecessor(r, mark) || holds(r) && r.Pool == mark.Pool && records.ClaimantOf(r.Claim) == records.ClaimantOf(mark.Claim)
+		if hasGone(r) && isPassed && !c.returnsTo(r) {
+			return HoldingOf(r), true
+		}
+	}
+	return Holding{}, false
+}
+
+// IsHeldOn says whether a namesake of the claim holds the very same prefix, or it is retained for
+// the next: then nothing is let go of. One whose object was perhaps never stored holds on to
+// nothing: its record goes without cooling.
+func (b *claims) IsHeldOn(h Holding) bool {
+	return slices.ContainsFunc(b.records.Of(records.ClaimantOf(h.Claim)), func(r *records.Record) bool {
+		isIts := r.Claim.UID != h.Claim.UID && r.CIDR == h.CIDR && r.Pool == h.Pool
+		return isIts && (!r.Released() || r.Retained && !r.Terminating) && !r.Deleted && !b.isUnstored(r)
+	})
+}
+
+// Obstacle returns a record that keeps this one from winning and is not just about to go.
+func (b *claims) Obstacle(id records.Identity) (Holding, bool) {
+	r := b.recordAt(id)
+	if r == nil || r.Won {
+		return Holding{}, false
+	}
+	v := b.Judge(r)
+	return v.By, v.Outcome != Won && !b.IsRecent(v.By.Seen)
+}
+
+// IsContested says whether somebody else has what the record holds, or part of it: an older record
+// is there, so that this one has never won, or one of the two arrived. What a manager that died has
+// recorded over it takes nothing from it.
+func (b *claims) IsContested(h Holding) bool {
+	r := b.recordAt(h.Version)
+	if r == nil {
+		return false
+	}
+	_, hasRival := b.rivalTo(r)
+	return hasRival || b.Judge(r).Outcome == Lost
+}
+
+// Disputed returns an ErrTaken that says who else has, or arrived with, what the claim's record of
+// this prefix holds; nil if nobody.
+func (b *claims) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
+	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
+		if r.Claim.UID != claim.UID || r.CIDR.Addr() != first || r.Deleted || r.Released() || r.Purpose == ipamv1.MovedPurpose {
+			continue
+		}
+		if by, ok := b.rivalTo(r); ok {
+			return &TakenError{CIDR: r.CIDR, By: by}
+		}
+	}
+	return nil
+}
+
+func (b *claims) confirmedOf(pool ipamv1.PoolReference) []*records.Record {
+	return slices.DeleteFunc(b.blocksOf(pool), func(r *records.Record) bool { return !r.Confirmed })
+}
+
+// HasSeen says whether the watch has shown the record, which may have gone since.
+func (b *claims) HasSeen(a *ipamv1.IPAllocation) bool {
+	if b.Has(records.IdentityOf(a)) {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(b.version, a.ResourceVersion)
+	return err == nil && order >= 0
+}
+
+// Overlapping returns every record of the address space that overlaps the prefix.
+func (b *claims) Overlapping(space string, prefix netip.Prefix) []Holding {
+	return HoldingsOf(b.overlapping(space, prefix))
+}
+
+// RowsAtOnce is how many rows All looks at in one go: nothing is judged meanwhile.
+const RowsAtOnce = 1 << 12
+
+// AppendSome appends records from this handle on, and returns where to go on; 0 at the end.
+func (b *claims) AppendSome(holdings []Holding, from records.Handle) ([]Holding, records.Handle) {
+	holdings = slices.Grow(holdings, min(b.records.Len(), RowsAtOnce))
+	for h := range b.records.From(from) {
+		if h >= from+RowsAtOnce {
+			return holdings, h
+		}
+		holdings = append(holdings, HoldingOf(b.records.Get(h)))
+	}
+	return holdings, 0
+}

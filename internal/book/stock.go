@@ -1,0 +1,322 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"net/netip"
+	"time"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+)
+
+// stock knows what is handed out of each pool.
+type stock struct{ claims }
+
+// poolEntry is what the book knows of one pool: its records' sums always, its shape once the pool
+// is registered.
+type poolEntry struct {
+	ref  ipamv1.PoolReference
+	pool *Pool
+	// serving are the pool's blocks, ascending, once the ledger has confirmed every one of them;
+	// empty before.
+	serving []netip.Prefix
+	// ready is closed when the pool begins to serve; nil where nobody waits for that.
+	ready chan struct{}
+	// exclusions keep from being chosen what the pool never hands out, and what it hands out to one
+	// claim only.
+	exclusions []records.Handle
+	// history is what a pool that reuses the least recently used remembers; nil for any other.
+	history *history
+
+	allocated, delegated, cooling ipspace.Count
+	// released are the records that cool down.
+	released map[records.Handle]struct{}
+	// leaving are the records that somebody has marked for deletion.
+	leaving map[records.Handle]struct{}
+	// unstored are the records whose object nobody has seen, by its namespace.
+	unstored map[string]map[records.Handle]struct{}
+	// unavailable is how much of the pool's usable space its records take.
+	unavailable ipspace.Count
+	claims      int32
+	children    int32
+	// held is how many of its records are holds.
+	held int32
+	// suspected is when this process last saw another manager record something, by now.
+	suspected int64
+	// crowded is when this process last saw that several ask the pool at once, by now, and chosen
+	// what it took last in such a crowd, beyond what was free for others.
+	crowded int64
+	chosen  netip.Prefix
+}
+
+// sums returns the sum of addresses and the number of records that a record counts in.
+func (e *poolEntry) sums(r *records.Record) (*ipspace.Count, *int32) {
+	switch {
+	case r.Purpose == ipamv1.ChildPoolPurpose:
+		return &e.delegated, &e.children
+	case r.Released():
+		return &e.cooling, &e.claims
+	default:
+		return &e.allocated, &e.claims
+	}
+}
+
+// noteUnstored keeps the pool's list of records up to date whose object nobody has seen.
+func (e *poolEntry) noteUnstored(r *records.Record) {
+	if !awaitsObject(r) || r.Purpose == ipamv1.MovedPurpose {
+		return
+	}
+	if e.unstored == nil {
+		e.unstored = map[string]map[records.Handle]struct{}{}
+	}
+	if e.unstored[r.Claim.Namespace] == nil {
+		e.unstored[r.Claim.Namespace] = map[records.Handle]struct{}{}
+	}
+	e.unstored[r.Claim.Namespace][r.Handle] = struct{}{}
+}
+
+func (e *poolEntry) forgetUnstored(r *records.Record) {
+	delete(e.unstored[r.Claim.Namespace], r.Handle)
+	if len(e.unstored[r.Claim.Namespace]) == 0 {
+		delete(e.unstored, r.Claim.Namespace)
+	}
+}
+
+// count adds a record to its pool's sums, uncount takes it out again. A root pool's own blocks
+// count as neither allocated nor delegated.
+func (b *stock) count(r *records.Record) {
+	if isOwnBlock(r) {
+		return
+	}
+	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
+	b.on.PoolChanged(e.ref)
+	sum, number := e.sums(r)
+	*sum, *number = sum.Add(size), *number+1
+	if holds(r) {
+		e.held++
+	}
+	if r.Released() {
+		e.released[r.Handle] = struct{}{}
+	}
+	if r.Terminating {
+		e.leaving[r.Handle] = struct{}{}
+	}
+	e.noteUnstored(r)
+	if e.pool != nil {
+		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.CIDR))
+	}
+}
+
+func (b *stock) uncount(r *records.Record) {
+	if isOwnBlock(r) {
+		return
+	}
+	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
+	b.on.PoolChanged(e.ref)
+	sum, number := e.sums(r)
+	*sum, *number = sum.Sub(size), *number-1
+	if holds(r) {
+		e.held--
+	}
+	delete(e.released, r.Handle)
+	delete(e.leaving, r.Handle)
+	e.forgetUnstored(r)
+	if e.pool != nil {
+		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.CIDR))
+	}
+}
+
+// recount works out anew how much of the usable space is taken, for a new shape.
+func (b *stock) recount(e *poolEntry) {
+	e.unavailable = ipspace.Count{}
+	for _, h := range b.recordsOf(e) {
+		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(b.records.CIDR(h)))
+	}
+}
+
+// recordsOf returns what is handed out of the pool, in no order. It reads the records inside the
+// pool's blocks, and all records only if some lie outside (the pool shrank while an allocation was
+// under way).
+func (b *stock) recordsOf(e *poolEntry) []records.Handle {
+	found := make([]records.Handle, 0, e.claims+e.children)
+	belongs := func(h records.Handle) bool {
+		s := b.records.Terms(h)
+		return s.Role == records.Stored && s.Pool == e.ref && s.Purpose != ipamv1.RootPurpose
+	}
+	if e.pool != nil {
+		s := b.spaceOf(e.pool.Space)
+		for _, block := range e.pool.Shape.Blocks() {
+			for p, h := range s.taken.Overlapping(block) {
+				if belongs(h) && p.Bits() >= block.Bits() {
+					found = append(found, h)
+				}
+			}
+		}
+	}
+	if len(found) == int(e.claims+e.children) {
+		return found
+	}
+	found = found[:0]
+	for h := range b.records.All() {
+		if belongs(h) {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+func (b *stock) Holdings(ref ipamv1.PoolReference) []Holding {
+	e, ok := b.pools[ref]
+	if !ok {
+		return nil
+	}
+	records := b.recordsOf(e)
+	holdings := make([]Holding, 0, len(records))
+	for _, h := range records {
+		holdings = append(holdings, HoldingOf(b.records.Get(h)))
+	}
+	return SortHoldings(holdings)
+}
+
+func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
+	e, ok := b.pools[ref]
+	if !ok {
+		return nil
+	}
+	found := make([]Holding, 0, len(e.released))
+	for h := range e.released {
+		if r := b.records.Get(h); !r.Deleted {
+			found = append(found, HoldingOf(r))
+		}
+	}
+	return found
+}
+
+// Cools says whether a prefix cools down when it is released, as far as the book knows. What the
+// pool keeps for the very claim nobody else gets, so that need not.
+func (b *stock) Cools(h Holding) bool {
+	e, ok := b.pools[h.Pool]
+	if !ok || e.pool == nil {
+		return true
+	}
+	own, isKept := e.pool.Shape.KeptFor(h.Claimant())
+	return e.pool.Cooldown > 0 && (!isKept || own != h.CIDR)
+}
+
+// Leaving returns what is handed out of a pool and marked for deletion because it moves away, or is
+// held for what has moved, in no order. What lives beside the pool moves with it.
+func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
+	e, ok := b.pools[pool]
+	if !ok {
+		return nil
+	}
+	found := make([]Holding, 0, len(e.leaving))
+	for marked := range e.leaving {
+		r := b.records.Get(marked)
+		leaves := r.Moving && pool.Namespace != r.Key.Namespace
+		if !r.Deleted && (leaves || r.Purpose == ipamv1.MovedPurpose) {
+			found = append(found, HoldingOf(r))
+		}
+	}
+	return found
+}
+
+// Returned returns what may be back of what is held in a pool.
+func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
+	e, ok := b.pools[pool]
+	if !ok {
+		return nil
+	}
+	var found []Return
+	for released := range e.released {
+		back := b.records.Get(released)
+		if !back.Retained || back.Terminating || back.Deleted {
+			continue
+		}
+		for _, r := range b.records.Of(records.ClaimantOf(back.Claim)) {
+			if r.Purpose == ipamv1.MovedPurpose && r.Pool == pool && r.CIDR == back.CIDR && !r.Released() && !r.Terminating && !r.Deleted {
+				found = append(found, Return{Back: HoldingOf(back), Hold: HoldingOf(r)})
+			}
+		}
+	}
+	return found
+}
+
+// Serves says whether the pool hands out prefixes.
+func (b *stock) Serves(pool ipamv1.PoolReference) bool {
+	e, ok := b.pools[pool]
+	return ok && len(e.serving) > 0
+}
+
+// anyServing returns a pool that hands out prefixes; the zero value if none does.
+func (b *stock) anyServing() ipamv1.PoolReference {
+	for ref, e := range b.pools {
+		if len(e.serving) > 0 {
+			return ref
+		}
+	}
+	return ipamv1.PoolReference{}
+}
+
+// Witnesses returns what a proof may change: the confirmed blocks of the pools, or of another one
+// where they have none that is known here. Nobody else changes those.
+func (b *stock) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
+	found := make([]*records.Record, 0, len(pools))
+	for pool := range pools {
+		found = append(found, b.confirmedOf(pool)...)
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return b.confirmedOf(b.anyServing())
+}
+
+// isUnstored says whether nothing has shown yet that the record's object was stored.
+func (b *claims) isUnstored(r *records.Record) bool {
+	_, ok := b.poolOf(r.Pool).unstored[r.Claim.Namespace][r.Handle]
+	return ok
+}
+
+// Stored notes that there is, or was, an object of Weir's own kinds of that UID. It only saves
+// others from waiting: nothing is told by it that a live read does not prove.
+func (b *stock) Stored(claim ipamv1.ClaimReference) {
+	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
+		if r.Claim.UID == claim.UID {
+			b.poolOf(r.Pool).forgetUnstored(r)
+		}
+	}
+}
+
+// Unstored returns how many prefixes of the pool are recorded for objects of that namespace ("" for
+// cluster-wide ones) that nobody has seen stored: their creates are under way, or were refused
+// after Weir had been asked.
+func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
+	if e, ok := b.pools[pool]; ok {
+		return len(e.unstored[namespace])
+	}
+	return 0
+}
+
+func (b *stock) WasUnstored(h Holding) bool {
+	r := b.recordAt(h.Version)
+	return r != nil && b.isUnstored(r)
+}
+
+// NextOverdue returns when, from now, the grace of a record is over that nobody has seen the object
+// of; false if there is none. Records that are overdue already do not count.
+func (b *stock) NextOverdue() (in time.Duration, ok bool) {
+	first := int64(0)
+	for _, e := range b.pools {
+		for _, handles := range e.unstored {
+			for h := range handles {
+				if end := b.records.Get(h).Seen + b.grace + 1; end > b.now() && (first == 0 || end < first) {
+					first = end
+				}
+			}
+		}
+	}
+	return time.Duration(first-b.now()) * time.Second, first != 0
+}

@@ -1,0 +1,173 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+)
+
+// Pool is what the ledger needs to know of a pool that it hands out from.
+type Pool struct {
+	Ref ipamv1.PoolReference
+	UID types.UID
+	// Space is the address space.
+	Space string
+	// Shape says which addresses the pool has and which of them it keeps back.
+	Shape *pooltree.Pool
+	// Parent is the pool that the pool's block is carved from; the zero value for a root. Arrived
+	// says that the pool was created with a block that it has had before.
+	Parent  ipamv1.PoolReference
+	Arrived bool
+	// Namespace is where the records of the pool's own blocks live.
+	Namespace string
+	// Cooldown is how long what was released is not handed out again; 0 means that it may be at
+	// once.
+	Cooldown time.Duration
+}
+
+// IsCarved says whether the pool's block is carved from a parent.
+func (p *Pool) IsCarved() bool { return p.Parent.Name != "" }
+
+// Claim is a request for one prefix.
+type Claim struct {
+	// Ref names the claim; its UID is what the record is made for.
+	Ref ipamv1.ClaimReference
+	// GenerateName is what the claim's name will begin with, where it has none yet.
+	GenerateName string
+	Pool         ipamv1.PoolReference
+	// Bits is the wanted prefix length.
+	Bits int
+	// Want is the asked prefix; the zero value means any.
+	Want netip.Prefix
+	// Revision is the resourceVersion at which the claim was read: that nothing is free is only
+	// said of a later state of the ledger. Where it is not known, Reserve waits until the ledger is
+	// proved as new as the call.
+	Revision string
+	// Purpose is Claim, or Adopted for a claim that arrived with its answer: then the pool's
+	// exclusions do not count. ChildPool is for a block that is carved.
+	Purpose ipamv1.AllocationPurpose
+	// Arrived: the carved pool arrived with its block, for which the same holds.
+	Arrived bool
+	// Owners and Labels go onto the record. All owners are stored objects.
+	Owners []metav1.OwnerReference
+	// Namespace is where the record lives; empty means beside the claim.
+	Namespace string
+	Labels    map[string]string
+
+	// Stored: there is an object of the UID. What is handed out of a carved pool that lives lies in
+	// its block.
+	Stored bool
+}
+
+// overrides says whether the claim keeps what it came with although the pool does not hand it out
+// any more.
+func (c Claim) overrides() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+
+// IsRestored says whether the claim, or the carved pool, arrived with what it asks for.
+func (c Claim) IsRestored() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+
+// Holding is one record as readers see it.
+type Holding struct {
+	CIDR    netip.Prefix
+	Purpose ipamv1.AllocationPurpose
+	Pool    ipamv1.PoolReference
+	Claim   ipamv1.ClaimReference
+	// Record is the IPAllocation's namespace and name.
+	Record types.NamespacedName
+	// ReleasedAt is when the claim let go of the prefix, which cools down since; zero while the
+	// claim holds it.
+	ReleasedAt time.Time
+	// Retained: nobody gets the prefix but the next claim of that name.
+	Retained bool
+	// Terminating: somebody has marked the record for deletion. That frees nothing by itself.
+	Terminating bool
+
+	// Version is what a conditional write of the record names.
+	Version records.Identity
+	// Space is the address space.
+	Space string
+	// Restored: the record was not made here.
+	Restored bool
+	// Seen is when this process first saw the record, by the book's clock.
+	Seen int64
+}
+
+func HoldingOf(r *records.Record) Holding {
+	h := Holding{CIDR: r.CIDR, Purpose: r.Purpose, Pool: r.Pool, Claim: r.Claim, Record: r.Key, Version: r.Identity, Space: r.Space, Seen: r.Seen}
+	if r.Released() {
+		h.ReleasedAt, h.Retained = time.Unix(r.ReleasedAt, 0), r.Retained
+	}
+	h.Terminating, h.Restored = r.Terminating, r.Restored
+	return h
+}
+
+// HoldingsOf does so for several.
+func HoldingsOf(rs []*records.Record) []Holding {
+	holdings := make([]Holding, 0, len(rs))
+	for _, r := range rs {
+		holdings = append(holdings, HoldingOf(r))
+	}
+	return holdings
+}
+
+func SortHoldings(holdings []Holding) []Holding {
+	slices.SortFunc(holdings, func(a, b Holding) int { return a.CIDR.Compare(b.CIDR) })
+	return holdings
+}
+
+// Claimant is what the prefix is held for, whatever its UID.
+func (h Holding) Claimant() pooltree.Claimant { return records.ClaimantOf(h.Claim) }
+
+// String names what the prefix is held for, or was.
+func (h Holding) String() string {
+	name := h.Claim.Name
+	if h.Claim.Namespace != "" {
+		name = h.Claim.Namespace + "/" + name
+	}
+	switch {
+	case h.Retained:
+		name += ", retained"
+	case !h.ReleasedAt.IsZero():
+		name += ", cooling down since " + h.ReleasedAt.UTC().Format(time.RFC3339)
+	case h.Purpose == ipamv1.MovedPurpose:
+		name += ", which has moved to another cluster: held until it moves back or IPAllocation " + h.Record.String() + " is deleted"
+	}
+	return h.Claim.Kind + " " + name
+}
+
+// Capacity counts the addresses of a pool. Available is what Total leaves when exclusions and
+// everything held are taken away, each address once.
+type Capacity struct {
+	Total, Allocated, Available, Excluded, Cooling, Delegated ipspace.Count
+	// Claims and Children are the numbers of records that hold a prefix of this pool.
+	Claims, Children int32
+	// Held is how many of them are holds, of what moved to another cluster.
+	Held int32
+	// Serving: every block of the pool is confirmed.
+	Serving bool
+	// LargestFree is the length of the largest free block, in bits; -1 when there is none.
+	LargestFree int
+}
+
+// Return is what a hold is for, back again: retained, for the next claim of the name. It is not the
+// record that left: that was marked before there was a hold.
+type Return struct{ Back, Hold Holding }
+
+// EndsHold says whether the hold, made at that time, is not needed any more: the record that is
+// back keeps the prefix, and Drop may drop the hold. That holds for what left, and for what another
+// claim of the name let go of later, elsewhere. What was let go of before is a copy of an earlier
+// time, which says nothing of the claim that moved away. Both times are known to the second.
+func (r Return) EndsHold(made time.Time) bool {
+	return r.Back.Claim.UID == r.Hold.Claim.UID || r.Back.ReleasedAt.Sub(made) >= 2*time.Second
+}

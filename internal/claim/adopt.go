@@ -20,7 +20,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// recognize deals with an IPAddress that exists under the claim's name:
+// recognize deals with an answer that exists for the claim's name:
 //
 //	carries the claim's UID, recorded            it is the answer
 //	carries the claim's UID, no record           adopted: recorded at exactly its address
@@ -51,7 +51,7 @@ func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *Answer) er
 	}
 }
 
-// reject removes an IPAddress of another pool than the claim's, if Weir made it.
+// reject removes an answer of another pool than the claim's, if Weir made it.
 func (r *Reconciler) reject(ctx context.Context, s *scope, answer *Answer) error {
 	if r.isMade(answer) {
 		return r.discard(ctx, s, answer)
@@ -91,7 +91,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpos
 	return nil
 }
 
-// controlledElsewhere errs if something else than a claim controls the IPAddress: it has one controller at most.
+// controlledElsewhere errs if something else than a claim controls the answer: it has one controller at most.
 func (r *Reconciler) controlledElsewhere(answer *Answer) error {
 	other := r.otherController(answer)
 	if other == nil {
@@ -105,7 +105,7 @@ func (r *Reconciler) unreadable(answer *Answer, err error) error {
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.address: %v", r.answerKind(), answer.GetName(), err)
 }
 
-// recordAnswer records what an IPAddress stands for. What is only asked for is reserved.
+// recordAnswer records what an answer stands for. What is only asked for is reserved.
 func (r *Reconciler) recordAnswer(
 	ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose, answer *Answer,
 ) (err error) {
@@ -126,7 +126,7 @@ func (r *Reconciler) isRecorded(s *scope, answer *Answer, address netip.Addr) bo
 	return r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
 }
 
-// adoptError explains why the address that an IPAddress carries cannot be recorded. A claim that arrived with its answer
+// adoptError explains why the address that an answer carries cannot be recorded. A claim that arrived with its answer
 // keeps it, and so does whoever else holds it: neither is renumbered.
 func (r *Reconciler) adoptError(
 	ctx context.Context, s *scope, answer *Answer, purpose ipamv1.AllocationPurpose, err error,
@@ -138,7 +138,7 @@ func (r *Reconciler) adoptError(
 	return fmt.Errorf("recording %s %s: %w", r.answerKind(), answer.GetName(), err)
 }
 
-// ensureOwned puts back what the contract wants on an IPAddress: owner references to claim and pool, and the finalizer. One that says of
+// ensureOwned puts back what the contract wants on an answer: owner references to claim and pool, and the finalizer. One that says of
 // no claim that it is its answer is given to this one if a live read shows that: a later claim of the name may have come with it.
 func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *Answer) error {
 	if !answer.GetDeletionTimestamp().IsZero() {
@@ -180,7 +180,7 @@ func (r *Reconciler) proveStored(ctx context.Context, claim *Claim) error {
 	}
 }
 
-// discard removes an IPAddress that a dead claim of the same name left behind. A live read decides which of the two is dead.
+// discard removes an answer that a dead claim of the same name left behind. A live read decides which of the two is dead.
 func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) error {
 	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 // errWaiting: nothing to do before a watch reports a change.
 var errWaiting = errors.New("waiting")
 
-// allocate gives the claim its IPAddress.
+// allocate gives the claim its answer.
 func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	answer, found, err := r.namesake(ctx, s.claim)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 	return r.commit(ctx, s, allocation)
 }
 
-// isAnswered says whether the IPAddress is the claim's answer and recorded: it stays so whatever becomes of the pool.
+// isAnswered says whether the answer is the claim's and recorded: it stays so whatever becomes of the pool.
 func (r *Reconciler) isAnswered(s *scope, answer *Answer) bool {
 	address, err := ipspace.ParseAddr(answer.Address)
 	return err == nil && r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
@@ -134,7 +134,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 	return want, nil
 }
 
-// carried returns what an IPAddress stands for: what is recorded there for the claim, or for the claim that it answers. Else a block
+// carried returns what an answer stands for: what is recorded there for the claim, or for the claim that it answers. Else a block
 // where its pool gives blocks of just that length, else its address, which the ledger refuses if it was only asked for and the pool's
 // bounds exclude it. One that was restored may be of a time when the pool gave others: it is a block too if it begins one of its own
 // length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
@@ -169,7 +169,7 @@ func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, p
 	return r.Ledger.Reserve(ctx, r.request(s, want, purpose))
 }
 
-// record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its IPAddress was
+// record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its answer was
 // marked at its creation: so the claim must not be one that only a cache still has.
 func (r *Reconciler) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
 	if !r.Ledger.Holds(s.ref, want.Addr()) {

@@ -29,12 +29,12 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// Claims, IPAddresses and records that are moved or restored arrive in any order. Of a claim's, these may be here:
+// Claims, answers and records that are moved or restored arrive in any order. Of a claim's, these may be here:
 //
 //	claim       -            -        waits for one of the others, for the grace, and is answered afresh then
 //	claim       -          record     gets what the record of its former UID holds
-//	claim    IPAddress        *       gets what the IPAddress says
-//	  -      IPAddress        -       its address is recorded, and both stay for the grace
+//	claim     answer          *       gets what the answer says
+//	  -       answer          -       its address is recorded, and both stay for the grace
 //	  -          *         record     stays for the grace
 
 // errArriving: what belongs to a claim has not arrived yet.
@@ -45,9 +45,9 @@ const (
 	retryArriving = 2 * time.Second
 	// retryWaiting is when one is looked at again that has said that it waits. What arrives wakes it.
 	retryWaiting = time.Minute
-	// namedFailures is how many IPAddresses that cannot be recorded an error names.
+	// namedFailures is how many answers that cannot be recorded an error names.
 	namedFailures = 5
-	// hush is for how long an arrived claim says nothing: its IPAddress is often only a moment behind.
+	// hush is for how long an arrived claim says nothing: its answer is often only a moment behind.
 	hush = 2 * time.Second
 )
 
@@ -116,12 +116,12 @@ func (r *Reconciler) patchMetadata(ctx context.Context, obj client.Object, metad
 	return r.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body))
 }
 
-// isArriving says whether an IPAddress may still get the claim that it arrived with.
+// isArriving says whether an answer may still get the claim that it arrived with.
 func (r *Reconciler) isArriving(answer *Answer) bool {
 	return hasArrived(answer) && r.Arrivals.age(answer.GetUID()) < r.Arrivals.grace
 }
 
-// isRestored says whether an IPAddress under the claim's name was the claim's when it had another UID, or none is known: one of the
+// isRestored says whether an answer for the claim's name was the claim's when it had another UID, or none is known: one of the
 // two was marked at its creation, or its pool was another one, too. What a namesake left that died here is not.
 func (r *Reconciler) isRestored(s *scope, answer *Answer) bool {
 	if !r.isMade(answer) {
@@ -133,7 +133,7 @@ func (r *Reconciler) isRestored(s *scope, answer *Answer) bool {
 	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool
 }
 
-// restore makes an IPAddress that came back the answer of the claim that came back. One that is being deleted cannot be kept: the
+// restore makes an answer that came back that of the claim that came back. One that is being deleted cannot be kept: the
 // garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read tells
 // which claim of the name lives.
 func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) error {
@@ -161,7 +161,7 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) erro
 	return r.commit(ctx, s, allocation)
 }
 
-// receive deals with an arrived claim that has no IPAddress: it says whether the claim is to be answered afresh.
+// receive deals with an arrived claim that has no answer: it says whether the claim is to be answered afresh.
 func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err error) {
 	if h, ok := r.former(s); ok {
 		return false, r.answerAs(ctx, s, h)
@@ -186,7 +186,7 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err er
 }
 
 // former returns the record that says what an arrived claim has had: its own, or the only one of its former UID. What is held since it
-// moved away is not enough: it comes back with its IPAddress.
+// moved away is not enough: it comes back with its answer.
 func (r *Reconciler) former(s *scope) (ledger.Holding, bool) {
 	var found []ledger.Holding
 	for _, h := range r.Ledger.Recorded(s.ref) {
@@ -233,7 +233,7 @@ func (r *Reconciler) unmark(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// rest is all that is done for a claim that must not be touched: its IPAddress may have arrived without a record, so that its address
+// rest is all that is done for a claim that must not be touched: its answer may have arrived without a record, so that its address
 // could be handed out. Recording it touches neither of the two.
 func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
 	if !claim.GetDeletionTimestamp().IsZero() {
@@ -255,7 +255,7 @@ func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
 	return r.secure(ctx, answer, claim)
 }
 
-// secure records what one of Weir's IPAddresses stands for, unless a record of the claim that it answers does, or one of another claim of the
+// secure records what one of Weir's answers stands for, unless a record of the claim that it answers does, or one of another claim of the
 // name that covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
 // second time.
 func (r *Reconciler) secure(ctx context.Context, answer *Answer, claim *Claim) error {
@@ -319,13 +319,13 @@ func secured(_ ledger.Allocation, err error) error {
 	return err
 }
 
-// isLeaving says whether clusterctl move is just deleting the IPAddress, which lives on elsewhere: its record has left before it, or is
+// isLeaving says whether clusterctl move is just deleting the answer, which lives on elsewhere: its record has left before it, or is
 // held. A new one would be left over.
 func isLeaving(answer *Answer) bool {
 	return predicates.IsMoving(answer) && !answer.GetDeletionTimestamp().IsZero()
 }
 
-// charts says of which pools every IPAddress is recorded, once in the life of this process.
+// charts says of which pools every answer is recorded, once in the life of this process.
 type charts struct {
 	mu sync.Mutex
 	// done is by the UID of the pool.
@@ -358,7 +358,7 @@ func (c *charts) end(pool ipamv1.PoolReference, uid types.UID, err error) {
 	}
 }
 
-// chart sees to it that every IPAddress of a pool is recorded before this process hands out the first address of the pool afresh: they
+// chart sees to it that every answer of a pool is recorded before this process hands out the first address of the pool afresh: they
 // may have been restored while nobody looked. It reads the cache alone. One that cannot be recorded holds the pool back, and no other.
 func (r *Reconciler) chart(ctx context.Context, s *scope) error {
 	pool, uid := s.offer.Pool, s.offer.Owner.UID
@@ -393,7 +393,7 @@ func (r *Reconciler) secureAll(ctx context.Context, pool ipamv1.PoolReference) e
 	return errors.Join(append(errs[:min(len(errs), namedFailures)], err)...)
 }
 
-// secureFound secures an IPAddress for its claim, if there is one. What is being deleted and has not just arrived is being released.
+// secureFound secures an answer for its claim, if there is one. What is being deleted and has not just arrived is being released.
 func (r *Reconciler) secureFound(ctx context.Context, answer *Answer) error {
 	if !answer.GetDeletionTimestamp().IsZero() && !hasArrived(answer) {
 		return nil

@@ -163,7 +163,7 @@ func (r *Reconciler) lostAnswer(e event.UpdateEvent) bool {
 	return ok && ok2 && before.AnswerName != "" && after.AnswerName == ""
 }
 
-// leaving passes IPAddresses that are being deleted or have lost an owner, and those that arrive.
+// leaving passes answers that are being deleted or have lost an owner, and those that arrive.
 func leaving() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return hasArrived(e.Object) },

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// reconcileGone cleans up under the name of a claim that does not exist: an IPAddress that is left over, and records of
+// reconcileGone cleans up under the name of a claim that does not exist: an answer that is left over, and records of
 // claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what belongs to a
 // claim created after that is not touched. Where a claim of the name lives, its own reconciliation tidies up.
 func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
@@ -137,7 +137,7 @@ func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *Answer) bool {
 	return r.claimUID(answer) == s.claim.GetUID() && r.holdsAnswer(h, answer)
 }
 
-// holdsAnswer says whether a record under the claim's name is of the IPAddress's pool, and holds what that carries.
+// holdsAnswer says whether a record under the claim's name is of the answer's pool, and holds what that carries.
 func (r *Reconciler) holdsAnswer(h ledger.Holding, answer *Answer) bool {
 	return h.CIDR.Addr().String() == answer.Address && h.Pool == r.Source.Reference(answer.Pool, answer.GetNamespace())
 }
@@ -169,7 +169,7 @@ func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error
 	return keys, err
 }
 
-// leftover returns the IPAddress under a dead claim's name, if it is one of Weir's answers: the garbage collector may have
+// leftover returns the answer for a dead claim's name, if it is one of Weir's: the garbage collector may have
 // taken the claim off its owners.
 func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*Answer, error) {
 	answer, err := r.getAnswer(ctx, r.Live, key)

@@ -24,7 +24,7 @@ import (
 
 // release gives back the address of a claim that is being deleted, once nobody else holds on to the claim:
 //
-//	live read proves it -> IPAddress gone -> records dropped -> the claim's finalizer
+//	live read proves it -> answer gone -> records dropped -> the claim's finalizer
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
@@ -70,7 +70,7 @@ func (r *Reconciler) isLeftToUs(claim *Claim) bool {
 // leave lets a claim go that clusterctl has moved to another cluster, from a pool that stays: what it has here is marked as moved, too,
 // if clusterctl has left it, as it does with what a claim has that is labelled to move alone. The pool's controller then holds it.
 //
-//	records marked -> IPAddress gone -> the claim's finalizer
+//	records marked -> answer gone -> the claim's finalizer
 //
 // With an IPPool all that moves, and clusterctl itself takes the finalizers off.
 func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
@@ -95,8 +95,8 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 	return finalizer.Remove(ctx, r.Client, live.Stored, r.Form.Kinds().ClaimFinalizer)
 }
 
-// recordedLast returns what is recorded for a claim that has left, and proves that it is all. A record of its IPAddress counts whatever
-// UID it names: it may have arrived with the claim and not have been replaced. An IPAddress without a record gets one, unless nothing
+// recordedLast returns what is recorded for a claim that has left, and proves that it is all. A record of its answer counts whatever
+// UID it names: it may have arrived with the claim and not have been replaced. An answer without a record gets one, unless nothing
 // here can hand its address out, or somebody else has it.
 func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
 	if err := r.Ledger.Prove(ctx, r.poolOf(s.claim)); err != nil {
@@ -158,7 +158,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	return err
 }
 
-// lastAnswer reads the IPAddress of a claim that is being deleted live, and says whether there is one that is its own.
+// lastAnswer reads the answer of a claim that is being deleted live, and says whether there is one that is its own.
 func (r *Reconciler) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, isIts bool, err error) {
 	if answer, err = r.getAnswer(ctx, r.Live, keyOf(claim)); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
@@ -187,7 +187,7 @@ func (r *Reconciler) hasLeft(claim *Claim) bool {
 	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
 
-// removeAnswerOf removes the claim's IPAddress. The cache is believed when it shows that very one, never when it shows
+// removeAnswerOf removes the claim's answer. The cache is believed when it shows that very one, never when it shows
 // none or a namesake's.
 func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *Claim) error {
 	answer, err := r.getAnswer(ctx, r.Client, keyOf(claim))
@@ -214,18 +214,18 @@ func (r *Reconciler) removeOwnerless(ctx context.Context, claim *Claim, answer *
 	return r.removeAnswer(ctx, answer)
 }
 
-// arrivedFor says whether an IPAddress is one of Weir's answers that arrived for the claim and carries its former UID still.
+// arrivedFor says whether an answer is one of Weir's that arrived for the claim and carries its former UID still.
 func (r *Reconciler) arrivedFor(claim *Claim, answer *Answer) bool {
 	return (hasArrived(claim) || hasArrived(answer)) && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
-// isOwnerless says whether an IPAddress is one of Weir's answers that the garbage collector has taken the claim off the owners
+// isOwnerless says whether an answer is one of Weir's that the garbage collector has taken the claim off the owners
 // of, as it does when the claim is gone or deleted in the foreground, and a pool is an owner too.
 func (r *Reconciler) isOwnerless(answer *Answer) bool {
 	return r.claimUID(answer) == "" && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
-// removeAnswer deletes an IPAddress, and takes Weir's finalizer off it last: until then it can be told that it was an answer,
+// removeAnswer deletes an answer, and takes Weir's finalizer off it last: until then it can be told that it was an answer,
 // even once the garbage collector has taken the claim off its owners. It errs with errWaiting while somebody else's finalizer
 // keeps it.
 func (r *Reconciler) removeAnswer(ctx context.Context, answer *Answer) error {

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package claimant has what the controllers share of all that gets a part of a pool, or waits for one: claims of every kind, and carved
-// pools.
+// pools. It says who is woken by what, when a claim is paused, what a claim has outside of its pool's policy, and it is the only way out of
+// the ledger (Exit).
 //
-// It reads caches and decides nothing about what is handed out.
+// It decides nothing about what is handed out. Who is woken it reads from caches. What is released its callers prove by a live read, and
+// Exit reads live what keeps a record all the same.
 package claimant

@@ -29,10 +29,10 @@ import (
 // WaitingIndex finds the claims of a kind that have nothing yet, by their Keys.
 const WaitingIndex = "weir.waiting"
 
-// PoolIndex finds the IPAddresses of a pool, by its PoolKey and, for an IPPool, their namespace.
+// PoolIndex finds the answers out of a pool, by its PoolKey and, for a namespaced one, their namespace.
 const PoolIndex = "weir.pool"
 
-// PoolKey is where PoolIndex finds the IPAddresses of a pool, and WaitingIndex those that wait for it, in their namespace.
+// PoolKey is where PoolIndex finds the answers out of a pool, and WaitingIndex those that wait for it, in their namespace.
 func PoolKey(pool ipamv1.PoolReference) string { return pool.GroupKind().String() + "/" + pool.Name }
 
 // Keys of WaitingIndex beside those of single pools.

@@ -1,8 +1,8 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package repair looks for what does not fit together and has it fixed. Between an IPAddressClaim,
-// the ledger's record of its address and the IPAddress that answers it, there are these relations:
+// Package repair looks for what does not fit together and has it fixed. Between a claim, the
+// ledger's record of its address and the object that answers it, there are these relations:
 //
 //	claim ---- record ---- answer    right
 //	claim ---- record      -         the answer was not stored: the claim controller takes the record over
@@ -18,7 +18,8 @@
 // any more: the sweep looks for those. It finds suspects in memory, and leaves it to the controller of
 // the kind to prove by live reads that the object is gone.
 //
-// No record of an IPAddressClaim is ever deleted for its age. The record of an IPClaim or a carved pool
-// whose object was never stored is, after a grace: until then the API server may still store the object,
-// and no read can tell. What was restored waits for the same grace, so that the rest of it can follow.
+// No record of a claim that another object answers is ever deleted for its age. The record of an IPClaim
+// or a carved pool whose object was never stored is, after a grace: until then the API server may still
+// store the object, and no read can tell. What was restored waits for the same grace, so that the rest of
+// it can follow.
 package repair

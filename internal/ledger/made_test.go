@@ -11,7 +11,6 @@ var (
 	nameOf      = allocations.KeyOf
 	poolRef     = allocations.PoolRef
 	recordNamed = allocations.Named
-	by          = allocations.By
 	withUID     = allocations.WithUID
 	createdAt   = allocations.CreatedAt
 	confirmed   = allocations.Confirmed

@@ -101,9 +101,10 @@ func (l *writer) patchOf(id records.Identity) (p recordPatch) {
 // patchByManager returns a patch that makes this manager responsible for the record. It puts back a
 // finalizer that an interrupted deletion has removed.
 func (l *writer) patchByManager(ctx context.Context, id records.Identity) (recordPatch, error) {
-	finalizers, err := l.kept(ctx, id)
+	var err error
 	p := l.patchOf(id)
-	p.Metadata.Finalizers = append(finalizers, ipamv1.AllocationFinalizer)
+	p.Metadata.Finalizers, err = l.kept(ctx, id)
+	p.Metadata.Finalizers = append(p.Metadata.Finalizers, ipamv1.AllocationFinalizer)
 	p.Spec.Manager.Instance = l.instance
 	return p, err
 }

@@ -18,7 +18,8 @@ func arrivedRecord(a *ipamv1.IPAllocation) {
 	a.Annotations = map[string]string{ipamv1.ArrivedAnnotation: "true"}
 }
 
-// TestBothSidesOfADispute looks at claim a's record of 10.0.0.4, which has long been there, and at another one.
+// TestBothSidesOfADispute looks at claim a's record of 10.0.0.4, which has long been there, and at
+// another one.
 func TestBothSidesOfADispute(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
@@ -77,7 +78,8 @@ func TestWhatArrivesMayBeAskedOfAPoolThatDoesNotServe(t *testing.T) {
 	}
 }
 
-// TestHowLongWhatArrivedIsWaitedFor: for the grace after this process has seen it, however old it is.
+// TestHowLongWhatArrivedIsWaitedFor: for the grace after this process has seen it, however old it
+// is.
 func TestHowLongWhatArrivedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := newBook()

@@ -35,7 +35,8 @@ func sumsOf(c Capacity) sums {
 	}
 }
 
-// ledgerModel counts every address of a small pool one by one, beside an index that is fed the same events.
+// ledgerModel counts every address of a small pool one by one, beside an index that is fed the same
+// events.
 type ledgerModel struct {
 	*book
 	family  netip.Prefix
@@ -45,7 +46,8 @@ type ledgerModel struct {
 	made    int
 }
 
-// shapesOf are the shapes that a pool goes through; all lie in the family's prefix, the first is all of it.
+// shapesOf are the shapes that a pool goes through; all lie in the family's prefix, the first is
+// all of it.
 var shapesOf = map[string][]shapeConfig{
 	"10.0.0.0/28": {
 		{entries: "10.0.0.0/28", reserved: pooltree.AllocateReserved},
@@ -77,7 +79,8 @@ func newLedgerModel(family string) *ledgerModel {
 	return m
 }
 
-// reshape gives the pool another shape, its blocks recorded before and those of the shape before dropped after.
+// reshape gives the pool another shape, its blocks recorded before and those of the shape before
+// dropped after.
 func (m *ledgerModel) reshape(c shapeConfig) {
 	m.config = c
 	p, before := poolNamed("p", c), m.blocks

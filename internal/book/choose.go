@@ -54,8 +54,7 @@ func (b *chooser) open(c Claim) (*poolEntry, bool) {
 	return e, c.IsRestored() && c.Want.IsValid() && (isBlock(c.Purpose) || b.isRooted(c.Pool, c.Want))
 }
 
-// mark keeps a choice from others in this process until the record of that name is there, or
-// unmark.
+// mark keeps a choice, of which the record of that name is to come, from others in this process.
 func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *records.Record {
 	mark := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
 	b.keepOut(mark)
@@ -63,7 +62,7 @@ func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key t
 	return mark
 }
 
-// Unmark ends that.
+// Unmark ends that, whatever came of the choice.
 func (b *chooser) Unmark(mark *records.Record) {
 	delete(b.marks, mark)
 	if mark.Handle != 0 {

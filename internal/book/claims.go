@@ -174,9 +174,9 @@ func (b *claims) LeftBehind(c Claim, mark *records.Record) (Holding, bool) {
 	return Holding{}, false
 }
 
-// IsHeldOn says whether a namesake of the claim holds the very same prefix, or it is retained for
-// the next: then nothing is let go of. One whose object was perhaps never stored holds on to
-// nothing: its record goes without cooling.
+// IsHeldOn says whether a claim of the same name, other UID, holds the very same prefix, or it is
+// retained for the next: then nothing is let go of. One whose object was perhaps never stored holds
+// on to nothing: its record goes without cooling.
 func (b *claims) IsHeldOn(h Holding) bool {
 	return slices.ContainsFunc(b.records.Of(records.ClaimantOf(h.Claim)), func(r *records.Record) bool {
 		isIts := r.Claim.UID != h.Claim.UID && r.CIDR == h.CIDR && r.Pool == h.Pool

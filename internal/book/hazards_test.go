@@ -10,7 +10,8 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// The tests of this file are named after the hazards of docs/design/ledger.md, move.md and restore.md.
+// The tests of this file are named after the hazards of docs/design/ledger.md, move.md and
+// restore.md.
 
 // ofOwnKind makes the record one for an IPClaim c of this UID.
 func ofOwnKind(uid string) edit {
@@ -25,8 +26,8 @@ func retainedRecord(a *ipamv1.IPAllocation) {
 	a.Spec.State = ipamv1.RetainedState
 }
 
-// TestWhatCoolsDownIsNobodysPredecessor: what an IPClaim let go of is taken for everybody, the next of its name included, unless it is
-// retained for that.
+// TestWhatCoolsDownIsNobodysPredecessor: what an IPClaim let go of is taken for everybody, the next
+// of its name included, unless it is retained for that.
 func TestWhatCoolsDownIsNobodysPredecessor(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
@@ -50,7 +51,8 @@ func TestWhatCoolsDownIsNobodysPredecessor(t *testing.T) {
 	}
 }
 
-// TestWhatHasGoneIsNotLeaving: handles are given out again, so what has gone must not be found by its handle.
+// TestWhatHasGoneIsNotLeaving: handles are given out again, so what has gone must not be found by
+// its handle.
 func TestWhatHasGoneIsNotLeaving(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -69,8 +71,8 @@ func TestWhatHasGoneIsNotLeaving(t *testing.T) {
 	}
 }
 
-// TestTheGraceIsForWhatIsNotStoredYet: a record of an own kind is nobody's to drop before the object that it was admitted for can be
-// stored no more. What was bound has been stored.
+// TestTheGraceIsForWhatIsNotStoredYet: a record of an own kind is nobody's to drop before the
+// object that it was admitted for can be stored no more. What was bound has been stored.
 func TestTheGraceIsForWhatIsNotStoredYet(t *testing.T) {
 	t.Parallel()
 	unbound := func(a *ipamv1.IPAllocation) { a.OwnerReferences = nil }
@@ -115,8 +117,8 @@ func TestTheGraceIsForBlocksThatAreNotStoredYet(t *testing.T) {
 	}
 }
 
-// TestARecordIsForAUID: of two objects of one name that are admitted at once, the one that is not stored must not have the other's record
-// for its own, which would go with it.
+// TestARecordIsForAUID: of two objects of one name that are admitted at once, the one that is not
+// stored must not have the other's record for its own, which would go with it.
 func TestARecordIsForAUID(t *testing.T) {
 	t.Parallel()
 	b := newBook()

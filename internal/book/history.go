@@ -67,7 +67,7 @@ func (h *history) hold(r *records.Record) {
 		}
 	}
 	for _, e := range superseded {
-		h.drop(e)
+		h.delete(e)
 	}
 }
 
@@ -79,7 +79,7 @@ func (h *history) release(r *records.Record, s *space) {
 	}
 	h.used.Insert(r.CIDR, usage{release: h.releases.PushBack(r.CIDR)})
 	if h.releases.Len() > remembered {
-		h.drop(h.releases.Front())
+		h.delete(h.releases.Front())
 	}
 }
 
@@ -232,7 +232,7 @@ func (h *history) lower(end *list.Element) {
 }
 
 // drop forgets a release.
-func (h *history) drop(e *list.Element) {
+func (h *history) delete(e *list.Element) {
 	h.lift(e)
 	h.releases.Remove(e)
 }

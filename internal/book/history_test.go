@@ -144,8 +144,8 @@ func (b *book) visited() uint64 {
 	return b.x.spaceOf("default").taken.Visited() + b.x.poolOf(poolRef("p")).history.used.Visited()
 }
 
-// TestCostOfLeastRecentlyUsed turns a full pool over: a choice looks at few releases and takes few steps, however large the
-// pool. The first one meets every record.
+// TestCostOfLeastRecentlyUsed turns a full pool over: a choice looks at few releases and takes few
+// steps, however large the pool. The first one meets every record.
 func TestCostOfLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	for _, block := range []string{"10.0.0.0/20", "2001:db8::/116"} {
@@ -190,8 +190,8 @@ func TestCostOfLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-// TestCostOfTheFirstChoice turns to a pool of many blocks, all full but for the last address: it looks at every record and every
-// block a few times, not at every block for each record.
+// TestCostOfTheFirstChoice turns to a pool of many blocks, all full but for the last address: it
+// looks at every record and every block a few times, not at every block for each record.
 func TestCostOfTheFirstChoice(t *testing.T) {
 	t.Parallel()
 	const blocks, each = 256, 31
@@ -218,7 +218,8 @@ func TestCostOfTheFirstChoice(t *testing.T) {
 	}
 }
 
-// TestAChoiceLooksAtFewReleases has so many choices under way that they are in the way of the next one.
+// TestAChoiceLooksAtFewReleases has so many choices under way that they are in the way of the next
+// one.
 func TestAChoiceLooksAtFewReleases(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -249,7 +250,8 @@ func TestAChoiceLooksAtFewReleases(t *testing.T) {
 	}
 }
 
-// TestNoChoiceLooksAtWhatIsHeldBeside: where one of two records goes, nothing is free that a choice would have to look at.
+// TestNoChoiceLooksAtWhatIsHeldBeside: where one of two records goes, nothing is free that a choice
+// would have to look at.
 func TestNoChoiceLooksAtWhatIsHeldBeside(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -269,7 +271,8 @@ func TestNoChoiceLooksAtWhatIsHeldBeside(t *testing.T) {
 	}
 }
 
-// TestABlockIsNoUse: records of the pool's own blocks, which come and go as it grows and shrinks, are no use of its addresses.
+// TestABlockIsNoUse: records of the pool's own blocks, which come and go as it grows and shrinks,
+// are no use of its addresses.
 func TestABlockIsNoUse(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -290,7 +293,8 @@ func TestABlockIsNoUse(t *testing.T) {
 	chooses("10.0.0.1/32")
 }
 
-// TestAHistoryIsBounded releases more than it remembers; what it has forgotten counts as never used.
+// TestAHistoryIsBounded releases more than it remembers; what it has forgotten counts as never
+// used.
 func TestAHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const more = 3

@@ -195,8 +195,8 @@ func TestVerdictNamesWhoDecided(t *testing.T) {
 	}
 }
 
-// TestJudgementAtTakeover judges a record that has been updated by who takes it over, which stores the revision of its
-// creation.
+// TestJudgementAtTakeover judges a record that has been updated by who takes it over, which stores
+// the revision of its creation.
 func TestJudgementAtTakeover(t *testing.T) {
 	t.Parallel()
 	const mine = "50"
@@ -261,7 +261,8 @@ func TestTakenOverRecordWinsOnceTheYoungerIsGone(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoAlwaysYields: whatever this process saw of two overlapping records, it never finds both won.
+// TestOneOfTwoAlwaysYields: whatever this process saw of two overlapping records, it never finds
+// both won.
 func TestOneOfTwoAlwaysYields(t *testing.T) {
 	t.Parallel()
 	for sentence, again := range map[string]func(b *book, first, second *ipamv1.IPAllocation){
@@ -300,8 +301,8 @@ func TestOneOfTwoAlwaysYields(t *testing.T) {
 	}
 }
 
-// TestAPredecessorDoesNotCount: a claim that arrives with its answer, under a new UID, adopts the address of the record that
-// came with it, made for the claim's earlier UID.
+// TestAPredecessorDoesNotCount: a claim that arrives with its answer, under a new UID, adopts the
+// address of the record that came with it, made for the claim's earlier UID.
 func TestAPredecessorDoesNotCount(t *testing.T) {
 	t.Parallel()
 	adopted := func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.AdoptedPurpose }

@@ -88,7 +88,8 @@ func TestWhatIsKept(t *testing.T) {
 
 func adopted(c *Claim) { c.Purpose = ipamv1.AdoptedPurpose }
 
-// TestWhatIsKeptFollowsTheShape: what a pool keeps, and for whom, is what its last shape says, while it serves.
+// TestWhatIsKeptFollowsTheShape: what a pool keeps, and for whom, is what its last shape says,
+// while it serves.
 func TestWhatIsKeptFollowsTheShape(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -161,7 +162,8 @@ func (m *ledgerModel) ask(t *rapid.T) {
 	}))
 }
 
-// TestNobodyButItsOwnerGetsWhatIsKept has claims come and go while the pool keeps now this and now that.
+// TestNobodyButItsOwnerGetsWhatIsKept has claims come and go while the pool keeps now this and now
+// that.
 func TestNobodyButItsOwnerGetsWhatIsKept(t *testing.T) {
 	t.Parallel()
 	const family = "10.0.0.0/28"

@@ -22,7 +22,8 @@ func family(b *book) {
 	b.put(recordNamed("of-grandchild", "10.1.1.0/24", fromPool("child"), carved("grandchild"), confirmed))
 }
 
-// TestWhoMayLieInWhoseBlock records one thing more in a family of pools: it wins, or it does not, lost or blocked.
+// TestWhoMayLieInWhoseBlock records one thing more in a family of pools: it wins, or it does not,
+// lost or blocked.
 func TestWhoMayLieInWhoseBlock(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
@@ -56,7 +57,8 @@ func TestWhoMayLieInWhoseBlock(t *testing.T) {
 	}
 }
 
-// TestABlockThatWasLetGoOfIsNoAncestors: what a pool has handed back encloses nothing of its any more.
+// TestABlockThatWasLetGoOfIsNoAncestors: what a pool has handed back encloses nothing of its any
+// more.
 func TestABlockThatWasLetGoOfIsNoAncestors(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -105,8 +107,8 @@ func (b *book) lowest(pool string) string {
 	return found.Addr().String()
 }
 
-// TestWhatIsKeptBackAbove: what a pool keeps back after it has been carved is handed out by nobody below, who says so, until it is not kept back
-// any more.
+// TestWhatIsKeptBackAbove: what a pool keeps back after it has been carved is handed out by nobody
+// below, who says so, until it is not kept back any more.
 func TestWhatIsKeptBackAbove(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
@@ -176,8 +178,8 @@ func TestWhatIsKeptBackAbove(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptBackForTheFirstThatIsCarved: a pool that does not serve keeps back nothing for itself; for a pool that arrives with a block
-// of its it does.
+// TestWhatIsKeptBackForTheFirstThatIsCarved: a pool that does not serve keeps back nothing for
+// itself; for a pool that arrives with a block of its it does.
 func TestWhatIsKeptBackForTheFirstThatIsCarved(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -192,8 +194,8 @@ func TestWhatIsKeptBackForTheFirstThatIsCarved(t *testing.T) {
 	}
 }
 
-// TestWhatComesToNothingBelow: a choice or a record of a pool that is too late for a block does not mean that the pool of that block is
-// exhausted, and who waits there is told when it goes.
+// TestWhatComesToNothingBelow: a choice or a record of a pool that is too late for a block does not
+// mean that the pool of that block is exhausted, and who waits there is told when it goes.
 func TestWhatComesToNothingBelow(t *testing.T) {
 	t.Parallel()
 	b, ofP := nest("10.0.0.0/32")

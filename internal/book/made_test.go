@@ -8,7 +8,6 @@ import "github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
 type edit = allocations.Edit
 
 var (
-	nameOf      = allocations.KeyOf
 	poolRef     = allocations.PoolRef
 	recordNamed = allocations.Named
 	fromPool    = allocations.FromPool

@@ -52,8 +52,8 @@ func TestADismissedMarkIsLifted(t *testing.T) {
 	}
 }
 
-// TestExhaustedIsSaidOnlyOfWhatIsCertain asks a full pool, read at a revision, in every state of knowledge and with every
-// strategy.
+// TestExhaustedIsSaidOnlyOfWhatIsCertain asks a full pool, read at a revision, in every state of
+// knowledge and with every strategy.
 func TestExhaustedIsSaidOnlyOfWhatIsCertain(t *testing.T) {
 	t.Parallel()
 	const older, newer = "50", "5000"
@@ -99,7 +99,8 @@ func TestExhaustedIsSaidOnlyOfWhatIsCertain(t *testing.T) {
 	}
 }
 
-// TestAChoiceOutlivesItsPool: what was being chosen when the pool was dropped may yet come to nothing when it is back.
+// TestAChoiceOutlivesItsPool: what was being chosen when the pool was dropped may yet come to
+// nothing when it is back.
 func TestAChoiceOutlivesItsPool(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -126,7 +127,8 @@ func (b *book) chooseLast(pool string) {
 
 func (b *book) step(d time.Duration) { b.now.SetTime(b.now.Now().Add(d)) }
 
-// TestAnAskedPrefix asks for one prefix of a pool with the address .5 excluded, .2 recorded and .3 being chosen.
+// TestAnAskedPrefix asks for one prefix of a pool with the address .5 excluded, .2 recorded and .3
+// being chosen.
 func TestAnAskedPrefix(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
@@ -176,7 +178,8 @@ func TestAnAskedPrefix(t *testing.T) {
 	}
 }
 
-// TestBoundsAreForAskedPrefixes asks for prefixes of a pool that hands out nothing longer than a /30.
+// TestBoundsAreForAskedPrefixes asks for prefixes of a pool that hands out nothing longer than a
+// /30.
 func TestBoundsAreForAskedPrefixes(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
@@ -204,7 +207,8 @@ func TestBoundsAreForAskedPrefixes(t *testing.T) {
 	}
 }
 
-// TestWhatServes registers a pool of two blocks and looks when it hands out: only while both are confirmed as its own.
+// TestWhatServes registers a pool of two blocks and looks when it hands out: only while both are
+// confirmed as its own.
 func TestWhatServes(t *testing.T) {
 	t.Parallel()
 	two := poolNamed("p", shapeConfig{entries: "10.0.0.0/30 10.0.1.0/30", reserved: pooltree.AllocateReserved})
@@ -272,7 +276,8 @@ func TestAnUnknownPoolIsNotReady(t *testing.T) {
 	}
 }
 
-// TestRecordsOfADroppedPoolStayTaken: a pool that is forgotten and comes back finds what it has handed out.
+// TestRecordsOfADroppedPoolStayTaken: a pool that is forgotten and comes back finds what it has
+// handed out.
 func TestRecordsOfADroppedPoolStayTaken(t *testing.T) {
 	t.Parallel()
 	b := newBook()

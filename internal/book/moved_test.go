@@ -17,7 +17,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// TestWhatIsHeldForAClaimElsewhere has claims ask for an address that is held for claim a, which took it to another cluster.
+// TestWhatIsHeldForAClaimElsewhere has claims ask for an address that is held for claim a, which
+// took it to another cluster.
 func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
@@ -74,7 +75,8 @@ func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
 	}
 }
 
-// TestHoldsOfOtherPoolsStay: the same name and the same prefix mean nothing in another pool, or another address space.
+// TestHoldsOfOtherPoolsStay: the same name and the same prefix mean nothing in another pool, or
+// another address space.
 func TestHoldsOfOtherPoolsStay(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -97,7 +99,8 @@ func TestHoldsOfOtherPoolsStay(t *testing.T) {
 	}
 }
 
-// TestWhatHasJustLeftIsSeenAfterWinning: the choice may have been made before the record of a namesake was marked as leaving.
+// TestWhatHasJustLeftIsSeenAfterWinning: the choice may have been made before the record of a
+// namesake was marked as leaving.
 func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
 	t.Parallel()
 	own := func(a *ipamv1.IPAllocation) {
@@ -129,7 +132,8 @@ func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
 	}
 }
 
-// TestAHoldIsNotNeededOnceWhatWasRetainedIsBack looks at what was retained for claim a, which left together with that and was held.
+// TestAHoldIsNotNeededOnceWhatWasRetainedIsBack looks at what was retained for claim a, which left
+// together with that and was held.
 func TestAHoldIsNotNeededOnceWhatWasRetainedIsBack(t *testing.T) {
 	t.Parallel()
 	kept := func(a *ipamv1.IPAllocation) {
@@ -177,7 +181,8 @@ func TestAHoldIsNotNeededOnceWhatWasRetainedIsBack(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldForNobody: a record that an older one overlaps was never told to anybody, unless it came with its object.
+// TestWhatIsHeldForNobody: a record that an older one overlaps was never told to anybody, unless it
+// came with its object.
 func TestWhatIsHeldForNobody(t *testing.T) {
 	t.Parallel()
 	ofKind := func(a *ipamv1.IPAllocation) {

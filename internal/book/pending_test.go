@@ -115,7 +115,8 @@ func TestATryIsNotRepeatedWhereThePoolHasChanged(t *testing.T) {
 	b.wantPromise(t, tryOf("web", 1), "10.0.0.1/32")
 }
 
-// Hazard "each record has a grace of its own": the API server may store the second try once the first is gone.
+// Hazard "each record has a grace of its own": the API server may store the second try once the
+// first is gone.
 func TestATryKeepsOthersOutThoughItsSiblingWasStoredAndIsGone(t *testing.T) {
 	t.Parallel()
 	b := newBook()

@@ -49,8 +49,7 @@ func (p promises) any(e *poolEntry) bool {
 }
 
 // Choose picks a prefix for the claim and marks it, so that no other goroutine of this process
-// picks it too. The mark lasts until the waiter, registered for the record of that key, is
-// dismissed.
+// picks it too. The mark, for a record of that name, lasts until Unmark.
 func (b *promiser) Choose(c Claim, key types.NamespacedName) (*records.Record, error) {
 	b.redeem(c)
 	e, cidr, err := b.find(c)
@@ -60,8 +59,8 @@ func (b *promiser) Choose(c Claim, key types.NamespacedName) (*records.Record, e
 	return b.mark(e.pool.Space, e, cidr, c, key), nil
 }
 
-// Promise picks a prefix for the claim and keeps it from others for a while. Where several managers
-// choose at this moment, each prefers other prefixes.
+// Promise picks a prefix for the claim and keeps it from others until Expire, which the caller sees
+// to after PromiseTime. Where several managers choose at this moment, each prefers other prefixes.
 func (b *promiser) Promise(c Claim) (*records.Record, error) {
 	e, cidr, err := b.find(c)
 	if err != nil {
@@ -78,6 +77,7 @@ func (b *promiser) Promise(c Claim) (*records.Record, error) {
 	return mark, nil
 }
 
+// Expire takes a promise back that no claim has asked for.
 func (b *promiser) Expire(mark *records.Record) {
 	if b.takeBack(mark) {
 		b.freed(mark)

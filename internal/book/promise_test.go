@@ -85,7 +85,8 @@ func (b *book) promised(t *testing.T, name string) netip.Addr {
 	return p.Addr()
 }
 
-// TestOneClientGetsTheLowest: each of its claims is recorded before the next one comes, here or elsewhere.
+// TestOneClientGetsTheLowest: each of its claims is recorded before the next one comes, here or
+// elsewhere.
 func TestOneClientGetsTheLowest(t *testing.T) {
 	b := crowdedBook(pooltree.FirstFit)
 	for i := 1; i < 100; i++ {
@@ -100,7 +101,8 @@ func TestOneClientGetsTheLowest(t *testing.T) {
 	}
 }
 
-// TestLanesMeetNowhere: what nobody takes in the other lane is in nobody's way, however much that is.
+// TestLanesMeetNowhere: what nobody takes in the other lane is in nobody's way, however much that
+// is.
 func TestLanesMeetNowhere(t *testing.T) {
 	for _, strategy := range []pooltree.Strategy{pooltree.FirstFit, pooltree.BestFit} {
 		b := crowdedBook(strategy)
@@ -116,7 +118,8 @@ func TestLanesMeetNowhere(t *testing.T) {
 	}
 }
 
-// TestNobodyIsInACrowdForLong: once the others are silent the lowest free address comes next, and nothing of the crowd is left.
+// TestNobodyIsInACrowdForLong: once the others are silent the lowest free address comes next, and
+// nothing of the crowd is left.
 func TestNobodyIsInACrowdForLong(t *testing.T) {
 	for _, strategy := range []pooltree.Strategy{pooltree.FirstFit, pooltree.LeastRecentlyUsed} {
 		b := crowdedBook(strategy)
@@ -148,7 +151,8 @@ func TestPoolWithNothingInTheLane(t *testing.T) {
 	}
 }
 
-// What is being admitted may say anything: the API server looks at names after it has asked webhooks.
+// What is being admitted may say anything: the API server looks at names after it has asked
+// webhooks.
 func TestANameThatIsTooLongIsNotAsked(t *testing.T) {
 	t.Parallel()
 	b := newBook()

@@ -9,7 +9,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// TestCreationIsKept: what this process has once known of a record's age, nobody's change makes it forget.
+// TestCreationIsKept: what this process has once known of a record's age, nobody's change makes it
+// forget.
 func TestCreationIsKept(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {

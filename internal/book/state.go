@@ -85,6 +85,7 @@ func (b *state) now() int64 { return 1 + int64(b.clock.Now().Sub(b.started)/time
 
 // IsRecent says whether something was seen, as now counts, less than takeoverDelay ago. Should the
 // clock have been set back since all the same, it says no: nothing may wait until it has caught up.
+// It may be asked without the lock.
 func (b *state) IsRecent(seen int64) bool {
 	ago := b.now() - seen
 	return ago >= 0 && ago < int64(takeoverDelay/time.Second)

@@ -19,7 +19,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/oracle"
 )
 
-// strategyModel is a pool beside an oracle that knows what is held, marked and excluded, and what was released.
+// strategyModel is a pool beside an oracle that knows what is held, marked and excluded, and what
+// was released.
 type strategyModel struct {
 	*rapid.T
 	*book
@@ -168,8 +169,9 @@ func (m *strategyModel) register() {
 	m.releases = nil
 }
 
-// TestStrategiesChooseAsTheOracleDoes mixes addresses and blocks, choices that come to nothing, records of others that overlap,
-// and lists. That a best fit breaks no larger gap than it must is what the oracle's best fit means.
+// TestStrategiesChooseAsTheOracleDoes mixes addresses and blocks, choices that come to nothing,
+// records of others that overlap, and lists. That a best fit breaks no larger gap than it must is
+// what the oracle's best fit means.
 func TestStrategiesChooseAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
 	for name, strategy := range strategies {
@@ -195,7 +197,8 @@ func TestStrategiesChooseAsTheOracleDoes(t *testing.T) {
 	}
 }
 
-// TestBestFitKeepsBigBlocksWhole interleaves addresses and blocks of a pool, and looks at the gap that each choice breaks.
+// TestBestFitKeepsBigBlocksWhole interleaves addresses and blocks of a pool, and looks at the gap
+// that each choice breaks.
 func TestBestFitKeepsBigBlocksWhole(t *testing.T) {
 	t.Parallel()
 	for i, shape := range strategyShapes {

@@ -103,6 +103,7 @@ type Holding struct {
 	Seen int64
 }
 
+// HoldingOf returns a record as readers see it.
 func HoldingOf(r *records.Record) Holding {
 	h := Holding{CIDR: r.CIDR, Purpose: r.Purpose, Pool: r.Pool, Claim: r.Claim, Record: r.Key, Version: r.Identity, Space: r.Space, Seen: r.Seen}
 	if r.Released() {
@@ -121,6 +122,7 @@ func HoldingsOf(rs []*records.Record) []Holding {
 	return holdings
 }
 
+// SortHoldings orders them by prefix, and returns them.
 func SortHoldings(holdings []Holding) []Holding {
 	slices.SortFunc(holdings, func(a, b Holding) int { return a.CIDR.Compare(b.CIDR) })
 	return holdings

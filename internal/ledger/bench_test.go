@@ -22,7 +22,8 @@ import (
 // manyRecords is what the index is measured with.
 const manyRecords = 100_000
 
-// usual returns the i-th record as Weir makes them: of a Cluster API claim, for the i-th address after first.
+// usual returns the i-th record as Weir makes them: of a Cluster API claim, for the i-th address
+// after first.
 func usual(random *rand.Rand, i uint32, first netip.Addr) *ipamv1.IPAllocation {
 	address := first.AsSlice()
 	low := address[len(address)-4:]
@@ -50,7 +51,8 @@ func usual(random *rand.Rand, i uint32, first netip.Addr) *ipamv1.IPAllocation {
 	}
 }
 
-// BenchmarkIndexMemory shows the index 100,000 records, as the watch does, and reports what each costs in memory that stays.
+// BenchmarkIndexMemory shows the index 100,000 records, as the watch does, and reports what each
+// costs in memory that stays.
 func BenchmarkIndexMemory(b *testing.B) {
 	for _, block := range prefixes("10.0.0.0/8 2001:db8::/48") {
 		b.Run(block.String(), func(b *testing.B) {

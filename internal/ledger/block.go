@@ -88,7 +88,7 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 	if err != nil {
 		return err
 	}
-	tellGiven(w.mark, a.record, c, audit.Requested)
+	reportGiven(w.mark, a.record, c, audit.Requested)
 	return l.confirm(ctx, a.record)
 }
 

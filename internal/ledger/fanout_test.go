@@ -31,7 +31,8 @@ func TestFanoutNeverBlocks(t *testing.T) {
 			}
 		}
 		for ref, n := range named {
-			// Once as one of those that were being handed over, once as one of those that came meanwhile.
+			// Once as one of those that were being handed over, once as one of those that came
+			// meanwhile.
 			if n > 2+i {
 				t.Errorf("subscriber %d was told %d times of %s", i, n, ref.Name)
 			}

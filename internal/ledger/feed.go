@@ -139,7 +139,7 @@ func (f *feed) forget(a *ipamv1.IPAllocation) error {
 	return nil
 }
 
-// settle tells every waiter what a list, which the book shows now, says of its record.
+// settle notifies every waiter of what a list, which the book shows now, says of its record.
 func (f *feed) settle(version string) {
 	for key := range f.waiters {
 		if r := f.book.Named(key); r != nil {

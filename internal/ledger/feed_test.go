@@ -20,8 +20,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// TestWhatAWaiterIsTold shows a waiter what the watch may show between a write that was answered with revision 110 and its
-// own delivery. Open means that it goes on waiting.
+// TestWhatAWaiterIsTold shows a waiter what the watch may show between a write that was answered
+// with revision 110 and its own delivery. Open means that it goes on waiting.
 func TestWhatAWaiterIsTold(t *testing.T) {
 	t.Parallel()
 	const open = book.Outcome(255)
@@ -202,7 +202,7 @@ func TestWhatTheIndexHolds(t *testing.T) {
 			t.Parallel()
 			b := newFed()
 			test.shows(b)
-			var found []string
+			found := make([]string, 0, 1)
 			for _, h := range b.Overlapping("default", netip.MustParsePrefix("10.0.0.0/8")) {
 				found = append(found, h.CIDR.String())
 			}
@@ -245,7 +245,8 @@ func TestSyncedAfterTheFirstList(t *testing.T) {
 	}
 }
 
-// TestABrokenIndexStaysBroken breaks the index in every way there is, and then shows it a healthy world.
+// TestABrokenIndexStaysBroken breaks the index in every way there is, and then shows it a healthy
+// world.
 func TestABrokenIndexStaysBroken(t *testing.T) {
 	t.Parallel()
 	past := func() *ipamv1.IPAllocation {
@@ -409,8 +410,8 @@ func TestARecordWithTooMuchTextBreaksTheIndex(t *testing.T) {
 	}
 }
 
-// TestAProofJudgesNothing: a proof of currency changes a block, and wants to see that on the watch. A verdict about the block
-// would look at all that is handed out of it.
+// TestAProofJudgesNothing: a proof of currency changes a block, and wants to see that on the watch.
+// A verdict about the block would look at all that is handed out of it.
 func TestAProofJudgesNothing(t *testing.T) { // counts allocations, which others must not add to
 	b := newFed()
 	b.serving("10.0.0.0/16")

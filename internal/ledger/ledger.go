@@ -128,9 +128,9 @@ func (l *Ledger) attempt(ctx context.Context, c Claim, key types.NamespacedName)
 		return a, err
 	}
 	if by, gone := l.feed.leftBehind(c, w.mark); gone {
-		return Allocation{}, errors.Join(&TakenError{CIDR: a.CIDR, By: by}, l.drop(ctx, a.record))
+		return Allocation{}, errors.Join(&TakenError{CIDR: a.CIDR, By: by}, l.delete(ctx, a.record))
 	}
-	tellGiven(w.mark, a.record, c, audit.Requested)
+	reportGiven(w.mark, a.record, c, audit.Requested)
 	return a, nil
 }
 
@@ -168,7 +168,7 @@ func (l *Ledger) create(ctx context.Context, record *ipamv1.IPAllocation, w *wai
 	default:
 		lostJudgements.Inc()
 		explain(w.mark.Claim, "Lost the judgement", "prefix", w.mark.CIDR, "allocation", id.Key, "to", v.By.String(), "its", v.By.Record)
-		if err := l.drop(ctx, id); err != nil {
+		if err := l.delete(ctx, id); err != nil {
 			return Allocation{}, err
 		}
 		return Allocation{}, &lostError{by: v.By}
@@ -201,7 +201,7 @@ func (l *Ledger) retract(ctx context.Context, mark *records.Record, id records.I
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retractTime)
 	defer cancel()
-	return l.drop(ctx, id)
+	return l.delete(ctx, id)
 }
 
 // lostError says which record made another one lose. It is an errLost.
@@ -228,10 +228,10 @@ func (l *Ledger) takeOver(ctx context.Context, r *records.Record) (Allocation, b
 	explain(r.Claim, "Took a record over", "prefix", r.CIDR, "allocation", id.Key, "from", r.Instance, "outcome", v.Outcome, "disputedBy", v.By.String())
 	switch {
 	case v.Outcome == book.Won:
-		tellGiven(r, id, Claim{Ref: r.Claim, Pool: r.Pool, Purpose: r.Purpose}, audit.TakenOver)
+		reportGiven(r, id, Claim{Ref: r.Claim, Pool: r.Pool, Purpose: r.Purpose}, audit.TakenOver)
 		return Allocation{CIDR: r.CIDR, record: id}, true, nil
 	case v.Outcome == book.Lost && r.Created != "":
-		return Allocation{}, false, l.drop(ctx, id)
+		return Allocation{}, false, l.delete(ctx, id)
 	case v.Outcome == book.Superseded:
 		return Allocation{}, false, fmt.Errorf("record %s was taken over: %w", id.Key, ErrBusy)
 	default:

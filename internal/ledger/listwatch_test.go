@@ -19,7 +19,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// TestOnlyAWholeListIsRead: what a list lacks counts as gone, so that half of one must not pass for all of it.
+// TestOnlyAWholeListIsRead: what a list lacks counts as gone, so that half of one must not pass for
+// all of it.
 func TestOnlyAWholeListIsRead(t *testing.T) {
 	t.Parallel()
 	const item = `{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"cidr":"10.0.0.1/32"}}`
@@ -63,7 +64,8 @@ func TestOnlyAWholeListIsRead(t *testing.T) {
 	})
 }
 
-// TestAListTellsWhatTheWatchTells: of the same object the index keeps the same, whichever way it came.
+// TestAListTellsWhatTheWatchTells: of the same object the index keeps the same, whichever way it
+// came.
 func TestAListTellsWhatTheWatchTells(t *testing.T) {
 	t.Parallel()
 	foreign := func(a *ipamv1.IPAllocation) { a.Finalizers = append(a.Finalizers, "example.com/foreign") }

@@ -11,15 +11,11 @@ var (
 	nameOf      = allocations.KeyOf
 	poolRef     = allocations.PoolRef
 	recordNamed = allocations.Named
-	fromPool    = allocations.FromPool
-	by          = allocations.By
-	elsewhere   = allocations.Elsewhere
 	withUID     = allocations.WithUID
 	createdAt   = allocations.CreatedAt
 	confirmed   = allocations.Confirmed
 	released    = allocations.Released
 	terminating = allocations.Terminating
-	moving      = allocations.Moving
 	touched     = allocations.Touched
 	carved      = allocations.Carved
 	root        = allocations.Root

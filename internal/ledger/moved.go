@@ -36,17 +36,14 @@ import (
 // another cluster, which the caller has read live, and the record has not. Like what clusterctl has
 // marked, it keeps its prefix until Hold has put a hold in its place.
 func (l *writer) TakeAlong(ctx context.Context, h Holding) error {
-	var p managerPatch
-	p.Metadata = patchMetadata{
-		UID: h.Version.UID, ResourceVersion: h.Version.Version, Annotations: map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""},
-	}
-	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: h.Version.Created}
+	p := l.patchOf(h.Version)
+	p.Metadata.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
 	marked, err := l.patch(ctx, h.Version, p)
 	if err != nil {
 		return err
 	}
 	record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: marked.Key.Namespace, Name: marked.Key.Name}}
-	return l.dropError(marked, l.client.Delete(ctx, record, client.Preconditions{UID: &marked.UID, ResourceVersion: &marked.Version}))
+	return l.deleteError(marked, l.client.Delete(ctx, record, client.Preconditions{UID: &marked.UID, ResourceVersion: &marked.Version}))
 }
 
 // Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record
@@ -80,7 +77,7 @@ func (l *writer) Hold(ctx context.Context, h Holding, namespace string) error {
 	if _, awaited := l.feed.await(ctx, made, id); awaited != nil || !l.feed.wentBefore(going, h.Version, id.Version) {
 		return errors.Join(err, awaited)
 	}
-	return errors.Join(err, l.drop(ctx, id))
+	return errors.Join(err, l.delete(ctx, id))
 }
 
 // letMove takes the ledger's finalizer off the record in whose place the hold is.

@@ -103,7 +103,7 @@ func (l *Ledger) bound(ctx context.Context, r *records.Record, id records.Identi
 	case v.Outcome == book.Superseded:
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.Key, ErrBusy)
 	case v.Outcome == book.Lost && book.Repeats(r, v.By):
-		return Allocation{}, errors.Join(fmt.Errorf("record %s is a second one: %w", id.Key, ErrBusy), l.drop(ctx, id))
+		return Allocation{}, errors.Join(fmt.Errorf("record %s is a second one: %w", id.Key, ErrBusy), l.delete(ctx, id))
 	case v.Outcome == book.Blocked && l.feed.book.IsRecent(v.By.Seen): // it may be a loser that is about to go
 		return Allocation{}, &blockedError{record: id.UID, cidr: r.CIDR, by: v.By}
 	default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -19,18 +20,18 @@ import (
 // Void drops an allocation whose claim was answered otherwise.
 func (l *writer) Void(ctx context.Context, a Allocation) error {
 	if h, ok := ask2(l.feed, (*book.Book).Current, a.record); ok {
-		return l.giveUp(ctx, h, audit.Void)
+		return l.deleteAndReport(ctx, h, audit.Void)
 	}
-	return l.drop(ctx, a.record)
+	return l.delete(ctx, a.record)
 }
 
 // Drop drops one record, if it has not changed since it was read. The caller has proved that nobody
 // was told of it, or that its claim is gone and its cooldown over.
 func (l *writer) Drop(ctx context.Context, h Holding) error {
 	if h.Purpose == ipamv1.RootPurpose {
-		return l.giveUp(ctx, h, audit.Gone)
+		return l.deleteAndReport(ctx, h, audit.Gone)
 	}
-	return l.giveUp(ctx, h, audit.Void)
+	return l.deleteAndReport(ctx, h, audit.Void)
 }
 
 // Release lets go of all records of the claim of this UID. The caller has proved by a live read,
@@ -53,28 +54,13 @@ func (l *writer) LetGo(ctx context.Context, h Holding) error {
 	if l.Cools(h) && !l.IsHeldOn(h) {
 		return l.letGo(ctx, h, ipamv1.CoolingState)
 	}
-	return l.giveUp(ctx, h, audit.Gone)
+	return l.deleteAndReport(ctx, h, audit.Gone)
 }
 
 // Retain gives up one record, if it has not changed since it was read, and keeps its prefix for the
 // next claim of that name. The caller has proved what Release wants proved.
 func (l *writer) Retain(ctx context.Context, h Holding) error {
 	return l.letGo(ctx, h, ipamv1.RetainedState)
-}
-
-// coolPatch takes the owners off a record and says when its claim let go of it.
-type coolPatch struct {
-	Metadata struct {
-		patchMetadata   `json:",inline"`
-		Labels          map[string]string       `json:"labels"`
-		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
-	} `json:"metadata"`
-	Spec struct {
-		ReleasedAt metav1.Time            `json:"releasedAt"`
-		State      ipamv1.AllocationState `json:"state"`
-		// Manager is left as it was but for the revision: what is absent from a merge patch stays.
-		Manager ipamv1.AllocationManager `json:"manager"`
-	} `json:"spec"`
 }
 
 // letGo stores that the claim has let go of the prefix. The owners go with it, for the garbage
@@ -84,15 +70,14 @@ func (l *writer) letGo(ctx context.Context, h Holding, state ipamv1.AllocationSt
 	if state == ipamv1.RetainedState {
 		reason = audit.Retained
 	}
-	var p coolPatch
-	p.Metadata.patchMetadata = patchMetadata{UID: id.UID, ResourceVersion: id.Version, Annotations: l.touched()}
+	p := l.patchOf(id)
+	p.Metadata.OwnerReferences = new([]metav1.OwnerReference)
 	p.Metadata.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
-	p.Spec.ReleasedAt = metav1.NewTime(nextSecond(l.clock.Now()))
-	p.Spec.State, p.Spec.Manager.CreatedRevision = state, id.Created
+	p.Spec.State, p.Spec.ReleasedAt = state, ptr.To(metav1.NewTime(nextSecond(l.clock.Now())))
 	if _, err := l.patch(ctx, id, p); err != nil {
 		return err
 	}
-	tellReleased(h, reason)
+	reportReleased(h, reason)
 	return nil
 }
 
@@ -101,11 +86,11 @@ func nextSecond(t time.Time) time.Time {
 	return t.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
-// giveUp drops a record, and tells why it has gone if it was this call that dropped it.
-func (l *writer) giveUp(ctx context.Context, h Holding, reason string) error {
-	dropped, err := l.remove(ctx, h.Version)
+// deleteAndReport deletes a record, and reports why if it was this call that deleted it.
+func (l *writer) deleteAndReport(ctx context.Context, h Holding, reason string) error {
+	dropped, err := l.deleteOnce(ctx, h.Version)
 	if dropped {
-		tellReleased(h, endOf(h, reason))
+		reportReleased(h, endOf(h, reason))
 	}
 	return err
 }

@@ -22,7 +22,7 @@ import (
 // renumbered: both have a record, so that the prefix stays taken whichever of them goes first, and
 // both are told. Such a pair is a dispute.
 
-// dispute tells the claim that holds the prefix, and returns what the other one is told.
+// dispute notifies the claim that holds the prefix, and returns what the other one is told.
 func (l *Ledger) dispute(claim ipamv1.ClaimReference, cidr netip.Prefix, by Holding) error {
 	if by.Claim != claim {
 		l.Concern(by.Claim)
@@ -61,12 +61,12 @@ func (l *Ledger) insist(ctx context.Context, c Claim) (Allocation, error) {
 	case err != nil:
 		return Allocation{}, err
 	case v.Outcome == book.Won:
-		tellGiven(w.mark, id, c, audit.Arrived)
+		reportGiven(w.mark, id, c, audit.Arrived)
 		return Allocation{CIDR: c.Want, record: id}, nil
 	case v.Outcome == book.Superseded:
 		return Allocation{}, fmt.Errorf("record %s was taken over: %w", id.Key, ErrBusy)
 	default:
-		tellGiven(w.mark, id, c, audit.Conflict)
+		reportGiven(w.mark, id, c, audit.Conflict)
 		return Allocation{}, l.dispute(c.Ref, c.Want, v.By)
 	}
 }

@@ -20,9 +20,9 @@ func explain(claim ipamv1.ClaimReference, message string, keysAndValues ...any) 
 	}
 }
 
-// tellGiven writes the line of the audit trail for a record of the mark that has won, or that
+// reportGiven writes the line of the audit trail for a record of the mark that has won, or that
 // nobody may drop although it has not.
-func tellGiven(mark *records.Record, id records.Identity, c Claim, reason string) {
+func reportGiven(mark *records.Record, id records.Identity, c Claim, reason string) {
 	e := audit.Entry{Prefix: mark.CIDR, AddressSpace: mark.Space, Pool: c.Pool, Claim: c.Ref, Allocation: id.Key, Reason: reason}
 	switch {
 	case !c.IsRestored():
@@ -35,7 +35,7 @@ func tellGiven(mark *records.Record, id records.Identity, c Claim, reason string
 	}
 }
 
-// tellReleased writes the line for a record that holds nothing any more for what it was made for.
-func tellReleased(h Holding, reason string) {
+// reportReleased writes the line for a record that holds nothing any more for what it was made for.
+func reportReleased(h Holding, reason string) {
 	audit.Released(audit.Entry{Prefix: h.CIDR, AddressSpace: h.Space, Pool: h.Pool, Claim: h.Claim, Allocation: h.Record, Reason: reason})
 }

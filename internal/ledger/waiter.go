@@ -65,7 +65,7 @@ func (f *feed) judgeFor(r *records.Record) {
 	}
 }
 
-// missed tells whoever waits for a record that it does not exist at a revision.
+// missed notifies whoever waits for a record that it does not exist at a revision.
 func (f *feed) missed(key types.NamespacedName, version string) {
 	for _, w := range f.waiters[key] {
 		w.latest = version

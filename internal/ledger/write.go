@@ -70,79 +70,72 @@ func (l *writer) kept(ctx context.Context, id records.Identity) ([]string, error
 	return records.ForeignFinalizers(a), nil
 }
 
-// patchMetadata is the metadata of a conditional merge patch.
-type patchMetadata struct {
-	UID             types.UID         `json:"uid"`
-	ResourceVersion string            `json:"resourceVersion,omitempty"`
-	Annotations     map[string]string `json:"annotations,omitempty"`
-	Finalizers      []string          `json:"finalizers,omitempty"`
-}
-
-type managerPatch struct {
-	Metadata patchMetadata `json:"metadata"`
-	Spec     struct {
-		Manager ipamv1.AllocationManager `json:"manager"`
-		State   ipamv1.AllocationState   `json:"state,omitempty"`
-	} `json:"spec"`
-}
-
-// setManager makes this manager responsible for a record, if the record is still at the version of
-// r, and returns the version made. Like every write it stores the revision of the record's
-// creation, which the record's own version no longer says. It always changes the record, so that
-// the watch shows the version made, and puts back a finalizer that an interrupted deletion has
-// removed.
-func (l *writer) setManager(ctx context.Context, r records.Identity, state ipamv1.AllocationState) (records.Identity, error) {
-	finalizers, err := l.kept(ctx, r)
-	if err != nil {
-		return records.Identity{}, err
-	}
-	var p managerPatch
-	p.Metadata = patchMetadata{
-		UID: r.UID, ResourceVersion: r.Version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
-	}
-	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.Created}
-	p.Spec.State = state
-	return l.patch(ctx, r, p)
-}
-
-// touch changes a record in nothing but an annotation, so that the watch has something newer to
-// show.
-func (l *writer) touch(ctx context.Context, r records.Identity) (records.Identity, error) {
-	var p managerPatch
-	p.Metadata = patchMetadata{UID: r.UID, Annotations: l.touched()}
-	p.Spec.Manager = ipamv1.AllocationManager{CreatedRevision: r.Created}
-	return l.patch(ctx, r, p)
-}
-
-// touched is an annotation that no version of a record has had before.
-func (l *writer) touched() map[string]string {
-	return map[string]string{records.TouchedAnnotation: l.instance + "/" + rand.String(8)}
-}
-
-// ownPatch takes a record over and gives it owners and labels.
-type ownPatch struct {
+// recordPatch is a conditional merge patch of a record: what is absent from it stays as it is.
+type recordPatch struct {
 	Metadata struct {
-		patchMetadata   `json:",inline"`
-		Labels          map[string]string       `json:"labels,omitempty"`
-		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+		UID             types.UID         `json:"uid"`
+		ResourceVersion string            `json:"resourceVersion,omitempty"`
+		Annotations     map[string]string `json:"annotations,omitempty"`
+		Labels          map[string]string `json:"labels,omitempty"`
+		Finalizers      []string          `json:"finalizers,omitempty"`
+		// OwnerReferences that are none, as against absent, take all owners away.
+		OwnerReferences *[]metav1.OwnerReference `json:"ownerReferences,omitempty"`
 	} `json:"metadata"`
 	Spec struct {
-		Manager ipamv1.AllocationManager `json:"manager"`
+		Manager    ipamv1.AllocationManager `json:"manager"`
+		State      ipamv1.AllocationState   `json:"state,omitempty"`
+		ReleasedAt *metav1.Time             `json:"releasedAt,omitempty"`
 	} `json:"spec"`
 }
 
-func (l *writer) own(ctx context.Context, r records.Identity, c Claim) (records.Identity, error) {
-	finalizers, err := l.kept(ctx, r)
+// patchOf returns what all patches of that version of a record say. Each stores the revision of the
+// record's creation, which the record's own version no longer says then, and changes the record, so
+// that the watch shows the version made.
+func (l *writer) patchOf(id records.Identity) (p recordPatch) {
+	p.Metadata.UID, p.Metadata.ResourceVersion = id.UID, id.Version
+	p.Metadata.Annotations = map[string]string{records.TouchedAnnotation: l.instance + "/" + rand.String(8)}
+	p.Spec.Manager.CreatedRevision = id.Created
+	return p
+}
+
+// patchByManager returns a patch that makes this manager responsible for the record. It puts back a
+// finalizer that an interrupted deletion has removed.
+func (l *writer) patchByManager(ctx context.Context, id records.Identity) (recordPatch, error) {
+	var err error
+	p := l.patchOf(id)
+	p.Metadata.Finalizers, err = l.kept(ctx, id)
+	p.Metadata.Finalizers = append(p.Metadata.Finalizers, ipamv1.AllocationFinalizer)
+	p.Spec.Manager.Instance = l.instance
+	return p, err
+}
+
+// setManager makes this manager responsible for a record, if the record is still at that version,
+// and returns the version made.
+func (l *writer) setManager(ctx context.Context, id records.Identity, state ipamv1.AllocationState) (records.Identity, error) {
+	p, err := l.patchByManager(ctx, id)
 	if err != nil {
 		return records.Identity{}, err
 	}
-	var p ownPatch
-	p.Metadata.patchMetadata = patchMetadata{
-		UID: r.UID, ResourceVersion: r.Version, Annotations: l.touched(), Finalizers: append(finalizers, ipamv1.AllocationFinalizer),
+	p.Spec.State = state
+	return l.patch(ctx, id, p)
+}
+
+// own does so, and gives the record owners and labels.
+func (l *writer) own(ctx context.Context, id records.Identity, c Claim) (records.Identity, error) {
+	p, err := l.patchByManager(ctx, id)
+	if err != nil {
+		return records.Identity{}, err
 	}
-	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, c.Owners
-	p.Spec.Manager = ipamv1.AllocationManager{Instance: l.instance, CreatedRevision: r.Created}
-	return l.patch(ctx, r, p)
+	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, &c.Owners
+	return l.patch(ctx, id, p)
+}
+
+// touch changes a record in nothing but an annotation, at whatever version, so that the watch has
+// something newer to show.
+func (l *writer) touch(ctx context.Context, id records.Identity) (records.Identity, error) {
+	p := l.patchOf(id)
+	p.Metadata.ResourceVersion = ""
+	return l.patch(ctx, id, p)
 }
 
 // patch sends a merge patch that names the UID and, where it must not have changed, the
@@ -163,17 +156,17 @@ func (l *writer) patch(ctx context.Context, id records.Identity, p any) (records
 	return records.IdentityOf(a), nil
 }
 
-// drop removes one version of a record: first its finalizer, then the record, each on condition
+// delete deletes one version of a record: first its finalizer, then the record, each on condition
 // that nobody has changed it since. A terminating record that still has the finalizer was therefore
 // marked by somebody else, and stays taken. One with somebody else's finalizer stays taken until
 // that is gone, too.
-func (l *writer) drop(ctx context.Context, id records.Identity) error {
-	_, err := l.remove(ctx, id)
+func (l *writer) delete(ctx context.Context, id records.Identity) error {
+	_, err := l.deleteOnce(ctx, id)
 	return err
 }
 
-// remove does what drop says, and tells whether it was this call that took the record away.
-func (l *writer) remove(ctx context.Context, id records.Identity) (bool, error) {
+// deleteOnce does so, and says whether it was this call that deleted the record.
+func (l *writer) deleteOnce(ctx context.Context, id records.Identity) (bool, error) {
 	finalizers, err := l.kept(ctx, id)
 	if err != nil {
 		return false, err
@@ -189,7 +182,7 @@ func (l *writer) remove(ctx context.Context, id records.Identity) (bool, error) 
 	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.Key.Namespace, Name: id.Key.Name}}
 	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
 	if err != nil {
-		return false, l.dropError(id, err)
+		return false, l.deleteError(id, err)
 	}
 	if slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) { // admission has put it back: the record moves, and is held
 		return false, fmt.Errorf("record %s is leaving: %w", id.Key, ErrBusy)
@@ -199,7 +192,7 @@ func (l *writer) remove(ctx context.Context, id records.Identity) (bool, error) 
 	if err == nil {
 		l.markDeleted(id)
 	}
-	err = l.dropError(id, err)
+	err = l.deleteError(id, err)
 	return err == nil, err
 }
 
@@ -208,7 +201,7 @@ func (l *writer) markDeleted(id records.Identity) {
 	l.feed.book.MarkDeleted(id)
 }
 
-func (l *writer) dropError(id records.Identity, err error) error {
+func (l *writer) deleteError(id records.Identity, err error) error {
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		return nil

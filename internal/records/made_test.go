@@ -8,21 +8,12 @@ import "github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
 type edit = allocations.Edit
 
 var (
-	nameOf      = allocations.KeyOf
 	poolRef     = allocations.PoolRef
 	recordNamed = allocations.Named
-	fromPool    = allocations.FromPool
-	by          = allocations.By
-	elsewhere   = allocations.Elsewhere
-	withUID     = allocations.WithUID
 	createdAt   = allocations.CreatedAt
-	confirmed   = allocations.Confirmed
-	released    = allocations.Released
 	terminating = allocations.Terminating
-	moving      = allocations.Moving
 	touched     = allocations.Touched
 	carved      = allocations.Carved
-	root        = allocations.Root
 	at          = allocations.At
 	prefixes    = allocations.Prefixes
 )

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -92,8 +91,8 @@ func TestRecordNamesAreValid(t *testing.T) {
 	})
 }
 
-// TestRecordNamesAreOneClaims: the first name for a claim is always the same, so that two managers collide on it, and is
-// nobody else's; the further ones differ each time.
+// TestRecordNamesAreOneClaims: the first name for a claim is always the same, so that two managers
+// collide on it, and is nobody else's; the further ones differ each time.
 func TestRecordNamesAreOneClaims(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -117,7 +116,8 @@ func TestRecordNamesAreOneClaims(t *testing.T) {
 	}
 }
 
-// TestWhatHasArrivedIsKnownWithoutTheWebhook looks at records as they are made, and as they are restored while Weir is down.
+// TestWhatHasArrivedIsKnownWithoutTheWebhook looks at records as they are made, and as they are
+// restored while Weir is down.
 func TestWhatHasArrivedIsKnownWithoutTheWebhook(t *testing.T) {
 	t.Parallel()
 	aged := func(a *ipamv1.IPAllocation) { a.Spec.Manager.CreatedRevision = "7" }

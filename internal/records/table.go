@@ -138,6 +138,7 @@ func byAge(a, b *Record) int {
 	)
 }
 
+// IsOf says whether the record is of a claim of that name.
 func (t *Table) IsOf(h Handle, claim pooltree.Claimant) bool {
 	s := t.Terms(h)
 	return claim == pooltree.Claimant{Group: s.Group, Kind: s.Kind, Namespace: s.ClaimNamespace, Name: claim.Name} &&

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -193,7 +192,7 @@ func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) erro
 	if err := r.removeAnswer(ctx, answer); err != nil {
 		return err
 	}
-	if err := r.exit().ReleaseAll(ctx, dead, claimant.ClaimDeleted); err != nil {
+	if err := r.exit().ReleaseAll(ctx, dead); err != nil {
 		return err
 	}
 	return fmt.Errorf("removed the answer of an earlier claim: %w", ledger.ErrBusy)

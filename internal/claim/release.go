@@ -53,7 +53,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.removeAnswerOf(ctx, live); err != nil {
 		return err
 	}
-	if err := r.exit().ReleaseAll(ctx, s.ref, claimant.ClaimDeleted); err != nil {
+	if err := r.exit().ReleaseAll(ctx, s.ref); err != nil {
 		return err
 	}
 	if err := r.releaseFormer(ctx, live, recorded); err != nil {

@@ -5,7 +5,6 @@ package claimant
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -76,16 +75,9 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, proof Proof) (gone
 	}
 }
 
-// ReleaseAll gives up the records of a claim's UID, but for those that stand for what has moved.
-func (e *Exit) ReleaseAll(ctx context.Context, claim ipamv1.ClaimReference, proof Proof) error {
-	var errs []error
-	for _, h := range e.Ledger.Recorded(claim) {
-		if h.Claim.UID == claim.UID && h.Purpose != ipamv1.MovedPurpose {
-			_, err := e.Release(ctx, h, proof)
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+// ReleaseAll gives up the records of a claim's UID, but for those that stand for what has moved. The caller has proved ClaimDeleted.
+func (e *Exit) ReleaseAll(ctx context.Context, claim ipamv1.ClaimReference) error {
+	return e.Ledger.Release(ctx, claim)
 }
 
 // Void deletes the record of an allocation whose claim was answered otherwise.

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-func adoptedRecord(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.AdoptedPurpose }
+func adoptedRecord(a *ipamv1.IPAllocation) { a.Spec.Origin = ipamv1.AdoptedOrigin }
 
 func arrivedRecord(a *ipamv1.IPAllocation) {
 	a.Annotations = map[string]string{ipamv1.ArrivedAnnotation: "true"}
@@ -68,7 +69,7 @@ func TestWhatArrivesMayBeAskedOfAPoolThatDoesNotServe(t *testing.T) {
 	if _, err := b.x.Choose(c, at("new")); !errors.Is(err, ErrNotReady) {
 		t.Errorf("a new claim: %v", err)
 	}
-	c.Purpose = ipamv1.AdoptedPurpose
+	c.Purpose = records.ForAdopted
 	if _, err := b.x.Choose(c, at("new")); !errors.Is(err, ErrNotReady) {
 		t.Errorf("an arrived claim before the pool's block: %v", err)
 	}

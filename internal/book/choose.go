@@ -175,7 +175,7 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 // others: it has the address already, and what is not recorded would be handed out again.
 func (b *chooser) refuses(e *poolEntry, c Claim) error {
 	shape := e.pool.Shape
-	if c.Purpose != ipamv1.AdoptedPurpose {
+	if c.Purpose != records.ForAdopted {
 		for _, k := range shape.KeptIn(c.Want) {
 			if !k.IsFor(records.ClaimantOf(c.Ref)) {
 				return &RefusedError{CIDR: c.Want, Reason: "is kept for another claim", Kept: k}
@@ -215,7 +215,7 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 // same, and so does what had it before the pool was changed.
 func (b *chooser) OutsidePolicy(claim ipamv1.ClaimReference) error {
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
-		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || r.Purpose == ipamv1.RootPurpose || r.Purpose == ipamv1.MovedPurpose {
+		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || r.Purpose == records.ForRoot || r.Purpose == records.ForMoved {
 			continue
 		}
 		e := b.poolOf(r.Pool)
@@ -223,8 +223,8 @@ func (b *chooser) OutsidePolicy(claim ipamv1.ClaimReference) error {
 			continue
 		}
 		c := Claim{Ref: r.Claim, Pool: r.Pool, Want: r.CIDR, Purpose: r.Purpose}
-		if c.Purpose == ipamv1.AdoptedPurpose {
-			c.Purpose = ipamv1.ClaimPurpose
+		if c.Purpose == records.ForAdopted {
+			c.Purpose = records.ForClaim
 		}
 		if err := b.refuses(e, c); err != nil {
 			return err
@@ -339,7 +339,7 @@ func (b *chooser) Room(pool ipamv1.PoolReference, most int) (int, error) {
 		return 0, ErrNotReady
 	}
 	bits := e.pool.Shape.ClaimBits()
-	if _, err := b.Preview(Claim{Pool: pool, Bits: bits, Purpose: ipamv1.ClaimPurpose}); err != nil {
+	if _, err := b.Preview(Claim{Pool: pool, Bits: bits, Purpose: records.ForClaim}); err != nil {
 		return 0, err
 	}
 	capacity, _ := b.Capacity(pool)

@@ -69,7 +69,7 @@ func (b *claims) Orphans(claim ipamv1.ClaimReference) []Holding {
 // another pool is somebody else's, whatever its name and prefix.
 func (b *claims) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, cidr netip.Prefix) []Holding {
 	return HoldingsOf(slices.DeleteFunc(b.RecordsFor(claim), func(r *records.Record) bool {
-		return r.Purpose != ipamv1.MovedPurpose || r.Pool != pool || r.CIDR != cidr || r.Claim.UID == claim.UID || r.Deleted
+		return r.Purpose != records.ForMoved || r.Pool != pool || r.CIDR != cidr || r.Claim.UID == claim.UID || r.Deleted
 	}))
 }
 
@@ -126,7 +126,7 @@ func (b *claims) isMade(c Claim) bool {
 // out of it is in it still. It may have been restored past the webhooks, or be made again while
 // claims keep its block.
 func (b *claims) hadBlock(asked *records.Record) bool {
-	return asked.Purpose == ipamv1.ChildPoolPurpose && slices.ContainsFunc(b.records.Of(records.ClaimantOf(asked.Claim)), func(r *records.Record) bool {
+	return asked.Purpose == records.ForChildPool && slices.ContainsFunc(b.records.Of(records.ClaimantOf(asked.Claim)), func(r *records.Record) bool {
 		return !hasGone(r) && isPredecessor(r, asked)
 	})
 }
@@ -153,7 +153,7 @@ func (b *claims) HasLost(id records.Identity) bool {
 	switch {
 	case r == nil || r.Version != id.Version || r.Won || r.Released():
 		return false
-	case r.Purpose != ipamv1.ClaimPurpose || r.Restored || IsWeirKind(r):
+	case r.Purpose != records.ForClaim || r.Restored || IsWeirKind(r):
 		return false
 	}
 	return b.Judge(r).Outcome == Lost
@@ -210,7 +210,7 @@ func (b *claims) IsContested(h Holding) bool {
 // this prefix holds; nil if nobody.
 func (b *claims) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
-		if r.Claim.UID != claim.UID || r.CIDR.Addr() != first || r.Deleted || r.Released() || r.Purpose == ipamv1.MovedPurpose {
+		if r.Claim.UID != claim.UID || r.CIDR.Addr() != first || r.Deleted || r.Released() || r.Purpose == records.ForMoved {
 			continue
 		}
 		if by, ok := b.rivalTo(r); ok {

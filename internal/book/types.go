@@ -56,7 +56,7 @@ type Claim struct {
 	Revision string
 	// Purpose is Claim, or Adopted for a claim that arrived with its answer: then the pool's
 	// exclusions do not count. ChildPool is for a block that is carved.
-	Purpose ipamv1.AllocationPurpose
+	Purpose records.Purpose
 	// Arrived: the carved pool arrived with its block, for which the same holds.
 	Arrived bool
 	// Owners and Labels go onto the record. All owners are stored objects.
@@ -72,15 +72,15 @@ type Claim struct {
 
 // overrides says whether the claim keeps what it came with although the pool does not hand it out
 // any more.
-func (c Claim) overrides() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+func (c Claim) overrides() bool { return c.Purpose == records.ForAdopted || c.Arrived }
 
 // IsRestored says whether the claim, or the carved pool, arrived with what it asks for.
-func (c Claim) IsRestored() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+func (c Claim) IsRestored() bool { return c.Purpose == records.ForAdopted || c.Arrived }
 
 // Holding is one record as readers see it.
 type Holding struct {
 	CIDR    netip.Prefix
-	Purpose ipamv1.AllocationPurpose
+	Purpose records.Purpose
 	Pool    ipamv1.PoolReference
 	Claim   ipamv1.ClaimReference
 	// Record is the IPAllocation's namespace and name.
@@ -142,7 +142,7 @@ func (h Holding) String() string {
 		name += ", retained"
 	case !h.ReleasedAt.IsZero():
 		name += ", cooling down since " + h.ReleasedAt.UTC().Format(time.RFC3339)
-	case h.Purpose == ipamv1.MovedPurpose:
+	case h.Purpose == records.ForMoved:
 		name += ", which has moved to another cluster: held until it moves back or IPAllocation " + h.Record.String() + " is deleted"
 	}
 	return h.Claim.Kind + " " + name

@@ -40,11 +40,11 @@ func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *Answer) er
 	case uid == "" && answer.Pool != s.claim.Pool:
 		return r.reject(ctx, s, answer)
 	case uid == s.claim.GetUID(), uid == "" && r.isMade(answer):
-		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+		return r.adopt(ctx, s, answer, ledger.ForAdopted)
 	case uid == "" && s.offer.Closed != nil:
 		return s.offer.Closed
 	case uid == "":
-		return r.adopt(ctx, s, answer, ipamv1.ClaimPurpose)
+		return r.adopt(ctx, s, answer, ledger.ForClaim)
 	default:
 		return r.discard(ctx, s, answer)
 	}
@@ -60,13 +60,13 @@ func (r *Reconciler) reject(ctx context.Context, s *scope, answer *Answer) error
 		r.answerKind(), answer.GetName(), names.Kind, names.Name, asked.Kind, asked.Name)
 }
 
-func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpose ipamv1.AllocationPurpose) error {
+func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose) error {
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
 	controlled := r.controlledElsewhere(answer)
-	if controlled != nil && purpose == ipamv1.ClaimPurpose { // what is only asked for need not be recorded
+	if controlled != nil && purpose == ledger.ForClaim { // what is only asked for need not be recorded
 		return controlled
 	}
 	if !r.isRecorded(s, answer, address) {
@@ -85,7 +85,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpos
 		r.Arrivals.forget(s.claim.GetUID())
 	}
 	if err := r.Ledger.Disputed(s.ref, address); err != nil {
-		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
+		return r.adoptError(ctx, s, answer, ledger.ForAdopted, err)
 	}
 	return nil
 }
@@ -106,9 +106,9 @@ func (r *Reconciler) unreadable(answer *Answer, err error) error {
 
 // recordAnswer records what an answer stands for. What is only asked for is reserved.
 func (r *Reconciler) recordAnswer(
-	ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose, answer *Answer,
+	ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose, answer *Answer,
 ) (err error) {
-	if purpose == ipamv1.AdoptedPurpose {
+	if purpose == ledger.ForAdopted {
 		_, err = r.record(ctx, s, want, hasArrived(s.claim) || hasArrived(answer))
 	} else {
 		_, err = r.reserve(ctx, s, want, purpose)
@@ -128,9 +128,9 @@ func (r *Reconciler) isRecorded(s *scope, answer *Answer, address netip.Addr) bo
 // adoptError explains why the address that an answer carries cannot be recorded. A claim that arrived with its answer
 // keeps it, and so does whoever else holds it: neither is renumbered.
 func (r *Reconciler) adoptError(
-	ctx context.Context, s *scope, answer *Answer, purpose ipamv1.AllocationPurpose, err error,
+	ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose, err error,
 ) error {
-	if errors.Is(err, ledger.ErrTaken) && purpose == ipamv1.AdoptedPurpose {
+	if errors.Is(err, ledger.ErrTaken) && purpose == ledger.ForAdopted {
 		told := r.told(ctx, s, err)
 		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "%s %s: %s", r.answerKind(), answer.GetName(), told), ledger.ErrTaken)
 	}

@@ -85,7 +85,7 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 	if err = r.chart(ctx, s); err != nil {
 		return err
 	}
-	allocation, err := r.reserve(ctx, s, want, ipamv1.ClaimPurpose)
+	allocation, err := r.reserve(ctx, s, want, ledger.ForClaim)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 // bounds exclude it. One that was restored may be of a time when the pool gave others: it is a block too if it begins one of its own
 // length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
 // other claims of the name say nothing: they may hold less than the answer, or more.
-func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpose ipamv1.AllocationPurpose) netip.Prefix {
+func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
 	recorded := r.Ledger.Recorded(s.ref)
 	for _, uid := range []types.UID{s.claim.GetUID(), r.claimUID(answer)} {
 		i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
@@ -154,7 +154,7 @@ func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpo
 		return single
 	}
 	block := netip.PrefixFrom(address, int(*answer.Prefix))
-	arrived := purpose == ipamv1.AdoptedPurpose && block.Bits() != s.offer.Network(address).Bits
+	arrived := purpose == ledger.ForAdopted && block.Bits() != s.offer.Network(address).Bits
 	if block.IsValid() && block == block.Masked() && (block.Bits() == s.offer.Bits || arrived) {
 		return block
 	}
@@ -165,7 +165,7 @@ func refuse(reason, format string, args ...any) error {
 	return &RefusalError{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose) (ledger.Allocation, error) {
+func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {
 	return r.Ledger.Reserve(ctx, r.request(s, want, purpose))
 }
 
@@ -174,16 +174,16 @@ func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, p
 func (r *Reconciler) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
 	if !r.Ledger.Holds(s.ref, want.Addr()) {
 		if !isMarked {
-			return r.reserve(ctx, s, want, ipamv1.AdoptedPurpose)
+			return r.reserve(ctx, s, want, ledger.ForAdopted)
 		}
 		if err := r.proveStored(ctx, s.claim); err != nil {
 			return ledger.Allocation{}, err
 		}
 	}
-	return r.Ledger.Bind(ctx, r.request(s, want, ipamv1.AdoptedPurpose))
+	return r.Ledger.Bind(ctx, r.request(s, want, ledger.ForAdopted))
 }
 
-func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose) ledger.Claim {
+func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ledger.Purpose) ledger.Claim {
 	c := ledger.Claim{
 		Ref:      s.ref,
 		Pool:     s.offer.Pool,

@@ -145,15 +145,15 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) erro
 		return errWaiting
 	}
 	if answer.GetDeletionTimestamp().IsZero() {
-		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+		return r.adopt(ctx, s, answer, ledger.ForAdopted)
 	}
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
-	allocation, err := r.record(ctx, s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), hasArrived(s.claim) || hasArrived(answer))
+	allocation, err := r.record(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), hasArrived(s.claim) || hasArrived(answer))
 	if err != nil {
-		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
+		return r.adoptError(ctx, s, answer, ledger.ForAdopted, err)
 	}
 	if err := r.removeAnswer(ctx, answer); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (r *Reconciler) former(s *scope) (ledger.Holding, bool) {
 	var found []ledger.Holding
 	for _, h := range r.Ledger.Recorded(s.ref) {
 		switch {
-		case h.Pool != s.offer.Pool || h.Purpose == ipamv1.MovedPurpose:
+		case h.Pool != s.offer.Pool || h.Purpose == ledger.ForMoved:
 		case h.Claim.UID == s.ref.UID:
 			return h, true
 		default:
@@ -277,7 +277,7 @@ func (r *Reconciler) secure(ctx context.Context, answer *Answer, claim *Claim) e
 	} else if err != nil {
 		return err
 	}
-	want := r.carried(s, answer, address, ipamv1.AdoptedPurpose)
+	want := r.carried(s, answer, address, ledger.ForAdopted)
 	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
 	if slices.ContainsFunc(r.Ledger.Recorded(s.ref), isCovered) {
 		return nil
@@ -297,7 +297,7 @@ func (r *Reconciler) recordUnseen(ctx context.Context, s *scope, want netip.Pref
 	if s.offer.Hidden != nil && !hasArrived {
 		return nil // anybody may make an answer that looks like one of Weir's
 	}
-	c := r.request(s, want, ipamv1.AdoptedPurpose)
+	c := r.request(s, want, ledger.ForAdopted)
 	if s.claim.GetResourceVersion() == "" { // it stands in for one that has not arrived
 		c.Owners = nil
 	}

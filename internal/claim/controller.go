@@ -130,7 +130,7 @@ func (r *Reconciler) isAskedTaken(claim *Claim) bool {
 		return false
 	}
 	_, err = r.Ledger.Preview(ledger.Claim{
-		Ref: r.newScope(claim).ref, Pool: r.poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ipamv1.ClaimPurpose,
+		Ref: r.newScope(claim).ref, Pool: r.poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ledger.ForClaim,
 	})
 	return errors.Is(err, ledger.ErrTaken)
 }

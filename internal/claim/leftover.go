@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -105,7 +104,7 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 // dropStray gives up a stray record. What is held for a claim that moved away goes only when that has come back and has its own.
 func (r *Reconciler) dropStray(ctx context.Context, h ledger.Holding, void bool) (bool, error) {
 	switch {
-	case void && h.Purpose == ipamv1.MovedPurpose && r.Ledger.IsHeldOn(h):
+	case void && h.Purpose == ledger.ForMoved && r.Ledger.IsHeldOn(h):
 		return true, r.exit().ReleaseReserved(ctx, h)
 	case void:
 		return r.exit().Release(ctx, h, claimant.Untold)

@@ -82,7 +82,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 		return err
 	}
 	for _, h := range recorded {
-		if h.Purpose == ipamv1.MovedPurpose {
+		if h.Purpose == ledger.ForMoved {
 			continue
 		}
 		if err := r.Ledger.TakeAlong(ctx, h); err != nil {
@@ -111,7 +111,7 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 		address, _ = ipspace.ParseAddr(answer.Address) // what is no address was never Weir's answer, and equals none
 	}
 	isOwn := func(h ledger.Holding) bool {
-		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ipamv1.MovedPurpose)
+		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ledger.ForMoved)
 	}
 	own := func() []ledger.Holding {
 		return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
@@ -121,7 +121,7 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 		return own(), nil
 	}
 	if s.offer, err = r.offer(ctx, s.claim); err == nil {
-		err = r.recordAnswer(ctx, s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose, answer)
+		err = r.recordAnswer(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), ledger.ForAdopted, answer)
 	}
 	var refusal *RefusalError
 	switch {
@@ -136,7 +136,7 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 // recordReturn records what a claim came back with that is deleted before that was done, so that what has been held for it since it
 // moved away is dropped, and its address is released like any other's. If it cannot be recorded, the hold stays.
 func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
-	isHeld := func(h ledger.Holding) bool { return h.Purpose == ipamv1.MovedPurpose && h.Claim.UID != s.ref.UID }
+	isHeld := func(h ledger.Holding) bool { return h.Purpose == ledger.ForMoved && h.Claim.UID != s.ref.UID }
 	if !slices.ContainsFunc(r.Ledger.Recorded(s.ref), isHeld) {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.offer, err = r.offer(ctx, s.claim); err == nil && s.offer.Halted == nil && s.offer.Hidden == nil {
-		err = r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+		err = r.adopt(ctx, s, answer, ledger.ForAdopted)
 	}
 	var refusal *RefusalError
 	switch {

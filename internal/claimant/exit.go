@@ -113,7 +113,7 @@ func (e *Exit) ReleaseUnwanted(ctx context.Context, h ledger.Holding) error {
 // ReleaseBlock gives up a block that its pool does not have any more: a root's own is free at once, a carved one cools down if the parent
 // says so, and somebody may have had it.
 func (e *Exit) ReleaseBlock(ctx context.Context, block ledger.Holding, proof Proof) error {
-	if proof != Untold && block.Purpose == ipamv1.ChildPoolPurpose {
+	if proof != Untold && block.Purpose == ledger.ForChildPool {
 		return e.Ledger.LetGo(ctx, block)
 	}
 	return e.Ledger.Drop(ctx, block)
@@ -129,7 +129,7 @@ func (e *Exit) isKept(ctx context.Context, record *ipamv1.IPAllocation) (bool, e
 
 // IsReservation says whether a record stands for what a claim took along to another cluster. It does until somebody deletes it.
 func IsReservation(record *ipamv1.IPAllocation) bool {
-	return record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero()
+	return record.Spec.State == ipamv1.MovedState && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero()
 }
 
 // IsClusterPaused says whether the Cluster in an object's label is there and paused.

@@ -178,7 +178,7 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 		return ledger.Claim{}, err
 	}
 	return ledger.Claim{
-		Ref: reference(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ipamv1.ClaimPurpose,
+		Ref: reference(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ledger.ForClaim,
 	}, nil
 }
 
@@ -211,7 +211,7 @@ func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, e
 	if err != nil {
 		return ledger.Claim{}, refuse(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
 	}
-	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ipamv1.AdoptedPurpose}, nil
+	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ledger.ForAdopted}, nil
 }
 
 // absent is what a claim is told whose pool does not exist. A pool of its own namespace may come yet; of another one nobody learns more

@@ -178,7 +178,7 @@ func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err
 		if err = r.lookUp(ctx, s, known); err != nil {
 			return c, err
 		}
-		c = ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ipamv1.ClaimPurpose}
+		c = ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ledger.ForClaim}
 		if r.Ledger.Holds(c.Ref, want.Addr()) {
 			return c, nil
 		}
@@ -228,7 +228,7 @@ func (r *Reconciler) chosen(ctx context.Context, claim *ipamv1.IPClaim) (ledger.
 func (r *Reconciler) begun(claim *ipamv1.IPClaim) (ledger.Claim, bool) {
 	for _, h := range r.Ledger.Recorded(reference(claim)) {
 		if h.Claim.UID == string(claim.UID) && claim.Spec.CIDR == "" {
-			return ledger.Claim{Ref: reference(claim), Pool: h.Pool, Bits: h.CIDR.Bits(), Purpose: ipamv1.ClaimPurpose}, true
+			return ledger.Claim{Ref: reference(claim), Pool: h.Pool, Bits: h.CIDR.Bits(), Purpose: ledger.ForClaim}, true
 		}
 	}
 	return ledger.Claim{}, false
@@ -283,7 +283,7 @@ func (r *Reconciler) forgetRetained(ctx context.Context, retained []ledger.Holdi
 	for _, h := range retained {
 		switch {
 		case h.Claim.UID == string(claim.UID):
-		case h.Purpose == ipamv1.MovedPurpose:
+		case h.Purpose == ledger.ForMoved:
 			_, err := r.exit().Release(ctx, h, claimant.ClaimDeleted) // it is back: nothing is held any more
 			errs = append(errs, err)
 		default:

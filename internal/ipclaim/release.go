@@ -88,7 +88,7 @@ func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
 	var errs []error
 	for _, h := range recorded {
 		switch {
-		case h.Purpose == ipamv1.MovedPurpose:
+		case h.Purpose == ledger.ForMoved:
 		case r.retains(claim, h):
 			errs = append(errs, r.Ledger.Retain(ctx, h))
 		default:
@@ -156,7 +156,7 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 // at once.
 func (r *Reconciler) isSpare(claim *ipamv1.IPClaim, h ledger.Holding) bool {
 	has, err := netip.ParsePrefix(claim.Spec.CIDR)
-	return err == nil && h.Purpose == ipamv1.ClaimPurpose && h.Claim.UID == string(claim.UID) && h.CIDR.Addr() != has.Addr() &&
+	return err == nil && h.Purpose == ledger.ForClaim && h.Claim.UID == string(claim.UID) && h.CIDR.Addr() != has.Addr() &&
 		r.Ledger.Holds(reference(claim), has.Addr())
 }
 

@@ -52,11 +52,13 @@ func (l *writer) TakeAlong(ctx context.Context, h Holding) error {
 func (l *writer) Hold(ctx context.Context, h Holding, namespace string) error {
 	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
 	mark := &records.Record{CIDR: h.CIDR, Space: h.Space}
-	hold := newRecord(l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: ipamv1.MovedPurpose}, key, mark)
-	if !h.ReleasedAt.IsZero() && !h.Retained { // nobody comes back with what cools down: it goes on doing so
+	hold := newRecord(l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: h.Purpose}, key, mark)
+	if isCooling := !h.ReleasedAt.IsZero() && !h.Retained; isCooling { // no claim comes back with it: it goes on cooling down
 		hold.Spec.ReleasedAt, hold.Spec.State = metav1.NewTime(h.ReleasedAt), ipamv1.CoolingState
+	} else {
+		hold.Spec.State, hold.Spec.Origin = ipamv1.MovedState, ""
+		hold.Spec.Manager.CreatedRevision = h.Version.Created
 	}
-	hold.Spec.Manager.CreatedRevision = h.Version.Created
 	if ask(l.feed, (*book.Book).HasLost, h.Version) {
 		return l.letMove(ctx, h, hold)
 	}
@@ -117,7 +119,7 @@ func (l *writer) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isN
 		return false, fmt.Errorf("getting IPAllocation: %w", err)
 	}
 	got := hold.Spec
-	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef.Canonical() != want.PoolRef || got.Purpose != want.Purpose ||
+	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef.Canonical() != want.PoolRef || got.Purpose != want.Purpose || (got.State == ipamv1.MovedState) != (want.State == ipamv1.MovedState) ||
 		got.AddressSpace != want.AddressSpace || got.ReleasedAt.IsZero() != want.ReleasedAt.IsZero() || !hold.DeletionTimestamp.IsZero() {
 		return false, fmt.Errorf("IPAllocation %s/%s is in the way of a hold: %w", hold.Namespace, hold.Name, ErrBusy)
 	}

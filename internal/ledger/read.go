@@ -161,7 +161,7 @@ func (l *reader) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, ci
 // Holds says whether a record of the claim's UID holds what begins with this address.
 func (l *reader) Holds(claim ipamv1.ClaimReference, first netip.Addr) bool {
 	return len(l.recordsFor(claim, func(r *records.Record) bool {
-		return r.Claim.UID != claim.UID || r.CIDR.Addr() != first || r.Deleted || r.Purpose == ipamv1.MovedPurpose
+		return r.Claim.UID != claim.UID || r.CIDR.Addr() != first || r.Deleted || r.Purpose == records.ForMoved
 	})) > 0
 }
 

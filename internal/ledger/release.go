@@ -15,6 +15,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/book"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // Void drops an allocation whose claim was answered otherwise.
@@ -28,7 +29,7 @@ func (l *writer) Void(ctx context.Context, a Allocation) error {
 // Drop drops one record, if it has not changed since it was read. The caller has proved that nobody
 // was told of it, or that its claim is gone and its cooldown over.
 func (l *writer) Drop(ctx context.Context, h Holding) error {
-	if h.Purpose == ipamv1.RootPurpose {
+	if h.Purpose == records.ForRoot {
 		return l.deleteAndReport(ctx, h, audit.Gone)
 	}
 	return l.deleteAndReport(ctx, h, audit.Void)
@@ -40,7 +41,7 @@ func (l *writer) Drop(ctx context.Context, h Holding) error {
 func (l *writer) Release(ctx context.Context, claim ipamv1.ClaimReference) error {
 	var errs []error
 	for _, r := range ask(l.feed, (*book.Book).RecordsFor, claim) {
-		if r.Claim.UID == claim.UID && !r.Released() && r.Purpose != ipamv1.MovedPurpose {
+		if r.Claim.UID == claim.UID && !r.Released() && r.Purpose != records.ForMoved {
 			errs = append(errs, l.LetGo(ctx, book.HoldingOf(r)))
 		}
 	}
@@ -98,7 +99,7 @@ func (l *writer) deleteAndReport(ctx context.Context, h Holding, reason string) 
 // endOf is why a record goes: what it was kept for is over, or what its holder says.
 func endOf(h Holding, otherwise string) string {
 	switch {
-	case h.Purpose == ipamv1.MovedPurpose:
+	case h.Purpose == records.ForMoved:
 		return audit.HoldEnded
 	case h.Retained:
 		return audit.RetentionEnded

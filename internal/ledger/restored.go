@@ -38,7 +38,7 @@ func (l *Ledger) makeFor(ctx context.Context, c Claim) (Allocation, error) {
 	if !c.IsRestored() || !errors.As(err, &taken) {
 		return a, err
 	}
-	if by := taken.By; by.Purpose == ipamv1.MovedPurpose && by.Claim.UID == c.Ref.UID {
+	if by := taken.By; by.Purpose == records.ForMoved && by.Claim.UID == c.Ref.UID {
 		return a, err // it is just leaving
 	}
 	if taken.By.Claim != c.Ref {

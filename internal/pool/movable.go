@@ -168,7 +168,7 @@ func (r *Reconciler) childrenElsewhere(p Object, c ledger.Capacity) (n int) {
 		return 0
 	}
 	for _, h := range r.Ledger.Holdings(p.PoolReference()) {
-		if h.Purpose == ipamv1.ChildPoolPurpose && h.Claim.Namespace != p.GetNamespace() {
+		if h.Purpose == ledger.ForChildPool && h.Claim.Namespace != p.GetNamespace() {
 			n++
 		}
 	}

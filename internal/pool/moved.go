@@ -51,9 +51,9 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 		return nil
 	case predicates.IsMoving(record) && record.Spec.PoolRef.Namespace == record.Namespace:
 		return nil // its pool moves, too: a move that is cut short has left it like this
-	case predicates.IsMoving(record) && record.Spec.Purpose != ipamv1.MovedPurpose:
+	case predicates.IsMoving(record) && record.Spec.State != ipamv1.MovedState:
 		return r.Ledger.Hold(ctx, h, r.Registry.Namespace)
-	case record.Spec.Purpose != ipamv1.MovedPurpose || !record.Spec.ReleasedAt.IsZero():
+	case record.Spec.State != ipamv1.MovedState || !record.Spec.ReleasedAt.IsZero():
 		return nil
 	}
 	return r.exit().ReleaseUnwanted(ctx, h)

@@ -76,7 +76,7 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 // not to be handed out here.
 func (r *Reconciler) hasLivingParent(ctx context.Context, record *ipamv1.IPAllocation) (bool, error) {
 	kind, known := r.Registry.kindOf(record.Spec.PoolRef.GroupKind())
-	if record.Spec.Purpose == ipamv1.RootPurpose || !known {
+	if record.Spec.IsRootBlock() || !known {
 		return false, nil
 	}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: record.Spec.PoolRef.Namespace, Name: record.Spec.PoolRef.Name}, kind.New())

@@ -167,7 +167,7 @@ func expectBlocksOnly(ctx context.Context) {
 		g.Expect(k.List(ctx, list)).To(Succeed())
 		seen := map[string]string{}
 		for _, a := range list.Items {
-			g.Expect(a.Spec.Purpose).To(Equal(ipamv1.RootPurpose), a.Name)
+			g.Expect(a.Spec.IsRootBlock()).To(BeTrue(), a.Name)
 			g.Expect(seen).NotTo(HaveKey(a.Spec.CIDR), "%s and %s", a.Name, seen[a.Spec.CIDR])
 			seen[a.Spec.CIDR] = a.Name
 		}

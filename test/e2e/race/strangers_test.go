@@ -107,7 +107,7 @@ func (s *strangers) claim(random *rand.Rand, name string) book.Claim {
 		Ref: ipamv1.ClaimReference{
 			APIGroup: "test.weir.dev", Kind: strangerKind, Namespace: namespace, Name: name, UID: string(uuid.NewUUID()),
 		},
-		Pool: p.Ref, Bits: p.Shape.HostBits() - []int{0, 0, 0, 1, 2, 4}[random.IntN(6)], Purpose: ipamv1.ClaimPurpose,
+		Pool: p.Ref, Bits: p.Shape.HostBits() - []int{0, 0, 0, 1, 2, 4}[random.IntN(6)], Purpose: book.ForClaim,
 	}
 }
 

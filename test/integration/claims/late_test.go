@@ -119,17 +119,19 @@ func claimOwner(claim *ipamv1beta2.IPAddressClaim) metav1.OwnerReference {
 }
 
 // record is of an address for a claim of this UID, made by a manager that has died since.
-func record(ns, name string, uid types.UID, purpose ipamv1.AllocationPurpose) *ipamv1.IPAllocation {
-	return &ipamv1.IPAllocation{
+func record(ns, name string, uid types.UID, purpose ledger.Purpose) *ipamv1.IPAllocation {
+	r := &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: []string{ipamv1.AllocationFinalizer}},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef: ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "p"}, AddressSpace: ns,
-			CIDR: "10.1.0.7/32", Purpose: purpose, Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
+			CIDR: "10.1.0.7/32", Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
 			ClaimRef: ipamv1.ClaimReference{
 				APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: ns, Name: "a", UID: string(uid),
 			},
 		},
 	}
+	purpose.Write(&r.Spec)
+	return r
 }
 
 var _ = Describe("A manager that is late", func() {
@@ -278,8 +280,8 @@ var _ = Describe("A manager that is late", func() {
 	It("leaves no record of a claim that was before it in the way of one that has the same address", func(ctx SpecContext) {
 		stored, seen := paused(ctx)
 		create(ctx, arrived(claimOwner(stored)))
-		own := create(ctx, record(ns, "own", stored.UID, ipamv1.ClaimPurpose))
-		create(ctx, record(ns, "junk", "11111111-2222-3333-4444-555555555555", ipamv1.AdoptedPurpose))
+		own := create(ctx, record(ns, "own", stored.UID, ledger.ForClaim))
+		create(ctx, record(ns, "junk", "11111111-2222-3333-4444-555555555555", ledger.ForAdopted))
 		manager, clock := lateManager(ctx, seen, 0)
 		reconciled(ctx, manager, clock, stored)
 		answered(ctx, stored)
@@ -290,7 +292,7 @@ var _ = Describe("A manager that is late", func() {
 		answered(ctx, create(ctx, newClaim(ns, "other", "IPPool", "p")))
 		stored, seen := paused(ctx)
 		create(ctx, arrived(claimOwner(stored)))
-		lost := create(ctx, record(ns, "lost", stored.UID, ipamv1.AdoptedPurpose))
+		lost := create(ctx, record(ns, "lost", stored.UID, ledger.ForAdopted))
 		manager, clock := lateManager(ctx, seen, 0)
 		reconciled(ctx, manager, clock, stored)
 		ready(ctx, stored, metav1.ConditionFalse, "AddressConflict")

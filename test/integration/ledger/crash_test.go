@@ -29,7 +29,7 @@ type stage struct {
 	clock *clocktesting.FakePassiveClock
 }
 
-func (s *stage) isBlock() bool { return s.claim.Purpose == ipamv1.RootPurpose }
+func (s *stage) isBlock() bool { return s.claim.Purpose == book.ForRoot }
 
 // path is something that a manager does in several writes.
 type path struct {
@@ -82,7 +82,7 @@ func asBlock(_ context.Context, s *stage, _ *manager) {
 		Ref: ipamv1.ClaimReference{
 			APIGroup: ipamv1.GroupVersion.Group, Kind: p.Ref.Kind, Namespace: p.Ref.Namespace, Name: p.Ref.Name, UID: string(p.UID),
 		},
-		Pool: p.Ref, Want: block, Purpose: ipamv1.RootPurpose,
+		Pool: p.Ref, Want: block, Purpose: book.ForRoot,
 	}
 }
 

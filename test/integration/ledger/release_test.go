@@ -55,7 +55,7 @@ var _ = Describe("A manager that is late to let go of a record", func() {
 		reserved(ctx, other, next)
 		hold := rival(ctx, newClaim(pool, "template"), ns, prefix("10.0.0.6/32"))
 		hold.Name, hold.ResourceVersion, hold.UID = "hold", "", ""
-		hold.Spec.ClaimRef, hold.Spec.Purpose, hold.Spec.CIDR = next.Ref, ipamv1.MovedPurpose, "10.0.0.7/32"
+		hold.Spec.ClaimRef, hold.Spec.State, hold.Spec.CIDR = next.Ref, ipamv1.MovedState, "10.0.0.7/32"
 		Expect(k.Create(ctx, hold)).To(Succeed())
 		Eventually(func() []book.Holding { return late.Recorded(next.Ref) }, "1m", "5ms").Should(HaveLen(2))
 		dead := next.Ref
@@ -63,6 +63,6 @@ var _ = Describe("A manager that is late to let go of a record", func() {
 		Expect(late.Release(ctx, dead)).To(Succeed())
 		Expect(recordsFor(stored(ctx, ns), next.Ref.UID)).To(HaveLen(2))
 		Expect(late.Release(ctx, next.Ref)).To(Succeed())
-		Expect(recordsFor(stored(ctx, ns), next.Ref.UID)).To(ConsistOf(HaveField("Spec.Purpose", ipamv1.MovedPurpose)))
+		Expect(recordsFor(stored(ctx, ns), next.Ref.UID)).To(ConsistOf(HaveField("Spec.State", ipamv1.MovedState)))
 	})
 })

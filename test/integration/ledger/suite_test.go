@@ -160,7 +160,7 @@ func newClaim(p book.Pool, name string) book.Claim {
 		Ref: ipamv1.ClaimReference{
 			APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: p.Ref.Namespace, Name: name, UID: string(uuid.NewUUID()),
 		},
-		Pool: p.Ref, Bits: p.Shape.HostBits(), Purpose: ipamv1.ClaimPurpose,
+		Pool: p.Ref, Bits: p.Shape.HostBits(), Purpose: book.ForClaim,
 	}
 }
 
@@ -205,7 +205,7 @@ func stored(ctx context.Context, ns string) []ipamv1.IPAllocation {
 
 // isBlockFor says whether a is the block of the pool that b comes from.
 func isBlockFor(a, b *ipamv1.IPAllocation) bool {
-	return a.Spec.Purpose == ipamv1.RootPurpose && a.Spec.PoolRef == b.Spec.PoolRef && b.Spec.Purpose != ipamv1.RootPurpose
+	return a.Spec.IsRootBlock() && a.Spec.PoolRef == b.Spec.PoolRef && !b.Spec.IsRootBlock()
 }
 
 // recordsFor are the records of a UID.

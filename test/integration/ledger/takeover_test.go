@@ -138,7 +138,7 @@ var _ = Describe("A hold", func() {
 		Expect(m.Hold(ctx, m.Leaving(pool.Ref)[0], ns)).To(Succeed())
 		held := recordsFor(stored(ctx, ns), c.Ref.UID)
 		Expect(held).To(HaveLen(1))
-		Expect(held[0].Spec.Purpose).To(Equal(ipamv1.MovedPurpose))
+		Expect(held[0].Spec.State).To(Equal(ipamv1.MovedState))
 		Expect(held[0].Spec.Manager.CreatedRevision).To(Equal(created))
 	})
 })
@@ -563,7 +563,7 @@ var _ = It("Two calls of one process that record the same block both return", fu
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p-block", Finalizers: []string{ipamv1.AllocationFinalizer}},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef: p.Ref, AddressSpace: ns, CIDR: "10.0.0.0/29", ClaimRef: book.ClaimOf(p.Ref, string(p.UID)),
-			Purpose: ipamv1.RootPurpose, Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
+			Purpose: ipamv1.PoolBlockPurpose, Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
 		},
 	})).To(Succeed())
 	Eventually(func() int { return len(m.OtherBlocks(p.Ref, "x", nil)) }, "1m", "5ms").Should(Equal(1))

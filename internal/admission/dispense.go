@@ -26,7 +26,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
@@ -185,18 +185,15 @@ func (d dispenser) reserve(ctx context.Context, c ledger.Claim) (err error) {
 // statusFor is how a request is told that nothing was handed out to it: 507 exhausted, 409 taken, 422 refused by the pool, what a
 // refusal says itself, and 429 for what may be otherwise in a moment.
 func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
-	var carve *pool.CarveError
-	var refusal *ipclaim.RefusalError
+	var refusal *claimant.Refusal
 	var refused *ledger.RefusedError
 	var taken *ledger.TakenError
 	if final, ok := finalStatus(err); ok {
 		return final
 	}
 	switch {
-	case errors.As(err, &carve):
-		return status(carve.Code, carve.Error())
 	case errors.As(err, &refusal):
-		return status(refusal.Code, refusal.Error())
+		return status(codes[refusal.Cause], refusal.Error())
 	case errors.As(err, &refused):
 		return status(http.StatusUnprocessableEntity, "spec.cidr: "+refused.Error())
 	case errors.Is(err, ledger.ErrExhausted):
@@ -216,6 +213,14 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	default:
 		return apierrors.NewInternalError(err)
 	}
+}
+
+// codes are what creates are refused with.
+var codes = map[claimant.Cause]int32{
+	claimant.Invalid:   http.StatusUnprocessableEntity,
+	claimant.Forbidden: http.StatusForbidden,
+	claimant.Missing:   http.StatusNotFound,
+	claimant.NoMatch:   http.StatusUnprocessableEntity,
 }
 
 // finalStatus returns what an error says itself, if that is what the request is to be told.

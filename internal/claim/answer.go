@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -162,7 +163,7 @@ func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpo
 }
 
 func refuse(reason, format string, args ...any) error {
-	return &RefusalError{Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &claimant.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {

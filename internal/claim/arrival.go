@@ -271,7 +271,7 @@ func (r *Reconciler) secure(ctx context.Context, answer *Answer, claim *Claim) e
 	if err != nil || r.hasRecord(s, answer) {
 		return nil //nolint:nilerr // the claim is told
 	}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	if s.offer, err = r.offer(ctx, claim); errors.As(err, &refusal) {
 		return nil
 	} else if err != nil {

@@ -138,7 +138,7 @@ func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *Cl
 		return nil, err
 	}
 	if paused := predicates.WhyPaused(cluster, r.kind().Kind, claim); paused != "" {
-		return &RefusalError{Paused: paused}, nil
+		return &claimant.Refusal{Paused: paused}, nil
 	}
 	if name == "" || cluster != nil || !claim.GetDeletionTimestamp().IsZero() {
 		return nil, nil
@@ -173,24 +173,19 @@ func clusterOf(claim *Claim) string {
 	return cmp.Or(claim.ClusterName, claimant.ClusterName(claim))
 }
 
-// settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.
+// retries are those of claims; what is exhausted or not ready the ledger tells.
+var retries = claimant.Retries{Busy: retryBusy, Taken: retryTaken, Ending: retryEnding}
+
+// settle turns an error into what controller-runtime is to do.
 func (r *Reconciler) settle(err error) (ctrl.Result, error) {
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	switch {
 	case errors.Is(err, errArriving) && errors.As(err, &refusal):
-		return ctrl.Result{RequeueAfter: jitter(min(retryWaiting, max(retryArriving, r.Arrivals.grace)))}, nil
+		return claimant.After(min(retryWaiting, max(retryArriving, r.Arrivals.grace))), nil
 	case errors.Is(err, errArriving):
-		return ctrl.Result{RequeueAfter: jitter(retryArriving)}, nil
-	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrForbidden):
-		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
-	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady),
-		errors.Is(err, ledger.ErrRefused), errors.Is(err, errWaiting):
+		return claimant.After(retryArriving), nil
+	case errors.Is(err, errWaiting):
 		return ctrl.Result{}, nil
-	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
-	case predicates.IsEnding(err):
-		return ctrl.Result{RequeueAfter: jitter(retryEnding)}, nil
-	default:
-		return ctrl.Result{}, err
 	}
+	return retries.Result(err)
 }

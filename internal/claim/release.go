@@ -123,7 +123,7 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 	if s.offer, err = r.offer(ctx, s.claim); err == nil {
 		err = r.recordAnswer(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), ledger.ForAdopted, answer)
 	}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	switch {
 	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrTaken):
 		return own(), nil
@@ -147,7 +147,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	if s.offer, err = r.offer(ctx, s.claim); err == nil && s.offer.Halted == nil && s.offer.Hidden == nil {
 		err = r.adopt(ctx, s, answer, ledger.ForAdopted)
 	}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	switch {
 	case errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrNotReady):
 		return nil

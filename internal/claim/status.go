@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -73,7 +72,7 @@ func (s *scope) answerName() string {
 
 // pausedBy says why the claim is paused; nothing if it is not.
 func pausedBy(outcome error) string {
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	if errors.As(outcome, &refusal) {
 		return refusal.Paused
 	}
@@ -95,7 +94,7 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error
 		Status:             metav1.ConditionFalse,
 		ObservedGeneration: s.claim.GetGeneration(),
 	}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	switch {
 	case outcome == nil:
 		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.ClaimReadyAllocatedReason
@@ -148,9 +147,4 @@ func (r *Reconciler) patchStatus(ctx context.Context, claim claimant.Claimant) e
 	}
 	err = r.Client.Status().Patch(ctx, claim, client.RawPatch(types.MergePatchType, body))
 	return goneOr(err, "patching status")
-}
-
-// jitter spreads retries so that claims that lost together do not come back together.
-func jitter(d time.Duration) time.Duration {
-	return d + time.Duration(rand.Int64N(int64(d))) //nolint:gosec // not a secret
 }

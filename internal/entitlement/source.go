@@ -15,6 +15,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -129,7 +130,7 @@ func absent(ref ipamv1.PoolReference, namespace string) error {
 func invisible(reason string) error { return failed("spec.poolRef.name: %s", reason) }
 
 func failed(format string, args ...any) error {
-	return &claim.RefusalError{
+	return &claimant.Refusal{
 		Reason:  ipamv1.ClaimReadyAllocationFailedReason,
 		Message: fmt.Sprintf(format, args...),
 	}
@@ -141,7 +142,7 @@ func (s *Source) halted(ctx context.Context, p *pool.Known) (why, err error) {
 	if halt == nil || err != nil {
 		return nil, err
 	}
-	refusal := &claim.RefusalError{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Message: "spec.poolRef.name: " + halt.Message}
+	refusal := &claimant.Refusal{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Message: "spec.poolRef.name: " + halt.Message}
 	if halt.Paused {
 		refusal.Paused = halt.Message
 	}
@@ -149,7 +150,7 @@ func (s *Source) halted(ctx context.Context, p *pool.Known) (why, err error) {
 }
 
 func notReady(format string, args ...any) error {
-	return &claim.RefusalError{
+	return &claimant.Refusal{
 		Reason:  ipamv1.ClaimReadyPoolNotReadyReason,
 		Message: fmt.Sprintf(format, args...),
 	}

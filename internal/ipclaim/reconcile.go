@@ -96,7 +96,7 @@ func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *ip
 		return nil, err
 	}
 	if paused := predicates.WhyPaused(cluster, ipamv1.IPClaimKind, claim); paused != "" {
-		return &RefusalError{Paused: paused}, nil
+		return &claimant.Refusal{Paused: paused}, nil
 	}
 	if name == "" || cluster != nil || !claim.DeletionTimestamp.IsZero() {
 		return nil, nil
@@ -110,7 +110,7 @@ func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *ip
 			return errOpen, err
 		}
 	}
-	return &RefusalError{
+	return &claimant.Refusal{
 		Field:   "metadata.labels[" + clusterv1.ClusterNameLabel + "] or metadata.ownerReferences",
 		Message: claimant.NoCluster(claim.Namespace, name), Reason: ipamv1.ClaimReadyClusterNotFoundReason,
 	}, nil

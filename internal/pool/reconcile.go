@@ -288,19 +288,11 @@ func (r *Registry) OwnerReference(p Object) metav1.OwnerReference {
 	}
 }
 
+// retries are those of pools: of what holds a parent back, or a block, the watch of the pool does not tell.
+var retries = claimant.Retries{Busy: retryBusy, Taken: retryOverlap, Refused: retryOverlap, Ending: retryOverlap}
+
 // result says when to come back for what no watch tells.
-func (r *Reconciler) result(err error) (ctrl.Result, error) {
-	var refusal *CarveError
-	switch {
-	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: retryBusy}, nil
-	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrExhausted),
-		errors.Is(err, ledger.ErrRefused), errors.As(err, &refusal), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return ctrl.Result{RequeueAfter: retryOverlap}, nil
-	default:
-		return ctrl.Result{}, err
-	}
-}
+func (r *Reconciler) result(err error) (ctrl.Result, error) { return retries.Result(err) }
 
 // announce tells of a pool that stops serving, and that it serves again.
 func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.Condition) {

@@ -191,13 +191,13 @@ func (r *Reconciler) overridden(p Object) string {
 
 // isParents says whether it is the parent that keeps a pool from its block.
 func isParents(outcome error) bool {
-	var refusal *CarveError
+	var refusal *claimant.Refusal
 	return errors.As(outcome, &refusal) || errors.Is(outcome, ledger.ErrExhausted) || errors.Is(outcome, ledger.ErrNotReady) ||
 		errors.Is(outcome, ledger.ErrRefused)
 }
 
 func parentMessage(outcome error) string {
-	var refusal *CarveError
+	var refusal *claimant.Refusal
 	var refused *ledger.RefusedError
 	switch {
 	case errors.As(outcome, &refusal):

@@ -91,7 +91,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpos
 }
 
 // controlledElsewhere errs if something else than a claim controls the answer: it has one controller at most.
-func (r *Reconciler) controlledElsewhere(answer *Answer) error {
+func (r *objects) controlledElsewhere(answer *Answer) error {
 	other := r.otherController(answer)
 	if other == nil {
 		return nil
@@ -100,12 +100,12 @@ func (r *Reconciler) controlledElsewhere(answer *Answer) error {
 		"%s %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", r.answerKind(), answer.GetName(), other.Kind, other.Name)
 }
 
-func (r *Reconciler) unreadable(answer *Answer, err error) error {
+func (r *objects) unreadable(answer *Answer, err error) error {
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.address: %v", r.answerKind(), answer.GetName(), err)
 }
 
 // recordAnswer records what an answer stands for. What is only asked for is reserved.
-func (r *Reconciler) recordAnswer(
+func (r *addresses) recordAnswer(
 	ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose, answer *Answer,
 ) (err error) {
 	if purpose == ledger.ForAdopted {
@@ -118,7 +118,7 @@ func (r *Reconciler) recordAnswer(
 
 // isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
 // is to be dropped, the claim's own must have won here.
-func (r *Reconciler) isRecorded(s *scope, answer *Answer, address netip.Addr) bool {
+func (r *addresses) isRecorded(s *scope, answer *Answer, address netip.Addr) bool {
 	if len(r.Ledger.Recorded(s.ref)) > 1 && !r.Ledger.HasWon(s.ref, address) {
 		return false
 	}
@@ -127,7 +127,7 @@ func (r *Reconciler) isRecorded(s *scope, answer *Answer, address netip.Addr) bo
 
 // adoptError explains why the address that an answer carries cannot be recorded. A claim that arrived with its answer
 // keeps it, and so does whoever else holds it: neither is renumbered.
-func (r *Reconciler) adoptError(
+func (r *reporter) adoptError(
 	ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose, err error,
 ) error {
 	if errors.Is(err, ledger.ErrTaken) && purpose == ledger.ForAdopted {
@@ -139,7 +139,7 @@ func (r *Reconciler) adoptError(
 
 // ensureOwned puts back what the contract wants on an answer: owner references to claim and pool, and the finalizer. One that says of
 // no claim that it is its answer is given to this one if a live read shows that: a later claim of the name may have come with it.
-func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *Answer) error {
+func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *Answer) error {
 	if !answer.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *Answer) 
 
 // proveStored asks the API server whether the very claim is there and is not being deleted if it was not, and errs with errWaiting if
 // that is not so.
-func (r *Reconciler) proveStored(ctx context.Context, claim *Claim) error {
+func (r *objects) proveStored(ctx context.Context, claim *Claim) error {
 	live, err := r.getClaim(ctx, r.Live, keyOf(claim))
 	switch {
 	case apierrors.IsNotFound(err), err == nil && (live.GetUID() != claim.GetUID() || live.GetDeletionTimestamp().IsZero() != claim.GetDeletionTimestamp().IsZero()):

@@ -66,7 +66,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 }
 
 // namesake returns the answer under the claim's name, if there is one. Of another provider's the cache has no more than a stub.
-func (r *Reconciler) namesake(ctx context.Context, claim *Claim) (answer *Answer, found bool, err error) {
+func (r *objects) namesake(ctx context.Context, claim *Claim) (answer *Answer, found bool, err error) {
 	answer, err = r.getAnswer(ctx, r.Client, keyOf(claim))
 	if err == nil && !r.Source.Serves(answer.Pool) {
 		answer, err = r.getAnswer(ctx, r.Live, keyOf(claim))
@@ -94,14 +94,14 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 }
 
 // isAnswered says whether the answer is the claim's and recorded: it stays so whatever becomes of the pool.
-func (r *Reconciler) isAnswered(s *scope, answer *Answer) bool {
+func (r *addresses) isAnswered(s *scope, answer *Answer) bool {
 	address, err := ipspace.ParseAddr(answer.Address)
 	return err == nil && r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
 }
 
 // holds says whether a record of the claim holds the address beyond doubt. That one exists proves nothing: it may be half-made, or have
 // lost. It has won here, or the claim has been told so.
-func (r *Reconciler) holds(s *scope, address netip.Addr) bool {
+func (r *addresses) holds(s *scope, address netip.Addr) bool {
 	return r.Ledger.HasWon(s.ref, address) ||
 		r.Ledger.Holds(s.ref, address) && conditions.IsTrue(s.claim.Stored, ipamv1.ReadyCondition)
 }
@@ -140,7 +140,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 // bounds exclude it. One that was restored may be of a time when the pool gave others: it is a block too if it begins one of its own
 // length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
 // other claims of the name say nothing: they may hold less than the answer, or more.
-func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
+func (r *addresses) carried(s *scope, answer *Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
 	recorded := r.Ledger.Recorded(s.ref)
 	for _, uid := range []types.UID{s.claim.GetUID(), r.claimUID(answer)} {
 		i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
@@ -166,13 +166,13 @@ func refuse(reason, format string, args ...any) error {
 	return &claimant.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {
+func (r *addresses) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {
 	return r.Ledger.Reserve(ctx, r.request(s, want, purpose))
 }
 
 // record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its answer was
 // marked at its creation: so the claim must not be one that only a cache still has.
-func (r *Reconciler) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
+func (r *addresses) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
 	if !r.Ledger.Holds(s.ref, want.Addr()) {
 		if !isMarked {
 			return r.reserve(ctx, s, want, ledger.ForAdopted)
@@ -184,7 +184,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope, want netip.Prefix, is
 	return r.Ledger.Bind(ctx, r.request(s, want, ledger.ForAdopted))
 }
 
-func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ledger.Purpose) ledger.Claim {
+func (r *addresses) request(s *scope, want netip.Prefix, purpose ledger.Purpose) ledger.Claim {
 	c := ledger.Claim{
 		Ref:      s.ref,
 		Pool:     s.offer.Pool,
@@ -202,7 +202,7 @@ func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ledger.Purpose
 
 // ownerOf returns the claim as controlling owner. It blocks the deletion of the answer's owner in the foreground, and
 // of nothing for a record, which goes by the ledger's rules.
-func (r *Reconciler) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
+func (r *objects) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
 	apiVersion, kind := r.Form.Kinds().Claim.ToAPIVersionAndKind()
 	return metav1.OwnerReference{
 		APIVersion:         apiVersion,
@@ -254,7 +254,7 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 	return r.recognize(ctx, s, stored)
 }
 
-func (r *Reconciler) newAnswer(s *scope, cidr netip.Prefix) *Answer {
+func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 	network := s.offer.Network(cidr.Addr())
 	if !cidr.IsSingleIP() {
 		network.Bits = cidr.Bits()
@@ -267,7 +267,7 @@ func (r *Reconciler) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 }
 
 // claimUID returns the UID of the claim that an answer is for, or "" if it does not say.
-func (r *Reconciler) claimUID(answer *Answer) types.UID {
+func (r *objects) claimUID(answer *Answer) types.UID {
 	for _, owner := range answer.GetOwnerReferences() {
 		if kinds.OfOwner(owner) == r.kind() {
 			return owner.UID
@@ -277,12 +277,12 @@ func (r *Reconciler) claimUID(answer *Answer) types.UID {
 }
 
 // isMade says whether an answer has Weir's finalizer: Weir has made it, or taken it for the claim's.
-func (r *Reconciler) isMade(answer *Answer) bool {
+func (r *objects) isMade(answer *Answer) bool {
 	return hasFinalizer(answer, r.Form.Kinds().AnswerFinalizer)
 }
 
-func (r *Reconciler) answerKind() string { return r.Form.Kinds().Answer.Kind }
+func (r *objects) answerKind() string { return r.Form.Kinds().Answer.Kind }
 
-func (r *Reconciler) offer(ctx context.Context, claim *Claim) (*Offer, error) {
+func (r *objects) offer(ctx context.Context, claim *Claim) (*Offer, error) {
 	return r.Source.Offer(ctx, claim.GetNamespace(), claim.Pool)
 }

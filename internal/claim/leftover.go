@@ -56,7 +56,7 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 }
 
 // isAnswerKept says whether the answer of a claim that is gone must stay: clusterctl moves it, or its Cluster is paused.
-func (r *Reconciler) isAnswerKept(ctx context.Context, answer *Answer) (bool, error) {
+func (r *objects) isAnswerKept(ctx context.Context, answer *Answer) (bool, error) {
 	if predicates.IsMoving(answer) {
 		return true, nil
 	}
@@ -114,7 +114,7 @@ func (r *Reconciler) dropStray(ctx context.Context, h ledger.Holding, void bool)
 
 // isStray says whether a record under the claim's name can go: not what holds the answer's address, nor, before there is an
 // answer of the claim's own, any record of the claim.
-func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *Answer) bool {
+func (r *addresses) isStray(s *scope, h ledger.Holding, answer *Answer) bool {
 	holdsAnswer, answered := r.holdsAnswer(h, answer), r.claimUID(answer) == s.claim.GetUID()
 	switch {
 	case h.Claim.UID == s.ref.UID:
@@ -129,7 +129,7 @@ func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *Answer) bool {
 }
 
 // isVoid says whether nothing is let go of with a stray record: nobody was told of it, or the claim's own record holds the same.
-func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *Answer) bool {
+func (r *addresses) isVoid(s *scope, h ledger.Holding, answer *Answer) bool {
 	if h.Claim.UID == s.ref.UID {
 		return !r.Ledger.HasWon(s.ref, h.CIDR.Addr())
 	}
@@ -137,7 +137,7 @@ func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *Answer) bool {
 }
 
 // holdsAnswer says whether a record under the claim's name is of the answer's pool, and holds what that carries.
-func (r *Reconciler) holdsAnswer(h ledger.Holding, answer *Answer) bool {
+func (r *objects) holdsAnswer(h ledger.Holding, answer *Answer) bool {
 	return h.CIDR.Addr().String() == answer.Address && h.Pool == r.Source.Reference(answer.Pool, answer.GetNamespace())
 }
 
@@ -170,7 +170,7 @@ func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error
 
 // leftover returns the answer for a dead claim's name, if it is one of Weir's: the garbage collector may have
 // taken the claim off its owners.
-func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*Answer, error) {
+func (r *objects) leftover(ctx context.Context, key types.NamespacedName) (*Answer, error) {
 	answer, err := r.getAnswer(ctx, r.Live, key)
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)

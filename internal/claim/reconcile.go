@@ -30,8 +30,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
-// Reconciler answers and releases the claims of one form.
-type Reconciler struct {
+// Options of a Reconciler.
+type Options struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Live reads from the API server.
@@ -49,8 +49,27 @@ type Reconciler struct {
 	// Arrivals is what has arrived and is not complete.
 	Arrivals *Arrivals
 	Clock    clock.PassiveClock
+}
+
+// Reconciler answers and releases the claims of one form. It decides; each of the floors below it has one job, and uses those below only.
+type Reconciler struct{ reporter }
+
+// reporter tells claims, people and the audit trail what became of a claim.
+type reporter struct{ addresses }
+
+// addresses are what is recorded, or is to be, for claims and their answers.
+type addresses struct {
+	objects
 
 	charts charts
+}
+
+// objects are the claims and answers of the form: how they are read, written and told apart.
+type objects struct{ Options }
+
+// New returns a Reconciler.
+func New(o Options) *Reconciler {
+	return &Reconciler{reporter{addresses{objects: objects{o}}}}
 }
 
 // scope is one claim being worked on.
@@ -66,15 +85,15 @@ type scope struct {
 	began time.Time
 }
 
-func (r *Reconciler) newScope(claim *Claim) *scope {
+func (r *objects) newScope(claim *Claim) *scope {
 	return &scope{claim: claim, ref: r.reference(keyOf(claim), claim.GetUID())}
 }
 
 // kind is that of the form's claims.
-func (r *Reconciler) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
+func (r *objects) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
 
 // reference is how the ledger's records name a claim of the form.
-func (r *Reconciler) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
+func (r *objects) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
 	return kinds.Claim(r.kind(), key, uid)
 }
 
@@ -164,7 +183,7 @@ func (r *Reconciler) clusterless(ctx context.Context, claim *Claim, name string)
 }
 
 // exit is the way out of the ledger.
-func (r *Reconciler) exit() *claimant.Exit {
+func (r *objects) exit() *claimant.Exit {
 	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger}
 }
 

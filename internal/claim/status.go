@@ -32,7 +32,7 @@ const retryBusy = time.Second
 const retryEnding = 5 * time.Second
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
-func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
+func (r *reporter) report(ctx context.Context, s *scope, outcome error) error {
 	if err := r.tell(ctx, s, outcome); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 
 // tell writes what came of the claim into its status, if that says something new. Where the outcome is still open, that is only whether the
 // claim is paused.
-func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
+func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 	before := conditions.Get(s.claim.Stored, ipamv1.ReadyCondition)
 	after, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
 	ready, isKnown := r.readyCondition(ctx, s, outcome)
@@ -80,7 +80,7 @@ func pausedBy(outcome error) string {
 }
 
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
-func (r *Reconciler) overridden(ctx context.Context, s *scope) string {
+func (r *reporter) overridden(ctx context.Context, s *scope) string {
 	if err := r.Ledger.OutsidePolicy(s.ref); err != nil {
 		return r.told(ctx, s, err)
 	}
@@ -88,7 +88,7 @@ func (r *Reconciler) overridden(ctx context.Context, s *scope) string {
 }
 
 // readyCondition says how the claim stands; false if there is nothing to tell, because the outcome is still open.
-func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error) (metav1.Condition, bool) {
+func (r *reporter) readyCondition(ctx context.Context, s *scope, outcome error) (metav1.Condition, bool) {
 	c := metav1.Condition{
 		Type:               ipamv1.ReadyCondition,
 		Status:             metav1.ConditionFalse,
@@ -120,7 +120,7 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error
 }
 
 // askedMessage names where the refused address was asked for.
-func (r *Reconciler) askedMessage(ctx context.Context, s *scope, outcome error) string {
+func (r *reporter) askedMessage(ctx context.Context, s *scope, outcome error) string {
 	told := r.told(ctx, s, outcome)
 	if _, ok := s.claim.GetAnnotations()[ipamv1.AddressAnnotation]; ok {
 		return fmt.Sprintf("metadata.annotations[%s]: %s", ipamv1.AddressAnnotation, told)
@@ -130,7 +130,7 @@ func (r *Reconciler) askedMessage(ctx context.Context, s *scope, outcome error) 
 
 // told puts an error of the ledger into words for who reads the claim. Whom an address is held or kept for is only named if that
 // is of the claim's own project.
-func (r *Reconciler) told(ctx context.Context, s *scope, err error) string {
+func (r *reporter) told(ctx context.Context, s *scope, err error) string {
 	if who, words, ok := ledger.HeldFor(err); ok && r.Rules.MayName(ctx, s.claim.GetNamespace(), who) {
 		return err.Error() + ": " + words
 	}
@@ -139,7 +139,7 @@ func (r *Reconciler) told(ctx context.Context, s *scope, err error) string {
 
 // patchStatus writes the status of the very claim that was read: the patch names its version, because the API server does not
 // look at a UID in a patch of status. A claim of that name made later must not be told the answer of its dead namesake.
-func (r *Reconciler) patchStatus(ctx context.Context, claim claimant.Claimant) error {
+func (r *reporter) patchStatus(ctx context.Context, claim claimant.Claimant) error {
 	metadata := map[string]any{"resourceVersion": claim.GetResourceVersion()}
 	body, err := json.Marshal(map[string]any{"metadata": metadata, "status": r.Form.Status(claim)})
 	if err != nil {

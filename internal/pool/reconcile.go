@@ -42,8 +42,8 @@ const (
 	retryOverlap = 10 * time.Second
 )
 
-// Reconciler keeps the pools of one kind.
-type Reconciler struct {
+// Options of a Reconciler.
+type Options struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live        client.Reader
@@ -56,15 +56,29 @@ type Reconciler struct {
 	// Namespace is the only one that is served; empty means all are.
 	Namespace   string
 	Concurrency int
+}
+
+// Reconciler keeps the pools of one kind.
+type Reconciler struct {
+	reporter
 
 	controller controller.Controller
+}
+
+// reporter says in a pool's status, and in events, how the pool stands.
+type reporter struct {
+	Options
+
 	// doors are set before remains is complete.
 	doors []Door
 	// remains is what a move would leave behind.
 	remains preflight.Remains
-	// outdated remembers how many IPAddresses carry other network settings than their pool.
+	// outdated remembers how many answers carry other network settings than their pool.
 	outdated outdated
 }
+
+// NewReconciler returns a Reconciler.
+func NewReconciler(o Options) *Reconciler { return &Reconciler{reporter: reporter{Options: o}} }
 
 // scope is one pool being worked on, with the facts that its status is computed from.
 type scope struct {
@@ -157,7 +171,7 @@ func (r *Reconciler) halt(ctx context.Context, p *Known) (bool, ctrl.Result, err
 }
 
 // showHalt writes conditions of a pool of which nothing else may be touched, if they say something new.
-func (r *Reconciler) showHalt(ctx context.Context, p Object, shown ...metav1.Condition) error {
+func (r *reporter) showHalt(ctx context.Context, p Object, shown ...metav1.Condition) error {
 	before, _ := p.DeepCopyObject().(Object)
 	for _, c := range shown {
 		conditions.Set(p, c)
@@ -295,7 +309,7 @@ var retries = claimant.Retries{Busy: retryBusy, Taken: retryOverlap, Refused: re
 func (r *Reconciler) result(err error) (ctrl.Result, error) { return retries.Result(err) }
 
 // announce tells of a pool that stops serving, and that it serves again.
-func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.Condition) {
+func (r *reporter) announce(p Object, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
 		tellRefused(p, r.Registry.Says(p), after)
@@ -320,7 +334,7 @@ func tellRefused(p Object, says poolspec.Pool, ready metav1.Condition) {
 }
 
 // announceRoom tells of a pool that has nothing available any more, and that it has again.
-func (r *Reconciler) announceRoom(before, after Object) {
+func (r *reporter) announceRoom(before, after Object) {
 	was, is := conditions.IsTrue(before, ipamv1.ExhaustedCondition), conditions.IsTrue(after, ipamv1.ExhaustedCondition)
 	switch {
 	case is && !was:

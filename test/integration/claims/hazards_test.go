@@ -127,9 +127,9 @@ func poolOf(ctx context.Context, ns string) *ipamv1.IPPool {
 // latePool is the pools' controller of a late manager.
 func latePool(r *claim.Reconciler, c client.Client) *pool.Reconciler {
 	registry := &pool.Registry{Client: k, Live: k, Ledger: r.Ledger, Rules: r.Rules, Namespace: "weir-system"}
-	return &pool.Reconciler{
+	return pool.NewReconciler(pool.Options{
 		Client: c, Live: k, Registry: registry, Ledger: r.Ledger, Recorder: events.NewFakeRecorder(100), Clock: r.Clock, Kind: pool.IPPools,
-	}
+	})
 }
 
 var _ = Describe("A manager whose cache is old", func() {

@@ -95,10 +95,10 @@ func lateManagerThat(
 	cache, live := &late{Client: k, claim: was, reads: 1000}, &late{Client: k, claim: was, reads: liveReads}
 	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pool.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
-	return &claim.Reconciler{
+	return claim.New(claim.Options{
 		Client: cache, Live: live, Ledger: book, Form: clusterapi.Form{}, Source: incluster.Source(registry), Rules: rules,
 		Recorder: events.NewFakeRecorder(100), Arrivals: claim.NewArrivals(clock, 10*time.Minute), Clock: clock,
-	}, clock
+	}), clock
 }
 
 // reconciled has the claim worked on until that comes to an end, letting time pass.

@@ -56,7 +56,7 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 	proxy, err := site.NewWriteProxy(config, n, loss)
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(proxy.Stop()).To(Succeed()) }()
-	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "mortal", Binary: binary, Config: proxy.Config()})
+	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "mortal", Binary: w.binary, Config: proxy.Config()})
 	Expect(err).NotTo(HaveOccurred())
 	closed := func() bool {
 		select {
@@ -90,7 +90,7 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 // recovers has a healthy manager finish, and checks that nothing is left over.
 func (p *path) recovers(ctx context.Context, w *world) {
 	GinkgoHelper()
-	healthy(ctx, func(m *framework.Manager) {
+	w.healthy(ctx, func(m *framework.Manager) {
 		if p.asks != nil {
 			Expect(ask(ctx, m, p.asks(w))).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
 		}
@@ -111,9 +111,9 @@ func (p *path) recovers(ctx context.Context, w *world) {
 // write.
 func (p *path) isWalked(ctx context.Context, w *world, n int, loss framework.Loss) bool {
 	GinkgoHelper()
-	healthy(ctx, func(*framework.Manager) {
+	w.healthy(ctx, func(*framework.Manager) {
 		p.before(ctx, w)
-		if !p.isOther {
+		if w.isShared {
 			w.populate(ctx)
 		}
 	})
@@ -137,7 +137,11 @@ var _ = Describe("A manager process that is killed", func() {
 				for n, reached := 1, true; reached; n++ {
 					for _, loss := range p.losses(n) {
 						By(fmt.Sprintf("write %d %s", n, loss))
-						if reached = p.isWalked(ctx, newWorld(ctx, kind), n, loss); reached {
+						w := newWorld(ctx, kind)
+						if kind == ipamv1.IPPoolKind && n%framework.Scale(3, 1) == 0 {
+							w.share()
+						}
+						if reached = p.isWalked(ctx, w, n, loss); reached {
 							points++
 						}
 					}

@@ -31,6 +31,9 @@ func (w *world) otherClaim() *otherdoor.IPClaim {
 	return &otherdoor.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: claimName}, Spec: otherdoor.IPClaimSpec{Pool: w.name}}
 }
 
+// share has the other door's objects in the world: in all worlds of IPPools at soak size, else in each third.
+func (w *world) share() { w.binary, w.isShared = otherManager, true }
+
 // populate has the other door's pool and claim beside the world's own.
 func (w *world) populate(ctx context.Context) {
 	GinkgoHelper()
@@ -93,15 +96,13 @@ func (w *world) isOtherGone(ctx context.Context, g Gomega) {
 // otherPaths are those of the other door; the world's own claim is answered all the while.
 var otherPaths = map[string]path{
 	"answering a claim of another form": {
-		isOther: true,
-		before:  func(ctx context.Context, w *world) { w.answerBeside(ctx, 0) },
-		event:   func(ctx context.Context, w *world) { w.create(ctx, w.otherClaim()) },
-		done:    func(ctx context.Context, w *world, g Gomega) { w.isOtherAnswered(ctx, g); w.isAnswered(ctx, g) },
+		before: func(ctx context.Context, w *world) { w.answerBeside(ctx, 0) },
+		event:  func(ctx context.Context, w *world) { w.create(ctx, w.otherClaim()) },
+		done:   func(ctx context.Context, w *world, g Gomega) { w.isOtherAnswered(ctx, g); w.isAnswered(ctx, g) },
 	},
 	"releasing an address of another form": {
-		isOther: true,
-		before:  func(ctx context.Context, w *world) { w.answerBeside(ctx, 0); w.answerOther(ctx) },
-		event:   func(ctx context.Context, w *world) { w.delete(ctx, w.otherClaim()) },
+		before: func(ctx context.Context, w *world) { w.answerBeside(ctx, 0); w.answerOther(ctx) },
+		event:  func(ctx context.Context, w *world) { w.delete(ctx, w.otherClaim()) },
 		done: func(ctx context.Context, w *world, g Gomega) {
 			w.isOtherGone(ctx, g)
 			g.Expect(w.otherRecords(ctx, g)).To(BeEmpty())
@@ -109,9 +110,8 @@ var otherPaths = map[string]path{
 		},
 	},
 	"letting an address of another form cool down": {
-		isOther: true,
-		before:  func(ctx context.Context, w *world) { w.answerBeside(ctx, 3600); w.answerOther(ctx) },
-		event:   func(ctx context.Context, w *world) { w.delete(ctx, w.otherClaim()) },
+		before: func(ctx context.Context, w *world) { w.answerBeside(ctx, 3600); w.answerOther(ctx) },
+		event:  func(ctx context.Context, w *world) { w.delete(ctx, w.otherClaim()) },
 		done: func(ctx context.Context, w *world, g Gomega) {
 			w.isOtherGone(ctx, g)
 			g.Expect(w.otherRecords(ctx, g)).To(ConsistOf(HaveField("Spec.ReleasedAt", Not(BeZero()))))
@@ -119,9 +119,8 @@ var otherPaths = map[string]path{
 		},
 	},
 	"letting a pool of another form go": {
-		isOther: true,
-		before:  func(ctx context.Context, w *world) { w.answerBeside(ctx, 0) },
-		event:   func(ctx context.Context, w *world) { w.delete(ctx, w.otherPool(0)) },
+		before: func(ctx context.Context, w *world) { w.answerBeside(ctx, 0) },
+		event:  func(ctx context.Context, w *world) { w.delete(ctx, w.otherPool(0)) },
 		done: func(ctx context.Context, w *world, g Gomega) {
 			w.lacks(ctx, g, w.otherPool(0))
 			list := &ipamv1.IPAllocationList{}
@@ -160,7 +159,9 @@ var _ = Describe("A manager process with another front door that is killed", fun
 			for n, reached := 1, true; reached; n++ {
 				for _, loss := range p.losses(n) {
 					By(fmt.Sprintf("write %d %s", n, loss))
-					if reached = p.isWalked(ctx, newWorld(ctx, ipamv1.IPPoolKind), n, loss); reached {
+					w := newWorld(ctx, ipamv1.IPPoolKind)
+					w.binary = otherManager
+					if reached = p.isWalked(ctx, w, n, loss); reached {
 						points++
 					}
 				}

@@ -38,8 +38,11 @@ type world struct {
 		PoolSpec() *ipamv1.IPPoolSpec
 		PoolReference() ipamv1.PoolReference
 	}
-	// others are what the other front door has under the same names, which must be left alone.
-	others []types.UID
+	// binary is the world's manager; "" is Weir's own. Where the world is shared, it has another front door, and others are what that has
+	// under the same names, which must be left alone.
+	binary   string
+	isShared bool
+	others   []types.UID
 }
 
 // path is what a manager does about one event.
@@ -50,8 +53,6 @@ type path struct {
 	asks func(w *world) client.Object
 	// done fails until the path has been walked to its end.
 	done func(ctx context.Context, w *world, g Gomega)
-	// isOther: the path is the other front door's.
-	isOther bool
 	// lost is the claim whose record the event takes away.
 	lost string
 }

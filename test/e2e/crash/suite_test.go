@@ -29,8 +29,8 @@ var (
 	site   *framework.Site
 	config *rest.Config
 	k      client.Client
-	// binary is a manager with another front door beside Weir's.
-	binary string
+	// otherManager is a manager with another front door beside Weir's.
+	otherManager string
 )
 
 func TestCrash(t *testing.T) {
@@ -46,7 +46,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	})
 	config, k = site.Config(), site.Client()
 	var err error
-	binary, err = framework.Binary("other-manager")
+	otherManager, err = framework.Binary("other-manager")
 	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(2*time.Minute))
 
@@ -60,9 +60,9 @@ var _ = AfterSuite(func() {
 })
 
 // healthy runs a manager that nothing happens to while do is done. It soon gives up what was reserved for nobody.
-func healthy(ctx context.Context, do func(*framework.Manager)) {
+func (w *world) healthy(ctx context.Context, do func(*framework.Manager)) {
 	GinkgoHelper()
-	m, err := site.StartManager(ctx, framework.ManagerOptions{Name: "healthy", Binary: binary, Args: []string{"--repair-grace=1s"}})
+	m, err := site.StartManager(ctx, framework.ManagerOptions{Name: "healthy", Binary: w.binary, Args: []string{"--repair-grace=1s"}})
 	Expect(err).NotTo(HaveOccurred())
 	do(m)
 	Expect(m.Kill()).To(Succeed())

@@ -75,7 +75,7 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, proof Proof) (gone
 	}
 }
 
-// ReleaseAll gives up the records of a claim's UID, but for those that stand for what has moved. The caller has proved ClaimDeleted.
+// ReleaseAll gives up the records of a claim's UID, but for those that stand for what has moved. The caller has proved that the claim of that UID is gone or deleted.
 func (e *Exit) ReleaseAll(ctx context.Context, claim ipamv1.ClaimReference) error {
 	return e.Ledger.Release(ctx, claim)
 }

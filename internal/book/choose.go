@@ -210,10 +210,9 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	return "", false
 }
 
-// OutsidePolicy returns a RefusedError that says why the pool would not hand out to the claim, or
-// carved pool, what its record holds; nil if it would. What arrived with a prefix keeps it all the
-// same, and so does what had it before the pool was changed.
-func (b *chooser) OutsidePolicy(claim ipamv1.ClaimReference) error {
+// outsidePolicy returns a RefusedError that says why the pool would not hand out to the claim, or
+// carved pool, what its record holds; nil if it would.
+func (b *chooser) outsidePolicy(claim ipamv1.ClaimReference) error {
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
 		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || r.Purpose == records.ForRoot || r.Purpose == records.ForMoved {
 			continue

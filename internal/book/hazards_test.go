@@ -94,7 +94,7 @@ func TestTheGraceIsForWhatIsNotStoredYet(t *testing.T) {
 			b.x.grace = 60
 			a := b.put(recordNamed("r", "10.0.0.1/32", test.edits...))
 			b.now.SetTime(b.now.Now().Add(test.after))
-			found := b.x.Orphans(a.Spec.ClaimRef)
+			found := b.x.About(a.Spec.ClaimRef).Orphans()
 			if (len(found) == 1) != test.isOrphan {
 				t.Errorf("may be given up: %v", found)
 			}

@@ -94,7 +94,7 @@ func TestHoldsOfOtherPoolsStay(t *testing.T) {
 	l := b.x
 	back := claimFor("a").Ref
 	back.UID = "later"
-	found := l.Held(back, claimFor("a").Pool, netip.MustParsePrefix("10.0.0.4/32"))
+	found := l.About(back).Moved(claimFor("a").Pool, netip.MustParsePrefix("10.0.0.4/32"))
 	if len(found) != 1 || found[0].Record.Name != "here" {
 		t.Errorf("held for the claim of this pool: %v", found)
 	}

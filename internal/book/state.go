@@ -94,9 +94,12 @@ func (b *state) IsRecent(seen int64) bool {
 // isNew says whether something was seen less than the grace ago.
 func (b *state) isNew(seen int64) bool { return b.now()-seen <= b.grace }
 
-// IsArriving says whether a record has come here, from elsewhere or a backup, less than the grace
-// ago, as far as this process knows: what it is held for may still be on its way.
-func (b *state) IsArriving(h Holding) bool { return h.Restored && b.isNew(h.Seen) }
+// holdingOf returns a record as readers see it, at this moment.
+func (b *state) holdingOf(r *records.Record) Holding {
+	h := HoldingOf(r)
+	h.Arriving = r.Restored && b.isNew(r.Seen)
+	return h
+}
 
 // What the API server refuses after Weir's webhooks (a quota, another webhook) leaves a record for
 // an object that was never stored. No read tells such a record from one whose object is about to be

@@ -189,7 +189,7 @@ func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
 	found := make([]Holding, 0, len(e.released))
 	for h := range e.released {
 		if r := b.records.Get(h); !r.Deleted {
-			found = append(found, HoldingOf(r))
+			found = append(found, b.holdingOf(r))
 		}
 	}
 	return found
@@ -218,7 +218,7 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 		r := b.records.Get(marked)
 		leaves := r.Moving && pool.Namespace != r.Key.Namespace
 		if !r.Deleted && (leaves || r.Purpose == records.ForMoved) {
-			found = append(found, HoldingOf(r))
+			found = append(found, b.holdingOf(r))
 		}
 	}
 	return found
@@ -298,11 +298,6 @@ func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
 		return len(e.unstored[namespace])
 	}
 	return 0
-}
-
-func (b *stock) WasUnstored(h Holding) bool {
-	r := b.recordAt(h.Version)
-	return r != nil && b.isUnstored(r)
 }
 
 // NextOverdue returns when, from now, the grace of a record is over that nobody has seen the object

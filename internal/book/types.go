@@ -99,6 +99,10 @@ type Holding struct {
 	Space string
 	// Restored: the record was not made here.
 	Restored bool
+	// Arriving: it came here less than the grace ago, from elsewhere or a backup, as far as this
+	// process knows, so that what it is for may still be on its way. Cooling, OtherBlocks and
+	// About tell it, of the moment that they were called.
+	Arriving bool
 	// Seen is when this process first saw the record, by the book's clock.
 	Seen int64
 }

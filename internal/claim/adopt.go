@@ -19,47 +19,14 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// recognize deals with an answer that exists for the claim's name:
-//
-//	carries the claim's UID, recorded            it is the answer
-//	carries the claim's UID, no record           adopted: recorded at exactly its address
-//	came back with the claim, by another UID     it was moved or restored with it: adopted
-//	carries no claim's UID and is being deleted  what is left of a namesake's: removed, then the claim is answered anew
-//	carries no claim's UID but our finalizer     its owner was lost (moved, restored, a namesake's that died): adopted; of another pool
-//	                                             than the claim's it is left over of a namesake's: removed, then the claim is answered anew
-//	carries neither (made by hand)               an asked address: recorded if the pool gives it, then made the answer
-//	carries another claim's UID, that one lives  our claim is dead; nothing to do
-//	carries another claim's UID, that one died   left over: removed, then the claim is answered anew
-func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *Answer) error {
-	uid := r.claimUID(answer)
-	switch {
-	case uid != s.claim.GetUID() && r.isRestored(s, answer):
-		return r.restore(ctx, s, answer)
-	case uid == "" && !answer.GetDeletionTimestamp().IsZero():
-		return r.discard(ctx, s, answer)
-	case uid == "" && answer.Pool != s.claim.Pool:
-		return r.reject(ctx, s, answer)
-	case uid == s.claim.GetUID(), uid == "" && r.isMade(answer):
-		return r.adopt(ctx, s, answer, ledger.ForAdopted)
-	case uid == "" && s.offer.Closed != nil:
-		return s.offer.Closed
-	case uid == "":
-		return r.adopt(ctx, s, answer, ledger.ForClaim)
-	default:
-		return r.discard(ctx, s, answer)
-	}
-}
-
-// reject removes an answer of another pool than the claim's, if Weir made it.
-func (r *Reconciler) reject(ctx context.Context, s *scope, answer *Answer) error {
-	if r.isMade(answer) {
-		return r.discard(ctx, s, answer)
-	}
+// reject says that the answer is of another pool than the claim's.
+func (r *objects) reject(s *scope, answer *Answer) error {
 	names, asked := answer.Pool, s.claim.Pool
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.poolRef: names %s %s, the claim names %s %s",
 		r.answerKind(), answer.GetName(), names.Kind, names.Name, asked.Kind, asked.Name)
 }
 
+// adopt records what an answer stands for and makes it the claim's. For a claim's own purpose only what its pool gives is recorded.
 func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose) error {
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
@@ -84,7 +51,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpos
 	if hasArrived(s.claim) {
 		r.Arrivals.forget(s.claim.GetUID())
 	}
-	if err := r.Ledger.Disputed(s.ref, address); err != nil {
+	if err := r.about(s).Disputed(address); err != nil {
 		return r.adoptError(ctx, s, answer, ledger.ForAdopted, err)
 	}
 	return nil
@@ -119,7 +86,7 @@ func (r *addresses) recordAnswer(
 // isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
 // is to be dropped, the claim's own must have won here.
 func (r *addresses) isRecorded(s *scope, answer *Answer, address netip.Addr) bool {
-	if len(r.Ledger.Recorded(s.ref)) > 1 && !r.Ledger.HasWon(s.ref, address) {
+	if known := r.about(s); len(known.Recorded()) > 1 && !known.HasWon(address) {
 		return false
 	}
 	return r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)

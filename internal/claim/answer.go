@@ -36,33 +36,79 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	offer, err := r.offer(ctx, s.claim)
-	if isRefused := err != nil || offer.Hidden != nil; isRefused && found && r.isAnswered(s, answer) {
+	if !found {
+		answer = nil
+	}
+	offer, refusal := r.offer(ctx, s.claim)
+	if refusal == nil {
+		s.offer = offer
+	}
+	return r.act(ctx, s, r.observe(s, answer).decide(), answer, refusal)
+}
+
+// observe gathers the facts that decide what is done about a claim, beside its answer, which may be nil, and its pool's offer.
+func (r *addresses) observe(s *scope, answer *Answer) facts {
+	f := facts{offer: s.offer.offered(), arrived: hasArrived(s.claim)}
+	if answer == nil {
+		return f
+	}
+	f.answer = r.relationOf(answer, s.claim)
+	f.made, f.terminating, f.samePool = r.isMade(answer), !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
+	f.recorded = f.offer >= hidden && r.isAnswered(s, answer)
+	f.returned = f.offer < halted && r.isRestored(s, answer)
+	return f
+}
+
+// relationOf returns what an answer under the claim's name is to the claim.
+func (r *objects) relationOf(answer *Answer, claim *Claim) relation {
+	switch r.claimUID(answer) {
+	case claim.GetUID():
+		return its
+	case "":
+		return unowned
+	}
+	return anothers
+}
+
+// act does what was decided. Refusal is why there is no offer.
+func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *Answer, refusal error) error {
+	switch what {
+	case allocateAfresh:
+		return r.allocateAfresh(ctx, s)
+	case adoptAnswer:
+		return r.adopt(ctx, s, answer, ledger.ForAdopted)
+	case reserveAsked:
+		return r.adopt(ctx, s, answer, ledger.ForClaim)
+	case awaitAnswer:
+		return r.receive(ctx, s)
+	case restoreAnswer:
+		return r.restore(ctx, s, answer)
+	case discardAnswer:
+		return r.discard(ctx, s, answer)
+	case rejectAnswer:
+		return r.reject(s, answer)
+	case keepAnswer:
 		s.answer = answer
 		return nil
+	case withhold:
+		return r.withhold(ctx, s, answer)
+	case refuseNew:
+		return s.offer.Closed
+	default:
+		return refusal
 	}
-	if err != nil {
-		return err
+}
+
+// withhold says why the claim cannot be looked after. What its answer stands for is recorded first of all.
+func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *Answer) (err error) {
+	if answer != nil {
+		err = r.secure(ctx, answer, s.claim)
 	}
-	if why := offer.withheld(); why != nil {
-		if found {
-			err = r.secure(ctx, answer, s.claim) // first of all
-		}
-		if offer.Hidden == nil && hasAnswer(s.claim) {
-			why = errWaiting // what it says stays true
-		}
-		return cmp.Or(err, why)
+	why := s.offer.withheld()
+	if s.offer.Hidden == nil && hasAnswer(s.claim) {
+		why = errWaiting // what it says stays true
 	}
-	s.offer = offer
-	if found {
-		return r.recognize(ctx, s, answer)
-	}
-	if hasArrived(s.claim) {
-		if afresh, err := r.receive(ctx, s); !afresh || err != nil {
-			return err
-		}
-	}
-	return r.allocateAfresh(ctx, s)
+	return cmp.Or(err, why)
 }
 
 // namesake returns the answer under the claim's name, if there is one. Of another provider's the cache has no more than a stub.
@@ -76,9 +122,6 @@ func (r *objects) namesake(ctx context.Context, claim *Claim) (answer *Answer, f
 
 // allocateAfresh gives the claim an address that it has not had before.
 func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
-	if s.offer.Closed != nil {
-		return s.offer.Closed
-	}
 	want, err := wanted(s)
 	if err != nil {
 		return err
@@ -102,8 +145,9 @@ func (r *addresses) isAnswered(s *scope, answer *Answer) bool {
 // holds says whether a record of the claim holds the address beyond doubt. That one exists proves nothing: it may be half-made, or have
 // lost. It has won here, or the claim has been told so.
 func (r *addresses) holds(s *scope, address netip.Addr) bool {
-	return r.Ledger.HasWon(s.ref, address) ||
-		r.Ledger.Holds(s.ref, address) && conditions.IsTrue(s.claim.Stored, ipamv1.ReadyCondition)
+	known := r.about(s)
+	return known.HasWon(address) ||
+		known.Holds(address) && conditions.IsTrue(s.claim.Stored, ipamv1.ReadyCondition)
 }
 
 // maxAddressText is longer than every address.
@@ -141,7 +185,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 // length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
 // other claims of the name say nothing: they may hold less than the answer, or more.
 func (r *addresses) carried(s *scope, answer *Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
-	recorded := r.Ledger.Recorded(s.ref)
+	recorded := r.about(s).Recorded()
 	for _, uid := range []types.UID{s.claim.GetUID(), r.claimUID(answer)} {
 		i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
 			return h.Claim.UID == string(uid) && h.Pool == s.offer.Pool && h.CIDR.Addr() == address
@@ -173,7 +217,7 @@ func (r *addresses) reserve(ctx context.Context, s *scope, want netip.Prefix, pu
 // record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its answer was
 // marked at its creation: so the claim must not be one that only a cache still has.
 func (r *addresses) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
-	if !r.Ledger.Holds(s.ref, want.Addr()) {
+	if !r.about(s).Holds(want.Addr()) {
 		if !isMarked {
 			return r.reserve(ctx, s, want, ledger.ForAdopted)
 		}
@@ -251,7 +295,7 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 			return err
 		}
 	}
-	return r.recognize(ctx, s, stored)
+	return r.act(ctx, s, r.observe(s, stored).decide(), stored, nil)
 }
 
 func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *Answer {

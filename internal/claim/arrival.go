@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,35 +162,38 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) erro
 	return r.commit(ctx, s, allocation)
 }
 
-// receive deals with an arrived claim that has no answer: it says whether the claim is to be answered afresh.
-func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err error) {
+// receive deals with an arrived claim that has no answer: it waits for that, and is answered afresh when the grace is over.
+func (r *Reconciler) receive(ctx context.Context, s *scope) error {
 	if h, ok := r.former(s); ok {
-		return false, r.answerAs(ctx, s, h)
+		return r.answerAs(ctx, s, h)
 	}
 	age, wasPaused := r.Arrivals.age(s.claim.GetUID()), r.Arrivals.wasPaused(s.claim.GetUID())
 	switch {
 	case !wasPaused && age < hush:
-		return false, errArriving
+		return errArriving
 	case !wasPaused && age < r.Arrivals.grace:
-		return false, errors.Join(errArriving, refuse(ipamv1.ClaimReadyWaitingForRestoreReason,
+		return errors.Join(errArriving, refuse(ipamv1.ClaimReadyWaitingForRestoreReason,
 			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
 				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
 	}
-	_, err = r.getAnswer(ctx, r.Live, keyOf(s.claim))
+	_, err := r.getAnswer(ctx, r.Live, keyOf(s.claim))
 	switch {
 	case err == nil:
-		return false, errArriving // the cache will show it
+		return errArriving // the cache will show it
 	case !apierrors.IsNotFound(err):
-		return false, err
+		return err
 	}
-	return true, r.unmark(ctx, s)
+	if err = cmp.Or(r.unmark(ctx, s), s.offer.Closed); err != nil {
+		return err
+	}
+	return r.allocateAfresh(ctx, s)
 }
 
 // former returns the record that says what an arrived claim has had: its own, or the only one of its former UID. What is held since it
 // moved away is not enough: it comes back with its answer.
 func (r *addresses) former(s *scope) (ledger.Holding, bool) {
 	var found []ledger.Holding
-	for _, h := range r.Ledger.Recorded(s.ref) {
+	for _, h := range r.about(s).Recorded() {
 		switch {
 		case h.Pool != s.offer.Pool || h.Purpose == ledger.ForMoved:
 		case h.Claim.UID == s.ref.UID:
@@ -279,7 +283,7 @@ func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) er
 	}
 	want := r.carried(s, answer, address, ledger.ForAdopted)
 	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
-	if slices.ContainsFunc(r.Ledger.Recorded(s.ref), isCovered) {
+	if slices.ContainsFunc(r.about(s).Recorded(), isCovered) {
 		return nil
 	}
 	return r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
@@ -287,7 +291,7 @@ func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) er
 
 // hasRecord says whether a record of the very claim, or of the one that the answer names, holds the answer.
 func (r *addresses) hasRecord(s *scope, answer *Answer) bool {
-	return slices.ContainsFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool {
+	return slices.ContainsFunc(r.about(s).Recorded(), func(h ledger.Holding) bool {
 		return r.holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(r.claimUID(answer)))
 	})
 }
@@ -373,7 +377,7 @@ func (r *addresses) chart(ctx context.Context, s *scope) error {
 }
 
 func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference) error {
-	if !r.Ledger.Serves(pool) {
+	if !r.Ledger.Of(pool).Serves() {
 		return ledger.ErrNotReady
 	}
 	answers := r.Form.Kinds().NewAnswerList()

@@ -89,6 +89,9 @@ func (r *objects) newScope(claim *Claim) *scope {
 	return &scope{claim: claim, ref: r.reference(keyOf(claim), claim.GetUID())}
 }
 
+// about is what the ledger knows of the claims of that name at this moment.
+func (r *objects) about(s *scope) *ledger.Account { return r.Ledger.About(s.ref) }
+
 // kind is that of the form's claims.
 func (r *objects) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
 

@@ -31,7 +31,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if !r.isLeftToUs(s.claim) {
 		return errWaiting
 	}
-	recorded := r.Ledger.Recorded(s.ref)
+	recorded := r.about(s).Recorded()
 	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -85,7 +85,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 		if h.Purpose == ledger.ForMoved {
 			continue
 		}
-		if err := r.Ledger.TakeAlong(ctx, h); err != nil {
+		if err := r.Ledger.Out().TakeAlong(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 // UID it names: it may have arrived with the claim and not have been replaced. An answer without a record gets one, unless nothing
 // here can hand its address out, or somebody else has it.
 func (r *addresses) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
-	if err := r.Ledger.Prove(ctx, r.poolOf(s.claim)); err != nil {
+	if err := r.Ledger.Of(r.poolOf(s.claim)).Prove(ctx); err != nil {
 		return nil, err
 	}
 	answer, isIts, err := r.lastAnswer(ctx, s.claim)
@@ -114,7 +114,7 @@ func (r *addresses) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdin
 		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ledger.ForMoved)
 	}
 	own := func() []ledger.Holding {
-		return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
+		return slices.DeleteFunc(r.about(s).Recorded(), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
 	}
 	isRecorded := slices.ContainsFunc(own(), func(h ledger.Holding) bool { return h.CIDR.Addr() == address })
 	if !address.IsValid() || isRecorded {
@@ -137,7 +137,7 @@ func (r *addresses) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdin
 // moved away is dropped, and its address is released like any other's. If it cannot be recorded, the hold stays.
 func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 	isHeld := func(h ledger.Holding) bool { return h.Purpose == ledger.ForMoved && h.Claim.UID != s.ref.UID }
-	if !slices.ContainsFunc(r.Ledger.Recorded(s.ref), isHeld) {
+	if !slices.ContainsFunc(r.about(s).Recorded(), isHeld) {
 		return nil
 	}
 	answer, isIts, err := r.lastAnswer(ctx, s.claim)
@@ -171,7 +171,7 @@ func (r *objects) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer,
 func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded []ledger.Holding) error {
 	r.Arrivals.forget(claim.GetUID())
 	for _, h := range recorded {
-		if h.Claim.UID == string(claim.GetUID()) || !r.Ledger.IsArriving(h) {
+		if h.Claim.UID == string(claim.GetUID()) || !h.Arriving {
 			continue
 		}
 		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {

@@ -50,6 +50,21 @@ type Offer struct {
 	Network func(netip.Addr) pooltree.Network
 }
 
+// offered is what decides about a claim. There is no offer of what cannot be read.
+func (o *Offer) offered() offered {
+	switch {
+	case o == nil:
+		return unknown
+	case o.Hidden != nil:
+		return hidden
+	case o.Halted != nil:
+		return halted
+	case o.Closed != nil:
+		return nothingNew
+	}
+	return fresh
+}
+
 // withheld says why the claim cannot be looked after; nil if it can.
 func (o *Offer) withheld() error {
 	return cmp.Or(o.Hidden, o.Halted)

@@ -81,7 +81,7 @@ func pausedBy(outcome error) string {
 
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
 func (r *reporter) overridden(ctx context.Context, s *scope) string {
-	if err := r.Ledger.OutsidePolicy(s.ref); err != nil {
+	if err := r.about(s).OutsidePolicy(); err != nil {
 		return r.told(ctx, s, err)
 	}
 	return ""

@@ -49,7 +49,7 @@ const (
 // has gone, or will: something may keep it, or somebody else's finalizer.
 func (e *Exit) Release(ctx context.Context, h ledger.Holding, proof Proof) (gone bool, err error) {
 	if proof == ClaimDeleted {
-		return true, e.Ledger.LetGo(ctx, h)
+		return true, e.Ledger.Out().LetGo(ctx, h)
 	}
 	record := &ipamv1.IPAllocation{}
 	if err := e.Live.Get(ctx, h.Record, record); err != nil {
@@ -65,23 +65,25 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, proof Proof) (gone
 		if lives, err := e.lives(ctx, h.Claim); lives || err != nil {
 			return false, err
 		}
-		return true, e.Ledger.Drop(ctx, h)
+		return true, e.Ledger.Out().Drop(ctx, h)
 	case !hasOurs && !record.DeletionTimestamp.IsZero():
 		return false, nil
 	case proof == Untold:
-		return gone, e.Ledger.Drop(ctx, h)
+		return gone, e.Ledger.Out().Drop(ctx, h)
 	default:
-		return gone, e.Ledger.LetGo(ctx, h)
+		return gone, e.Ledger.Out().LetGo(ctx, h)
 	}
 }
 
 // ReleaseAll gives up the records of a claim's UID, but for those that stand for what has moved. The caller has proved that the claim of that UID is gone or deleted.
 func (e *Exit) ReleaseAll(ctx context.Context, claim ipamv1.ClaimReference) error {
-	return e.Ledger.Release(ctx, claim)
+	return e.Ledger.Out().Release(ctx, claim)
 }
 
 // Void deletes the record of an allocation whose claim was answered otherwise.
-func (e *Exit) Void(ctx context.Context, a ledger.Allocation) error { return e.Ledger.Void(ctx, a) }
+func (e *Exit) Void(ctx context.Context, a ledger.Allocation) error {
+	return e.Ledger.Out().Void(ctx, a)
+}
 
 // ReleaseRetained gives up what was retained for a claim that has come, and has it, unless it is just moving to another cluster. The caller
 // has proved that the claim is stored.
@@ -93,13 +95,13 @@ func (e *Exit) ReleaseRetained(ctx context.Context, h ledger.Holding) error {
 	if predicates.IsMoving(record) {
 		return nil
 	}
-	return e.Ledger.LetGo(ctx, h)
+	return e.Ledger.Out().LetGo(ctx, h)
 }
 
 // ReleaseReserved gives up what stands for a claim that has moved, and is back: its own record says the same now. The caller has proved
 // that.
 func (e *Exit) ReleaseReserved(ctx context.Context, h ledger.Holding) error {
-	return e.Ledger.Drop(ctx, h)
+	return e.Ledger.Out().Drop(ctx, h)
 }
 
 // ReleaseUnwanted gives up what stands for a claim that has moved, and that somebody has deleted.
@@ -107,16 +109,16 @@ func (e *Exit) ReleaseUnwanted(ctx context.Context, h ledger.Holding) error {
 	if lives, err := e.lives(ctx, h.Claim); lives || err != nil {
 		return err
 	}
-	return e.Ledger.LetGo(ctx, h)
+	return e.Ledger.Out().LetGo(ctx, h)
 }
 
 // ReleaseBlock gives up a block that its pool does not have any more: a root's own is free at once, a carved one cools down if the parent
 // says so, and somebody may have had it.
 func (e *Exit) ReleaseBlock(ctx context.Context, block ledger.Holding, proof Proof) error {
 	if proof != Untold && block.Purpose == ledger.ForChildPool {
-		return e.Ledger.LetGo(ctx, block)
+		return e.Ledger.Out().LetGo(ctx, block)
 	}
-	return e.Ledger.Drop(ctx, block)
+	return e.Ledger.Out().Drop(ctx, block)
 }
 
 // isKept says whether a record must stay for now: clusterctl moves it or has moved its claim, or its Cluster is paused.

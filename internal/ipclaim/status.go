@@ -97,7 +97,7 @@ func pausedBy(outcome error) string {
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
 func (r *Reconciler) overridden(claim *ipamv1.IPClaim) string {
 	var refused *ledger.RefusedError
-	if errors.As(r.Ledger.OutsidePolicy(reference(claim)), &refused) {
+	if errors.As(r.Ledger.About(reference(claim)).OutsidePolicy(), &refused) {
 		return "spec.cidr: " + refused.Reason
 	}
 	return ""

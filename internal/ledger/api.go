@@ -25,6 +25,8 @@ type (
 	Claim = book.Claim
 	// Holding is one record as readers see it.
 	Holding = book.Holding
+	// Account is what is recorded for claims of one name.
+	Account = book.Account
 	// Capacity counts the addresses of a pool.
 	Capacity = book.Capacity
 	// Return is what a hold is for, back again.

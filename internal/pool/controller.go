@@ -102,7 +102,7 @@ func (r *Reconciler) poolsOfCluster(ctx context.Context, cluster client.Object) 
 // followLedger has a pool's capacity written some time after it changed: changes until then cost one write together. It
 // holds the controller back until the ledger knows every record: a pool that seems unused before that may be in use.
 func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	changed, freed := r.Ledger.Changed(ctx), r.Ledger.Freed(ctx)
+	changed, freed := r.Ledger.Notices().Changed(ctx), r.Ledger.Notices().Freed(ctx)
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}

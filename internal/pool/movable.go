@@ -167,7 +167,7 @@ func (r *reporter) childrenElsewhere(p Object, c ledger.Capacity) (n int) {
 	if r.Namespace == "" || c.Children == 0 {
 		return 0
 	}
-	for _, h := range r.Ledger.Holdings(p.PoolReference()) {
+	for _, h := range r.Ledger.Of(p.PoolReference()).Holdings() {
 		if h.Purpose == ledger.ForChildPool && h.Claim.Namespace != p.GetNamespace() {
 			n++
 		}

@@ -229,7 +229,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 
 // mayHave checks a carved block that is not recorded yet: the pool may have come past the webhooks.
 func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) error {
-	if !s.registered.IsCarved() || r.Ledger.Holds(ledger.CarveClaim(s.registered, block.Bits()).Ref, block.Addr()) {
+	if !s.registered.IsCarved() || r.Ledger.About(ledger.CarveClaim(s.registered, block.Bits()).Ref).Holds(block.Addr()) {
 		return nil
 	}
 	_, _, err := r.Registry.Carving(ctx, s.pool)
@@ -239,7 +239,7 @@ func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) 
 // shed gives up the recorded blocks that the pool does not have any more, and those of an earlier pool of its name. What it
 // has is proved by a live read after the blocks were read: the cache may show a pool of another time.
 func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) error {
-	others := r.Ledger.OtherBlocks(s.registered.Ref, s.registered.UID, blocks)
+	others := r.Ledger.Of(s.registered.Ref).OtherBlocks(s.registered.UID, blocks)
 	if len(others) == 0 {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	status := s.pool.PoolStatus()
 	status.ObservedGeneration = s.pool.GetGeneration()
 	status.AddressSummary = s.says.Summary
-	capacity, known := r.Ledger.Capacity(s.pool.PoolReference())
+	capacity, known := r.Ledger.Of(s.pool.PoolReference()).Capacity()
 	switch {
 	case known:
 		setCapacity(status, s, capacity)
@@ -183,7 +183,7 @@ func invalidMessage(mistakes field.ErrorList) string {
 // overridden says why the parent would not carve the block that the pool has; nothing if it would.
 func (r *reporter) overridden(p Object) string {
 	var refused *ledger.RefusedError
-	if errors.As(r.Ledger.OutsidePolicy(ledger.ClaimOf(p.PoolReference(), string(p.GetUID()))), &refused) {
+	if errors.As(r.Ledger.About(ledger.ClaimOf(p.PoolReference(), string(p.GetUID()))).OutsidePolicy(), &refused) {
 		return "spec.cidr: " + refused.Reason
 	}
 	return ""

@@ -85,7 +85,7 @@ func (r *Repairer) Sweep(ctx context.Context) error {
 	holdings := r.Ledger.All()
 	for _, claim := range r.repeated(holdings) {
 		mismatches.WithLabelValues("second record").Inc()
-		r.Ledger.Concern(claim)
+		r.Ledger.Notices().Concern(claim)
 	}
 	suspects, err := r.suspects(ctx, holdings)
 	if err != nil {

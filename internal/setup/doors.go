@@ -74,7 +74,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		return err
 	}
 	if err = admission.SetupWithManager(mgr, admission.Options{
-		Holdings: book, Ledger: book, Registry: registry, Desk: w.desk, Authenticated: o.WebhookClientCAFile != "",
+		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Desk: w.desk, Authenticated: o.WebhookClientCAFile != "",
 	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}

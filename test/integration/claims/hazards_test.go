@@ -266,7 +266,7 @@ var _ = Describe("A manager whose cache is old", func() {
 				_ = k.Patch(ctx, left, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 				Expect(client.IgnoreNotFound(k.Delete(ctx, left))).To(Succeed())
 				held = recordOf(ctx, "held", lives(ctx, ns, "a"), ledger.ForClaim)
-				Eventually(func() []ledger.Holding { return manager.Ledger.Recorded(held.Spec.ClaimRef) }, "1m", "5ms").
+				Eventually(func() []ledger.Holding { return manager.Ledger.About(held.Spec.ClaimRef).Recorded() }, "1m", "5ms").
 					Should(ConsistOf(HaveField("Record.Name", held.Name)))
 				return err
 			},

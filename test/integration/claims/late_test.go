@@ -319,7 +319,7 @@ var _ = Describe("A claim with a second record of its address, which a manager l
 		Expect(k.Patch(ctx, dropped, client.MergeFrom(second), client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 
 		manager, clock := lateManager(ctx, claim.DeepCopy(), 0)
-		concerned := manager.Ledger.Concerned(ctx)
+		concerned := manager.Ledger.Notices().Concerned(ctx)
 		sweep := repair.Repairer{
 			Ledger: manager.Ledger, Namespace: ns, Kind: repair.Kind{GroupKind: kinds.IPAddressClaim, Living: manager.Living, Settle: manager.Settle},
 		}

@@ -149,7 +149,7 @@ var _ = Describe("A manager whose cache is old", func() {
 					becomes(ctx, next, ipamv1.ReadyCondition)
 					goes(ctx, next)
 					Eventually(func() []ledger.Holding {
-						return book.Retained(ledger.ClaimOf(ipamv1.PoolReference{Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c"}, ""))
+						return book.About(ledger.ClaimOf(ipamv1.PoolReference{Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c"}, "")).Retained()
 					},
 						"1m", "5ms").Should(ConsistOf(HaveField("Claim.UID", string(next.UID))))
 				})

@@ -59,10 +59,10 @@ func reserving(ctx context.Context, s *stage, m *manager) error {
 
 func releasing(ctx context.Context, s *stage, m *manager) error {
 	return again(ctx, func() error {
-		if err := m.Release(ctx, s.claim.Ref); err != nil {
+		if err := m.Out().Release(ctx, s.claim.Ref); err != nil {
 			return err
 		}
-		if len(m.Recorded(s.claim.Ref)) > 0 {
+		if len(m.About(s.claim.Ref).Recorded()) > 0 {
 			return book.ErrBusy
 		}
 		return nil
@@ -94,9 +94,9 @@ func recordingBlock(ctx context.Context, s *stage, m *manager) error {
 func givingUpBlock(ctx context.Context, s *stage, m *manager) error {
 	p, _ := blockOf(s)
 	return again(ctx, func() error {
-		blocks := m.OtherBlocks(p.Ref, "", nil)
+		blocks := m.Of(p.Ref).OtherBlocks("", nil)
 		for _, block := range blocks {
-			if err := m.Drop(ctx, block); err != nil {
+			if err := m.Out().Drop(ctx, block); err != nil {
 				return err
 			}
 		}
@@ -116,9 +116,9 @@ func beforeCooling(ctx context.Context, s *stage, m *manager) {
 
 func thawing(ctx context.Context, s *stage, m *manager) error {
 	return again(ctx, func() error {
-		cooling := m.Cooling(s.pool.Ref)
+		cooling := m.Of(s.pool.Ref).Cooling()
 		for _, h := range cooling {
-			if err := m.Drop(ctx, h); err != nil {
+			if err := m.Out().Drop(ctx, h); err != nil {
 				return err
 			}
 		}

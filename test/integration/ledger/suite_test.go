@@ -150,7 +150,7 @@ func open(ctx context.Context, p book.Pool, all ...*manager) {
 		Eventually(func() error { return all[0].ReserveBlock(ctx, p, block, nil) }, "1m", "20ms").Should(Succeed())
 	}
 	for _, m := range all {
-		Eventually(func() int { c, _ := m.Capacity(p.Ref); return c.LargestFree }, "1m", "10ms").Should(BeNumerically(">=", 0))
+		Eventually(func() int { c, _ := m.Of(p.Ref).Capacity(); return c.LargestFree }, "1m", "10ms").Should(BeNumerically(">=", 0))
 	}
 }
 
@@ -175,15 +175,15 @@ func reserved(ctx context.Context, m *manager, c book.Claim) netip.Prefix {
 func release(ctx context.Context, m *manager, c book.Claim) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		g.Expect(m.Release(ctx, c.Ref)).To(Succeed())
-		g.Expect(m.Recorded(c.Ref)).To(BeEmpty())
+		g.Expect(m.Out().Release(ctx, c.Ref)).To(Succeed())
+		g.Expect(m.About(c.Ref).Recorded()).To(BeEmpty())
 	}, "1m", "20ms").Should(Succeed())
 }
 
 // follow waits until the manager knows the one record of the claim.
 func follow(m *manager, c book.Claim) {
 	GinkgoHelper()
-	Eventually(func() []book.Holding { return m.Recorded(c.Ref) }, "1m", "5ms").Should(HaveLen(1))
+	Eventually(func() []book.Holding { return m.About(c.Ref).Recorded() }, "1m", "5ms").Should(HaveLen(1))
 }
 
 // stored lists the records of a namespace, and fails if two that must not overlap do. It trusts net/netip only.

@@ -54,20 +54,35 @@ func (b *chooser) open(c Claim) (*poolEntry, bool) {
 	return e, c.IsRestored() && c.Want.IsValid() && (isBlock(c.Purpose) || b.isRooted(c.Pool, c.Want))
 }
 
-// mark keeps a choice, of which the record of that name is to come, from others in this process.
-func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *records.Record {
-	mark := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
-	b.keepOut(mark)
-	b.marks[mark] = key
-	return mark
+// mark is why a choice of this process is kept from its other requests: a record of the name is to
+// come, until Unmark; or it was promised to an object under admission, until Expire.
+type mark struct {
+	types.NamespacedName
+
+	// stem is what the name of an object begins with that has none yet.
+	stem string
 }
 
-// Unmark ends that, whatever came of the choice.
-func (b *chooser) Unmark(mark *records.Record) {
-	delete(b.marks, mark)
-	if mark.Handle != 0 {
-		b.letIn(mark)
+// mark keeps a choice, of which the record of that name is to come, from others in this process.
+func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *records.Record {
+	r := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+	return b.addMark(r, mark{NamespacedName: key})
+}
+
+func (b *chooser) addMark(r *records.Record, m mark) *records.Record {
+	b.keepOut(r)
+	b.marks[r] = m
+	return r
+}
+
+// Unmark ends that, whatever came of the choice, and says whether it had not ended before.
+func (b *chooser) Unmark(r *records.Record) bool {
+	_, stood := b.marks[r]
+	if stood {
+		delete(b.marks, r)
+		b.letIn(r)
 	}
+	return stood
 }
 
 func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
@@ -156,8 +171,8 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 			add(r)
 		}
 	}
-	for mark := range b.promises {
-		if records.ClaimantOf(mark.Claim) == records.ClaimantOf(c.Ref) {
+	for mark := range b.marks {
+		if mark.Role == promised && records.ClaimantOf(mark.Claim) == records.ClaimantOf(c.Ref) {
 			add(mark)
 		}
 	}
@@ -276,13 +291,8 @@ func (b *chooser) contended(e *poolEntry) bool {
 	if e.suspected != 0 && b.IsRecent(e.suspected) {
 		return true
 	}
-	for mark, key := range b.marks {
-		if b.isInTheWay(mark, e) && b.records.Find(key) == 0 {
-			return true
-		}
-	}
-	for promise := range b.promises {
-		if b.isInTheWay(promise, e) {
+	for r, m := range b.marks {
+		if b.isInTheWay(r, e) && b.records.Find(m.NamespacedName) == 0 {
 			return true
 		}
 	}

@@ -33,12 +33,10 @@ type state struct {
 	records *records.Table
 	spaces  map[string]*space
 	pools   map[ipamv1.PoolReference]*poolEntry
-	// marks are choices of this process, each with the name of the record that is to come of it.
-	marks map[*records.Record]types.NamespacedName
-	// promises are what this process has proposed to objects under admission.
-	promises promises
-	lanes    lanes
-	version  string
+	// marks keep what this process has chosen from its other requests.
+	marks   map[*records.Record]mark
+	lanes   lanes
+	version string
 }
 
 // Listener is told what happened in the book. It must not block, nor ask the book.
@@ -73,8 +71,7 @@ func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener
 		records:  records.NewTable(),
 		spaces:   map[string]*space{},
 		pools:    map[ipamv1.PoolReference]*poolEntry{},
-		marks:    map[*records.Record]types.NamespacedName{},
-		promises: promises{},
+		marks:    map[*records.Record]mark{},
 		lanes:    lanes{own: instance, seen: map[string]int64{}},
 	}
 	return b

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // shownHoldings is how many allocations, or finalizers, a message names.
@@ -30,7 +31,9 @@ const shownHoldings = 5
 func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) error {
 	status := s.pool.PoolStatus()
 	status.ObservedGeneration = s.pool.GetGeneration()
-	status.AddressSummary = s.says.Summary
+	if own, ok := s.pool.(Own); ok {
+		status.AddressSummary = poolspec.Summary(own.PoolSpec())
+	}
 	capacity, known := r.Ledger.Of(s.pool.PoolReference()).Capacity()
 	switch {
 	case known:

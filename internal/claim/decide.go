@@ -74,40 +74,44 @@ const (
 	refuseNew   action = "refuse a new address"
 )
 
-// decide returns what to do. Common cases come first; of two cases that hold the first counts.
-func (f facts) decide() action {
-	switch {
-	case f.offer == fresh && f.answer == none && !f.arrived:
-		return allocateAfresh
-	case f.offer == fresh && f.answer == its:
-		return adoptAnswer
-	case f.offer >= hidden && f.recorded:
-		return keepAnswer
-	case f.offer == unknown:
-		return refuseClaim
-	case f.offer >= halted:
-		return withhold
-	case f.answer == none && f.arrived:
-		return awaitAnswer
-	case f.answer == none:
-		return refuseNew
-	case f.answer != its && f.returned:
-		return restoreAnswer
-	case f.answer == unowned && f.terminating: // the garbage collector took its claim off
-		return discardAnswer
-	case f.answer == unowned && !f.samePool && !f.made:
-		return rejectAnswer
-	case f.answer == unowned && !f.samePool:
-		return discardAnswer
-	case f.answer == its, f.answer == unowned && f.made: // its owner was lost: moved, restored, or a namesake that died
-		return adoptAnswer
-	case f.answer == unowned && f.offer == nothingNew:
-		return refuseNew
-	case f.answer == unowned:
-		return reserveAsked
-	default: // a live read shows which of the two claims is dead
-		return discardAnswer
+// row is one row of a decision table: the first row that holds decides.
+type row[F, D any] struct {
+	holds  func(F) bool
+	decide D
+}
+
+// decideBy returns what the first row that holds says; the last one of a table always holds.
+func decideBy[F, D any](table []row[F, D], facts F) D {
+	for _, r := range table[:len(table)-1] {
+		if r.holds(facts) {
+			return r.decide
+		}
 	}
+	return table[len(table)-1].decide
+}
+
+func (f facts) decide() action { return decideBy(actions, f) }
+
+// actions is what is done about a claim. The common cases come first.
+var actions = []row[facts, action]{
+	{func(f facts) bool { return f.offer == fresh && f.answer == none && !f.arrived }, allocateAfresh},
+	{func(f facts) bool { return f.offer == fresh && f.answer == its }, adoptAnswer},
+	{func(f facts) bool { return f.offer >= hidden && f.recorded }, keepAnswer},
+	{func(f facts) bool { return f.offer == unknown }, refuseClaim},
+	{func(f facts) bool { return f.offer >= halted }, withhold},
+	{func(f facts) bool { return f.answer == none && f.arrived }, awaitAnswer},
+	{func(f facts) bool { return f.answer == none }, refuseNew},
+	{func(f facts) bool { return f.answer != its && f.returned }, restoreAnswer},
+	// The garbage collector has taken its claim off.
+	{func(f facts) bool { return f.answer == unowned && f.terminating }, discardAnswer},
+	{func(f facts) bool { return f.answer == unowned && !f.samePool && !f.made }, rejectAnswer},
+	{func(f facts) bool { return f.answer == unowned && !f.samePool }, discardAnswer},
+	// Its owner was lost: it was moved, restored, or a namesake's that died.
+	{func(f facts) bool { return f.answer == its || f.answer == unowned && f.made }, adoptAnswer},
+	{func(f facts) bool { return f.answer == unowned && f.offer == nothingNew }, refuseNew},
+	{func(f facts) bool { return f.answer == unowned }, reserveAsked},
+	// A live read will show which of the two claims is dead.
+	{decide: discardAnswer},
 }
 
 // underName is what is known of one record under the name of a claim that lives.
@@ -136,23 +140,20 @@ const (
 	releaseRecord fate = "release"
 )
 
-// decide returns what becomes of the record: none of what holds the answer goes, nor, before there is an answer of the claim's own, any
-// record of the claim.
-func (u underName) decide() fate {
-	answered := u.answer == its
-	switch {
-	case u.its && (!answered || u.carried):
-		return keepRecord
-	case u.its && u.won:
-		return releaseRecord
-	case !u.its && u.carried && answered && !u.won && !u.precedes:
-		return keepRecord
-	case (u.its || u.carried && answered) && u.reserved && u.heldOn:
-		return endReservation
-	case u.its, u.carried && answered:
-		return dropVoid
-	case u.carried && (u.answer != unowned || u.made): // the answer may have been the earlier claim's; one made by hand only asks
-		return keepRecord
-	}
-	return releaseRecord
+func (u underName) decide() fate { return decideBy(fates, u) }
+
+// fates is what becomes of a record: none that holds the answer goes, nor, before there is an answer of the claim's own, any record of
+// the claim.
+var fates = []row[underName, fate]{
+	{func(u underName) bool { return u.its && (u.answer != its || u.carried) }, keepRecord},
+	{func(u underName) bool { return u.its && u.won }, releaseRecord},
+	{func(u underName) bool { return !u.its && u.doubles() && !u.won && !u.precedes }, keepRecord},
+	{func(u underName) bool { return (u.its || u.doubles()) && u.reserved && u.heldOn }, endReservation},
+	{func(u underName) bool { return u.its || u.doubles() }, dropVoid},
+	// The answer may have been the earlier claim's; one made by hand only asks.
+	{func(u underName) bool { return u.carried && (u.answer != unowned || u.made) }, keepRecord},
+	{decide: releaseRecord},
 }
+
+// doubles says whether the claim's own answer carries what the record holds.
+func (u underName) doubles() bool { return u.carried && u.answer == its }

@@ -71,7 +71,7 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	if len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID) {
 		return false, nil
 	}
-	if repeated, err := r.Ledger.Out().DropRepeats(ctx, s.ref); repeated {
+	if repeated, err := r.exit().DropRepeats(ctx, s.ref); repeated {
 		return err == nil, err
 	}
 	claim, err := r.getClaim(ctx, r.Live, keyOf(s.claim))

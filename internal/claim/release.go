@@ -85,7 +85,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 		if h.Purpose == ledger.ForMoved {
 			continue
 		}
-		if err := r.Ledger.Out().TakeAlong(ctx, h); err != nil {
+		if err := r.exit().TakeAlong(ctx, h); err != nil {
 			return err
 		}
 	}

@@ -85,8 +85,8 @@ func (e *Exit) Void(ctx context.Context, a ledger.Allocation) error {
 	return e.Ledger.Out().Void(ctx, a)
 }
 
-// ReleaseRetained gives up what was retained for a claim that has come, and has it, unless it is just moving to another cluster. The caller
-// has proved that the claim is stored.
+// ReleaseRetained gives up what was retained for a claim that has come, or reserved for one that has come back, and has it, unless the
+// record is just moving to another cluster. The caller has proved that the claim is stored.
 func (e *Exit) ReleaseRetained(ctx context.Context, h ledger.Holding) error {
 	record := &ipamv1.IPAllocation{}
 	if err := e.Live.Get(ctx, h.Record, record); err != nil {
@@ -102,6 +102,26 @@ func (e *Exit) ReleaseRetained(ctx context.Context, h ledger.Holding) error {
 // that.
 func (e *Exit) ReleaseReserved(ctx context.Context, h ledger.Holding) error {
 	return e.Ledger.Out().Drop(ctx, h)
+}
+
+// Retain gives up what a claim had that is being deleted, as ClaimDeleted says, and keeps it for the next claim of the name.
+func (e *Exit) Retain(ctx context.Context, h ledger.Holding) error {
+	return e.Ledger.Out().Retain(ctx, h)
+}
+
+// DropRepeats gives up second records of a claim that say the same as an older one, and says whether there were any.
+func (e *Exit) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
+	return e.Ledger.Out().DropRepeats(ctx, claim)
+}
+
+// TakeAlong marks the record of a claim as moved: a live read has shown that the claim has moved to another cluster.
+func (e *Exit) TakeAlong(ctx context.Context, h ledger.Holding) error {
+	return e.Ledger.Out().TakeAlong(ctx, h)
+}
+
+// Hold puts a reservation in that namespace into the place of a record that moves away, as a live read has shown.
+func (e *Exit) Hold(ctx context.Context, h ledger.Holding, namespace string) error {
+	return e.Ledger.Out().Hold(ctx, h, namespace)
 }
 
 // ReleaseUnwanted gives up what stands for a claim that has moved, and that somebody has deleted.

@@ -161,7 +161,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // settleNamesakes gives up further records of the claim, and what is recorded for others of its name, if there are any: most claims cost
 // no read.
 func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
-	if _, err := r.Ledger.Out().DropRepeats(ctx, reference(s.claim)); err != nil {
+	if _, err := r.exit().DropRepeats(ctx, reference(s.claim)); err != nil {
 		return err
 	}
 	isOver := func(h ledger.Holding) bool { return h.Claim.UID != string(s.claim.UID) || r.isSpare(s.claim, h) }
@@ -278,16 +278,11 @@ func (r *Reconciler) held(claim *ipamv1.IPClaim) []ledger.Holding {
 	return nil
 }
 
-// forgetRetained drops what was retained for the claims before this one, which is stored.
+// forgetRetained gives up what was retained, or reserved, for the claims before this one, which is stored.
 func (r *Reconciler) forgetRetained(ctx context.Context, retained []ledger.Holding, claim *ipamv1.IPClaim) error {
 	var errs []error
 	for _, h := range retained {
-		switch {
-		case h.Claim.UID == string(claim.UID):
-		case h.Purpose == ledger.ForMoved:
-			_, err := r.exit().Release(ctx, h, claimant.ClaimDeleted) // it is back: nothing is held any more
-			errs = append(errs, err)
-		default:
+		if h.Claim.UID != string(claim.UID) {
 			errs = append(errs, r.exit().ReleaseRetained(ctx, h))
 		}
 	}

@@ -90,7 +90,7 @@ func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
 		switch {
 		case h.Purpose == ledger.ForMoved:
 		case r.retains(claim, h):
-			errs = append(errs, r.Ledger.Out().Retain(ctx, h))
+			errs = append(errs, r.exit().Retain(ctx, h))
 		default:
 			_, err := r.exit().Release(ctx, h, claimant.ClaimDeleted)
 			errs = append(errs, err)

@@ -52,7 +52,7 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 	case predicates.IsMoving(record) && record.Spec.PoolRef.Namespace == record.Namespace:
 		return nil // its pool moves, too: a move that is cut short has left it like this
 	case predicates.IsMoving(record) && record.Spec.State != ipamv1.MovedState:
-		return r.Ledger.Out().Hold(ctx, h, r.Registry.Namespace)
+		return r.exit().Hold(ctx, h, r.Registry.Namespace)
 	case record.Spec.State != ipamv1.MovedState || !record.Spec.ReleasedAt.IsZero():
 		return nil
 	}

@@ -102,7 +102,7 @@ func (t *trail) of(kind, ns, name string) []string {
 func (t *trail) errorsAbout(ns string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(t.errors), func(e string) bool { 
+	return slices.DeleteFunc(slices.Clone(t.errors), func(e string) bool {
 		isAbout := strings.Contains(e, ns+"/") || strings.Contains(e, " "+ns+" ")
 		return !isAbout || strings.HasPrefix(e, "Server rejected event")
 	})

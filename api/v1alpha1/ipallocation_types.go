@@ -181,7 +181,7 @@ type IPAllocationSpec struct {
 	// +kubebuilder:default=Active
 	State AllocationState `json:"state,omitempty"`
 
-	// external names what backs the allocation outside the cluster. Changed by Weir only. Not supported yet: it is never set.
+	// external names what backs the allocation outside the cluster. Set by Weir with the create.
 	// +optional
 	External ExternalReference `json:"external,omitempty,omitzero"`
 

@@ -64,6 +64,8 @@ type Claim struct {
 	// Namespace is where the record lives; empty means beside the claim.
 	Namespace string
 	Labels    map[string]string
+	// ExternalID names what backs the prefix outside the cluster; "" for nothing.
+	ExternalID string
 
 	// Stored: there is an object of the UID. What is handed out of a carved pool that lives lies in
 	// its block.

@@ -79,7 +79,18 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 	if err != nil {
 		return nil, err
 	}
-	offer := &claim.Offer{
+	offer := s.offerOf(p, ref, halted)
+	if !visible {
+		offer.Hidden = invisible(reason)
+	}
+	if closed != nil {
+		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
+	}
+	return offer, nil
+}
+
+func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) *claim.Offer {
+	return &claim.Offer{
 		Pool:     ref,
 		Owner:    s.Registry.OwnerReference(p),
 		Leaving:  !p.GetDeletionTimestamp().IsZero(),
@@ -88,13 +99,6 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 		HostBits: p.Registered.Shape.HostBits(),
 		Network:  p.Registered.Shape.NetworkOf,
 	}
-	if !visible {
-		offer.Hidden = invisible(reason)
-	}
-	if closed != nil {
-		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
-	}
-	return offer, nil
 }
 
 // Pools implements claim.Source.

@@ -39,6 +39,7 @@ func newRecord(instance string, c Claim, key types.NamespacedName, mark *records
 			CIDR:         mark.CIDR.String(),
 			ClaimRef:     c.Ref,
 			Manager:      ipamv1.AllocationManager{Instance: instance},
+			External:     ipamv1.ExternalReference{ID: c.ExternalID},
 		},
 		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: mark.CIDR.String()},
 	}

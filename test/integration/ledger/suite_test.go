@@ -8,6 +8,7 @@
 //   - crash_test.go: a ledger dies at each of its writes.
 //   - takeover_test.go: half-made records of others, conflicts, holds, and what is exhausted.
 //   - release_test.go: a ledger that is late to release.
+//   - external_test.go: records of what lives outside of the cluster.
 //   - proof_test.go: how a ledger proves that it knows all records.
 //   - faults_test.go: clients that fail, hang and fall behind.
 package ledger

@@ -70,24 +70,26 @@ type ClaimReference struct {
 }
 
 // AllocationPurpose says what an allocation is for.
-// +kubebuilder:validation:Enum=Claim;ChildPool;Root;Adopted;Moved
+// +kubebuilder:validation:Enum=Claim;PoolBlock
 type AllocationPurpose string
 
 const (
-	// ClaimPurpose: the prefix was handed out to a claim.
+	// ClaimPurpose: the prefix is for a claim.
 	ClaimPurpose AllocationPurpose = "Claim"
-	// ChildPoolPurpose: the prefix is the block of a pool that was carved from this one.
-	ChildPoolPurpose AllocationPurpose = "ChildPool"
-	// RootPurpose: the prefix is a block of a root pool; these records keep the roots of an address space disjoint.
-	RootPurpose AllocationPurpose = "Root"
-	// AdoptedPurpose: the claim arrived with its answer (restored, moved, made by hand) and the record was made for it.
-	AdoptedPurpose AllocationPurpose = "Adopted"
-	// MovedPurpose: the prefix belongs to a claim that moved to another management cluster.
-	MovedPurpose AllocationPurpose = "Moved"
+	// PoolBlockPurpose: the prefix is a block of the pool that claimRef names, carved from the pool that poolRef names. Where both are the
+	// same, that is a root pool: such records keep the roots of an address space disjoint.
+	PoolBlockPurpose AllocationPurpose = "PoolBlock"
 )
 
+// AllocationOrigin says where the prefix of an allocation comes from, if Weir has not chosen it here.
+// +kubebuilder:validation:Enum=Adopted
+type AllocationOrigin string
+
+// AdoptedOrigin: the claim came with its answer (restored, moved), and the record was made for that.
+const AdoptedOrigin AllocationOrigin = "Adopted"
+
 // AllocationState says how an allocation stands.
-// +kubebuilder:validation:Enum=Active;Confirmed;Cooling;Retained
+// +kubebuilder:validation:Enum=Active;Confirmed;Cooling;Retained;Moved
 type AllocationState string
 
 const (
@@ -100,6 +102,8 @@ const (
 	CoolingState AllocationState = "Cooling"
 	// RetainedState: the claim has released the prefix, which only the next claim of the same kind, namespace and name gets.
 	RetainedState AllocationState = "Retained"
+	// MovedState: the claim, or the carved pool, has moved to another cluster, and only what comes back with the prefix gets it.
+	MovedState AllocationState = "Moved"
 )
 
 // AllocationManager says which manager is responsible for a record that is not answered yet.
@@ -130,6 +134,7 @@ type ExternalReference struct {
 
 // IPAllocationSpec is the ledger's record of one prefix in use.
 // +structType=atomic
+// +kubebuilder:validation:XValidation:rule="has(self.origin) == has(oldSelf.origin) && (!has(self.origin) || self.origin == oldSelf.origin)",message="origin is immutable"
 type IPAllocationSpec struct {
 	// poolRef names the pool that the prefix comes from; the pool itself for blocks of a root pool. Immutable.
 	// +required
@@ -161,17 +166,22 @@ type IPAllocationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="purpose is immutable"
 	Purpose AllocationPurpose `json:"purpose,omitempty"`
 
+	// origin of the prefix: Adopted where it was not chosen here. Immutable.
+	// +optional
+	Origin AllocationOrigin `json:"origin,omitempty"`
+
 	// manager is responsible for the record. Changed by Weir only.
 	// +optional
 	Manager AllocationManager `json:"manager,omitempty,omitzero"`
 
 	// state of the allocation: Active while its claim has the prefix, or may get it; Confirmed once a block of a pool has won; Cooling
-	// or Retained once the claim has released the prefix, which releasedAt decides. Changed by Weir only.
+	// or Retained once the claim has released the prefix, which releasedAt decides; Moved while it stands for what has moved to another
+	// cluster. Changed by Weir only.
 	// +optional
 	// +kubebuilder:default=Active
 	State AllocationState `json:"state,omitempty"`
 
-	// external names what backs the allocation outside the cluster. Changed by Weir only. Not supported yet: it is never set.
+	// external names what backs the allocation outside the cluster. Set by Weir with the create.
 	// +optional
 	External ExternalReference `json:"external,omitempty,omitzero"`
 
@@ -205,7 +215,7 @@ type IPAllocationStatus struct {
 // +kubebuilder:printcolumn:name="Kind",type="string",JSONPath=".spec.claimRef.kind",description="Kind of what the prefix is held for"
 // +kubebuilder:printcolumn:name="Claim",type="string",JSONPath=".spec.claimRef.name",description="What the prefix is held for"
 // +kubebuilder:printcolumn:name="Purpose",type="string",JSONPath=".spec.purpose",description="Purpose of the allocation"
-// +kubebuilder:printcolumn:name="State",type="string",JSONPath=".spec.state",description="Active, Confirmed (a pool's block), Cooling or Retained"
+// +kubebuilder:printcolumn:name="State",type="string",JSONPath=".spec.state",description="Active, Confirmed (a pool's block), Cooling, Retained or Moved"
 // +kubebuilder:printcolumn:name="Released",type="date",JSONPath=".spec.releasedAt",description="Time since the claim released the prefix; none while it has it"
 // +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"

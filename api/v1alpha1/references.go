@@ -31,3 +31,8 @@ func (r ClaimReference) GroupKind() schema.GroupKind {
 func (r ClaimReference) Pool() PoolReference {
 	return PoolReference{APIGroup: r.APIGroup, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}.Canonical()
 }
+
+// IsRootBlock says whether the record is of a root pool's own block.
+func (s *IPAllocationSpec) IsRootBlock() bool {
+	return s.Purpose == PoolBlockPurpose && s.ClaimRef.Pool() == s.PoolRef.Canonical()
+}

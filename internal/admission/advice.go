@@ -74,7 +74,7 @@ func countClaims(held []ledger.Holding, differs func(netip.Prefix) bool) (n int)
 func (v poolValidator[P]) countBelow(ctx context.Context, held []ledger.Holding, differs func(netip.Prefix) bool) (n int) {
 	for _, h := range held {
 		below := h.Claim.Pool()
-		if h.Purpose == ipamv1.ChildPoolPurpose && v.inherits(ctx, below) {
+		if h.Purpose == ledger.ForChildPool && v.inherits(ctx, below) {
 			records := inUse(v.holdings.Holdings(below))
 			n += countClaims(records, differs) + v.countBelow(ctx, records, differs)
 		}

@@ -26,7 +26,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
@@ -53,14 +53,10 @@ type Ledger interface {
 	Propose(ctx context.Context, c ledger.Claim) (netip.Prefix, error)
 	// Reserve records what the claim asks for.
 	Reserve(ctx context.Context, c ledger.Claim) (ledger.Allocation, error)
-	// Recorded returns what is recorded under the claim's name, whatever its UID.
-	Recorded(claim ipamv1.ClaimReference) []ledger.Holding
-	// Prove returns once every record is known that was created before the call.
-	Prove(ctx context.Context, pool ipamv1.PoolReference) error
-	// Unstored returns how many prefixes of the pool are recorded for objects of that namespace that nobody has seen stored.
-	Unstored(pool ipamv1.PoolReference, namespace string) int
-	// WaitServing returns once the pool hands out prefixes.
-	WaitServing(ctx context.Context, pool ipamv1.PoolReference) error
+	// About returns what is recorded under the claim's name, whatever its UID.
+	About(claim ipamv1.ClaimReference) *ledger.Account
+	// Of returns a pool as the ledger knows it.
+	Of(pool ipamv1.PoolReference) ledger.PoolView
 }
 
 // dispenser answers Weir's own kinds while they are created: the mutating webhook chooses, the validating one reserves.
@@ -93,7 +89,7 @@ func claimOf(req admission.Request, obj client.Object) ipamv1.ClaimReference {
 // they had reserved would be nobody's, and be kept until repair's grace is over, each time somebody creates what exists. It costs
 // a live read only where something is recorded under the name.
 func (d dispenser) refuseStored(ctx context.Context, obj client.Object, claim ipamv1.ClaimReference) error {
-	if obj.GetName() == "" || len(d.ledger.Recorded(claim)) == 0 {
+	if obj.GetName() == "" || len(d.ledger.About(claim).Recorded()) == 0 {
 		return nil
 	}
 	stored, err := d.registry.IsStored(ctx, obj)
@@ -112,7 +108,7 @@ func isNamed(obj client.Object) bool {
 // refuseFlood errs where too much of the pool is reserved for creates of the namespace that came to nothing: each keeps its prefix from
 // everybody else for --repair-grace.
 func (d dispenser) refuseFlood(c ledger.Claim) error {
-	n := d.ledger.Unstored(c.Pool, c.Ref.Namespace)
+	n := d.ledger.Of(c.Pool).Unstored(c.Ref.Namespace)
 	if n < maxUnstored {
 		return nil
 	}
@@ -163,7 +159,7 @@ func (d dispenser) choose(ctx context.Context, c ledger.Claim, dryRun bool) (net
 	}
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	if err := d.ledger.WaitServing(starting, c.Pool); err != nil {
+	if err := d.ledger.Of(c.Pool).WaitServing(starting); err != nil {
 		return netip.Prefix{}, err
 	}
 	return d.pick(ctx, c, dryRun)
@@ -185,18 +181,15 @@ func (d dispenser) reserve(ctx context.Context, c ledger.Claim) (err error) {
 // statusFor is how a request is told that nothing was handed out to it: 507 exhausted, 409 taken, 422 refused by the pool, what a
 // refusal says itself, and 429 for what may be otherwise in a moment.
 func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
-	var carve *pool.CarveError
-	var refusal *ipclaim.RefusalError
+	var refusal *claimant.Refusal
 	var refused *ledger.RefusedError
 	var taken *ledger.TakenError
 	if final, ok := finalStatus(err); ok {
 		return final
 	}
 	switch {
-	case errors.As(err, &carve):
-		return status(carve.Code, carve.Error())
 	case errors.As(err, &refusal):
-		return status(refusal.Code, refusal.Error())
+		return status(codes[refusal.Cause], refusal.Error())
 	case errors.As(err, &refused):
 		return status(http.StatusUnprocessableEntity, "spec.cidr: "+refused.Error())
 	case errors.Is(err, ledger.ErrExhausted):
@@ -216,6 +209,14 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	default:
 		return apierrors.NewInternalError(err)
 	}
+}
+
+// codes are what creates are refused with.
+var codes = map[claimant.Cause]int32{
+	claimant.Invalid:   http.StatusUnprocessableEntity,
+	claimant.Forbidden: http.StatusForbidden,
+	claimant.Missing:   http.StatusNotFound,
+	claimant.NoMatch:   http.StatusUnprocessableEntity,
 }
 
 // finalStatus returns what an error says itself, if that is what the request is to be told.

@@ -12,15 +12,15 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 )
 
 // isEarly says whether a dry run would be refused for nothing but a pool that is not there. That may be in the same manifest: kubectl diff
 // and --dry-run=server send one object after the other and store none of them. A create is refused.
 func isEarly(req admission.Request, refusal error) bool {
-	var claim *ipclaim.RefusalError
+	var claim *claimant.Refusal
 	return req.Operation == admissionv1.Create && ptr.Deref(req.DryRun, false) &&
-		(apierrors.IsNotFound(refusal) || errors.As(refusal, &claim) && claim.Missing)
+		(apierrors.IsNotFound(refusal) || errors.As(refusal, &claim) && (claim.Cause == claimant.Missing || claim.Cause == claimant.NoMatch))
 }
 
 // warned admits what is early, and says what a create would be told. Nothing is chosen for it.

@@ -40,7 +40,7 @@ var _ Holdings = held{}
 func (h held) Holdings(pool ipamv1.PoolReference) []ledger.Holding {
 	var found []ledger.Holding
 	for _, record := range h {
-		if record.Pool == pool && record.Purpose != ipamv1.RootPurpose {
+		if record.Pool == pool && record.Purpose != ledger.ForRoot {
 			found = append(found, record)
 		}
 	}
@@ -101,14 +101,14 @@ func cooling(h ledger.Holding) ledger.Holding {
 
 // moved is a record that holds what a claim took along to another cluster.
 func moved(h ledger.Holding, namespace, name string) ledger.Holding {
-	h.Purpose, h.Record = ipamv1.MovedPurpose, types.NamespacedName{Namespace: namespace, Name: name}
+	h.Purpose, h.Record = ledger.ForMoved, types.NamespacedName{Namespace: namespace, Name: name}
 	return h
 }
 
 // claimed is a record of one claim.
 func claimed(pool ipamv1.PoolReference, prefix, claim string) ledger.Holding {
 	return ledger.Holding{
-		CIDR: netip.MustParsePrefix(prefix), Purpose: ipamv1.ClaimPurpose, Pool: pool,
+		CIDR: netip.MustParsePrefix(prefix), Purpose: ledger.ForClaim, Pool: pool,
 		Claim: ipamv1.ClaimReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "team", Name: claim},
 	}
 }
@@ -116,7 +116,7 @@ func claimed(pool ipamv1.PoolReference, prefix, claim string) ledger.Holding {
 // root is the record of a root pool's block.
 func root(pool ipamv1.PoolReference, prefix string) ledger.Holding {
 	return ledger.Holding{
-		CIDR: netip.MustParsePrefix(prefix), Purpose: ipamv1.RootPurpose, Pool: pool,
+		CIDR: netip.MustParsePrefix(prefix), Purpose: ledger.ForRoot, Pool: pool,
 		Claim: ledger.ClaimOf(pool, ""),
 	}
 }

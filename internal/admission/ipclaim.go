@@ -105,8 +105,8 @@ func (h claims) firstWithRoom(ctx context.Context, claim *ipamv1.IPClaim, dryRun
 	if err == nil {
 		err = h.refuseStored(ctx, claim, requests[0].Ref)
 	}
-	if err == nil && !dryRun && len(h.ledger.Recorded(requests[0].Ref)) > 0 { // for a claim that is gone, and it may be retained by now
-		err = h.ledger.Prove(ctx, requests[0].Pool)
+	if err == nil && !dryRun && len(h.ledger.About(requests[0].Ref).Recorded()) > 0 { // for a claim that is gone, and it may be retained by now
+		err = h.ledger.Of(requests[0].Pool).Prove(ctx)
 	}
 	if err != nil {
 		return ledger.Claim{}, netip.Prefix{}, err

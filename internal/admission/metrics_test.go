@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -32,8 +31,6 @@ func (a answering) Reserve(context.Context, ledger.Claim) (ledger.Allocation, er
 	return ledger.Allocation{}, a.err
 }
 
-func (a answering) Unstored(ipamv1.PoolReference, string) int { return 0 }
-
 func (a answering) Preview(ledger.Claim) (netip.Prefix, error) { return netip.Prefix{}, a.err }
 
 // TestWhatIsTimed: each step counts once, under what came of it; a dry run does not count.
@@ -50,7 +47,7 @@ func TestWhatIsTimed(t *testing.T) {
 		"not ready": {ledger.ErrNotReady, "not ready", "not ready"},
 		"broken":    {errors.New("broken"), "error", "error"},
 	} {
-		d, ctx := dispenser{ledger: answering{err: test.err}}, t.Context()
+		d, ctx := dispenser{ledger: answering{optionsWith(t, held{}).Ledger, test.err}}, t.Context()
 		proposed, reserved := timedCount(t, proposeStep, test.proposed), timedCount(t, reserveStep, test.reserved)
 		_, _ = d.pick(ctx, ledger.Claim{}, true)
 		_, _ = d.pick(ctx, ledger.Claim{}, false)

@@ -49,5 +49,5 @@ func keepMovedClaim(_ context.Context, req admission.Request) admission.Response
 // movesWithoutPool says whether the record moves to another cluster, its pool does not, and nothing holds its prefix instead.
 func movesWithoutPool(record *ipamv1.IPAllocation) bool {
 	_, held := record.Annotations[ipamv1.HeldAnnotation]
-	return predicates.IsMoving(record) && !held && record.Spec.Purpose != ipamv1.RootPurpose && record.Spec.PoolRef.Namespace != record.Namespace
+	return predicates.IsMoving(record) && !held && !record.Spec.IsRootBlock() && record.Spec.PoolRef.Namespace != record.Namespace
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
 // TestARecordThatMovesWithoutItsPoolKeepsItsFinalizer looks at clusterctl's last write on the source.
@@ -24,7 +25,7 @@ func TestARecordThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
 	const moves = "clusterctl.cluster.x-k8s.io/delete-for-move"
 	for name, test := range map[string]struct {
 		pool        ipamv1.PoolReference
-		purpose     ipamv1.AllocationPurpose
+		root        bool
 		annotations map[string]string
 		finalizers  []string
 		kept        bool
@@ -32,7 +33,7 @@ func TestARecordThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
 		"out of a GlobalIPPool":                 {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, annotations: map[string]string{moves: ""}, kept: true},
 		"out of a pool of another namespace":    {pool: ipamv1.PoolReference{Kind: "IPPool", Namespace: "b", Name: "p"}, annotations: map[string]string{moves: ""}, kept: true},
 		"out of a pool that moves as well":      {pool: ipamv1.PoolReference{Kind: "IPPool", Namespace: "a", Name: "p"}, annotations: map[string]string{moves: ""}},
-		"a block of a root":                     {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, purpose: ipamv1.RootPurpose, annotations: map[string]string{moves: ""}},
+		"a block of a root":                     {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, root: true, annotations: map[string]string{moves: ""}},
 		"held already":                          {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, annotations: map[string]string{moves: "", ipamv1.HeldAnnotation: "h"}},
 		"not moving":                            {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}},
 		"somebody else's finalizer goes or not": {pool: ipamv1.PoolReference{Kind: "GlobalIPPool", Name: "p"}, annotations: map[string]string{moves: ""}, finalizers: []string{"x/y"}, kept: true},
@@ -40,7 +41,10 @@ func TestARecordThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "r", Annotations: test.annotations, Finalizers: test.finalizers}}
-			record.Spec.PoolRef, record.Spec.Purpose = test.pool, test.purpose
+			record.Spec.PoolRef, record.Spec.Purpose = test.pool, ipamv1.ClaimPurpose
+			if test.root {
+				record.Spec.Purpose, record.Spec.ClaimRef = ipamv1.PoolBlockPurpose, ledger.ClaimOf(test.pool, "p")
+			}
 			old := record.DeepCopy()
 			old.Finalizers = append(old.Finalizers, ipamv1.AllocationFinalizer)
 			response := keepMoved(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{

@@ -119,7 +119,7 @@ func (v poolValidator[P]) overlaps(ctx context.Context, to *audience, p P, c cha
 	total := 0
 	for _, prefix := range gained(c.shape, c.was) {
 		for _, h := range v.holdings.Overlapping(space, prefix) {
-			if h.Purpose != ipamv1.RootPurpose || h.Pool == p.PoolReference() {
+			if h.Purpose != ledger.ForRoot || h.Pool == p.PoolReference() {
 				continue
 			}
 			if total++; to.mayGetPool(ctx, h.Pool) {
@@ -142,7 +142,7 @@ func (v poolValidator[P]) promised(ctx context.Context, to *audience, p P, c cha
 			continue
 		}
 		others := slices.DeleteFunc(v.holdings.Overlapping(poolspec.Space(p.PoolSpec()), k.Prefix), func(h ledger.Holding) bool {
-			return h.Purpose == ipamv1.RootPurpose || k.IsFor(h.Claimant()) || encloses(h, p)
+			return h.Purpose == ledger.ForRoot || k.IsFor(h.Claimant()) || encloses(h, p)
 		})
 		if len(others) > 0 {
 			path, address := preAllocationOf(p.PoolSpec(), k)
@@ -155,7 +155,7 @@ func (v poolValidator[P]) promised(ctx context.Context, to *audience, p P, c cha
 // encloses reports whether what is held is a carved block around the pool's own.
 func encloses(h ledger.Holding, p ownPool) bool {
 	block, err := netip.ParsePrefix(p.PoolSpec().CIDR)
-	return err == nil && h.Purpose == ipamv1.ChildPoolPurpose && h.CIDR.Bits() <= block.Bits() && h.CIDR.Contains(block.Addr())
+	return err == nil && h.Purpose == ledger.ForChildPool && h.CIDR.Bits() <= block.Bits() && h.CIDR.Contains(block.Addr())
 }
 
 // preAllocationOf returns path and text of what is kept.

@@ -29,6 +29,12 @@ type Holdings interface {
 	Overlapping(space string, prefix netip.Prefix) []ledger.Holding
 }
 
+// Recorded is the Holdings of a ledger.
+type Recorded struct{ *ledger.Ledger }
+
+// Holdings implements Holdings.
+func (r Recorded) Holdings(pool ipamv1.PoolReference) []ledger.Holding { return r.Of(pool).Holdings() }
+
 // Paths that the webhooks are served on, as the markers say.
 const (
 	defaultIPPoolPath        = "/mutate-ipam-weir-dev-v1alpha1-ippool"

@@ -99,7 +99,7 @@ func (v poolValidator[P]) sharedGateway(giving, of ledger.Pool) netip.Addr {
 			continue
 		}
 		isCarved := slices.ContainsFunc(v.holdings.Overlapping(giving.Space, single), func(h ledger.Holding) bool {
-			return h.Purpose == ipamv1.ChildPoolPurpose && h.Pool == giving.Ref
+			return h.Purpose == ledger.ForChildPool && h.Pool == giving.Ref
 		})
 		if !isCarved {
 			return g

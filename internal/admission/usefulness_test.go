@@ -47,7 +47,7 @@ func neighbour(cidr, gateway string, bits int32) *ipamv1.IPPool {
 
 func TestGatewaysOfNeighbours(t *testing.T) {
 	t.Parallel()
-	carved := ledger.Holding{CIDR: claimed(team, "192.0.2.128/25", "").CIDR, Purpose: ipamv1.ChildPoolPurpose, Pool: team}
+	carved := ledger.Holding{CIDR: claimed(team, "192.0.2.128/25", "").CIDR, Purpose: ledger.ForChildPool, Pool: team}
 	tests := map[string]struct {
 		spec   string
 		beside *ipamv1.IPPool
@@ -141,7 +141,7 @@ func TestOutdatedBelow(t *testing.T) {
 		p.Namespace, p.Name, p.UID, p.Generation = "team", name, "uid", 1
 		p.Spec = ipamv1.IPPoolSpec{CIDR: "192.0.2.64/26", ParentRef: &ipamv1.ParentReference{Kind: ipamv1.IPPoolKind, Name: "pool"}, Network: network}
 		carved := claimed(team, "192.0.2.64/26", name)
-		carved.Purpose, carved.Claim = ipamv1.ChildPoolPurpose, ipamv1.ClaimReference{APIGroup: "ipam.weir.dev", Kind: ipamv1.IPPoolKind, Namespace: "team", Name: name}
+		carved.Purpose, carved.Claim = ledger.ForChildPool, ipamv1.ClaimReference{APIGroup: "ipam.weir.dev", Kind: ipamv1.IPPoolKind, Namespace: "team", Name: name}
 		return p, held{carved, claimed(p.PoolReference(), "192.0.2.65/32", "a"), claimed(p.PoolReference(), "192.0.2.66/32", "b")}
 	}
 	inheriting, records := below("inheriting", nil)

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-func adoptedRecord(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.AdoptedPurpose }
+func adoptedRecord(a *ipamv1.IPAllocation) { a.Spec.Origin = ipamv1.AdoptedOrigin }
 
 func arrivedRecord(a *ipamv1.IPAllocation) {
 	a.Annotations = map[string]string{ipamv1.ArrivedAnnotation: "true"}
@@ -45,13 +46,13 @@ func TestBothSidesOfADispute(t *testing.T) {
 			b.now.SetTime(b.now.Now().Add(time.Hour))
 			other := b.put(recordNamed("b", test.cidr, test.edits...))
 			for _, r := range []*ipamv1.IPAllocation{mine, other} {
-				err := l.Disputed(r.Spec.ClaimRef, netip.MustParsePrefix(r.Spec.CIDR).Addr())
+				err := l.About(r.Spec.ClaimRef).Disputed(netip.MustParsePrefix(r.Spec.CIDR).Addr())
 				if errors.Is(err, ErrTaken) != test.disputed {
 					t.Errorf("%s: %v, want disputed: %t", r.Name, err, test.disputed)
 				}
 			}
 			b.cut(other)
-			if err := l.Disputed(mine.Spec.ClaimRef, netip.MustParseAddr("10.0.0.4")); err != nil {
+			if err := l.About(mine.Spec.ClaimRef).Disputed(netip.MustParseAddr("10.0.0.4")); err != nil {
 				t.Errorf("when the other is gone: %v", err)
 			}
 		})
@@ -68,7 +69,7 @@ func TestWhatArrivesMayBeAskedOfAPoolThatDoesNotServe(t *testing.T) {
 	if _, err := b.x.Choose(c, at("new")); !errors.Is(err, ErrNotReady) {
 		t.Errorf("a new claim: %v", err)
 	}
-	c.Purpose = ipamv1.AdoptedPurpose
+	c.Purpose = records.ForAdopted
 	if _, err := b.x.Choose(c, at("new")); !errors.Is(err, ErrNotReady) {
 		t.Errorf("an arrived claim before the pool's block: %v", err)
 	}
@@ -84,14 +85,12 @@ func TestHowLongWhatArrivedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	b.x.grace = 60
-	b.put(recordNamed("old", "10.0.0.4/32"))
-	b.put(recordNamed("new", "10.0.0.5/32", arrivedRecord))
-	all, _ := b.x.AppendSome(nil, 1)
+	old, arrived := b.put(recordNamed("old", "10.0.0.4/32")), b.put(recordNamed("new", "10.0.0.5/32", arrivedRecord))
 	for after, want := range map[time.Duration]bool{0: true, time.Minute: true, 2 * time.Minute: false} {
 		b.now.SetTime(time.Unix(1, 0).Add(after))
-		for _, h := range all {
-			if got := b.x.IsArriving(h); got != (want && h.Record.Name == "new") {
-				t.Errorf("%s after %s: %t", h.Record.Name, after, got)
+		for _, r := range []*ipamv1.IPAllocation{old, arrived} {
+			if got := b.x.About(r.Spec.ClaimRef).Recorded()[0].Arriving; got != (want && r == arrived) {
+				t.Errorf("%s after %s: %t", r.Name, after, got)
 			}
 		}
 	}

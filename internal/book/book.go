@@ -118,7 +118,7 @@ func (b *Book) insert(r *records.Record) {
 	e.history.hold(r)
 	b.count(r)
 	b.suspect(r)
-	if r.Purpose == ipamv1.ChildPoolPurpose && e.children == 1 && len(e.serving) == 0 {
+	if r.Purpose == records.ForChildPool && e.children == 1 && len(e.serving) == 0 {
 		b.serve(e) // it does not, but keeps back from now on, for what is carved from it
 	}
 	if r.Confirmed {

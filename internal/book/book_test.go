@@ -127,7 +127,7 @@ func (b *book) promise(c Claim) (netip.Prefix, error) {
 
 // claimFor is the request to pool p of the claim that recordNamed makes records for.
 func claimFor(name string) Claim {
-	return Claim{Ref: recordNamed(name, "").Spec.ClaimRef, Pool: poolRef("p"), Bits: 32, Purpose: ipamv1.ClaimPurpose}
+	return Claim{Ref: recordNamed(name, "").Spec.ClaimRef, Pool: poolRef("p"), Bits: 32, Purpose: records.ForClaim}
 }
 
 // shapeConfig describes a pool: entries and exclusions as in a pool's spec.

@@ -159,7 +159,7 @@ func (m *ledgerModel) want() sums {
 	for _, r := range m.records {
 		size := int64(len(addresses(netip.MustParsePrefix(r.Spec.CIDR))))
 		switch {
-		case r.Spec.Purpose == ipamv1.ChildPoolPurpose:
+		case r.Spec.Purpose == ipamv1.PoolBlockPurpose:
 			delegated, s.Children = delegated+size, s.Children+1
 		case !r.Spec.ReleasedAt.IsZero():
 			cooling, s.Claims = cooling+size, s.Claims+1

@@ -54,20 +54,35 @@ func (b *chooser) open(c Claim) (*poolEntry, bool) {
 	return e, c.IsRestored() && c.Want.IsValid() && (isBlock(c.Purpose) || b.isRooted(c.Pool, c.Want))
 }
 
-// mark keeps a choice, of which the record of that name is to come, from others in this process.
-func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *records.Record {
-	mark := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
-	b.keepOut(mark)
-	b.marks[mark] = key
-	return mark
+// mark is why a choice of this process is kept from its other requests: a record of the name is to
+// come, until Unmark; or it was promised to an object under admission, until Expire.
+type mark struct {
+	types.NamespacedName
+
+	// stem is what the name of an object begins with that has none yet.
+	stem string
 }
 
-// Unmark ends that, whatever came of the choice.
-func (b *chooser) Unmark(mark *records.Record) {
-	delete(b.marks, mark)
-	if mark.Handle != 0 {
-		b.letIn(mark)
+// mark keeps a choice, of which the record of that name is to come, from others in this process.
+func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *records.Record {
+	r := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+	return b.addMark(r, mark{NamespacedName: key})
+}
+
+func (b *chooser) addMark(r *records.Record, m mark) *records.Record {
+	b.keepOut(r)
+	b.marks[r] = m
+	return r
+}
+
+// Unmark ends that, whatever came of the choice, and says whether it had not ended before.
+func (b *chooser) Unmark(r *records.Record) bool {
+	_, stood := b.marks[r]
+	if stood {
+		delete(b.marks, r)
+		b.letIn(r)
 	}
+	return stood
 }
 
 func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
@@ -156,8 +171,8 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 			add(r)
 		}
 	}
-	for mark := range b.promises {
-		if records.ClaimantOf(mark.Claim) == records.ClaimantOf(c.Ref) {
+	for mark := range b.marks {
+		if mark.Role == promised && records.ClaimantOf(mark.Claim) == records.ClaimantOf(c.Ref) {
 			add(mark)
 		}
 	}
@@ -175,7 +190,7 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 // others: it has the address already, and what is not recorded would be handed out again.
 func (b *chooser) refuses(e *poolEntry, c Claim) error {
 	shape := e.pool.Shape
-	if c.Purpose != ipamv1.AdoptedPurpose {
+	if c.Purpose != records.ForAdopted {
 		for _, k := range shape.KeptIn(c.Want) {
 			if !k.IsFor(records.ClaimantOf(c.Ref)) {
 				return &RefusedError{CIDR: c.Want, Reason: "is kept for another claim", Kept: k}
@@ -210,12 +225,11 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	return "", false
 }
 
-// OutsidePolicy returns a RefusedError that says why the pool would not hand out to the claim, or
-// carved pool, what its record holds; nil if it would. What arrived with a prefix keeps it all the
-// same, and so does what had it before the pool was changed.
-func (b *chooser) OutsidePolicy(claim ipamv1.ClaimReference) error {
+// outsidePolicy returns a RefusedError that says why the pool would not hand out to the claim, or
+// carved pool, what its record holds; nil if it would.
+func (b *chooser) outsidePolicy(claim ipamv1.ClaimReference) error {
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
-		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || r.Purpose == ipamv1.RootPurpose || r.Purpose == ipamv1.MovedPurpose {
+		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || r.Purpose == records.ForRoot || r.Purpose == records.ForMoved {
 			continue
 		}
 		e := b.poolOf(r.Pool)
@@ -223,8 +237,8 @@ func (b *chooser) OutsidePolicy(claim ipamv1.ClaimReference) error {
 			continue
 		}
 		c := Claim{Ref: r.Claim, Pool: r.Pool, Want: r.CIDR, Purpose: r.Purpose}
-		if c.Purpose == ipamv1.AdoptedPurpose {
-			c.Purpose = ipamv1.ClaimPurpose
+		if c.Purpose == records.ForAdopted {
+			c.Purpose = records.ForClaim
 		}
 		if err := b.refuses(e, c); err != nil {
 			return err
@@ -277,13 +291,8 @@ func (b *chooser) contended(e *poolEntry) bool {
 	if e.suspected != 0 && b.IsRecent(e.suspected) {
 		return true
 	}
-	for mark, key := range b.marks {
-		if b.isInTheWay(mark, e) && b.records.Find(key) == 0 {
-			return true
-		}
-	}
-	for promise := range b.promises {
-		if b.isInTheWay(promise, e) {
+	for r, m := range b.marks {
+		if b.isInTheWay(r, e) && b.records.Find(m.NamespacedName) == 0 {
 			return true
 		}
 	}
@@ -339,7 +348,7 @@ func (b *chooser) Room(pool ipamv1.PoolReference, most int) (int, error) {
 		return 0, ErrNotReady
 	}
 	bits := e.pool.Shape.ClaimBits()
-	if _, err := b.Preview(Claim{Pool: pool, Bits: bits, Purpose: ipamv1.ClaimPurpose}); err != nil {
+	if _, err := b.Preview(Claim{Pool: pool, Bits: bits, Purpose: records.ForClaim}); err != nil {
 		return 0, err
 	}
 	capacity, _ := b.Capacity(pool)

@@ -55,24 +55,6 @@ func (b *claims) blocksOf(pool ipamv1.PoolReference) []*records.Record {
 	return slices.DeleteFunc(b.RecordsFor(ClaimOf(pool, "")), func(r *records.Record) bool { return !isBlock(r.Purpose) || r.Released() })
 }
 
-// Orphans returns the records of claims of this kind, namespace and name that may be given up if no
-// such claim is stored: not those whose claim may just be on its way, nor those that are released
-// already.
-func (b *claims) Orphans(claim ipamv1.ClaimReference) []Holding {
-	return SortHoldings(HoldingsOf(slices.DeleteFunc(b.RecordsFor(claim), func(r *records.Record) bool {
-		return r.Deleted || r.Released() || b.isPending(r)
-	})))
-}
-
-// Held returns what is held for an earlier claim of this name, which moved away, at exactly this
-// prefix of the pool. Once the claim has its own record of that, it can be dropped. What is held of
-// another pool is somebody else's, whatever its name and prefix.
-func (b *claims) Held(claim ipamv1.ClaimReference, pool ipamv1.PoolReference, cidr netip.Prefix) []Holding {
-	return HoldingsOf(slices.DeleteFunc(b.RecordsFor(claim), func(r *records.Record) bool {
-		return r.Purpose != ipamv1.MovedPurpose || r.Pool != pool || r.CIDR != cidr || r.Claim.UID == claim.UID || r.Deleted
-	}))
-}
-
 // OtherBlocks returns the records of the pool's own blocks that keep does not name, those of other
 // pools that had its name, and the second and third of a block that several managers recorded at
 // once. Drop drops them, once a live read after this call has proved that they are nobody's. What
@@ -85,7 +67,7 @@ func (b *claims) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 		if own := r.Claim.UID == string(uid); own && slices.Contains(keep, r.CIDR) && !isSecond(r, blocks) || !own && b.isPending(r) {
 			continue
 		}
-		if h := HoldingOf(r); uid != "" || !b.IsArriving(h) {
+		if h := b.holdingOf(r); uid != "" || !h.Arriving {
 			others = append(others, h)
 		}
 	}
@@ -126,7 +108,7 @@ func (b *claims) isMade(c Claim) bool {
 // out of it is in it still. It may have been restored past the webhooks, or be made again while
 // claims keep its block.
 func (b *claims) hadBlock(asked *records.Record) bool {
-	return asked.Purpose == ipamv1.ChildPoolPurpose && slices.ContainsFunc(b.records.Of(records.ClaimantOf(asked.Claim)), func(r *records.Record) bool {
+	return asked.Purpose == records.ForChildPool && slices.ContainsFunc(b.records.Of(records.ClaimantOf(asked.Claim)), func(r *records.Record) bool {
 		return !hasGone(r) && isPredecessor(r, asked)
 	})
 }
@@ -153,7 +135,7 @@ func (b *claims) HasLost(id records.Identity) bool {
 	switch {
 	case r == nil || r.Version != id.Version || r.Won || r.Released():
 		return false
-	case r.Purpose != ipamv1.ClaimPurpose || r.Restored || IsWeirKind(r):
+	case r.Purpose != records.ForClaim || r.Restored || IsWeirKind(r):
 		return false
 	}
 	return b.Judge(r).Outcome == Lost
@@ -174,16 +156,6 @@ func (b *claims) LeftBehind(c Claim, mark *records.Record) (Holding, bool) {
 	return Holding{}, false
 }
 
-// IsHeldOn says whether a claim of the same name, other UID, holds the very same prefix, or it is
-// retained for the next: then nothing is let go of. One whose object was perhaps never stored holds
-// on to nothing: its record goes without cooling.
-func (b *claims) IsHeldOn(h Holding) bool {
-	return slices.ContainsFunc(b.records.Of(records.ClaimantOf(h.Claim)), func(r *records.Record) bool {
-		isIts := r.Claim.UID != h.Claim.UID && r.CIDR == h.CIDR && r.Pool == h.Pool
-		return isIts && (!r.Released() || r.Retained && !r.Terminating) && !r.Deleted && !b.isUnstored(r)
-	})
-}
-
 // Obstacle returns a record that keeps this one from winning and is not just about to go.
 func (b *claims) Obstacle(id records.Identity) (Holding, bool) {
 	r := b.recordAt(id)
@@ -192,32 +164,6 @@ func (b *claims) Obstacle(id records.Identity) (Holding, bool) {
 	}
 	v := b.Judge(r)
 	return v.By, v.Outcome != Won && !b.IsRecent(v.By.Seen)
-}
-
-// IsContested says whether somebody else has what the record holds, or part of it: an older record
-// is there, so that this one has never won, or one of the two arrived. What a manager that died has
-// recorded over it takes nothing from it.
-func (b *claims) IsContested(h Holding) bool {
-	r := b.recordAt(h.Version)
-	if r == nil {
-		return false
-	}
-	_, hasRival := b.rivalTo(r)
-	return hasRival || b.Judge(r).Outcome == Lost
-}
-
-// Disputed returns an ErrTaken that says who else has, or arrived with, what the claim's record of
-// this prefix holds; nil if nobody.
-func (b *claims) Disputed(claim ipamv1.ClaimReference, first netip.Addr) error {
-	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
-		if r.Claim.UID != claim.UID || r.CIDR.Addr() != first || r.Deleted || r.Released() || r.Purpose == ipamv1.MovedPurpose {
-			continue
-		}
-		if by, ok := b.rivalTo(r); ok {
-			return &TakenError{CIDR: r.CIDR, By: by}
-		}
-	}
-	return nil
 }
 
 func (b *claims) confirmedOf(pool ipamv1.PoolReference) []*records.Record {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // The tests of this file are named after the hazards of docs/design/ledger.md, move.md and
@@ -65,7 +66,7 @@ func TestWhatHasGoneIsNotLeaving(t *testing.T) {
 		t.Fatalf("leaving: %v", found)
 	}
 	b.cut(gone)
-	b.put(recordNamed("hold", "10.0.0.4/32", func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.MovedPurpose })) // gets its handle
+	b.put(recordNamed("hold", "10.0.0.4/32", func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.MovedState })) // gets its handle
 	if found := l.Leaving(pool); len(found) != 0 {
 		t.Errorf("leaving, though nobody has marked it: %v", found)
 	}
@@ -93,7 +94,7 @@ func TestTheGraceIsForWhatIsNotStoredYet(t *testing.T) {
 			b.x.grace = 60
 			a := b.put(recordNamed("r", "10.0.0.1/32", test.edits...))
 			b.now.SetTime(b.now.Now().Add(test.after))
-			found := b.x.Orphans(a.Spec.ClaimRef)
+			found := b.x.About(a.Spec.ClaimRef).Orphans()
 			if (len(found) == 1) != test.isOrphan {
 				t.Errorf("may be given up: %v", found)
 			}
@@ -123,7 +124,7 @@ func TestARecordIsForAUID(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	a := b.put(recordNamed("r", "10.0.0.1/32", ofOwnKind("1")))
-	c := Claim{Ref: a.Spec.ClaimRef, Pool: a.Spec.PoolRef, Bits: 32, Purpose: ipamv1.ClaimPurpose}
+	c := Claim{Ref: a.Spec.ClaimRef, Pool: a.Spec.PoolRef, Bits: 32, Purpose: records.ForClaim}
 	if r, _ := b.x.RecordOf(c, ""); r == nil {
 		t.Error("a record does not answer the object that it was made for")
 	}

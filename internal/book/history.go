@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
@@ -89,7 +88,7 @@ func (h *history) isHeldBeside(r *records.Record, s *space) bool {
 		if p.Bits() > r.CIDR.Bits() {
 			break
 		}
-		if other := h.records.Terms(beside); other.Role == records.Stored && other.Pool == r.Pool && other.Purpose != ipamv1.RootPurpose {
+		if other := h.records.Terms(beside); other.Role == records.Stored && other.Pool == r.Pool && other.Purpose != records.ForRoot {
 			return true
 		}
 	}

@@ -305,7 +305,7 @@ func TestOneOfTwoAlwaysYields(t *testing.T) {
 // address of the record that came with it, made for the claim's earlier UID.
 func TestAPredecessorDoesNotCount(t *testing.T) {
 	t.Parallel()
-	adopted := func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.AdoptedPurpose }
+	adopted := func(a *ipamv1.IPAllocation) { a.Spec.Origin = ipamv1.AdoptedOrigin }
 	ofClaim := func(name, uid string) edit {
 		return func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID = name, uid }
 	}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // told is the text of an error, and after it what only some may be told.
@@ -86,7 +87,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
-func adopted(c *Claim) { c.Purpose = ipamv1.AdoptedPurpose }
+func adopted(c *Claim) { c.Purpose = records.ForAdopted }
 
 // TestWhatIsKeptFollowsTheShape: what a pool keeps, and for whom, is what its last shape says,
 // while it serves.
@@ -131,7 +132,7 @@ func (m *ledgerModel) ask(t *rapid.T) {
 	if rapid.Bool().Draw(t, "asks") {
 		a := rapid.SampledFrom(addresses(m.family)).Draw(t, "address")
 		c.Want = netip.PrefixFrom(a, rapid.IntRange(28, 32).Draw(t, "bits")).Masked()
-		c.Purpose = rapid.SampledFrom([]ipamv1.AllocationPurpose{ipamv1.ClaimPurpose, ipamv1.AdoptedPurpose}).Draw(t, "purpose")
+		c.Purpose = rapid.SampledFrom([]records.Purpose{records.ForClaim, records.ForAdopted}).Draw(t, "purpose")
 	}
 	own := slices.IndexFunc(owners, func(p netip.Prefix) bool { return ownerOf(p) == c.Ref.Name })
 	isFree := own >= 0 && !slices.ContainsFunc(addresses(owners[own]), m.isHeld)
@@ -145,14 +146,14 @@ func (m *ledgerModel) ask(t *rapid.T) {
 	defer m.x.Unmark(w)
 	got := w.CIDR
 	for i, p := range owners {
-		if p.Overlaps(got) && i != own && c.Purpose == ipamv1.ClaimPurpose {
+		if p.Overlaps(got) && i != own && c.Purpose == records.ForClaim {
 			t.Fatalf("%s got %s of %s, which is kept for %s", c.Ref.Name, got, p, ownerOf(p))
 		}
 	}
-	if own >= 0 && c.Purpose == ipamv1.ClaimPurpose && got != owners[own] {
+	if own >= 0 && c.Purpose == records.ForClaim && got != owners[own] {
 		t.Fatalf("%s got %s instead of %s", c.Ref.Name, got, owners[own])
 	}
-	if c.Purpose == ipamv1.ClaimPurpose && slices.ContainsFunc(addresses(got), m.isHeld) {
+	if c.Purpose == records.ForClaim && slices.ContainsFunc(addresses(got), m.isHeld) {
 		t.Fatalf("%s got %s, part of which is held", c.Ref.Name, got)
 	}
 	m.made++

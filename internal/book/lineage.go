@@ -66,7 +66,7 @@ func (b *lineage) ancestors(pool ipamv1.PoolReference, p netip.Prefix) iter.Seq[
 // carvedFrom returns the pool that the pool's block around p was carved from, if it was carved and
 // not brought in as a root.
 func (b *lineage) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent ipamv1.PoolReference, ok bool) {
-	for _, r := range b.records.OfPurpose(records.ClaimantOf(ClaimOf(pool, "")), ipamv1.ChildPoolPurpose) {
+	for _, r := range b.records.OfPurpose(records.ClaimantOf(ClaimOf(pool, "")), records.ForChildPool) {
 		if !r.Released() && r.CIDR.Bits() <= p.Bits() && r.CIDR.Contains(p.Addr()) {
 			return r.Pool, true
 		}
@@ -78,7 +78,7 @@ func (b *lineage) carvedFrom(pool ipamv1.PoolReference, p netip.Prefix) (parent 
 func (b *lineage) isRooted(pool ipamv1.PoolReference, p netip.Prefix) bool {
 	for range Deepest {
 		for _, r := range b.records.Of(records.ClaimantOf(ClaimOf(pool, ""))) {
-			if r.Purpose == ipamv1.RootPurpose && r.CIDR.Bits() <= p.Bits() && r.CIDR.Contains(p.Addr()) {
+			if r.Purpose == records.ForRoot && r.CIDR.Bits() <= p.Bits() && r.CIDR.Contains(p.Addr()) {
 				return true
 			}
 		}
@@ -154,7 +154,7 @@ func (b *lineage) hindered(r *records.Record) []*poolEntry {
 	}
 	var found []*poolEntry
 	for _, h := range b.spaceOf(r.Space).taken.Overlapping(r.CIDR) {
-		if b.records.Terms(h).Purpose != ipamv1.ChildPoolPurpose {
+		if b.records.Terms(h).Purpose != records.ForChildPool {
 			continue
 		}
 		block := b.records.Get(h)

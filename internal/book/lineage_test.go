@@ -12,6 +12,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // family puts the blocks of root, child and grandchild, and of a sibling of the child.
@@ -163,7 +164,7 @@ func TestWhatIsKeptBackAbove(t *testing.T) {
 				t.Errorf("asked while the pool above grows: %v", err)
 			}
 			b.x.SetPool(poolNamed("above", test.above))
-			asks.Purpose = ipamv1.AdoptedPurpose
+			asks.Purpose = records.ForAdopted
 			if _, err = b.x.Preview(asks); err != nil {
 				t.Errorf("arrived: %v", err)
 			}
@@ -283,7 +284,7 @@ func TestAPromiseAboveIsUndecidedBelow(t *testing.T) {
 		t.Errorf("%v, want ErrBusy", err)
 	}
 	b.forget()
-	for mark := range b.x.promises {
+	for mark := range b.x.marks {
 		b.x.Expire(mark)
 	}
 	if freed, _ := b.forget(); !nameP(freed) {

@@ -133,7 +133,7 @@ func TestAnAskedPrefix(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
 		want    string
-		purpose ipamv1.AllocationPurpose
+		purpose records.Purpose
 		err     error
 	}{
 		"free":                             {want: "10.0.0.7/32"},
@@ -142,15 +142,15 @@ func TestAnAskedPrefix(t *testing.T) {
 		"being chosen":                     {want: "10.0.0.3/32", err: ErrBusy},
 		"excluded":                         {want: "10.0.0.5/32", err: ErrRefused},
 		"around what is excluded":          {want: "10.0.0.4/31", err: ErrRefused},
-		"excluded, and brought along":      {want: "10.0.0.5/32", purpose: ipamv1.AdoptedPurpose},
-		"recorded, and brought along":      {want: "10.0.0.2/32", purpose: ipamv1.AdoptedPurpose, err: ErrTaken},
+		"excluded, and brought along":      {want: "10.0.0.5/32", purpose: records.ForAdopted},
+		"recorded, and brought along":      {want: "10.0.0.2/32", purpose: records.ForAdopted, err: ErrTaken},
 		"outside":                          {want: "10.0.9.1/32", err: ErrRefused},
-		"outside, and brought along":       {want: "10.0.9.1/32", purpose: ipamv1.AdoptedPurpose, err: ErrRefused},
+		"outside, and brought along":       {want: "10.0.9.1/32", purpose: records.ForAdopted, err: ErrRefused},
 		"the gateway":                      {want: "10.0.0.14/32", err: ErrRefused},
 		"a reserved address":               {want: "10.0.0.0/32", err: ErrRefused},
-		"a reserved one, brought along":    {want: "10.0.0.0/32", purpose: ipamv1.AdoptedPurpose},
+		"a reserved one, brought along":    {want: "10.0.0.0/32", purpose: records.ForAdopted},
 		"of the other family":              {want: "2001:db8::1/128", err: ErrRefused},
-		"the whole pool, with its gateway": {want: "10.0.0.0/28", purpose: ipamv1.AdoptedPurpose, err: ErrRefused},
+		"the whole pool, with its gateway": {want: "10.0.0.0/28", purpose: records.ForAdopted, err: ErrRefused},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +164,7 @@ func TestAnAskedPrefix(t *testing.T) {
 			}
 			c = claimFor("a")
 			c.Want = netip.MustParsePrefix(test.want)
-			if c.Purpose = ipamv1.ClaimPurpose; test.purpose != "" {
+			if c.Purpose = records.ForClaim; test.purpose != "" {
 				c.Purpose = test.purpose
 			}
 			w, err := b.x.Choose(c, at("a"))
@@ -184,14 +184,14 @@ func TestBoundsAreForAskedPrefixes(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
 		want    string
-		purpose ipamv1.AllocationPurpose
+		purpose records.Purpose
 		err     string
 	}{
-		"of that length":             {want: "10.0.0.4/30", purpose: ipamv1.ClaimPurpose},
-		"shorter":                    {want: "10.0.0.8/29", purpose: ipamv1.ClaimPurpose},
-		"longer":                     {want: "10.0.0.5/32", purpose: ipamv1.ClaimPurpose, err: "10.0.0.5/32: is longer than a /30, the longest prefix that may be asked for"},
-		"longer, and brought along":  {want: "10.0.0.5/32", purpose: ipamv1.AdoptedPurpose},
-		"longer, of another network": {want: "2001:db8::1/128", purpose: ipamv1.ClaimPurpose, err: "2001:db8::1/128: is not in the pool"},
+		"of that length":             {want: "10.0.0.4/30", purpose: records.ForClaim},
+		"shorter":                    {want: "10.0.0.8/29", purpose: records.ForClaim},
+		"longer":                     {want: "10.0.0.5/32", purpose: records.ForClaim, err: "10.0.0.5/32: is longer than a /30, the longest prefix that may be asked for"},
+		"longer, and brought along":  {want: "10.0.0.5/32", purpose: records.ForAdopted},
+		"longer, of another network": {want: "2001:db8::1/128", purpose: records.ForClaim, err: "2001:db8::1/128: is not in the pool"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -319,7 +319,7 @@ func TestABlockThatSomebodyHolds(t *testing.T) {
 			}
 			block := netip.MustParsePrefix("10.0.0.0/24")
 			p := poolNamed("p", shapeConfig{entries: block.String()})
-			c := Claim{Ref: ClaimOf(p.Ref, string(p.UID)), Pool: p.Ref, Want: block, Purpose: ipamv1.RootPurpose}
+			c := Claim{Ref: ClaimOf(p.Ref, string(p.UID)), Pool: p.Ref, Want: block, Purpose: records.ForRoot}
 			_, err := b.x.ChooseBlock(c, p.Space, at("block"))
 			var taken *TakenError
 			if errors.As(err, &taken) != (test.by != "") || (taken != nil && taken.By.String() != test.by) {

@@ -23,20 +23,20 @@ func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {
 		claim, uid, want string
-		purpose          ipamv1.AllocationPurpose
+		purpose          records.Purpose
 		own              bool
 		// chosen says whether the claim gets as far as a record, and won whether that wins.
 		chosen, won bool
 	}{
-		"it comes back with it":                  {claim: "a", uid: "later", purpose: ipamv1.AdoptedPurpose, chosen: true, won: true},
-		"it never left, as it turns out":         {claim: "a", uid: "uid-a", purpose: ipamv1.AdoptedPurpose, chosen: true, won: true},
-		"a namesake asks for it":                 {claim: "a", uid: "later", purpose: ipamv1.ClaimPurpose},
-		"an own kind's namesake asks for it":     {claim: "a", uid: "later", purpose: ipamv1.ClaimPurpose, own: true},
-		"an own kind is just leaving":            {claim: "a", uid: "uid-a", purpose: ipamv1.AdoptedPurpose, own: true, won: true},
-		"an own kind comes back with it":         {claim: "a", uid: "later", purpose: ipamv1.AdoptedPurpose, own: true, chosen: true, won: true},
-		"another asks for it":                    {claim: "b", uid: "uid-b", purpose: ipamv1.ClaimPurpose},
-		"another arrives with it":                {claim: "b", uid: "uid-b", purpose: ipamv1.AdoptedPurpose},
-		"it is not recorded at what it was held": {claim: "a", uid: "later", purpose: ipamv1.AdoptedPurpose, want: "10.0.0.4/31"},
+		"it comes back with it":                  {claim: "a", uid: "later", purpose: records.ForAdopted, chosen: true, won: true},
+		"it never left, as it turns out":         {claim: "a", uid: "uid-a", purpose: records.ForAdopted, chosen: true, won: true},
+		"a namesake asks for it":                 {claim: "a", uid: "later", purpose: records.ForClaim},
+		"an own kind's namesake asks for it":     {claim: "a", uid: "later", purpose: records.ForClaim, own: true},
+		"an own kind is just leaving":            {claim: "a", uid: "uid-a", purpose: records.ForAdopted, own: true, won: true},
+		"an own kind comes back with it":         {claim: "a", uid: "later", purpose: records.ForAdopted, own: true, chosen: true, won: true},
+		"another asks for it":                    {claim: "b", uid: "uid-b", purpose: records.ForClaim},
+		"another arrives with it":                {claim: "b", uid: "uid-b", purpose: records.ForAdopted},
+		"it is not recorded at what it was held": {claim: "a", uid: "later", purpose: records.ForAdopted, want: "10.0.0.4/31"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +50,7 @@ func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
 			c := claimFor(test.claim)
 			b.put(recordNamed("hold", "10.0.0.4/32", func(a *ipamv1.IPAllocation) {
 				a.Spec.ClaimRef = claimFor("a").Ref
-				a.Spec.ClaimRef.UID, a.Spec.Purpose = "uid-a", ipamv1.MovedPurpose
+				a.Spec.ClaimRef.UID, a.Spec.State = "uid-a", ipamv1.MovedState
 				kind(&a.Spec.ClaimRef)
 			}))
 			kind(&c.Ref)
@@ -66,7 +66,8 @@ func TestWhatIsHeldForAClaimElsewhere(t *testing.T) {
 				t.Errorf("choosing: %v", err)
 			}
 			v := b.judged(t, recordNamed("new", c.Want.String(), func(a *ipamv1.IPAllocation) {
-				a.Spec.ClaimRef, a.Spec.Purpose = c.Ref, c.Purpose
+				a.Spec.ClaimRef = c.Ref
+				c.Purpose.Write(&a.Spec)
 			}))
 			if (v.Outcome == Won) != test.won {
 				t.Errorf("judged %v", v)
@@ -85,7 +86,7 @@ func TestHoldsOfOtherPoolsStay(t *testing.T) {
 	held := func(name string, pool ipamv1.PoolReference, space string) {
 		b.put(recordNamed(name, "10.0.0.4/32", func(a *ipamv1.IPAllocation) {
 			a.Spec.ClaimRef, a.Spec.PoolRef, a.Spec.AddressSpace = claimFor("a").Ref, pool, space
-			a.Spec.ClaimRef.UID, a.Spec.Purpose = "uid-a", ipamv1.MovedPurpose
+			a.Spec.ClaimRef.UID, a.Spec.State = "uid-a", ipamv1.MovedState
 		}))
 	}
 	held("here", claimFor("a").Pool, "default")
@@ -93,7 +94,7 @@ func TestHoldsOfOtherPoolsStay(t *testing.T) {
 	l := b.x
 	back := claimFor("a").Ref
 	back.UID = "later"
-	found := l.Held(back, claimFor("a").Pool, netip.MustParsePrefix("10.0.0.4/32"))
+	found := l.About(back).Moved(claimFor("a").Pool, netip.MustParsePrefix("10.0.0.4/32"))
 	if len(found) != 1 || found[0].Record.Name != "here" {
 		t.Errorf("held for the claim of this pool: %v", found)
 	}
@@ -114,7 +115,7 @@ func TestWhatHasJustLeftIsSeenAfterWinning(t *testing.T) {
 		"a namesake that stays":                           {edits: []edit{own}},
 		"a namesake that is deleted":                      {edits: []edit{own, terminating}},
 		"a namesake that is leaving":                      {edits: []edit{own, terminating, moving}, left: true},
-		"a hold that has taken its place since it judged": {edits: []edit{own, func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.MovedPurpose }}, left: true},
+		"a hold that has taken its place since it judged": {edits: []edit{own, func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.MovedState }}, left: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +142,7 @@ func TestAHoldIsNotNeededOnceWhatWasRetainedIsBack(t *testing.T) {
 		a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID, a.Spec.State = "a", "uid-a", ipamv1.RetainedState
 	}
 	hold := func(a *ipamv1.IPAllocation) {
-		a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID, a.Spec.Purpose = "a", "uid-a", ipamv1.MovedPurpose
+		a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID, a.Spec.State = "a", "uid-a", ipamv1.MovedState
 	}
 	made := time.Unix(100, 0)
 	let := func(at time.Duration) edit {
@@ -196,7 +197,7 @@ func TestWhatIsHeldForNobody(t *testing.T) {
 		"alone":                            {},
 		"an older one":                     {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, lost: true},
 		"one of unknown age":               {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32", touched)}},
-		"an older one, but it has arrived": {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.AdoptedPurpose }}},
+		"an older one, but it has arrived": {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{func(a *ipamv1.IPAllocation) { a.Spec.Origin = ipamv1.AdoptedOrigin }}},
 		"an older one, but it is restored, not yet adopted": {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{arrivedRecord}},
 		"an older one, but its object is the answer":        {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{ofKind}},
 		"an older one, but it has been released":            {before: []*ipamv1.IPAllocation{recordNamed("b", "10.0.0.4/32")}, edits: []edit{released}},

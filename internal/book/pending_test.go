@@ -127,7 +127,7 @@ func TestATryKeepsOthersOutThoughItsSiblingWasStoredAndIsGone(t *testing.T) {
 	b.put(stored)
 	b.cut(stored)
 	l := b.x
-	if orphans := l.Orphans(second.Spec.ClaimRef); len(orphans) != 0 {
+	if orphans := l.About(second.Spec.ClaimRef).Orphans(); len(orphans) != 0 {
 		t.Errorf("repair may drop %v, whose object the API server may still store", orphans)
 	}
 	stranger := tryOf("stranger", 0)
@@ -139,7 +139,7 @@ func TestATryKeepsOthersOutThoughItsSiblingWasStoredAndIsGone(t *testing.T) {
 		t.Errorf("another claim's record was judged %v", v.Outcome)
 	}
 	b.now.SetTime(b.now.Now().Add(time.Duration(b.x.grace+2) * time.Second))
-	if orphans := l.Orphans(second.Spec.ClaimRef); len(orphans) != 1 {
+	if orphans := l.About(second.Spec.ClaimRef).Orphans(); len(orphans) != 1 {
 		t.Errorf("after the grace there are %d to give up, want 1", len(orphans))
 	}
 }
@@ -161,10 +161,10 @@ func TestWhatWasStoredCoolsBesideATryThatWasNot(t *testing.T) {
 		t.Fatalf("no record of %s", uid)
 		return Holding{}
 	}
-	if l.IsHeldOn(mine(stored.Spec.ClaimRef.UID)) {
+	if l.About(stored.Spec.ClaimRef).IsHeldOn(mine(stored.Spec.ClaimRef.UID)) {
 		t.Error("the record of the stored object would go without cooling, held on by one whose object was never stored")
 	}
-	if h := mine(tryOf("web", 1).Ref.UID); !l.IsHeldOn(h) || !l.WasUnstored(h) {
+	if h := mine(tryOf("web", 1).Ref.UID); !l.About(h.Claim).IsHeldOn(h) || !l.About(h.Claim).IsUnstored(h) {
 		t.Error("the try that was never stored would cool")
 	}
 }

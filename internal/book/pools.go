@@ -15,7 +15,7 @@ import (
 
 // Roles of what makes a prefix unavailable and is no record.
 const (
-	// tentative: a choice of this process, of which no record has come yet.
+	// tentative: chosen by this process for a record that is to come.
 	tentative = records.Stored + 1 + iota
 	// promised: proposed to an object under admission.
 	promised

@@ -34,14 +34,10 @@ const maxStem = 58
 // promiser chooses, and proposes to objects under admission.
 type promiser struct{ chooser }
 
-// promises are the prefixes that this process has proposed to objects under admission, as they are
-// in their spaces, and what the name of an object that had none begins with.
-type promises map[*records.Record]string
-
-// any says whether something in the pool is promised.
-func (p promises) any(e *poolEntry) bool {
-	for mark := range p {
-		if mark.Pool == e.ref {
+// promises says whether something in the pool is promised.
+func (b *promiser) promises(e *poolEntry) bool {
+	for mark := range b.marks {
+		if mark.Role == promised && mark.Pool == e.ref {
 			return true
 		}
 	}
@@ -71,15 +67,13 @@ func (b *promiser) Promise(c Claim) (*records.Record, error) {
 	if !isKept && !isTried && !c.Want.IsValid() && b.isCrowded(e) {
 		cidr = b.inLane(e, c, cidr)
 	}
-	mark := &records.Record{Role: promised, CIDR: cidr, Space: e.pool.Space, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
-	b.keepOut(mark)
-	b.promises[mark] = c.GenerateName[:min(len(c.GenerateName), maxStem)]
-	return mark, nil
+	r := &records.Record{Role: promised, CIDR: cidr, Space: e.pool.Space, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+	return b.addMark(r, mark{stem: c.GenerateName[:min(len(c.GenerateName), maxStem)]}), nil
 }
 
 // Expire takes a promise back that no claim has asked for.
 func (b *promiser) Expire(mark *records.Record) {
-	if b.takeBack(mark) {
+	if b.Unmark(mark) {
 		b.freed(mark)
 	}
 }
@@ -87,29 +81,19 @@ func (b *promiser) Expire(mark *records.Record) {
 // withdraw takes back what was promised at exactly that prefix, and says whether anything was.
 func (b *promiser) withdraw(s string, cidr netip.Prefix) bool {
 	found := false
-	for mark := range b.promises {
-		if mark.Space == s && mark.CIDR == cidr {
-			found = b.takeBack(mark) || found
+	for mark := range b.marks {
+		if mark.Role == promised && mark.Space == s && mark.CIDR == cidr {
+			found = b.Unmark(mark)
 		}
 	}
 	return found
 }
 
-// takeBack says whether the promise still stood.
-func (b *promiser) takeBack(mark *records.Record) bool {
-	if _, ok := b.promises[mark]; !ok {
-		return false
-	}
-	delete(b.promises, mark)
-	b.letIn(mark)
-	return true
-}
-
 // redeem takes back what was promised to the claim, which asks for it now.
 func (b *promiser) redeem(c Claim) {
-	for mark, stem := range b.promises {
-		if mark.Pool == c.Pool && isFor(mark, c, stem) {
-			b.takeBack(mark)
+	for r, m := range b.marks {
+		if r.Role == promised && r.Pool == c.Pool && isFor(r, c, m.stem) {
+			b.Unmark(r)
 			return
 		}
 	}
@@ -119,14 +103,14 @@ func (b *promiser) redeem(c Claim) {
 // else is. One client that makes one claim after the other is no crowd, whichever managers its
 // calls reach.
 func (b *promiser) crowd(e *poolEntry) {
-	if b.promises.any(e) {
+	if b.promises(e) {
 		e.crowded = b.now()
 	}
 }
 
 // isCrowded says whether others may be choosing from the pool at this moment.
 func (b *promiser) isCrowded(e *poolEntry) bool {
-	return b.promises.any(e) || e.crowded != 0 && b.now()-e.crowded <= crowdedTime
+	return b.promises(e) || e.crowded != 0 && b.now()-e.crowded <= crowdedTime
 }
 
 // inLane returns the first choice for the claim that is in this manager's lane, or else the very

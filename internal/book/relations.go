@@ -25,8 +25,8 @@ import (
 // Older is never guessed: a record whose age is not known is neither older nor younger.
 
 // isBlock says whether records of the purpose are, or are about to be, blocks of a pool.
-func isBlock(p ipamv1.AllocationPurpose) bool {
-	return p == ipamv1.RootPurpose || p == ipamv1.ChildPoolPurpose
+func isBlock(p records.Purpose) bool {
+	return p == records.ForRoot || p == records.ForChildPool
 }
 
 // isBlockOf says whether the record is a block of that pool.
@@ -42,12 +42,12 @@ func isBlockAt(t *records.Table, h records.Handle, pool ipamv1.PoolReference) bo
 // isOwnBlock says whether the record is a root pool's own block: that neither counts as allocated
 // nor as delegated.
 func isOwnBlock(r *records.Record) bool {
-	return r.Role == records.Stored && r.Purpose == ipamv1.RootPurpose
+	return r.Role == records.Stored && r.Purpose == records.ForRoot
 }
 
 // IsWeirKind says whether the record is for an IPClaim or for a carved pool.
 func IsWeirKind(r *records.Record) bool {
-	return r.Claim.APIGroup == ipamv1.GroupVersion.Group && r.Purpose != ipamv1.RootPurpose
+	return r.Claim.APIGroup == ipamv1.GroupVersion.Group && r.Purpose != records.ForRoot
 }
 
 // awaitsObject says whether the record itself does not show that its object, of one of Weir's own
@@ -57,12 +57,12 @@ func awaitsObject(r *records.Record) bool {
 }
 
 // holds says whether the record keeps what has moved to another cluster.
-func holds(r *records.Record) bool { return r.Purpose == ipamv1.MovedPurpose && !r.Released() }
+func holds(r *records.Record) bool { return r.Purpose == records.ForMoved && !r.Released() }
 
 // hasGone says whether the record's claim has moved to another cluster, or may just be moving
 // there: nobody gets the prefix but who comes back with it.
 func hasGone(r *records.Record) bool {
-	return r.Purpose == ipamv1.MovedPurpose || r.Moving && IsWeirKind(r)
+	return r.Purpose == records.ForMoved || r.Moving && IsWeirKind(r)
 }
 
 // Outcome of a judgement.
@@ -124,15 +124,15 @@ func (b *lineage) mayHaveEnclosed(block, r *records.Record) bool {
 //	it is held               because the other has moved to another cluster, from where r's claim comes back with it
 //	of one of Weir's own     the object is its own answer, and only one of a name can be stored: moved, restored or made again
 func isPredecessor(other, r *records.Record) bool {
-	isOther := other.Claim.UID != r.Claim.UID || other.Purpose == ipamv1.MovedPurpose
+	isOther := other.Claim.UID != r.Claim.UID || other.Purpose == records.ForMoved
 	isAlike := other.CIDR == r.CIDR && other.Pool == r.Pool && isOther && records.ClaimantOf(other.Claim) == records.ClaimantOf(r.Claim)
 	switch {
-	case !isAlike || r.Purpose == ipamv1.AdoptedPurpose:
+	case !isAlike || r.Purpose == records.ForAdopted:
 		return isAlike
 	case other.Released():
 		return other.Retained
-	case other.Purpose == ipamv1.MovedPurpose: // of a carved pool the choice has seen to it that it arrived
-		return r.Purpose == ipamv1.ChildPoolPurpose
+	case other.Purpose == records.ForMoved: // of a carved pool the choice has seen to it that it arrived
+		return r.Purpose == records.ForChildPool
 	}
 	return IsWeirKind(r)
 }
@@ -144,7 +144,7 @@ func isRepeat(other, r *records.Record) bool { return saysSame(other, r) && !Old
 
 // saysSame says whether the claim can be told the very same by either of two records.
 func saysSame(a, b *records.Record) bool {
-	isTold := a.Purpose != ipamv1.RootPurpose && a.Purpose != ipamv1.MovedPurpose && b.Purpose != ipamv1.RootPurpose && b.Purpose != ipamv1.MovedPurpose
+	isTold := a.Purpose != records.ForRoot && a.Purpose != records.ForMoved && b.Purpose != records.ForRoot && b.Purpose != records.ForMoved
 	return isTold && a.Claim == b.Claim && a.CIDR == b.CIDR && a.Pool == b.Pool && !a.Released() && !b.Released()
 }
 
@@ -164,7 +164,7 @@ func (b *lineage) rivalTo(r *records.Record) (Holding, bool) {
 		switch {
 		case other.Handle == r.Handle || other.Deleted || other.Released() || b.encloses(other, r) || b.encloses(r, other):
 		case other.Claim == r.Claim || isPredecessor(other, r) || isPredecessor(r, other):
-		case r.Purpose == ipamv1.AdoptedPurpose && !b.IsRecent(other.Seen), other.Purpose == ipamv1.AdoptedPurpose:
+		case r.Purpose == records.ForAdopted && !b.IsRecent(other.Seen), other.Purpose == records.ForAdopted:
 			return HoldingOf(other), true
 		}
 	}
@@ -176,8 +176,8 @@ func (b *lineage) rivalTo(r *records.Record) (Holding, bool) {
 // is its own answer, or came with it, and is stored. A hold never is: what it is held for is
 // elsewhere, although a claim of that UID may be here still while it moves.
 func answers(r *records.Record, c Claim) bool {
-	isIts := IsWeirKind(r) || r.Purpose == ipamv1.AdoptedPurpose || c.Purpose == ipamv1.AdoptedPurpose && c.Want.IsValid()
-	stands := r.Purpose != ipamv1.MovedPurpose && (!r.Terminating || r.Won || r.Owned && isIts)
+	isIts := IsWeirKind(r) || r.Purpose == records.ForAdopted || c.Purpose == records.ForAdopted && c.Want.IsValid()
+	stands := r.Purpose != records.ForMoved && (!r.Terminating || r.Won || r.Owned && isIts)
 	return r.Claim.UID == c.Ref.UID && !r.Released() && !r.Deleted && stands && (!c.Want.IsValid() || r.CIDR == c.Want)
 }
 
@@ -185,13 +185,13 @@ func answers(r *records.Record, c Claim) bool {
 // Weir's own kinds that is held under its present UID is not back: it is just leaving, and nothing
 // pauses it.
 func (c Claim) returnsTo(r *records.Record) bool {
-	leaves := r.Purpose == ipamv1.MovedPurpose && IsWeirKind(r) && r.Claim.UID == c.Ref.UID
+	leaves := r.Purpose == records.ForMoved && IsWeirKind(r) && r.Claim.UID == c.Ref.UID
 	return c.IsRestored() && !leaves
 }
 
 // Repeats says whether the other record is for the same object and prefix.
 func Repeats(r *records.Record, other Holding) bool {
-	return other.Claim == r.Claim && other.CIDR == r.CIDR && other.Purpose != ipamv1.MovedPurpose
+	return other.Claim == r.Claim && other.CIDR == r.CIDR && other.Purpose != records.ForMoved
 }
 
 // isFor says whether the promise was made to the claim, which may not have had its name then.

@@ -33,12 +33,10 @@ type state struct {
 	records *records.Table
 	spaces  map[string]*space
 	pools   map[ipamv1.PoolReference]*poolEntry
-	// marks are choices of this process, each with the name of the record that is to come of it.
-	marks map[*records.Record]types.NamespacedName
-	// promises are what this process has proposed to objects under admission.
-	promises promises
-	lanes    lanes
-	version  string
+	// marks keep what this process has chosen from its other requests.
+	marks   map[*records.Record]mark
+	lanes   lanes
+	version string
 }
 
 // Listener is told what happened in the book. It must not block, nor ask the book.
@@ -73,8 +71,7 @@ func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener
 		records:  records.NewTable(),
 		spaces:   map[string]*space{},
 		pools:    map[ipamv1.PoolReference]*poolEntry{},
-		marks:    map[*records.Record]types.NamespacedName{},
-		promises: promises{},
+		marks:    map[*records.Record]mark{},
 		lanes:    lanes{own: instance, seen: map[string]int64{}},
 	}
 	return b
@@ -94,9 +91,12 @@ func (b *state) IsRecent(seen int64) bool {
 // isNew says whether something was seen less than the grace ago.
 func (b *state) isNew(seen int64) bool { return b.now()-seen <= b.grace }
 
-// IsArriving says whether a record has come here, from elsewhere or a backup, less than the grace
-// ago, as far as this process knows: what it is held for may still be on its way.
-func (b *state) IsArriving(h Holding) bool { return h.Restored && b.isNew(h.Seen) }
+// holdingOf returns a record as readers see it, at this moment.
+func (b *state) holdingOf(r *records.Record) Holding {
+	h := HoldingOf(r)
+	h.Arriving = r.Restored && b.isNew(r.Seen)
+	return h
+}
 
 // What the API server refuses after Weir's webhooks (a quota, another webhook) leaves a record for
 // an object that was never stored. No read tells such a record from one whose object is about to be

@@ -55,7 +55,7 @@ type poolEntry struct {
 // sums returns the sum of addresses and the number of records that a record counts in.
 func (e *poolEntry) sums(r *records.Record) (*ipspace.Count, *int32) {
 	switch {
-	case r.Purpose == ipamv1.ChildPoolPurpose:
+	case r.Purpose == records.ForChildPool:
 		return &e.delegated, &e.children
 	case r.Released():
 		return &e.cooling, &e.claims
@@ -66,7 +66,7 @@ func (e *poolEntry) sums(r *records.Record) (*ipspace.Count, *int32) {
 
 // noteUnstored keeps the pool's list of records up to date whose object nobody has seen.
 func (e *poolEntry) noteUnstored(r *records.Record) {
-	if !awaitsObject(r) || r.Purpose == ipamv1.MovedPurpose {
+	if !awaitsObject(r) || r.Purpose == records.ForMoved {
 		return
 	}
 	if e.unstored == nil {
@@ -144,7 +144,7 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 	found := make([]records.Handle, 0, e.claims+e.children)
 	belongs := func(h records.Handle) bool {
 		s := b.records.Terms(h)
-		return s.Role == records.Stored && s.Pool == e.ref && s.Purpose != ipamv1.RootPurpose
+		return s.Role == records.Stored && s.Pool == e.ref && s.Purpose != records.ForRoot
 	}
 	if e.pool != nil {
 		s := b.spaceOf(e.pool.Space)
@@ -189,7 +189,7 @@ func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
 	found := make([]Holding, 0, len(e.released))
 	for h := range e.released {
 		if r := b.records.Get(h); !r.Deleted {
-			found = append(found, HoldingOf(r))
+			found = append(found, b.holdingOf(r))
 		}
 	}
 	return found
@@ -217,8 +217,8 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	for marked := range e.leaving {
 		r := b.records.Get(marked)
 		leaves := r.Moving && pool.Namespace != r.Key.Namespace
-		if !r.Deleted && (leaves || r.Purpose == ipamv1.MovedPurpose) {
-			found = append(found, HoldingOf(r))
+		if !r.Deleted && (leaves || r.Purpose == records.ForMoved) {
+			found = append(found, b.holdingOf(r))
 		}
 	}
 	return found
@@ -237,7 +237,7 @@ func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
 			continue
 		}
 		for _, r := range b.records.Of(records.ClaimantOf(back.Claim)) {
-			if r.Purpose == ipamv1.MovedPurpose && r.Pool == pool && r.CIDR == back.CIDR && !r.Released() && !r.Terminating && !r.Deleted {
+			if r.Purpose == records.ForMoved && r.Pool == pool && r.CIDR == back.CIDR && !r.Released() && !r.Terminating && !r.Deleted {
 				found = append(found, Return{Back: HoldingOf(back), Hold: HoldingOf(r)})
 			}
 		}
@@ -298,11 +298,6 @@ func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
 		return len(e.unstored[namespace])
 	}
 	return 0
-}
-
-func (b *stock) WasUnstored(h Holding) bool {
-	r := b.recordAt(h.Version)
-	return r != nil && b.isUnstored(r)
 }
 
 // NextOverdue returns when, from now, the grace of a record is over that nobody has seen the object

@@ -56,7 +56,7 @@ type Claim struct {
 	Revision string
 	// Purpose is Claim, or Adopted for a claim that arrived with its answer: then the pool's
 	// exclusions do not count. ChildPool is for a block that is carved.
-	Purpose ipamv1.AllocationPurpose
+	Purpose records.Purpose
 	// Arrived: the carved pool arrived with its block, for which the same holds.
 	Arrived bool
 	// Owners and Labels go onto the record. All owners are stored objects.
@@ -64,6 +64,8 @@ type Claim struct {
 	// Namespace is where the record lives; empty means beside the claim.
 	Namespace string
 	Labels    map[string]string
+	// ExternalID names what backs the prefix outside the cluster; "" for nothing.
+	ExternalID string
 
 	// Stored: there is an object of the UID. What is handed out of a carved pool that lives lies in
 	// its block.
@@ -72,15 +74,15 @@ type Claim struct {
 
 // overrides says whether the claim keeps what it came with although the pool does not hand it out
 // any more.
-func (c Claim) overrides() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+func (c Claim) overrides() bool { return c.Purpose == records.ForAdopted || c.Arrived }
 
 // IsRestored says whether the claim, or the carved pool, arrived with what it asks for.
-func (c Claim) IsRestored() bool { return c.Purpose == ipamv1.AdoptedPurpose || c.Arrived }
+func (c Claim) IsRestored() bool { return c.Purpose == records.ForAdopted || c.Arrived }
 
 // Holding is one record as readers see it.
 type Holding struct {
 	CIDR    netip.Prefix
-	Purpose ipamv1.AllocationPurpose
+	Purpose records.Purpose
 	Pool    ipamv1.PoolReference
 	Claim   ipamv1.ClaimReference
 	// Record is the IPAllocation's namespace and name.
@@ -99,6 +101,10 @@ type Holding struct {
 	Space string
 	// Restored: the record was not made here.
 	Restored bool
+	// Arriving: it came here less than the grace ago, from elsewhere or a backup, as far as this
+	// process knows, so that what it is for may still be on its way. Cooling, OtherBlocks and
+	// About tell it, of the moment that they were called.
+	Arriving bool
 	// Seen is when this process first saw the record, by the book's clock.
 	Seen int64
 }
@@ -142,7 +148,7 @@ func (h Holding) String() string {
 		name += ", retained"
 	case !h.ReleasedAt.IsZero():
 		name += ", cooling down since " + h.ReleasedAt.UTC().Format(time.RFC3339)
-	case h.Purpose == ipamv1.MovedPurpose:
+	case h.Purpose == records.ForMoved:
 		name += ", which has moved to another cluster: held until it moves back or IPAllocation " + h.Record.String() + " is deleted"
 	}
 	return h.Claim.Kind + " " + name

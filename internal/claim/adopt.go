@@ -19,54 +19,21 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// recognize deals with an answer that exists for the claim's name:
-//
-//	carries the claim's UID, recorded            it is the answer
-//	carries the claim's UID, no record           adopted: recorded at exactly its address
-//	came back with the claim, by another UID     it was moved or restored with it: adopted
-//	carries no claim's UID and is being deleted  what is left of a namesake's: removed, then the claim is answered anew
-//	carries no claim's UID but our finalizer     its owner was lost (moved, restored, a namesake's that died): adopted; of another pool
-//	                                             than the claim's it is left over of a namesake's: removed, then the claim is answered anew
-//	carries neither (made by hand)               an asked address: recorded if the pool gives it, then made the answer
-//	carries another claim's UID, that one lives  our claim is dead; nothing to do
-//	carries another claim's UID, that one died   left over: removed, then the claim is answered anew
-func (r *Reconciler) recognize(ctx context.Context, s *scope, answer *Answer) error {
-	uid := r.claimUID(answer)
-	switch {
-	case uid != s.claim.GetUID() && r.isRestored(s, answer):
-		return r.restore(ctx, s, answer)
-	case uid == "" && !answer.GetDeletionTimestamp().IsZero():
-		return r.discard(ctx, s, answer)
-	case uid == "" && answer.Pool != s.claim.Pool:
-		return r.reject(ctx, s, answer)
-	case uid == s.claim.GetUID(), uid == "" && r.isMade(answer):
-		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
-	case uid == "" && s.offer.Closed != nil:
-		return s.offer.Closed
-	case uid == "":
-		return r.adopt(ctx, s, answer, ipamv1.ClaimPurpose)
-	default:
-		return r.discard(ctx, s, answer)
-	}
-}
-
-// reject removes an answer of another pool than the claim's, if Weir made it.
-func (r *Reconciler) reject(ctx context.Context, s *scope, answer *Answer) error {
-	if r.isMade(answer) {
-		return r.discard(ctx, s, answer)
-	}
+// reject says that the answer is of another pool than the claim's.
+func (r *objects) reject(s *scope, answer *Answer) error {
 	names, asked := answer.Pool, s.claim.Pool
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.poolRef: names %s %s, the claim names %s %s",
 		r.answerKind(), answer.GetName(), names.Kind, names.Name, asked.Kind, asked.Name)
 }
 
-func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpose ipamv1.AllocationPurpose) error {
+// adopt records what an answer stands for and makes it the claim's. For a claim's own purpose only what its pool gives is recorded.
+func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose) error {
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
 	controlled := r.controlledElsewhere(answer)
-	if controlled != nil && purpose == ipamv1.ClaimPurpose { // what is only asked for need not be recorded
+	if controlled != nil && purpose == ledger.ForClaim { // what is only asked for need not be recorded
 		return controlled
 	}
 	if !r.isRecorded(s, answer, address) {
@@ -84,14 +51,14 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpos
 	if hasArrived(s.claim) {
 		r.Arrivals.forget(s.claim.GetUID())
 	}
-	if err := r.Ledger.Disputed(s.ref, address); err != nil {
-		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
+	if err := r.about(s).Disputed(address); err != nil {
+		return r.adoptError(ctx, s, answer, ledger.ForAdopted, err)
 	}
 	return nil
 }
 
 // controlledElsewhere errs if something else than a claim controls the answer: it has one controller at most.
-func (r *Reconciler) controlledElsewhere(answer *Answer) error {
+func (r *objects) controlledElsewhere(answer *Answer) error {
 	other := r.otherController(answer)
 	if other == nil {
 		return nil
@@ -100,15 +67,15 @@ func (r *Reconciler) controlledElsewhere(answer *Answer) error {
 		"%s %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", r.answerKind(), answer.GetName(), other.Kind, other.Name)
 }
 
-func (r *Reconciler) unreadable(answer *Answer, err error) error {
+func (r *objects) unreadable(answer *Answer, err error) error {
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.address: %v", r.answerKind(), answer.GetName(), err)
 }
 
 // recordAnswer records what an answer stands for. What is only asked for is reserved.
-func (r *Reconciler) recordAnswer(
-	ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose, answer *Answer,
+func (r *addresses) recordAnswer(
+	ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose, answer *Answer,
 ) (err error) {
-	if purpose == ipamv1.AdoptedPurpose {
+	if purpose == ledger.ForAdopted {
 		_, err = r.record(ctx, s, want, hasArrived(s.claim) || hasArrived(answer))
 	} else {
 		_, err = r.reserve(ctx, s, want, purpose)
@@ -118,8 +85,8 @@ func (r *Reconciler) recordAnswer(
 
 // isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
 // is to be dropped, the claim's own must have won here.
-func (r *Reconciler) isRecorded(s *scope, answer *Answer, address netip.Addr) bool {
-	if len(r.Ledger.Recorded(s.ref)) > 1 && !r.Ledger.HasWon(s.ref, address) {
+func (r *addresses) isRecorded(s *scope, answer *Answer, address netip.Addr) bool {
+	if known := r.about(s); len(known.Recorded()) > 1 && !known.HasWon(address) {
 		return false
 	}
 	return r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
@@ -127,10 +94,10 @@ func (r *Reconciler) isRecorded(s *scope, answer *Answer, address netip.Addr) bo
 
 // adoptError explains why the address that an answer carries cannot be recorded. A claim that arrived with its answer
 // keeps it, and so does whoever else holds it: neither is renumbered.
-func (r *Reconciler) adoptError(
-	ctx context.Context, s *scope, answer *Answer, purpose ipamv1.AllocationPurpose, err error,
+func (r *reporter) adoptError(
+	ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose, err error,
 ) error {
-	if errors.Is(err, ledger.ErrTaken) && purpose == ipamv1.AdoptedPurpose {
+	if errors.Is(err, ledger.ErrTaken) && purpose == ledger.ForAdopted {
 		told := r.told(ctx, s, err)
 		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "%s %s: %s", r.answerKind(), answer.GetName(), told), ledger.ErrTaken)
 	}
@@ -139,7 +106,7 @@ func (r *Reconciler) adoptError(
 
 // ensureOwned puts back what the contract wants on an answer: owner references to claim and pool, and the finalizer. One that says of
 // no claim that it is its answer is given to this one if a live read shows that: a later claim of the name may have come with it.
-func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *Answer) error {
+func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *Answer) error {
 	if !answer.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
@@ -169,7 +136,7 @@ func (r *Reconciler) ensureOwned(ctx context.Context, s *scope, answer *Answer) 
 
 // proveStored asks the API server whether the very claim is there and is not being deleted if it was not, and errs with errWaiting if
 // that is not so.
-func (r *Reconciler) proveStored(ctx context.Context, claim *Claim) error {
+func (r *objects) proveStored(ctx context.Context, claim *Claim) error {
 	live, err := r.getClaim(ctx, r.Live, keyOf(claim))
 	switch {
 	case apierrors.IsNotFound(err), err == nil && (live.GetUID() != claim.GetUID() || live.GetDeletionTimestamp().IsZero() != claim.GetDeletionTimestamp().IsZero()):

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -35,37 +36,83 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	offer, err := r.offer(ctx, s.claim)
-	if isRefused := err != nil || offer.Hidden != nil; isRefused && found && r.isAnswered(s, answer) {
+	if !found {
+		answer = nil
+	}
+	offer, refusal := r.offer(ctx, s.claim)
+	if refusal == nil {
+		s.offer = offer
+	}
+	return r.act(ctx, s, r.observe(s, answer).decide(), answer, refusal)
+}
+
+// observe gathers the facts that decide what is done about a claim, beside its answer, which may be nil, and its pool's offer.
+func (r *addresses) observe(s *scope, answer *Answer) facts {
+	f := facts{offer: s.offer.offered(), arrived: hasArrived(s.claim)}
+	if answer == nil {
+		return f
+	}
+	f.answer = r.relationOf(answer, s.claim)
+	f.made, f.terminating, f.samePool = r.isMade(answer), !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
+	f.recorded = f.offer >= hidden && r.isAnswered(s, answer)
+	f.returned = f.offer < halted && r.isRestored(s, answer)
+	return f
+}
+
+// relationOf returns what an answer under the claim's name is to the claim.
+func (r *objects) relationOf(answer *Answer, claim *Claim) relation {
+	switch r.claimUID(answer) {
+	case claim.GetUID():
+		return its
+	case "":
+		return unowned
+	}
+	return anothers
+}
+
+// act does what was decided. Refusal is why there is no offer.
+func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *Answer, refusal error) error {
+	switch what {
+	case allocateAfresh:
+		return r.allocateAfresh(ctx, s)
+	case adoptAnswer:
+		return r.adopt(ctx, s, answer, ledger.ForAdopted)
+	case reserveAsked:
+		return r.adopt(ctx, s, answer, ledger.ForClaim)
+	case awaitAnswer:
+		return r.receive(ctx, s)
+	case restoreAnswer:
+		return r.restore(ctx, s, answer)
+	case discardAnswer:
+		return r.discard(ctx, s, answer)
+	case rejectAnswer:
+		return r.reject(s, answer)
+	case keepAnswer:
 		s.answer = answer
 		return nil
+	case withhold:
+		return r.withhold(ctx, s, answer)
+	case refuseNew:
+		return s.offer.Closed
+	default:
+		return refusal
 	}
-	if err != nil {
-		return err
+}
+
+// withhold says why the claim cannot be looked after. What its answer stands for is recorded first of all.
+func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *Answer) (err error) {
+	if answer != nil {
+		err = r.secure(ctx, answer, s.claim)
 	}
-	if why := offer.withheld(); why != nil {
-		if found {
-			err = r.secure(ctx, answer, s.claim) // first of all
-		}
-		if offer.Hidden == nil && hasAnswer(s.claim) {
-			why = errWaiting // what it says stays true
-		}
-		return cmp.Or(err, why)
+	why := s.offer.withheld()
+	if s.offer.Hidden == nil && hasAnswer(s.claim) {
+		why = errWaiting // what it says stays true
 	}
-	s.offer = offer
-	if found {
-		return r.recognize(ctx, s, answer)
-	}
-	if hasArrived(s.claim) {
-		if afresh, err := r.receive(ctx, s); !afresh || err != nil {
-			return err
-		}
-	}
-	return r.allocateAfresh(ctx, s)
+	return cmp.Or(err, why)
 }
 
 // namesake returns the answer under the claim's name, if there is one. Of another provider's the cache has no more than a stub.
-func (r *Reconciler) namesake(ctx context.Context, claim *Claim) (answer *Answer, found bool, err error) {
+func (r *objects) namesake(ctx context.Context, claim *Claim) (answer *Answer, found bool, err error) {
 	answer, err = r.getAnswer(ctx, r.Client, keyOf(claim))
 	if err == nil && !r.Source.Serves(answer.Pool) {
 		answer, err = r.getAnswer(ctx, r.Live, keyOf(claim))
@@ -75,9 +122,6 @@ func (r *Reconciler) namesake(ctx context.Context, claim *Claim) (answer *Answer
 
 // allocateAfresh gives the claim an address that it has not had before.
 func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
-	if s.offer.Closed != nil {
-		return s.offer.Closed
-	}
 	want, err := wanted(s)
 	if err != nil {
 		return err
@@ -85,7 +129,7 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 	if err = r.chart(ctx, s); err != nil {
 		return err
 	}
-	allocation, err := r.reserve(ctx, s, want, ipamv1.ClaimPurpose)
+	allocation, err := r.reserve(ctx, s, want, ledger.ForClaim)
 	if err != nil {
 		return err
 	}
@@ -93,16 +137,17 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 }
 
 // isAnswered says whether the answer is the claim's and recorded: it stays so whatever becomes of the pool.
-func (r *Reconciler) isAnswered(s *scope, answer *Answer) bool {
+func (r *addresses) isAnswered(s *scope, answer *Answer) bool {
 	address, err := ipspace.ParseAddr(answer.Address)
 	return err == nil && r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
 }
 
 // holds says whether a record of the claim holds the address beyond doubt. That one exists proves nothing: it may be half-made, or have
 // lost. It has won here, or the claim has been told so.
-func (r *Reconciler) holds(s *scope, address netip.Addr) bool {
-	return r.Ledger.HasWon(s.ref, address) ||
-		r.Ledger.Holds(s.ref, address) && conditions.IsTrue(s.claim.Stored, ipamv1.ReadyCondition)
+func (r *addresses) holds(s *scope, address netip.Addr) bool {
+	known := r.about(s)
+	return known.HasWon(address) ||
+		known.Holds(address) && conditions.IsTrue(s.claim.Stored, ipamv1.ReadyCondition)
 }
 
 // maxAddressText is longer than every address.
@@ -139,8 +184,8 @@ func wanted(s *scope) (netip.Prefix, error) {
 // bounds exclude it. One that was restored may be of a time when the pool gave others: it is a block too if it begins one of its own
 // length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
 // other claims of the name say nothing: they may hold less than the answer, or more.
-func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpose ipamv1.AllocationPurpose) netip.Prefix {
-	recorded := r.Ledger.Recorded(s.ref)
+func (r *addresses) carried(s *scope, answer *Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
+	recorded := r.about(s).Recorded()
 	for _, uid := range []types.UID{s.claim.GetUID(), r.claimUID(answer)} {
 		i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
 			return h.Claim.UID == string(uid) && h.Pool == s.offer.Pool && h.CIDR.Addr() == address
@@ -154,7 +199,7 @@ func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpo
 		return single
 	}
 	block := netip.PrefixFrom(address, int(*answer.Prefix))
-	arrived := purpose == ipamv1.AdoptedPurpose && block.Bits() != s.offer.Network(address).Bits
+	arrived := purpose == ledger.ForAdopted && block.Bits() != s.offer.Network(address).Bits
 	if block.IsValid() && block == block.Masked() && (block.Bits() == s.offer.Bits || arrived) {
 		return block
 	}
@@ -162,28 +207,28 @@ func (r *Reconciler) carried(s *scope, answer *Answer, address netip.Addr, purpo
 }
 
 func refuse(reason, format string, args ...any) error {
-	return &RefusalError{Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &claimant.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func (r *Reconciler) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose) (ledger.Allocation, error) {
+func (r *addresses) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {
 	return r.Ledger.Reserve(ctx, r.request(s, want, purpose))
 }
 
 // record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its answer was
 // marked at its creation: so the claim must not be one that only a cache still has.
-func (r *Reconciler) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
-	if !r.Ledger.Holds(s.ref, want.Addr()) {
+func (r *addresses) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
+	if !r.about(s).Holds(want.Addr()) {
 		if !isMarked {
-			return r.reserve(ctx, s, want, ipamv1.AdoptedPurpose)
+			return r.reserve(ctx, s, want, ledger.ForAdopted)
 		}
 		if err := r.proveStored(ctx, s.claim); err != nil {
 			return ledger.Allocation{}, err
 		}
 	}
-	return r.Ledger.Bind(ctx, r.request(s, want, ipamv1.AdoptedPurpose))
+	return r.Ledger.Bind(ctx, r.request(s, want, ledger.ForAdopted))
 }
 
-func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ipamv1.AllocationPurpose) ledger.Claim {
+func (r *addresses) request(s *scope, want netip.Prefix, purpose ledger.Purpose) ledger.Claim {
 	c := ledger.Claim{
 		Ref:      s.ref,
 		Pool:     s.offer.Pool,
@@ -201,7 +246,7 @@ func (r *Reconciler) request(s *scope, want netip.Prefix, purpose ipamv1.Allocat
 
 // ownerOf returns the claim as controlling owner. It blocks the deletion of the answer's owner in the foreground, and
 // of nothing for a record, which goes by the ledger's rules.
-func (r *Reconciler) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
+func (r *objects) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
 	apiVersion, kind := r.Form.Kinds().Claim.ToAPIVersionAndKind()
 	return metav1.OwnerReference{
 		APIVersion:         apiVersion,
@@ -250,10 +295,10 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 			return err
 		}
 	}
-	return r.recognize(ctx, s, stored)
+	return r.act(ctx, s, r.observe(s, stored).decide(), stored, nil)
 }
 
-func (r *Reconciler) newAnswer(s *scope, cidr netip.Prefix) *Answer {
+func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 	network := s.offer.Network(cidr.Addr())
 	if !cidr.IsSingleIP() {
 		network.Bits = cidr.Bits()
@@ -266,7 +311,7 @@ func (r *Reconciler) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 }
 
 // claimUID returns the UID of the claim that an answer is for, or "" if it does not say.
-func (r *Reconciler) claimUID(answer *Answer) types.UID {
+func (r *objects) claimUID(answer *Answer) types.UID {
 	for _, owner := range answer.GetOwnerReferences() {
 		if kinds.OfOwner(owner) == r.kind() {
 			return owner.UID
@@ -276,12 +321,12 @@ func (r *Reconciler) claimUID(answer *Answer) types.UID {
 }
 
 // isMade says whether an answer has Weir's finalizer: Weir has made it, or taken it for the claim's.
-func (r *Reconciler) isMade(answer *Answer) bool {
+func (r *objects) isMade(answer *Answer) bool {
 	return hasFinalizer(answer, r.Form.Kinds().AnswerFinalizer)
 }
 
-func (r *Reconciler) answerKind() string { return r.Form.Kinds().Answer.Kind }
+func (r *objects) answerKind() string { return r.Form.Kinds().Answer.Kind }
 
-func (r *Reconciler) offer(ctx context.Context, claim *Claim) (*Offer, error) {
+func (r *objects) offer(ctx context.Context, claim *Claim) (*Offer, error) {
 	return r.Source.Offer(ctx, claim.GetNamespace(), claim.Pool)
 }

@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,7 +108,7 @@ var unmarked = map[string]any{ipamv1.ArrivedAnnotation: nil}
 
 // patchMetadata changes some metadata of an object, if nobody has changed the object since it was read. A patch made of two versions of
 // it would take off what the cache does not keep: with the last annotation that it knows, all of them.
-func (r *Reconciler) patchMetadata(ctx context.Context, obj client.Object, metadata map[string]any) error {
+func (r *objects) patchMetadata(ctx context.Context, obj client.Object, metadata map[string]any) error {
 	metadata["resourceVersion"] = obj.GetResourceVersion()
 	body, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
@@ -117,13 +118,13 @@ func (r *Reconciler) patchMetadata(ctx context.Context, obj client.Object, metad
 }
 
 // isArriving says whether an answer may still get the claim that it arrived with.
-func (r *Reconciler) isArriving(answer *Answer) bool {
+func (r *objects) isArriving(answer *Answer) bool {
 	return hasArrived(answer) && r.Arrivals.age(answer.GetUID()) < r.Arrivals.grace
 }
 
 // isRestored says whether an answer for the claim's name was the claim's when it had another UID, or none is known: one of the
 // two was marked at its creation, or its pool was another one, too. What a namesake left that died here is not.
-func (r *Reconciler) isRestored(s *scope, answer *Answer) bool {
+func (r *objects) isRestored(s *scope, answer *Answer) bool {
 	if !r.isMade(answer) {
 		return false
 	}
@@ -145,15 +146,15 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) erro
 		return errWaiting
 	}
 	if answer.GetDeletionTimestamp().IsZero() {
-		return r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+		return r.adopt(ctx, s, answer, ledger.ForAdopted)
 	}
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
-	allocation, err := r.record(ctx, s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), hasArrived(s.claim) || hasArrived(answer))
+	allocation, err := r.record(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), hasArrived(s.claim) || hasArrived(answer))
 	if err != nil {
-		return r.adoptError(ctx, s, answer, ipamv1.AdoptedPurpose, err)
+		return r.adoptError(ctx, s, answer, ledger.ForAdopted, err)
 	}
 	if err := r.removeAnswer(ctx, answer); err != nil {
 		return err
@@ -161,37 +162,40 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) erro
 	return r.commit(ctx, s, allocation)
 }
 
-// receive deals with an arrived claim that has no answer: it says whether the claim is to be answered afresh.
-func (r *Reconciler) receive(ctx context.Context, s *scope) (afresh bool, err error) {
+// receive deals with an arrived claim that has no answer: it waits for that, and is answered afresh when the grace is over.
+func (r *Reconciler) receive(ctx context.Context, s *scope) error {
 	if h, ok := r.former(s); ok {
-		return false, r.answerAs(ctx, s, h)
+		return r.answerAs(ctx, s, h)
 	}
 	age, wasPaused := r.Arrivals.age(s.claim.GetUID()), r.Arrivals.wasPaused(s.claim.GetUID())
 	switch {
 	case !wasPaused && age < hush:
-		return false, errArriving
+		return errArriving
 	case !wasPaused && age < r.Arrivals.grace:
-		return false, errors.Join(errArriving, refuse(ipamv1.ClaimReadyWaitingForRestoreReason,
+		return errors.Join(errArriving, refuse(ipamv1.ClaimReadyWaitingForRestoreReason,
 			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
 				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
 	}
-	_, err = r.getAnswer(ctx, r.Live, keyOf(s.claim))
+	_, err := r.getAnswer(ctx, r.Live, keyOf(s.claim))
 	switch {
 	case err == nil:
-		return false, errArriving // the cache will show it
+		return errArriving // the cache will show it
 	case !apierrors.IsNotFound(err):
-		return false, err
+		return err
 	}
-	return true, r.unmark(ctx, s)
+	if err = cmp.Or(r.unmark(ctx, s), s.offer.Closed); err != nil {
+		return err
+	}
+	return r.allocateAfresh(ctx, s)
 }
 
 // former returns the record that says what an arrived claim has had: its own, or the only one of its former UID. What is held since it
 // moved away is not enough: it comes back with its answer.
-func (r *Reconciler) former(s *scope) (ledger.Holding, bool) {
+func (r *addresses) former(s *scope) (ledger.Holding, bool) {
 	var found []ledger.Holding
-	for _, h := range r.Ledger.Recorded(s.ref) {
+	for _, h := range r.about(s).Recorded() {
 		switch {
-		case h.Pool != s.offer.Pool || h.Purpose == ipamv1.MovedPurpose:
+		case h.Pool != s.offer.Pool || h.Purpose == ledger.ForMoved:
 		case h.Claim.UID == s.ref.UID:
 			return h, true
 		default:
@@ -213,7 +217,7 @@ func (r *Reconciler) answerAs(ctx context.Context, s *scope, h ledger.Holding) e
 	return r.commit(ctx, s, allocation)
 }
 
-func (r *Reconciler) receiveError(ctx context.Context, s *scope, h ledger.Holding, err error) error {
+func (r *reporter) receiveError(ctx context.Context, s *scope, h ledger.Holding, err error) error {
 	if errors.Is(err, ledger.ErrTaken) {
 		told := r.told(ctx, s, err)
 		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "IPAllocation %s: %s", h.Record.Name, told), ledger.ErrTaken)
@@ -258,7 +262,7 @@ func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
 // secure records what one of Weir's answers stands for, unless a record of the claim that it answers does, or one of another claim of the
 // name that covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
 // second time.
-func (r *Reconciler) secure(ctx context.Context, answer *Answer, claim *Claim) error {
+func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) error {
 	if claim == nil {
 		claim = r.claim(r.Form.StandIn(answer.Stored))
 	}
@@ -271,33 +275,33 @@ func (r *Reconciler) secure(ctx context.Context, answer *Answer, claim *Claim) e
 	if err != nil || r.hasRecord(s, answer) {
 		return nil //nolint:nilerr // the claim is told
 	}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	if s.offer, err = r.offer(ctx, claim); errors.As(err, &refusal) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	want := r.carried(s, answer, address, ipamv1.AdoptedPurpose)
+	want := r.carried(s, answer, address, ledger.ForAdopted)
 	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
-	if slices.ContainsFunc(r.Ledger.Recorded(s.ref), isCovered) {
+	if slices.ContainsFunc(r.about(s).Recorded(), isCovered) {
 		return nil
 	}
 	return r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
 }
 
 // hasRecord says whether a record of the very claim, or of the one that the answer names, holds the answer.
-func (r *Reconciler) hasRecord(s *scope, answer *Answer) bool {
-	return slices.ContainsFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool {
+func (r *addresses) hasRecord(s *scope, answer *Answer) bool {
+	return slices.ContainsFunc(r.about(s).Recorded(), func(h ledger.Holding) bool {
 		return r.holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(r.claimUID(answer)))
 	})
 }
 
 // recordUnseen records what an answer stands for that nothing else is done about.
-func (r *Reconciler) recordUnseen(ctx context.Context, s *scope, want netip.Prefix, hasArrived bool) error {
+func (r *addresses) recordUnseen(ctx context.Context, s *scope, want netip.Prefix, hasArrived bool) error {
 	if s.offer.Hidden != nil && !hasArrived {
 		return nil // anybody may make an answer that looks like one of Weir's
 	}
-	c := r.request(s, want, ipamv1.AdoptedPurpose)
+	c := r.request(s, want, ledger.ForAdopted)
 	if s.claim.GetResourceVersion() == "" { // it stands in for one that has not arrived
 		c.Owners = nil
 	}
@@ -360,7 +364,7 @@ func (c *charts) end(pool ipamv1.PoolReference, uid types.UID, err error) {
 
 // chart sees to it that every answer of a pool is recorded before this process hands out the first address of the pool afresh: they
 // may have been restored while nobody looked. It reads the cache alone. One that cannot be recorded holds the pool back, and no other.
-func (r *Reconciler) chart(ctx context.Context, s *scope) error {
+func (r *addresses) chart(ctx context.Context, s *scope) error {
 	pool, uid := s.offer.Pool, s.offer.Owner.UID
 	done, err := r.charts.begin(pool, uid)
 	if done || err != nil {
@@ -372,8 +376,8 @@ func (r *Reconciler) chart(ctx context.Context, s *scope) error {
 	return err
 }
 
-func (r *Reconciler) secureAll(ctx context.Context, pool ipamv1.PoolReference) error {
-	if !r.Ledger.Serves(pool) {
+func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference) error {
+	if !r.Ledger.Of(pool).Serves() {
 		return ledger.ErrNotReady
 	}
 	answers := r.Form.Kinds().NewAnswerList()
@@ -394,7 +398,7 @@ func (r *Reconciler) secureAll(ctx context.Context, pool ipamv1.PoolReference) e
 }
 
 // secureFound secures an answer for its claim, if there is one. What is being deleted and has not just arrived is being released.
-func (r *Reconciler) secureFound(ctx context.Context, answer *Answer) error {
+func (r *addresses) secureFound(ctx context.Context, answer *Answer) error {
 	if !answer.GetDeletionTimestamp().IsZero() && !hasArrived(answer) {
 		return nil
 	}

@@ -73,7 +73,7 @@ func hasAnswer(claim *Claim) bool {
 }
 
 // isClaim reads what an index or a watch shows.
-func (r *Reconciler) isClaim(obj client.Object) (*Claim, bool) {
+func (r *objects) isClaim(obj client.Object) (*Claim, bool) {
 	stored, ok := obj.(claimant.Claimant)
 	if !ok {
 		return nil, false
@@ -82,12 +82,12 @@ func (r *Reconciler) isClaim(obj client.Object) (*Claim, bool) {
 }
 
 // claimOf names the claim that an answer is for.
-func (r *Reconciler) claimOf(_ context.Context, obj client.Object) []reconcile.Request {
+func (r *objects) claimOf(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: r.Form.ClaimOf(obj)}}
 }
 
 // poolKeys is where the pool of an answer finds it, if it is one of Weir's.
-func (r *Reconciler) poolKeys(obj client.Object) []string {
+func (r *objects) poolKeys(obj client.Object) []string {
 	answer := r.answerIn(obj)
 	if !r.Source.Serves(answer.Pool) {
 		return nil
@@ -130,7 +130,7 @@ func (r *Reconciler) isAskedTaken(claim *Claim) bool {
 		return false
 	}
 	_, err = r.Ledger.Preview(ledger.Claim{
-		Ref: r.newScope(claim).ref, Pool: r.poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ipamv1.ClaimPurpose,
+		Ref: r.newScope(claim).ref, Pool: r.poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ledger.ForClaim,
 	})
 	return errors.Is(err, ledger.ErrTaken)
 }

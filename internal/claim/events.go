@@ -36,12 +36,12 @@ func passes(reason string) bool {
 }
 
 // settles says whether the claim is so young that its refusal may end by itself.
-func (r *Reconciler) settles(claim *Claim, ready *metav1.Condition) bool {
+func (r *reporter) settles(claim *Claim, ready *metav1.Condition) bool {
 	return passes(ready.Reason) && r.Clock.Since(claim.GetCreationTimestamp().Time) < settling
 }
 
 // announce reports a refusal, in the audit trail, too, and the recovery from one. It returns whether it recorded the event of a refusal.
-func (r *Reconciler) announce(claim *Claim, before *metav1.Condition, after metav1.Condition) (refused bool) {
+func (r *reporter) announce(claim *Claim, before *metav1.Condition, after metav1.Condition) (refused bool) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
 		if after.Reason == ipamv1.ClaimReadyPoolExhaustedReason {
@@ -62,7 +62,7 @@ func (r *Reconciler) announce(claim *Claim, before *metav1.Condition, after meta
 }
 
 // remind records the event of a refusal that has outlasted settling, and has the claim looked at again for that.
-func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
+func (r *reporter) remind(s *scope, result ctrl.Result) ctrl.Result {
 	age := r.Clock.Since(s.claim.GetCreationTimestamp().Time)
 	ready := conditions.Get(s.claim.Stored, ipamv1.ReadyCondition) // as it was read
 	switch {
@@ -78,11 +78,11 @@ func (r *Reconciler) remind(s *scope, result ctrl.Result) ctrl.Result {
 
 // warn records the event of a refusal, with the reason of Ready. The recorder merges events of one reason about one version of a claim,
 // and keeps the first text only.
-func (r *Reconciler) warn(claim *Claim, ready *metav1.Condition) {
+func (r *reporter) warn(claim *Claim, ready *metav1.Condition) {
 	r.Recorder.Eventf(claim.Stored, nil, corev1.EventTypeWarning, ready.Reason, allocateAction, "%s", ready.Message)
 }
 
 // poolOf is the pool that the claim names.
-func (r *Reconciler) poolOf(claim *Claim) ipamv1.PoolReference {
+func (r *objects) poolOf(claim *Claim) ipamv1.PoolReference {
 	return r.Source.Reference(claim.Pool, claim.GetNamespace())
 }

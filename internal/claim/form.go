@@ -94,16 +94,16 @@ type Answer struct {
 	Stored client.Object
 }
 
-func (r *Reconciler) claim(stored claimant.Claimant) *Claim {
+func (r *objects) claim(stored claimant.Claimant) *Claim {
 	return &Claim{Object: stored, Asks: r.Form.Asks(stored), Stored: stored}
 }
 
-func (r *Reconciler) answerIn(stored client.Object) *Answer {
+func (r *objects) answerIn(stored client.Object) *Answer {
 	return &Answer{Object: stored, Says: r.Form.Says(stored), Stored: stored}
 }
 
 // getClaim reads a claim. The error is the API server's.
-func (r *Reconciler) getClaim(ctx context.Context, c client.Reader, key types.NamespacedName) (*Claim, error) {
+func (r *objects) getClaim(ctx context.Context, c client.Reader, key types.NamespacedName) (*Claim, error) {
 	stored := r.Form.Kinds().NewClaim()
 	if err := c.Get(ctx, key, stored); err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Claim.Kind, err)
@@ -112,7 +112,7 @@ func (r *Reconciler) getClaim(ctx context.Context, c client.Reader, key types.Na
 }
 
 // getAnswer reads the answer to a claim of that name. The error is the API server's.
-func (r *Reconciler) getAnswer(ctx context.Context, c client.Reader, key types.NamespacedName) (*Answer, error) {
+func (r *objects) getAnswer(ctx context.Context, c client.Reader, key types.NamespacedName) (*Answer, error) {
 	stored, err := r.Form.Find(ctx, c, key)
 	if err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Answer.Kind, err)

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -24,7 +23,7 @@ import (
 // claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what belongs to a
 // claim created after that is not touched. Where a claim of the name lives, its own reconciliation tidies up.
 func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
-	recorded := r.Ledger.Recorded(r.reference(key, ""))
+	recorded := r.Ledger.About(r.reference(key, "")).Recorded()
 	answer, err := r.leftover(ctx, key)
 	if err != nil || (answer == nil && len(recorded) == 0) {
 		return err
@@ -46,7 +45,7 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		}
 	}
 	for _, h := range recorded {
-		if r.Ledger.IsArriving(h) {
+		if h.Arriving {
 			continue
 		}
 		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
@@ -57,7 +56,7 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 }
 
 // isAnswerKept says whether the answer of a claim that is gone must stay: clusterctl moves it, or its Cluster is paused.
-func (r *Reconciler) isAnswerKept(ctx context.Context, answer *Answer) (bool, error) {
+func (r *objects) isAnswerKept(ctx context.Context, answer *Answer) (bool, error) {
 	if predicates.IsMoving(answer) {
 		return true, nil
 	}
@@ -68,11 +67,11 @@ func (r *Reconciler) isAnswerKept(ctx context.Context, answer *Answer) (bool, er
 // those of namesakes that died without Weir, which may hold the very address that the claim waits for. The records are read
 // first, then claim and answer, live. It says whether anything was dropped.
 func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
-	recorded := r.Ledger.Recorded(s.ref)
+	recorded := r.about(s).Recorded()
 	if len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID) {
 		return false, nil
 	}
-	if repeated, err := r.Ledger.DropRepeats(ctx, s.ref); repeated {
+	if repeated, err := r.exit().DropRepeats(ctx, s.ref); repeated {
 		return err == nil, err
 	}
 	claim, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
@@ -90,10 +89,7 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	}
 	dropped := false
 	for _, h := range recorded {
-		if !r.isStray(s, h, answer) {
-			continue
-		}
-		gone, err := r.dropStray(ctx, h, r.isVoid(s, h, answer))
+		gone, err := r.end(ctx, h, r.underName(s, h, answer).decide())
 		if err != nil {
 			return dropped, err
 		}
@@ -102,43 +98,37 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	return dropped, nil
 }
 
-// dropStray gives up a stray record. What is held for a claim that moved away goes only when that has come back and has its own.
-func (r *Reconciler) dropStray(ctx context.Context, h ledger.Holding, void bool) (bool, error) {
-	switch {
-	case void && h.Purpose == ipamv1.MovedPurpose && r.Ledger.IsHeldOn(h):
+// underName gathers the facts that decide what becomes of a record under the claim's name.
+func (r *addresses) underName(s *scope, h ledger.Holding, answer *Answer) underName {
+	known := r.about(s)
+	return underName{
+		its:      h.Claim.UID == s.ref.UID,
+		reserved: h.Purpose == ledger.ForMoved,
+		answer:   r.relationOf(answer, s.claim),
+		made:     r.isMade(answer),
+		carried:  r.holdsAnswer(h, answer),
+		won:      known.HasWon(h.CIDR.Addr()),
+		precedes: known.Precedes(h),
+		heldOn:   known.IsHeldOn(h),
+	}
+}
+
+// end does with a record what was decided, and says whether it has gone.
+func (r *Reconciler) end(ctx context.Context, h ledger.Holding, what fate) (gone bool, err error) {
+	switch what {
+	case endReservation:
 		return true, r.exit().ReleaseReserved(ctx, h)
-	case void:
+	case dropVoid:
 		return r.exit().Release(ctx, h, claimant.Untold)
-	}
-	return r.exit().Release(ctx, h, claimant.ClaimGone)
-}
-
-// isStray says whether a record under the claim's name can go: not what holds the answer's address, nor, before there is an
-// answer of the claim's own, any record of the claim.
-func (r *Reconciler) isStray(s *scope, h ledger.Holding, answer *Answer) bool {
-	holdsAnswer, answered := r.holdsAnswer(h, answer), r.claimUID(answer) == s.claim.GetUID()
-	switch {
-	case h.Claim.UID == s.ref.UID:
-		return answered && !holdsAnswer
-	case holdsAnswer && answered:
-		return r.Ledger.HasWon(s.ref, h.CIDR.Addr()) || r.Ledger.Precedes(s.ref, h)
-	case holdsAnswer: // not if the answer may have been the earlier claim's; one made by hand only asks for the address
-		return r.claimUID(answer) == "" && !r.isMade(answer)
+	case releaseRecord:
+		return r.exit().Release(ctx, h, claimant.ClaimGone)
 	default:
-		return true
+		return false, nil
 	}
-}
-
-// isVoid says whether nothing is let go of with a stray record: nobody was told of it, or the claim's own record holds the same.
-func (r *Reconciler) isVoid(s *scope, h ledger.Holding, answer *Answer) bool {
-	if h.Claim.UID == s.ref.UID {
-		return !r.Ledger.HasWon(s.ref, h.CIDR.Addr())
-	}
-	return r.claimUID(answer) == s.claim.GetUID() && r.holdsAnswer(h, answer)
 }
 
 // holdsAnswer says whether a record under the claim's name is of the answer's pool, and holds what that carries.
-func (r *Reconciler) holdsAnswer(h ledger.Holding, answer *Answer) bool {
+func (r *objects) holdsAnswer(h ledger.Holding, answer *Answer) bool {
 	return h.CIDR.Addr().String() == answer.Address && h.Pool == r.Source.Reference(answer.Pool, answer.GetNamespace())
 }
 
@@ -148,7 +138,7 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 		return err
 	}
 	if _, err := r.getClaim(ctx, r.Client, key); err == nil {
-		r.Ledger.Concern(r.reference(key, "")) // it tidies up itself
+		r.Ledger.Notices().Concern(r.reference(key, "")) // it tidies up itself
 	}
 	return nil
 }
@@ -171,7 +161,7 @@ func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error
 
 // leftover returns the answer for a dead claim's name, if it is one of Weir's: the garbage collector may have
 // taken the claim off its owners.
-func (r *Reconciler) leftover(ctx context.Context, key types.NamespacedName) (*Answer, error) {
+func (r *objects) leftover(ctx context.Context, key types.NamespacedName) (*Answer, error) {
 	answer, err := r.getAnswer(ctx, r.Live, key)
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)

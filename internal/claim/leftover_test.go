@@ -24,7 +24,7 @@ func (namespaced) Reference(name PoolName, namespace string) ipamv1.PoolReferenc
 
 func TestARecordHoldsAnAnswerOfItsVeryPoolOnly(t *testing.T) {
 	t.Parallel()
-	r := &Reconciler{Source: namespaced{}}
+	r := New(Options{Source: namespaced{}})
 	held := ledger.Holding{CIDR: netip.MustParsePrefix("10.0.0.1/32"), Pool: kinds.Pool(kinds.IPPool, "team", "p")}
 	for name, test := range map[string]struct {
 		pool    PoolName

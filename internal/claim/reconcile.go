@@ -30,8 +30,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
-// Reconciler answers and releases the claims of one form.
-type Reconciler struct {
+// Options of a Reconciler.
+type Options struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Live reads from the API server.
@@ -49,8 +49,27 @@ type Reconciler struct {
 	// Arrivals is what has arrived and is not complete.
 	Arrivals *Arrivals
 	Clock    clock.PassiveClock
+}
+
+// Reconciler answers and releases the claims of one form. It decides; each of the floors below it has one job, and uses those below only.
+type Reconciler struct{ reporter }
+
+// reporter tells claims, people and the audit trail what became of a claim.
+type reporter struct{ addresses }
+
+// addresses are what is recorded, or is to be, for claims and their answers.
+type addresses struct {
+	objects
 
 	charts charts
+}
+
+// objects are the claims and answers of the form: how they are read, written and told apart.
+type objects struct{ Options }
+
+// New returns a Reconciler.
+func New(o Options) *Reconciler {
+	return &Reconciler{reporter{addresses{objects: objects{o}}}}
 }
 
 // scope is one claim being worked on.
@@ -66,15 +85,18 @@ type scope struct {
 	began time.Time
 }
 
-func (r *Reconciler) newScope(claim *Claim) *scope {
+func (r *objects) newScope(claim *Claim) *scope {
 	return &scope{claim: claim, ref: r.reference(keyOf(claim), claim.GetUID())}
 }
 
+// about is what the ledger knows of the claims of that name at this moment.
+func (r *objects) about(s *scope) *ledger.Account { return r.Ledger.About(s.ref) }
+
 // kind is that of the form's claims.
-func (r *Reconciler) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
+func (r *objects) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
 
 // reference is how the ledger's records name a claim of the form.
-func (r *Reconciler) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
+func (r *objects) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
 	return kinds.Claim(r.kind(), key, uid)
 }
 
@@ -138,7 +160,7 @@ func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *Cl
 		return nil, err
 	}
 	if paused := predicates.WhyPaused(cluster, r.kind().Kind, claim); paused != "" {
-		return &RefusalError{Paused: paused}, nil
+		return &claimant.Refusal{Paused: paused}, nil
 	}
 	if name == "" || cluster != nil || !claim.GetDeletionTimestamp().IsZero() {
 		return nil, nil
@@ -164,7 +186,7 @@ func (r *Reconciler) clusterless(ctx context.Context, claim *Claim, name string)
 }
 
 // exit is the way out of the ledger.
-func (r *Reconciler) exit() *claimant.Exit {
+func (r *objects) exit() *claimant.Exit {
 	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger}
 }
 
@@ -173,24 +195,19 @@ func clusterOf(claim *Claim) string {
 	return cmp.Or(claim.ClusterName, claimant.ClusterName(claim))
 }
 
-// settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.
+// retries are those of claims; what is exhausted or not ready the ledger tells.
+var retries = claimant.Retries{Busy: retryBusy, Taken: retryTaken, Ending: retryEnding}
+
+// settle turns an error into what controller-runtime is to do.
 func (r *Reconciler) settle(err error) (ctrl.Result, error) {
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	switch {
 	case errors.Is(err, errArriving) && errors.As(err, &refusal):
-		return ctrl.Result{RequeueAfter: jitter(min(retryWaiting, max(retryArriving, r.Arrivals.grace)))}, nil
+		return claimant.After(min(retryWaiting, max(retryArriving, r.Arrivals.grace))), nil
 	case errors.Is(err, errArriving):
-		return ctrl.Result{RequeueAfter: jitter(retryArriving)}, nil
-	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrForbidden):
-		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
-	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady),
-		errors.Is(err, ledger.ErrRefused), errors.Is(err, errWaiting):
+		return claimant.After(retryArriving), nil
+	case errors.Is(err, errWaiting):
 		return ctrl.Result{}, nil
-	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
-	case predicates.IsEnding(err):
-		return ctrl.Result{RequeueAfter: jitter(retryEnding)}, nil
-	default:
-		return ctrl.Result{}, err
 	}
+	return retries.Result(err)
 }

@@ -31,7 +31,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if !r.isLeftToUs(s.claim) {
 		return errWaiting
 	}
-	recorded := r.Ledger.Recorded(s.ref)
+	recorded := r.about(s).Recorded()
 	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -63,7 +63,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 }
 
 // isLeftToUs says whether only Weir's finalizer keeps a claim.
-func (r *Reconciler) isLeftToUs(claim *Claim) bool {
+func (r *objects) isLeftToUs(claim *Claim) bool {
 	return hasFinalizer(claim, r.Form.Kinds().ClaimFinalizer) && len(finalizer.Foreign(claim.Stored, r.Form.Kinds().ClaimFinalizer)) == 0
 }
 
@@ -82,10 +82,10 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 		return err
 	}
 	for _, h := range recorded {
-		if h.Purpose == ipamv1.MovedPurpose {
+		if h.Purpose == ledger.ForMoved {
 			continue
 		}
-		if err := r.Ledger.TakeAlong(ctx, h); err != nil {
+		if err := r.exit().TakeAlong(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -98,8 +98,8 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 // recordedLast returns what is recorded for a claim that has left, and proves that it is all. A record of its answer counts whatever
 // UID it names: it may have arrived with the claim and not have been replaced. An answer without a record gets one, unless nothing
 // here can hand its address out, or somebody else has it.
-func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
-	if err := r.Ledger.Prove(ctx, r.poolOf(s.claim)); err != nil {
+func (r *addresses) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
+	if err := r.Ledger.Of(r.poolOf(s.claim)).Prove(ctx); err != nil {
 		return nil, err
 	}
 	answer, isIts, err := r.lastAnswer(ctx, s.claim)
@@ -111,19 +111,19 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 		address, _ = ipspace.ParseAddr(answer.Address) // what is no address was never Weir's answer, and equals none
 	}
 	isOwn := func(h ledger.Holding) bool {
-		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ipamv1.MovedPurpose)
+		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ledger.ForMoved)
 	}
 	own := func() []ledger.Holding {
-		return slices.DeleteFunc(r.Ledger.Recorded(s.ref), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
+		return slices.DeleteFunc(r.about(s).Recorded(), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
 	}
 	isRecorded := slices.ContainsFunc(own(), func(h ledger.Holding) bool { return h.CIDR.Addr() == address })
 	if !address.IsValid() || isRecorded {
 		return own(), nil
 	}
 	if s.offer, err = r.offer(ctx, s.claim); err == nil {
-		err = r.recordAnswer(ctx, s, r.carried(s, answer, address, ipamv1.AdoptedPurpose), ipamv1.AdoptedPurpose, answer)
+		err = r.recordAnswer(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), ledger.ForAdopted, answer)
 	}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	switch {
 	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrTaken):
 		return own(), nil
@@ -136,8 +136,8 @@ func (r *Reconciler) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdi
 // recordReturn records what a claim came back with that is deleted before that was done, so that what has been held for it since it
 // moved away is dropped, and its address is released like any other's. If it cannot be recorded, the hold stays.
 func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
-	isHeld := func(h ledger.Holding) bool { return h.Purpose == ipamv1.MovedPurpose && h.Claim.UID != s.ref.UID }
-	if !slices.ContainsFunc(r.Ledger.Recorded(s.ref), isHeld) {
+	isHeld := func(h ledger.Holding) bool { return h.Purpose == ledger.ForMoved && h.Claim.UID != s.ref.UID }
+	if !slices.ContainsFunc(r.about(s).Recorded(), isHeld) {
 		return nil
 	}
 	answer, isIts, err := r.lastAnswer(ctx, s.claim)
@@ -145,9 +145,9 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.offer, err = r.offer(ctx, s.claim); err == nil && s.offer.Halted == nil && s.offer.Hidden == nil {
-		err = r.adopt(ctx, s, answer, ipamv1.AdoptedPurpose)
+		err = r.adopt(ctx, s, answer, ledger.ForAdopted)
 	}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	switch {
 	case errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrNotReady):
 		return nil
@@ -159,7 +159,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 }
 
 // lastAnswer reads the answer of a claim that is being deleted live, and says whether there is one that is its own.
-func (r *Reconciler) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, isIts bool, err error) {
+func (r *objects) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, isIts bool, err error) {
 	if answer, err = r.getAnswer(ctx, r.Live, keyOf(claim)); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
@@ -171,7 +171,7 @@ func (r *Reconciler) lastAnswer(ctx context.Context, claim *Claim) (answer *Answ
 func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded []ledger.Holding) error {
 	r.Arrivals.forget(claim.GetUID())
 	for _, h := range recorded {
-		if h.Claim.UID == string(claim.GetUID()) || !r.Ledger.IsArriving(h) {
+		if h.Claim.UID == string(claim.GetUID()) || !h.Arriving {
 			continue
 		}
 		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
@@ -182,14 +182,14 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded [
 }
 
 // hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
-func (r *Reconciler) hasLeft(claim *Claim) bool {
+func (r *objects) hasLeft(claim *Claim) bool {
 	isDone := claim.GetAnnotations()[ipamv1.MovedAnnotation] == string(claim.GetUID()) && r.poolOf(claim).Namespace == ""
 	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
 
 // removeAnswerOf removes the claim's answer. The cache is believed when it shows that very one, never when it shows
 // none or a namesake's.
-func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *Claim) error {
+func (r *objects) removeAnswerOf(ctx context.Context, claim *Claim) error {
 	answer, err := r.getAnswer(ctx, r.Client, keyOf(claim))
 	if apierrors.IsNotFound(err) || (err == nil && r.claimUID(answer) != claim.GetUID()) {
 		answer, err = r.getAnswer(ctx, r.Live, keyOf(claim))
@@ -207,7 +207,7 @@ func (r *Reconciler) removeAnswerOf(ctx context.Context, claim *Claim) error {
 
 // removeOwnerless removes an answer that names no claim, or an earlier one, with a claim that a live read shows after it: a later claim
 // of the name may have come with it.
-func (r *Reconciler) removeOwnerless(ctx context.Context, claim *Claim, answer *Answer) error {
+func (r *objects) removeOwnerless(ctx context.Context, claim *Claim, answer *Answer) error {
 	if err := r.proveStored(ctx, claim); err != nil {
 		return err
 	}
@@ -215,20 +215,20 @@ func (r *Reconciler) removeOwnerless(ctx context.Context, claim *Claim, answer *
 }
 
 // arrivedFor says whether an answer is one of Weir's that arrived for the claim and carries its former UID still.
-func (r *Reconciler) arrivedFor(claim *Claim, answer *Answer) bool {
+func (r *objects) arrivedFor(claim *Claim, answer *Answer) bool {
 	return (hasArrived(claim) || hasArrived(answer)) && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // isOwnerless says whether an answer is one of Weir's that the garbage collector has taken the claim off the owners
 // of, as it does when the claim is gone or deleted in the foreground, and a pool is an owner too.
-func (r *Reconciler) isOwnerless(answer *Answer) bool {
+func (r *objects) isOwnerless(answer *Answer) bool {
 	return r.claimUID(answer) == "" && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // removeAnswer deletes an answer, and takes Weir's finalizer off it last: until then it can be told that it was an answer,
 // even once the garbage collector has taken the claim off its owners. It errs with errWaiting while somebody else's finalizer
 // keeps it.
-func (r *Reconciler) removeAnswer(ctx context.Context, answer *Answer) error {
+func (r *objects) removeAnswer(ctx context.Context, answer *Answer) error {
 	if predicates.IsMoving(answer) {
 		return errWaiting
 	}

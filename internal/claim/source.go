@@ -25,7 +25,7 @@ type Source interface {
 	Pools() []client.Object
 	PoolsOf(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error)
 	// Offer returns what the pool of a claim of this namespace offers, registered with the ledger. A claim that names no pool, or one of which nothing is
-	// known, gets a RefusalError.
+	// known, gets a Refusal.
 	Offer(ctx context.Context, namespace string, pool PoolName) (*Offer, error)
 }
 
@@ -50,6 +50,21 @@ type Offer struct {
 	Network func(netip.Addr) pooltree.Network
 }
 
+// offered is what decides about a claim. There is no offer of what cannot be read.
+func (o *Offer) offered() offered {
+	switch {
+	case o == nil:
+		return unknown
+	case o.Hidden != nil:
+		return hidden
+	case o.Halted != nil:
+		return halted
+	case o.Closed != nil:
+		return nothingNew
+	}
+	return fresh
+}
+
 // withheld says why the claim cannot be looked after; nil if it can.
 func (o *Offer) withheld() error {
 	return cmp.Or(o.Hidden, o.Halted)
@@ -60,17 +75,3 @@ func (o *Offer) block(first netip.Addr) (netip.Prefix, bool) {
 	p := netip.PrefixFrom(first, o.Bits)
 	return p, p == p.Masked()
 }
-
-// RefusalError is a claim's own fault or its pool's: it is shown in the claim's Ready condition, and nothing is tried again
-// before something changes.
-type RefusalError struct {
-	// Reason of the Ready condition.
-	Reason string
-	// Message names the field that is wrong.
-	Message string
-	// Paused says why the claim, or its pool, is paused; empty if that is not what is the matter. Where there is no Reason, nothing
-	// is told but that.
-	Paused string
-}
-
-func (e *RefusalError) Error() string { return e.Message }

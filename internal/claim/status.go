@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -33,7 +32,7 @@ const retryBusy = time.Second
 const retryEnding = 5 * time.Second
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
-func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
+func (r *reporter) report(ctx context.Context, s *scope, outcome error) error {
 	if err := r.tell(ctx, s, outcome); err != nil {
 		return err
 	}
@@ -42,7 +41,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error 
 
 // tell writes what came of the claim into its status, if that says something new. Where the outcome is still open, that is only whether the
 // claim is paused.
-func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
+func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 	before := conditions.Get(s.claim.Stored, ipamv1.ReadyCondition)
 	after, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
 	ready, isKnown := r.readyCondition(ctx, s, outcome)
@@ -73,7 +72,7 @@ func (s *scope) answerName() string {
 
 // pausedBy says why the claim is paused; nothing if it is not.
 func pausedBy(outcome error) string {
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	if errors.As(outcome, &refusal) {
 		return refusal.Paused
 	}
@@ -81,21 +80,21 @@ func pausedBy(outcome error) string {
 }
 
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
-func (r *Reconciler) overridden(ctx context.Context, s *scope) string {
-	if err := r.Ledger.OutsidePolicy(s.ref); err != nil {
+func (r *reporter) overridden(ctx context.Context, s *scope) string {
+	if err := r.about(s).OutsidePolicy(); err != nil {
 		return r.told(ctx, s, err)
 	}
 	return ""
 }
 
 // readyCondition says how the claim stands; false if there is nothing to tell, because the outcome is still open.
-func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error) (metav1.Condition, bool) {
+func (r *reporter) readyCondition(ctx context.Context, s *scope, outcome error) (metav1.Condition, bool) {
 	c := metav1.Condition{
 		Type:               ipamv1.ReadyCondition,
 		Status:             metav1.ConditionFalse,
 		ObservedGeneration: s.claim.GetGeneration(),
 	}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	switch {
 	case outcome == nil:
 		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.ClaimReadyAllocatedReason
@@ -121,7 +120,7 @@ func (r *Reconciler) readyCondition(ctx context.Context, s *scope, outcome error
 }
 
 // askedMessage names where the refused address was asked for.
-func (r *Reconciler) askedMessage(ctx context.Context, s *scope, outcome error) string {
+func (r *reporter) askedMessage(ctx context.Context, s *scope, outcome error) string {
 	told := r.told(ctx, s, outcome)
 	if _, ok := s.claim.GetAnnotations()[ipamv1.AddressAnnotation]; ok {
 		return fmt.Sprintf("metadata.annotations[%s]: %s", ipamv1.AddressAnnotation, told)
@@ -131,7 +130,7 @@ func (r *Reconciler) askedMessage(ctx context.Context, s *scope, outcome error) 
 
 // told puts an error of the ledger into words for who reads the claim. Whom an address is held or kept for is only named if that
 // is of the claim's own project.
-func (r *Reconciler) told(ctx context.Context, s *scope, err error) string {
+func (r *reporter) told(ctx context.Context, s *scope, err error) string {
 	if who, words, ok := ledger.HeldFor(err); ok && r.Rules.MayName(ctx, s.claim.GetNamespace(), who) {
 		return err.Error() + ": " + words
 	}
@@ -140,7 +139,7 @@ func (r *Reconciler) told(ctx context.Context, s *scope, err error) string {
 
 // patchStatus writes the status of the very claim that was read: the patch names its version, because the API server does not
 // look at a UID in a patch of status. A claim of that name made later must not be told the answer of its dead namesake.
-func (r *Reconciler) patchStatus(ctx context.Context, claim claimant.Claimant) error {
+func (r *reporter) patchStatus(ctx context.Context, claim claimant.Claimant) error {
 	metadata := map[string]any{"resourceVersion": claim.GetResourceVersion()}
 	body, err := json.Marshal(map[string]any{"metadata": metadata, "status": r.Form.Status(claim)})
 	if err != nil {
@@ -148,9 +147,4 @@ func (r *Reconciler) patchStatus(ctx context.Context, claim claimant.Claimant) e
 	}
 	err = r.Client.Status().Patch(ctx, claim, client.RawPatch(types.MergePatchType, body))
 	return goneOr(err, "patching status")
-}
-
-// jitter spreads retries so that claims that lost together do not come back together.
-func jitter(d time.Duration) time.Duration {
-	return d + time.Duration(rand.Int64N(int64(d))) //nolint:gosec // not a secret
 }

@@ -49,7 +49,7 @@ const (
 // has gone, or will: something may keep it, or somebody else's finalizer.
 func (e *Exit) Release(ctx context.Context, h ledger.Holding, proof Proof) (gone bool, err error) {
 	if proof == ClaimDeleted {
-		return true, e.Ledger.LetGo(ctx, h)
+		return true, e.Ledger.Out().LetGo(ctx, h)
 	}
 	record := &ipamv1.IPAllocation{}
 	if err := e.Live.Get(ctx, h.Record, record); err != nil {
@@ -65,26 +65,28 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, proof Proof) (gone
 		if lives, err := e.lives(ctx, h.Claim); lives || err != nil {
 			return false, err
 		}
-		return true, e.Ledger.Drop(ctx, h)
+		return true, e.Ledger.Out().Drop(ctx, h)
 	case !hasOurs && !record.DeletionTimestamp.IsZero():
 		return false, nil
 	case proof == Untold:
-		return gone, e.Ledger.Drop(ctx, h)
+		return gone, e.Ledger.Out().Drop(ctx, h)
 	default:
-		return gone, e.Ledger.LetGo(ctx, h)
+		return gone, e.Ledger.Out().LetGo(ctx, h)
 	}
 }
 
 // ReleaseAll gives up the records of a claim's UID, but for those that stand for what has moved. The caller has proved that the claim of that UID is gone or deleted.
 func (e *Exit) ReleaseAll(ctx context.Context, claim ipamv1.ClaimReference) error {
-	return e.Ledger.Release(ctx, claim)
+	return e.Ledger.Out().Release(ctx, claim)
 }
 
 // Void deletes the record of an allocation whose claim was answered otherwise.
-func (e *Exit) Void(ctx context.Context, a ledger.Allocation) error { return e.Ledger.Void(ctx, a) }
+func (e *Exit) Void(ctx context.Context, a ledger.Allocation) error {
+	return e.Ledger.Out().Void(ctx, a)
+}
 
-// ReleaseRetained gives up what was retained for a claim that has come, and has it, unless it is just moving to another cluster. The caller
-// has proved that the claim is stored.
+// ReleaseRetained gives up what was retained for a claim that has come, or reserved for one that has come back, and has it, unless the
+// record is just moving to another cluster. The caller has proved that the claim is stored.
 func (e *Exit) ReleaseRetained(ctx context.Context, h ledger.Holding) error {
 	record := &ipamv1.IPAllocation{}
 	if err := e.Live.Get(ctx, h.Record, record); err != nil {
@@ -93,13 +95,33 @@ func (e *Exit) ReleaseRetained(ctx context.Context, h ledger.Holding) error {
 	if predicates.IsMoving(record) {
 		return nil
 	}
-	return e.Ledger.LetGo(ctx, h)
+	return e.Ledger.Out().LetGo(ctx, h)
 }
 
 // ReleaseReserved gives up what stands for a claim that has moved, and is back: its own record says the same now. The caller has proved
 // that.
 func (e *Exit) ReleaseReserved(ctx context.Context, h ledger.Holding) error {
-	return e.Ledger.Drop(ctx, h)
+	return e.Ledger.Out().Drop(ctx, h)
+}
+
+// Retain gives up what a claim had that is being deleted, as ClaimDeleted says, and keeps it for the next claim of the name.
+func (e *Exit) Retain(ctx context.Context, h ledger.Holding) error {
+	return e.Ledger.Out().Retain(ctx, h)
+}
+
+// DropRepeats gives up second records of a claim that say the same as an older one, and says whether there were any.
+func (e *Exit) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
+	return e.Ledger.Out().DropRepeats(ctx, claim)
+}
+
+// TakeAlong marks the record of a claim as moved: a live read has shown that the claim has moved to another cluster.
+func (e *Exit) TakeAlong(ctx context.Context, h ledger.Holding) error {
+	return e.Ledger.Out().TakeAlong(ctx, h)
+}
+
+// Hold puts a reservation in that namespace into the place of a record that moves away, as a live read has shown.
+func (e *Exit) Hold(ctx context.Context, h ledger.Holding, namespace string) error {
+	return e.Ledger.Out().Hold(ctx, h, namespace)
 }
 
 // ReleaseUnwanted gives up what stands for a claim that has moved, and that somebody has deleted.
@@ -107,16 +129,16 @@ func (e *Exit) ReleaseUnwanted(ctx context.Context, h ledger.Holding) error {
 	if lives, err := e.lives(ctx, h.Claim); lives || err != nil {
 		return err
 	}
-	return e.Ledger.LetGo(ctx, h)
+	return e.Ledger.Out().LetGo(ctx, h)
 }
 
 // ReleaseBlock gives up a block that its pool does not have any more: a root's own is free at once, a carved one cools down if the parent
 // says so, and somebody may have had it.
 func (e *Exit) ReleaseBlock(ctx context.Context, block ledger.Holding, proof Proof) error {
-	if proof != Untold && block.Purpose == ipamv1.ChildPoolPurpose {
-		return e.Ledger.LetGo(ctx, block)
+	if proof != Untold && block.Purpose == ledger.ForChildPool {
+		return e.Ledger.Out().LetGo(ctx, block)
 	}
-	return e.Ledger.Drop(ctx, block)
+	return e.Ledger.Out().Drop(ctx, block)
 }
 
 // isKept says whether a record must stay for now: clusterctl moves it or has moved its claim, or its Cluster is paused.
@@ -129,7 +151,7 @@ func (e *Exit) isKept(ctx context.Context, record *ipamv1.IPAllocation) (bool, e
 
 // IsReservation says whether a record stands for what a claim took along to another cluster. It does until somebody deletes it.
 func IsReservation(record *ipamv1.IPAllocation) bool {
-	return record.Spec.Purpose == ipamv1.MovedPurpose && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero()
+	return record.Spec.State == ipamv1.MovedState && record.DeletionTimestamp.IsZero() && record.Spec.ReleasedAt.IsZero()
 }
 
 // IsClusterPaused says whether the Cluster in an object's label is there and paused.

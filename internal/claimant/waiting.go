@@ -88,7 +88,7 @@ func (c Claims) Wake(controller *ctrl.Builder) *ctrl.Builder {
 }
 
 func (c Claims) followLedger(ctx context.Context, queue queue) error {
-	freed, concerned := c.Ledger.Freed(ctx), c.Ledger.Concerned(ctx)
+	freed, concerned := c.Ledger.Notices().Freed(ctx), c.Ledger.Notices().Concerned(ctx)
 	if err := c.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}

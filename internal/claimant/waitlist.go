@@ -162,7 +162,7 @@ func (l *waitlists) move(ctx context.Context, pool ipamv1.PoolReference) {
 	if of.left == 0 {
 		return
 	}
-	room, none := l.Ledger.Room(pool, longestBatch)
+	room, none := l.Ledger.Of(pool).Room(longestBatch)
 	for _, request := range of.next(room, none, l.queue.Len()) {
 		l.queue.Add(request)
 	}

@@ -15,6 +15,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -78,7 +79,18 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 	if err != nil {
 		return nil, err
 	}
-	offer := &claim.Offer{
+	offer := s.offerOf(p, ref, halted)
+	if !visible {
+		offer.Hidden = invisible(reason)
+	}
+	if closed != nil {
+		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
+	}
+	return offer, nil
+}
+
+func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) *claim.Offer {
+	return &claim.Offer{
 		Pool:     ref,
 		Owner:    s.Registry.OwnerReference(p),
 		Leaving:  !p.GetDeletionTimestamp().IsZero(),
@@ -87,13 +99,6 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 		HostBits: p.Registered.Shape.HostBits(),
 		Network:  p.Registered.Shape.NetworkOf,
 	}
-	if !visible {
-		offer.Hidden = invisible(reason)
-	}
-	if closed != nil {
-		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
-	}
-	return offer, nil
 }
 
 // Pools implements claim.Source.
@@ -129,7 +134,7 @@ func absent(ref ipamv1.PoolReference, namespace string) error {
 func invisible(reason string) error { return failed("spec.poolRef.name: %s", reason) }
 
 func failed(format string, args ...any) error {
-	return &claim.RefusalError{
+	return &claimant.Refusal{
 		Reason:  ipamv1.ClaimReadyAllocationFailedReason,
 		Message: fmt.Sprintf(format, args...),
 	}
@@ -141,7 +146,7 @@ func (s *Source) halted(ctx context.Context, p *pool.Known) (why, err error) {
 	if halt == nil || err != nil {
 		return nil, err
 	}
-	refusal := &claim.RefusalError{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Message: "spec.poolRef.name: " + halt.Message}
+	refusal := &claimant.Refusal{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Message: "spec.poolRef.name: " + halt.Message}
 	if halt.Paused {
 		refusal.Paused = halt.Message
 	}
@@ -149,7 +154,7 @@ func (s *Source) halted(ctx context.Context, p *pool.Known) (why, err error) {
 }
 
 func notReady(format string, args ...any) error {
-	return &claim.RefusalError{
+	return &claimant.Refusal{
 		Reason:  ipamv1.ClaimReadyPoolNotReadyReason,
 		Message: fmt.Sprintf(format, args...),
 	}

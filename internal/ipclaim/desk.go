@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -30,28 +29,10 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
-// RefusalError is a claim that is not answered as it stands, or not by the pools as they stand.
-type RefusalError struct {
-	// Code is the HTTP status that a creation is refused with.
-	Code int32
-	// Field is the path of what is wrong.
-	Field   string
-	Message string
-	// NotReady: nothing is wrong with the claim, its pool hands out nothing now.
-	NotReady bool
-	// Missing: there is no pool as the claim names it, or wants it, and there may be one yet.
-	Missing bool
-	// Paused says why the claim, or its pool, is paused; empty if that is not what is the matter. Where there is no Message, nothing is
-	// told but that.
-	Paused string
-	// Reason of the Ready condition, if it is neither AllocationFailed nor PoolNotReady.
-	Reason string
-}
-
-func (e *RefusalError) Error() string { return e.Field + ": " + e.Message }
-
-func refuse(code int32, field, format string, args ...any) error {
-	return &RefusalError{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+func refuse(cause claimant.Cause, field, format string, args ...any) error {
+	return &claimant.Refusal{
+		Reason: ipamv1.ClaimReadyAllocationFailedReason, Cause: cause, Field: field, Message: fmt.Sprintf(format, args...),
+	}
 }
 
 // Desk says what claims may ask of which pools.
@@ -63,7 +44,7 @@ type Desk struct {
 }
 
 // Requests returns what the claim asks of the ledger, one for each pool that it may be answered from, in the order to try them;
-// without owners and labels, which are for stored claims. It errs with a RefusalError if there is none. The claim may lack its
+// without owners and labels, which are for stored claims. It errs with a Refusal if there is none. The claim may lack its
 // UID, and its name.
 func (d *Desk) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
 	if c.Spec.PoolRef != nil {
@@ -71,12 +52,12 @@ func (d *Desk) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim,
 		return []ledger.Claim{request}, err
 	}
 	if c.Spec.PoolSelector == nil {
-		return nil, refuse(http.StatusUnprocessableEntity, "spec.poolRef", "one of poolRef and poolSelector is required")
+		return nil, refuse(claimant.Invalid, "spec.poolRef", "one of poolRef and poolSelector is required")
 	}
 	return d.selected(ctx, c)
 }
 
-// Agrees errs with a RefusalError where a claim names a pool that its selector does not match. That holds when the claim is made: labels change.
+// Agrees errs with a Refusal where a claim names a pool that its selector does not match. That holds when the claim is made: labels change.
 func (d *Desk) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
 	if c.Spec.PoolRef == nil || c.Spec.PoolSelector == nil {
 		return nil
@@ -92,7 +73,7 @@ func (d *Desk) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
 	if kinds.Weir(c.Spec.PoolSelector.Kind) == kinds.Weir(c.Spec.PoolRef.Kind) && selector.Matches(labels.Set(p.GetLabels())) {
 		return nil
 	}
-	return refuse(http.StatusUnprocessableEntity, "spec.poolRef", "poolSelector does not match %s %q", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
+	return refuse(claimant.Invalid, "spec.poolRef", "poolSelector does not match %s %q", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
 }
 
 // selected returns the requests of a claim that chooses its pool by labels. Pools that are closed to it are passed over.
@@ -104,7 +85,7 @@ func (d *Desk) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim,
 	var requests []ledger.Claim
 	for _, ref := range refs {
 		request, err := d.request(ctx, c, ref)
-		var refusal *RefusalError
+		var refusal *claimant.Refusal
 		switch {
 		case err == nil:
 			requests = append(requests, request)
@@ -113,10 +94,7 @@ func (d *Desk) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim,
 		}
 	}
 	if len(requests) == 0 {
-		return nil, &RefusalError{
-			Code: http.StatusUnprocessableEntity, Field: "spec.poolSelector", Missing: true,
-			Message: fmt.Sprintf("no %s that hands out what is asked for here matches", c.Spec.PoolSelector.Kind),
-		}
+		return nil, refuse(claimant.NoMatch, "spec.poolSelector", "no %s that hands out what is asked for here matches", c.Spec.PoolSelector.Kind)
 	}
 	return requests, nil
 }
@@ -124,7 +102,7 @@ func (d *Desk) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim,
 func selectorOf(c *ipamv1.IPClaim) (labels.Selector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(&c.Spec.PoolSelector.LabelSelector)
 	if err != nil {
-		return nil, refuse(http.StatusUnprocessableEntity, "spec.poolSelector", "%v", err)
+		return nil, refuse(claimant.Invalid, "spec.poolSelector", "%v", err)
 	}
 	return selector, nil
 }
@@ -169,7 +147,7 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	case err != nil:
 		return ledger.Claim{}, err
 	case !ok:
-		return ledger.Claim{}, refuse(http.StatusForbidden, "spec.poolRef.name", "%s", reason)
+		return ledger.Claim{}, refuse(claimant.Forbidden, "spec.poolRef.name", "%s", reason)
 	case closed != nil:
 		return ledger.Claim{}, shut(closed)
 	}
@@ -178,13 +156,13 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 		return ledger.Claim{}, err
 	}
 	return ledger.Claim{
-		Ref: reference(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ipamv1.ClaimPurpose,
+		Ref: reference(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ledger.ForClaim,
 	}, nil
 }
 
 // shut is what a claim is told whose pool hands out nothing now.
 func shut(closed *pool.ClosedError) error {
-	refusal := &RefusalError{Code: http.StatusUnprocessableEntity, Field: "spec.poolRef.name", Message: closed.Message, NotReady: true}
+	refusal := &claimant.Refusal{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Field: "spec.poolRef.name", Message: closed.Message}
 	if closed.Paused {
 		refusal.Paused = closed.Message
 	}
@@ -192,7 +170,7 @@ func shut(closed *pool.ClosedError) error {
 }
 
 // Adoption returns what a claim asks for that arrived with its prefix: that very one, whatever the pool's bounds and exclusions,
-// and even of a pool that hands out nothing now. It errs with a RefusalError.
+// and even of a pool that hands out nothing now. It errs with a Refusal.
 func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, error) {
 	ref := PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
 	p, err := d.Registry.Open(ctx, ref)
@@ -205,21 +183,25 @@ func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, e
 	}
 	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p.Says)
 	if !ok || err != nil {
-		return ledger.Claim{}, cmp.Or(err, refuse(http.StatusForbidden, "spec.poolRef.name", "%s", reason))
+		return ledger.Claim{}, cmp.Or(err, refuse(claimant.Forbidden, "spec.poolRef.name", "%s", reason))
 	}
 	want, err := ipspace.ParsePrefix(c.Spec.CIDR)
 	if err != nil {
-		return ledger.Claim{}, refuse(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
+		return ledger.Claim{}, refuse(claimant.Invalid, "spec.cidr", "%v", err)
 	}
-	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ipamv1.AdoptedPurpose}, nil
+	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ledger.ForAdopted}, nil
 }
 
 // absent is what a claim is told whose pool does not exist. A pool of its own namespace may come yet; of another one nobody learns more
 // than that there is none for it.
 func absent(ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
-	return &RefusalError{
-		Code: http.StatusNotFound, Field: "spec.poolRef.name", Message: tenancy.Absent(ref, c.Namespace), NotReady: ref.Namespace != "", Missing: true,
+	refusal := &claimant.Refusal{
+		Reason: ipamv1.ClaimReadyAllocationFailedReason, Cause: claimant.Missing, Field: "spec.poolRef.name", Message: tenancy.Absent(ref, c.Namespace),
 	}
+	if ref.Namespace != "" {
+		refusal.Reason = ipamv1.ClaimReadyPoolNotReadyReason
+	}
+	return refusal
 }
 
 // wanted returns what the claim asks for: this very prefix, or any of a length.
@@ -231,22 +213,22 @@ func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pool.Known) (wa
 	}
 	if c.Spec.CIDR != "" {
 		if want, err = ipspace.ParsePrefix(c.Spec.CIDR); err != nil {
-			return want, 0, refuse(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
+			return want, 0, refuse(claimant.Invalid, "spec.cidr", "%v", err)
 		}
 		if c.Spec.PrefixLength != nil && bits != want.Bits() {
-			return want, 0, refuse(http.StatusUnprocessableEntity, field, "cidr is a /%d", want.Bits())
+			return want, 0, refuse(claimant.Invalid, field, "cidr is a /%d", want.Bits())
 		}
 		bits, field = want.Bits(), "spec.cidr"
 	}
 	family := p.Says.Family
 	switch {
 	case c.Spec.IPFamily != "" && c.Spec.IPFamily != family:
-		return want, 0, refuse(http.StatusUnprocessableEntity, "spec.ipFamily", "the pool's addresses are %s", family)
+		return want, 0, refuse(claimant.Invalid, "spec.ipFamily", "the pool's addresses are %s", family)
 	case want.IsValid() && poolspec.FamilyOf(want.Addr()) != family:
-		return want, 0, refuse(http.StatusUnprocessableEntity, "spec.cidr", "%s is not of the pool, whose addresses are %s", want, family)
+		return want, 0, refuse(claimant.Invalid, "spec.cidr", "%s is not of the pool, whose addresses are %s", want, family)
 	}
 	if reason, refused := shape.RefusesLength(bits); refused {
-		return want, 0, refuse(http.StatusUnprocessableEntity, field, "/%d: %s", bits, reason)
+		return want, 0, refuse(claimant.Invalid, field, "/%d: %s", bits, reason)
 	}
 	return want, bits, d.checkLength(ctx, c, p, bits, field)
 }
@@ -261,7 +243,7 @@ func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p *pool.Known
 	if owns || err != nil {
 		return err
 	}
-	return refuse(http.StatusForbidden, field,
+	return refuse(claimant.Forbidden, field,
 		"the pool belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", registered.Shape.ClaimBits())
 }
 

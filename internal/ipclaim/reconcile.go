@@ -96,7 +96,7 @@ func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *ip
 		return nil, err
 	}
 	if paused := predicates.WhyPaused(cluster, ipamv1.IPClaimKind, claim); paused != "" {
-		return &RefusalError{Paused: paused}, nil
+		return &claimant.Refusal{Paused: paused}, nil
 	}
 	if name == "" || cluster != nil || !claim.DeletionTimestamp.IsZero() {
 		return nil, nil
@@ -110,7 +110,7 @@ func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *ip
 			return errOpen, err
 		}
 	}
-	return &RefusalError{
+	return &claimant.Refusal{
 		Field:   "metadata.labels[" + clusterv1.ClusterNameLabel + "] or metadata.ownerReferences",
 		Message: claimant.NoCluster(claim.Namespace, name), Reason: ipamv1.ClaimReadyClusterNotFoundReason,
 	}, nil
@@ -124,10 +124,11 @@ func (r *Reconciler) exit() *claimant.Exit {
 // isSettled says whether nothing is left to be done for the claim: its status says that it is bound, and the ledger that it is.
 func (r *Reconciler) isSettled(claim *ipamv1.IPClaim) bool {
 	want, err := netip.ParsePrefix(claim.Spec.CIDR)
+	known := r.Ledger.About(reference(claim))
 	ready := meta.FindStatusCondition(claim.Status.Conditions, ipamv1.ReadyCondition)
 	return err == nil && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == claim.Generation &&
 		claim.Status.AllocatedCIDR == claim.Spec.CIDR &&
-		r.Ledger.IsBound(ledger.Claim{Ref: reference(claim), Want: want}) && r.Ledger.Disputed(reference(claim), want.Addr()) == nil &&
+		known.IsBound(want) && known.Disputed(want.Addr()) == nil &&
 		(r.overridden(claim) == "") == (meta.FindStatusCondition(claim.Status.Conditions, ipamv1.WithinPoolCondition) == nil) &&
 		!meta.IsStatusConditionTrue(claim.Status.Conditions, ipamv1.PausedCondition)
 }
@@ -151,7 +152,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 	if s.allocation, err = r.Ledger.Bind(ctx, request); err != nil {
 		return err
 	}
-	if err = r.Ledger.Disputed(request.Ref, s.allocation.CIDR.Addr()); err != nil {
+	if err = r.Ledger.About(request.Ref).Disputed(s.allocation.CIDR.Addr()); err != nil {
 		return err
 	}
 	return errors.Join(r.dropRetained(ctx, s), r.settleNamesakes(ctx, s))
@@ -160,11 +161,11 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // settleNamesakes gives up further records of the claim, and what is recorded for others of its name, if there are any: most claims cost
 // no read.
 func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
-	if _, err := r.Ledger.DropRepeats(ctx, reference(s.claim)); err != nil {
+	if _, err := r.exit().DropRepeats(ctx, reference(s.claim)); err != nil {
 		return err
 	}
 	isOver := func(h ledger.Holding) bool { return h.Claim.UID != string(s.claim.UID) || r.isSpare(s.claim, h) }
-	if !slices.ContainsFunc(r.Ledger.Orphans(reference(s.claim)), isOver) {
+	if !slices.ContainsFunc(r.Ledger.About(reference(s.claim)).Orphans(), isOver) {
 		return nil
 	}
 	return r.Settle(ctx, client.ObjectKeyFromObject(s.claim))
@@ -178,8 +179,8 @@ func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err
 		if err = r.lookUp(ctx, s, known); err != nil {
 			return c, err
 		}
-		c = ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ipamv1.ClaimPurpose}
-		if r.Ledger.Holds(c.Ref, want.Addr()) {
+		c = ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ledger.ForClaim}
+		if r.Ledger.About(c.Ref).Holds(want.Addr()) {
 			return c, nil
 		}
 	}
@@ -226,9 +227,9 @@ func (r *Reconciler) chosen(ctx context.Context, claim *ipamv1.IPClaim) (ledger.
 // begun returns what was asked for a claim without a prefix that has its record already: somebody died before writing it into the
 // claim.
 func (r *Reconciler) begun(claim *ipamv1.IPClaim) (ledger.Claim, bool) {
-	for _, h := range r.Ledger.Recorded(reference(claim)) {
+	for _, h := range r.Ledger.About(reference(claim)).Recorded() {
 		if h.Claim.UID == string(claim.UID) && claim.Spec.CIDR == "" {
-			return ledger.Claim{Ref: reference(claim), Pool: h.Pool, Bits: h.CIDR.Bits(), Purpose: ipamv1.ClaimPurpose}, true
+			return ledger.Claim{Ref: reference(claim), Pool: h.Pool, Bits: h.CIDR.Bits(), Purpose: ledger.ForClaim}, true
 		}
 	}
 	return ledger.Claim{}, false
@@ -254,7 +255,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, request ledger.Claim) e
 // stored and bound. That it still is, a live read proves: it may have been deleted meanwhile, and what it held be retained for the next
 // one.
 func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
-	retained := append(r.Ledger.Retained(reference(s.claim)), r.held(s.claim)...)
+	retained := append(r.Ledger.About(reference(s.claim)).Retained(), r.held(s.claim)...)
 	if len(retained) == 0 {
 		return nil
 	}
@@ -272,21 +273,16 @@ func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
 func (r *Reconciler) held(claim *ipamv1.IPClaim) []ledger.Holding {
 	cidr, err := netip.ParsePrefix(claim.Spec.CIDR)
 	if ref := claim.Spec.PoolRef; err == nil && ref != nil {
-		return r.Ledger.Held(reference(claim), PoolOf(claim, ref.Kind, ref.Name), cidr)
+		return r.Ledger.About(reference(claim)).Moved(PoolOf(claim, ref.Kind, ref.Name), cidr)
 	}
 	return nil
 }
 
-// forgetRetained drops what was retained for the claims before this one, which is stored.
+// forgetRetained gives up what was retained, or reserved, for the claims before this one, which is stored.
 func (r *Reconciler) forgetRetained(ctx context.Context, retained []ledger.Holding, claim *ipamv1.IPClaim) error {
 	var errs []error
 	for _, h := range retained {
-		switch {
-		case h.Claim.UID == string(claim.UID):
-		case h.Purpose == ipamv1.MovedPurpose:
-			_, err := r.exit().Release(ctx, h, claimant.ClaimDeleted) // it is back: nothing is held any more
-			errs = append(errs, err)
-		default:
+		if h.Claim.UID != string(claim.UID) {
 			errs = append(errs, r.exit().ReleaseRetained(ctx, h))
 		}
 	}

@@ -27,8 +27,8 @@ import (
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
-	recorded := r.Ledger.Orphans(reference(claim))
-	retained := r.Ledger.Retained(reference(claim)) // before the claim is read: what is retained later is not for it
+	recorded := r.Ledger.About(reference(claim)).Orphans()
+	retained := r.Ledger.About(reference(claim)).Retained() // before the claim is read: what is retained later is not for it
 	live := &ipamv1.IPClaim{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
 		return client.IgnoreNotFound(err)
@@ -64,7 +64,7 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 // before the claim.
 func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1.IPClaim, recorded []ledger.Holding) error {
 	for _, h := range recorded {
-		if h.Claim.UID == string(claim.UID) || !r.Ledger.IsArriving(h) {
+		if h.Claim.UID == string(claim.UID) || !h.Arriving {
 			continue
 		}
 		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
@@ -88,9 +88,9 @@ func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
 	var errs []error
 	for _, h := range recorded {
 		switch {
-		case h.Purpose == ipamv1.MovedPurpose:
+		case h.Purpose == ledger.ForMoved:
 		case r.retains(claim, h):
-			errs = append(errs, r.Ledger.Retain(ctx, h))
+			errs = append(errs, r.exit().Retain(ctx, h))
 		default:
 			_, err := r.exit().Release(ctx, h, claimant.ClaimDeleted)
 			errs = append(errs, err)
@@ -102,18 +102,18 @@ func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
 // retains says whether a record of the claim is retained. What somebody else holds as well, or instead, is his.
 func (r *Reconciler) retains(claim *ipamv1.IPClaim, h ledger.Holding) bool {
 	return claim.Spec.ReclaimPolicy == ipamv1.ClaimReclaimRetain && h.CIDR.String() == claim.Spec.CIDR &&
-		!r.Ledger.IsContested(h)
+		!r.Ledger.About(h.Claim).IsContested(h)
 }
 
 // recorded returns the claim's records. That an answered claim has none is proved: one that is deleted at once may be known here
 // before its record is, and its record would wait for repair, and not be retained.
 func (r *Reconciler) recorded(ctx context.Context, claim *ipamv1.IPClaim) ([]ledger.Holding, error) {
 	own := func() []ledger.Holding {
-		return slices.DeleteFunc(r.Ledger.Recorded(reference(claim)), func(h ledger.Holding) bool { return h.Claim.UID != string(claim.UID) })
+		return slices.DeleteFunc(r.Ledger.About(reference(claim)).Recorded(), func(h ledger.Holding) bool { return h.Claim.UID != string(claim.UID) })
 	}
 	known := own()
 	if ref := claim.Spec.PoolRef; len(known) == 0 && claim.Spec.CIDR != "" && ref != nil {
-		if err := r.Ledger.Prove(ctx, PoolOf(claim, ref.Kind, ref.Name)); err != nil {
+		if err := r.Ledger.Of(PoolOf(claim, ref.Kind, ref.Name)).Prove(ctx); err != nil {
 			return nil, err
 		}
 		known = own()
@@ -127,7 +127,7 @@ func (r *Reconciler) recorded(ctx context.Context, claim *ipamv1.IPClaim) ([]led
 func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
 	ref := reference(&ipamv1.IPClaim{})
 	ref.Namespace, ref.Name = key.Namespace, key.Name
-	recorded := r.Ledger.Orphans(ref)
+	recorded := r.Ledger.About(ref).Orphans()
 	if len(recorded) == 0 {
 		return nil
 	}
@@ -137,13 +137,13 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	}
 	var errs []error
 	for _, h := range recorded {
-		isEarly := live.UID == "" && r.Ledger.IsArriving(h) // its claim may be restored, too
+		isEarly := live.UID == "" && h.Arriving // its claim may be restored, too
 		isOwn := h.Claim.UID == string(live.UID) && !r.isSpare(live, h)
 		if isOwn || isEarly || r.needs(live, h) {
 			continue
 		}
 		proof := claimant.ClaimGone
-		if h.Claim.UID == string(live.UID) || r.Ledger.WasUnstored(h) { // it need not cool
+		if h.Claim.UID == string(live.UID) || r.Ledger.About(h.Claim).IsUnstored(h) { // it need not cool
 			proof = claimant.Untold
 		}
 		_, err := r.exit().Release(ctx, h, proof)
@@ -156,13 +156,13 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 // at once.
 func (r *Reconciler) isSpare(claim *ipamv1.IPClaim, h ledger.Holding) bool {
 	has, err := netip.ParsePrefix(claim.Spec.CIDR)
-	return err == nil && h.Purpose == ipamv1.ClaimPurpose && h.Claim.UID == string(claim.UID) && h.CIDR.Addr() != has.Addr() &&
-		r.Ledger.Holds(reference(claim), has.Addr())
+	return err == nil && h.Purpose == ledger.ForClaim && h.Claim.UID == string(claim.UID) && h.CIDR.Addr() != has.Addr() &&
+		r.Ledger.About(reference(claim)).Holds(has.Addr())
 }
 
 // needs says whether a namesake's record is all that keeps the prefix of a claim, which arrived together with it and is not recorded
 // itself yet.
 func (r *Reconciler) needs(live *ipamv1.IPClaim, h ledger.Holding) bool {
 	return live.UID != "" && h.CIDR.String() == live.Spec.CIDR &&
-		!r.Ledger.HasWon(reference(live), h.CIDR.Addr()) && !r.isSettled(live)
+		!r.Ledger.About(reference(live)).HasWon(h.CIDR.Addr()) && !r.isSettled(live)
 }

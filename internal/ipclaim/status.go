@@ -4,18 +4,15 @@
 package ipclaim
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +24,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // Event reasons and actions; the reason of a refusal is that of Ready. An ordinary success is no event.
@@ -48,27 +44,10 @@ const (
 	retryEnding = 5 * time.Second
 )
 
-// settle turns an error into what controller-runtime is to do. What a watch will tell is not tried again on a timer.
-func settle(err error) (ctrl.Result, error) {
-	var refusal *RefusalError
-	switch {
-	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrRefused):
-		return ctrl.Result{}, nil
-	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrForbidden):
-		return ctrl.Result{RequeueAfter: jitter(retryTaken)}, nil
-	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: jitter(retryBusy)}, nil
-	case predicates.IsEnding(err):
-		return ctrl.Result{RequeueAfter: jitter(retryEnding)}, nil
-	default:
-		return ctrl.Result{}, err
-	}
-}
+// retries are those of claims; what is exhausted or not ready the ledger tells.
+var retries = claimant.Retries{Busy: retryBusy, Taken: retryTaken, Ending: retryEnding}
 
-// jitter spreads retries so that claims that lost together do not come back together.
-func jitter(d time.Duration) time.Duration {
-	return d + time.Duration(rand.Int64N(int64(d))) //nolint:gosec // not a secret
-}
+func settle(err error) (ctrl.Result, error) { return retries.Result(err) }
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
 func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
@@ -108,7 +87,7 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 
 // pausedBy says why the claim is paused; nothing if it is not.
 func pausedBy(outcome error) string {
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	if errors.As(outcome, &refusal) {
 		return refusal.Paused
 	}
@@ -118,7 +97,7 @@ func pausedBy(outcome error) string {
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
 func (r *Reconciler) overridden(claim *ipamv1.IPClaim) string {
 	var refused *ledger.RefusedError
-	if errors.As(r.Ledger.OutsidePolicy(reference(claim)), &refused) {
+	if errors.As(r.Ledger.About(reference(claim)).OutsidePolicy(), &refused) {
 		return "spec.cidr: " + refused.Reason
 	}
 	return ""
@@ -156,18 +135,15 @@ func (s *scope) network() *ipamv1.Network {
 // readyCondition says how the claim stands; false if there is nothing to tell, because the outcome is still open.
 func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 	c := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse, ObservedGeneration: s.claim.Generation}
-	var refusal *RefusalError
+	var refusal *claimant.Refusal
 	var refused *ledger.RefusedError
 	switch {
 	case outcome == nil:
 		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.ClaimReadyAllocatedReason
-	case errors.As(outcome, &refusal) && refusal.Message == "":
+	case errors.As(outcome, &refusal) && refusal.Reason == "":
 		return c, false
 	case errors.As(outcome, &refusal):
-		c.Reason, c.Message = cmp.Or(refusal.Reason, ipamv1.ClaimReadyAllocationFailedReason), refusal.Error()
-		if refusal.NotReady {
-			c.Reason = ipamv1.ClaimReadyPoolNotReadyReason
-		}
+		c.Reason, c.Message = refusal.Reason, refusal.Error()
 	case errors.Is(outcome, ledger.ErrExhausted):
 		c.Reason, c.Message = ipamv1.ClaimReadyPoolExhaustedReason, "the pool has nothing of that length available"
 	case errors.Is(outcome, ledger.ErrNotReady):

@@ -25,14 +25,27 @@ type (
 	Claim = book.Claim
 	// Holding is one record as readers see it.
 	Holding = book.Holding
+	// Account is what is recorded for claims of one name.
+	Account = book.Account
 	// Capacity counts the addresses of a pool.
 	Capacity = book.Capacity
 	// Return is what a hold is for, back again.
 	Return = book.Return
 	// RefusedError says why an asked prefix is not handed out.
 	RefusedError = book.RefusedError
+	// Purpose is what a record is for.
+	Purpose = records.Purpose
 	// TakenError says that an asked prefix or a pool's block is held by another claimant.
 	TakenError = book.TakenError
+)
+
+// What records are for; see package records.
+const (
+	ForClaim     = records.ForClaim
+	ForAdopted   = records.ForAdopted
+	ForChildPool = records.ForChildPool
+	ForRoot      = records.ForRoot
+	ForMoved     = records.ForMoved
 )
 
 // Deepest is how many pools may lie above a prefix.

@@ -56,7 +56,7 @@ func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Clai
 	c := CarveClaim(p, block.Bits())
 	c.Want, c.Owners = block, owners
 	if !p.IsCarved() {
-		c.Pool, c.Purpose = p.Ref, ipamv1.RootPurpose
+		c.Pool, c.Purpose = p.Ref, records.ForRoot
 	}
 	return c
 }
@@ -67,7 +67,7 @@ func CarveClaim(p Pool, bits int) Claim {
 		Ref:       ClaimOf(p.Ref, string(p.UID)),
 		Pool:      p.Parent,
 		Bits:      bits,
-		Purpose:   ipamv1.ChildPoolPurpose,
+		Purpose:   records.ForChildPool,
 		Arrived:   p.Arrived,
 		Namespace: p.Namespace,
 	}

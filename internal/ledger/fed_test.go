@@ -96,5 +96,5 @@ func (b *fed) serving(block string) {
 
 // claimFor is the request to pool p of the claim that recordNamed makes records for.
 func claimFor(name string) Claim {
-	return Claim{Ref: recordNamed(name, "").Spec.ClaimRef, Pool: poolRef("p"), Bits: 32, Purpose: ipamv1.ClaimPurpose}
+	return Claim{Ref: recordNamed(name, "").Spec.ClaimRef, Pool: poolRef("p"), Bits: 32, Purpose: records.ForClaim}
 }

@@ -36,7 +36,7 @@ type Ledger struct {
 
 // New returns a ledger that answers once Start has read all records.
 func New(o Options) *Ledger {
-	n := &notifier{}
+	n := &Notices{}
 	f := newFeed(book.New(o.Instance, o.Clock, cmp.Or(o.Grace, DefaultGrace), n))
 	w := writer{reader: reader{feed: f}, client: o.Client, instance: o.Instance, clock: o.Clock}
 	return &Ledger{prover: prover{writer: w, notify: n}, rest: o.REST}

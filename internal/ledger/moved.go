@@ -35,58 +35,60 @@ import (
 // TakeAlong marks a record for deletion as clusterctl marks what it moves: its claim has moved to
 // another cluster, which the caller has read live, and the record has not. Like what clusterctl has
 // marked, it keeps its prefix until Hold has put a hold in its place.
-func (l *writer) TakeAlong(ctx context.Context, h Holding) error {
-	p := l.patchOf(h.Version)
+func (o Out) TakeAlong(ctx context.Context, h Holding) error {
+	p := o.l.patchOf(h.Version)
 	p.Metadata.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
-	marked, err := l.patch(ctx, h.Version, p)
+	marked, err := o.l.patch(ctx, h.Version, p)
 	if err != nil {
 		return err
 	}
 	record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: marked.Key.Namespace, Name: marked.Key.Name}}
-	return l.deleteError(marked, l.client.Delete(ctx, record, client.Preconditions{UID: &marked.UID, ResourceVersion: &marked.Version}))
+	return o.l.deleteError(marked, o.l.client.Delete(ctx, record, client.Preconditions{UID: &marked.UID, ResourceVersion: &marked.Version}))
 }
 
 // Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record
 // itself go. The caller has read live that the record is being deleted because it moves. Of one
 // that can never have been told to anybody nothing is kept.
-func (l *writer) Hold(ctx context.Context, h Holding, namespace string) error {
+func (o Out) Hold(ctx context.Context, h Holding, namespace string) error {
 	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
 	mark := &records.Record{CIDR: h.CIDR, Space: h.Space}
-	hold := newRecord(l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: ipamv1.MovedPurpose}, key, mark)
-	if !h.ReleasedAt.IsZero() && !h.Retained { // nobody comes back with what cools down: it goes on doing so
+	hold := newRecord(o.l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: h.Purpose}, key, mark)
+	if isCooling := !h.ReleasedAt.IsZero() && !h.Retained; isCooling { // no claim comes back with it: it goes on cooling down
 		hold.Spec.ReleasedAt, hold.Spec.State = metav1.NewTime(h.ReleasedAt), ipamv1.CoolingState
+	} else {
+		hold.Spec.State, hold.Spec.Origin = ipamv1.MovedState, ""
+		hold.Spec.Manager.CreatedRevision = h.Version.Created
 	}
-	hold.Spec.Manager.CreatedRevision = h.Version.Created
-	if ask(l.feed, (*book.Book).HasLost, h.Version) {
-		return l.letMove(ctx, h, hold)
+	if ask(o.l.feed, (*book.Book).HasLost, h.Version) {
+		return o.letMove(ctx, h, hold)
 	}
-	going, made := l.feed.lookFor(h.Version.Key), l.feed.lookFor(key)
-	defer l.feed.dismiss(going)
-	defer l.feed.dismiss(made)
-	if !ask(l.feed, (*book.Book).Has, h.Version) {
+	going, made := o.l.feed.lookFor(h.Version.Key), o.l.feed.lookFor(key)
+	defer o.l.feed.dismiss(going)
+	defer o.l.feed.dismiss(made)
+	if !ask(o.l.feed, (*book.Book).Has, h.Version) {
 		return fmt.Errorf("record %s is gone: %w", h.Version.Key, ErrBusy)
 	}
-	isNew, err := l.ensureHold(ctx, hold)
+	isNew, err := o.ensureHold(ctx, hold)
 	if err != nil {
 		return err
 	}
-	if err = l.letMove(ctx, h, hold); err == nil || !isNew {
+	if err = o.letMove(ctx, h, hold); err == nil || !isNew {
 		return err
 	}
 	id := records.IdentityOf(hold)
-	if _, awaited := l.feed.await(ctx, made, id); awaited != nil || !l.feed.wentBefore(going, h.Version, id.Version) {
+	if _, awaited := o.l.feed.await(ctx, made, id); awaited != nil || !o.l.feed.wentBefore(going, h.Version, id.Version) {
 		return errors.Join(err, awaited)
 	}
-	return errors.Join(err, l.delete(ctx, id))
+	return errors.Join(err, o.l.delete(ctx, id))
 }
 
 // letMove takes the ledger's finalizer off the record in whose place the hold is.
-func (l *writer) letMove(ctx context.Context, h Holding, hold *ipamv1.IPAllocation) error {
-	finalizers, err := l.kept(ctx, h.Version)
+func (o Out) letMove(ctx context.Context, h Holding, hold *ipamv1.IPAllocation) error {
+	finalizers, err := o.l.kept(ctx, h.Version)
 	if err != nil {
 		return err
 	}
-	_, err = l.patch(ctx, h.Version, map[string]any{"metadata": map[string]any{
+	_, err = o.l.patch(ctx, h.Version, map[string]any{"metadata": map[string]any{
 		"uid": h.Version.UID, "resourceVersion": h.Version.Version, "finalizers": finalizers,
 		"annotations": map[string]string{ipamv1.HeldAnnotation: hold.Name},
 	}})
@@ -104,20 +106,20 @@ const maxHoldStem = 100
 
 // ensureHold stores a hold, and says whether it did. One that is there already must say the same,
 // and stand.
-func (l *writer) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isNew bool, err error) {
+func (o Out) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isNew bool, err error) {
 	want := hold.Spec
-	err = l.client.Create(ctx, hold, fieldOwner)
+	err = o.l.client.Create(ctx, hold, fieldOwner)
 	switch {
 	case err == nil:
 		return true, nil
 	case !apierrors.IsAlreadyExists(err):
 		return false, fmt.Errorf("creating IPAllocation: %w", err)
 	}
-	if err := l.client.Get(ctx, client.ObjectKeyFromObject(hold), hold); err != nil {
+	if err := o.l.client.Get(ctx, client.ObjectKeyFromObject(hold), hold); err != nil {
 		return false, fmt.Errorf("getting IPAllocation: %w", err)
 	}
 	got := hold.Spec
-	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef.Canonical() != want.PoolRef || got.Purpose != want.Purpose ||
+	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef.Canonical() != want.PoolRef || got.Purpose != want.Purpose || (got.State == ipamv1.MovedState) != (want.State == ipamv1.MovedState) ||
 		got.AddressSpace != want.AddressSpace || got.ReleasedAt.IsZero() != want.ReleasedAt.IsZero() || !hold.DeletionTimestamp.IsZero() {
 		return false, fmt.Errorf("IPAllocation %s/%s is in the way of a hold: %w", hold.Namespace, hold.Name, ErrBusy)
 	}

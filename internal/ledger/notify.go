@@ -13,42 +13,45 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// notifier names pools and claims to subscribers. It is the book's listener.
-type notifier struct {
+// Notices name pools and claims to subscribers. They are the book's listener.
+type Notices struct {
 	freed, changed fanout[ipamv1.PoolReference]
 	concerned      fanout[ipamv1.ClaimReference]
 }
 
 // PoolFreed implements book.Listener.
-func (n *notifier) PoolFreed(ref ipamv1.PoolReference) { n.freed.add(ref) }
+func (n *Notices) PoolFreed(ref ipamv1.PoolReference) { n.freed.add(ref) }
 
 // PoolChanged implements book.Listener.
-func (n *notifier) PoolChanged(ref ipamv1.PoolReference) { n.changed.add(ref) }
+func (n *Notices) PoolChanged(ref ipamv1.PoolReference) { n.changed.add(ref) }
 
 // ClaimConcerned implements book.Listener.
-func (n *notifier) ClaimConcerned(ref ipamv1.ClaimReference) { n.concerned.add(ref) }
+func (n *Notices) ClaimConcerned(ref ipamv1.ClaimReference) { n.concerned.add(ref) }
+
+// Notices are what the ledger has to report.
+func (l *Ledger) Notices() *Notices { return l.notify }
 
 // Freed returns a channel on which every pool is named that may have room again, or may serve now.
 // Names are not repeated while they wait to be read. Each caller has a channel of its own, on which
 // nothing comes any more once ctx has ended.
-func (l *Ledger) Freed(ctx context.Context) <-chan ipamv1.PoolReference {
-	return l.notify.freed.subscribe(ctx)
+func (n *Notices) Freed(ctx context.Context) <-chan ipamv1.PoolReference {
+	return n.freed.subscribe(ctx)
 }
 
 // Changed returns a channel, as Freed does, on which every pool is named whose sums have changed.
-func (l *Ledger) Changed(ctx context.Context) <-chan ipamv1.PoolReference {
-	return l.notify.changed.subscribe(ctx)
+func (n *Notices) Changed(ctx context.Context) <-chan ipamv1.PoolReference {
+	return n.changed.subscribe(ctx)
 }
 
 // Concerned returns a channel, as Freed does, on which claims are named that should be looked at: a
 // restored record has come under the claim's name, it holds what a restored claim has come with, or
 // Concern names it.
-func (l *Ledger) Concerned(ctx context.Context) <-chan ipamv1.ClaimReference {
-	return l.notify.concerned.subscribe(ctx)
+func (n *Notices) Concerned(ctx context.Context) <-chan ipamv1.ClaimReference {
+	return n.concerned.subscribe(ctx)
 }
 
 // Concern names a claim on Concerned.
-func (l *Ledger) Concern(claim ipamv1.ClaimReference) { l.notify.concerned.add(claim) }
+func (n *Notices) Concern(claim ipamv1.ClaimReference) { n.concerned.add(claim) }
 
 // fanout passes what happened on to every subscriber, without ever blocking the watch. Its zero
 // value is ready for use.

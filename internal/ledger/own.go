@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"time"
 
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/book"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
@@ -53,17 +52,6 @@ func (f *feed) promise(c Claim) (netip.Prefix, error) {
 		f.book.Expire(mark)
 	})
 	return mark.CIDR, nil
-}
-
-// WaitServing returns once the pool hands out prefixes, or ErrNotReady when ctx ends before. A pool
-// that has just been created serves a moment later.
-func (l *Ledger) WaitServing(ctx context.Context, pool ipamv1.PoolReference) error {
-	select {
-	case <-ask(l.feed, (*book.Book).Ready, pool):
-		return nil
-	case <-ctx.Done():
-		return ErrNotReady
-	}
 }
 
 // Bind makes the record of an object that is stored and says c.Want belong to that object, and
@@ -109,19 +97,4 @@ func (l *Ledger) bound(ctx context.Context, r *records.Record, id records.Identi
 	default:
 		return Allocation{}, l.dispute(r.Claim, r.CIDR, v.By)
 	}
-}
-
-// DropRepeats drops the claim's records beside which an older one of its own holds the same: two
-// managers have begun at the claim, and one of them has died before it dropped its own. Each is
-// taken over first, and goes if it has lost: the older one may be gone, and its creator may have
-// seen it win. It says whether there were any. One that has been seen only just now is left to who
-// made it, and so is one whose older one may be about to go.
-func (l *Ledger) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
-	repeats := ask(l.feed, (*book.Book).Repeats, claim)
-	errs := make([]error, 0, len(repeats))
-	for _, r := range repeats {
-		_, _, err := l.takeOver(ctx, r)
-		errs = append(errs, err)
-	}
-	return len(repeats) > 0, errors.Join(errs...)
 }

@@ -5,7 +5,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,7 +29,7 @@ const provePage = 500
 // prover proves that the book is current.
 type prover struct {
 	writer
-	notify *notifier
+	notify *Notices
 	rounds rounds
 }
 
@@ -59,16 +58,6 @@ func (r *round) wait(ctx context.Context) (string, error) {
 	case <-r.done:
 		return r.revision, r.err
 	}
-}
-
-// Prove returns once the book holds every record that was created before the call, by a block of
-// this pool if one is confirmed. It errs with ErrBusy where that cannot be told yet.
-func (l *prover) Prove(ctx context.Context, pool ipamv1.PoolReference) error {
-	_, err := l.join(ctx, pool).wait(ctx)
-	if errors.Is(err, ErrNotReady) {
-		return l.proveByList(ctx)
-	}
-	return err
 }
 
 // join returns the round that begins next. When it ends, the book holds every record that was

@@ -15,33 +15,41 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/book"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
+// Out is how records leave the ledger. Each method changes a record on condition that it is what the
+// caller has seen.
+type Out struct{ l *Ledger }
+
+// Out returns the way out.
+func (l *Ledger) Out() Out { return Out{l} }
+
 // Void drops an allocation whose claim was answered otherwise.
-func (l *writer) Void(ctx context.Context, a Allocation) error {
-	if h, ok := ask2(l.feed, (*book.Book).Current, a.record); ok {
-		return l.deleteAndReport(ctx, h, audit.Void)
+func (o Out) Void(ctx context.Context, a Allocation) error {
+	if h, ok := ask2(o.l.feed, (*book.Book).Current, a.record); ok {
+		return o.deleteAndReport(ctx, h, audit.Void)
 	}
-	return l.delete(ctx, a.record)
+	return o.l.delete(ctx, a.record)
 }
 
 // Drop drops one record, if it has not changed since it was read. The caller has proved that nobody
 // was told of it, or that its claim is gone and its cooldown over.
-func (l *writer) Drop(ctx context.Context, h Holding) error {
-	if h.Purpose == ipamv1.RootPurpose {
-		return l.deleteAndReport(ctx, h, audit.Gone)
+func (o Out) Drop(ctx context.Context, h Holding) error {
+	if h.Purpose == records.ForRoot {
+		return o.deleteAndReport(ctx, h, audit.Gone)
 	}
-	return l.deleteAndReport(ctx, h, audit.Void)
+	return o.deleteAndReport(ctx, h, audit.Void)
 }
 
 // Release lets go of all records of the claim of this UID. The caller has proved by a live read,
 // begun after the book showed the records, that the claim is gone or is being deleted with nobody
 // else holding it, and has removed its answer. A hold stays.
-func (l *writer) Release(ctx context.Context, claim ipamv1.ClaimReference) error {
+func (o Out) Release(ctx context.Context, claim ipamv1.ClaimReference) error {
 	var errs []error
-	for _, r := range ask(l.feed, (*book.Book).RecordsFor, claim) {
-		if r.Claim.UID == claim.UID && !r.Released() && r.Purpose != ipamv1.MovedPurpose {
-			errs = append(errs, l.LetGo(ctx, book.HoldingOf(r)))
+	for _, r := range ask(o.l.feed, (*book.Book).RecordsFor, claim) {
+		if r.Claim.UID == claim.UID && !r.Released() && r.Purpose != records.ForMoved {
+			errs = append(errs, o.LetGo(ctx, book.HoldingOf(r)))
 		}
 	}
 	return errors.Join(errs...)
@@ -50,31 +58,31 @@ func (l *writer) Release(ctx context.Context, claim ipamv1.ClaimReference) error
 // LetGo gives up one record, if it has not changed since it was read: where its pool has a cooldown
 // it begins to cool down, else it is dropped. Of a pool that is not known here nobody can say that
 // it has none. The caller has proved what Release wants proved.
-func (l *writer) LetGo(ctx context.Context, h Holding) error {
-	if l.Cools(h) && !l.IsHeldOn(h) {
-		return l.letGo(ctx, h, ipamv1.CoolingState)
+func (o Out) LetGo(ctx context.Context, h Holding) error {
+	if o.l.Of(h.Pool).Cools(h) && !o.l.About(h.Claim).IsHeldOn(h) {
+		return o.letGo(ctx, h, ipamv1.CoolingState)
 	}
-	return l.deleteAndReport(ctx, h, audit.Gone)
+	return o.deleteAndReport(ctx, h, audit.Gone)
 }
 
 // Retain gives up one record, if it has not changed since it was read, and keeps its prefix for the
 // next claim of that name. The caller has proved what Release wants proved.
-func (l *writer) Retain(ctx context.Context, h Holding) error {
-	return l.letGo(ctx, h, ipamv1.RetainedState)
+func (o Out) Retain(ctx context.Context, h Holding) error {
+	return o.letGo(ctx, h, ipamv1.RetainedState)
 }
 
 // letGo stores that the claim has let go of the prefix. The owners go with it, for the garbage
 // collector would take the record along with them; clusterctl moves what has no owner by its label.
-func (l *writer) letGo(ctx context.Context, h Holding, state ipamv1.AllocationState) error {
+func (o Out) letGo(ctx context.Context, h Holding, state ipamv1.AllocationState) error {
 	id, reason := h.Version, audit.Cooling
 	if state == ipamv1.RetainedState {
 		reason = audit.Retained
 	}
-	p := l.patchOf(id)
+	p := o.l.patchOf(id)
 	p.Metadata.OwnerReferences = new([]metav1.OwnerReference)
 	p.Metadata.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
-	p.Spec.State, p.Spec.ReleasedAt = state, ptr.To(metav1.NewTime(nextSecond(l.clock.Now())))
-	if _, err := l.patch(ctx, id, p); err != nil {
+	p.Spec.State, p.Spec.ReleasedAt = state, ptr.To(metav1.NewTime(nextSecond(o.l.clock.Now())))
+	if _, err := o.l.patch(ctx, id, p); err != nil {
 		return err
 	}
 	reportReleased(h, reason)
@@ -87,8 +95,8 @@ func nextSecond(t time.Time) time.Time {
 }
 
 // deleteAndReport deletes a record, and reports why if it was this call that deleted it.
-func (l *writer) deleteAndReport(ctx context.Context, h Holding, reason string) error {
-	dropped, err := l.deleteOnce(ctx, h.Version)
+func (o Out) deleteAndReport(ctx context.Context, h Holding, reason string) error {
+	dropped, err := o.l.deleteOnce(ctx, h.Version)
 	if dropped {
 		reportReleased(h, endOf(h, reason))
 	}
@@ -98,7 +106,7 @@ func (l *writer) deleteAndReport(ctx context.Context, h Holding, reason string) 
 // endOf is why a record goes: what it was kept for is over, or what its holder says.
 func endOf(h Holding, otherwise string) string {
 	switch {
-	case h.Purpose == ipamv1.MovedPurpose:
+	case h.Purpose == records.ForMoved:
 		return audit.HoldEnded
 	case h.Retained:
 		return audit.RetentionEnded
@@ -106,4 +114,19 @@ func endOf(h Holding, otherwise string) string {
 		return audit.CooledDown
 	}
 	return otherwise
+}
+
+// DropRepeats drops the claim's records beside which an older one of its own holds the same: two
+// managers have begun at the claim, and one of them has died before it dropped its own. Each is
+// taken over first, and goes if it has lost: the older one may be gone, and its creator may have
+// seen it win. It says whether there were any. One that has been seen only just now is left to who
+// made it, and so is one whose older one may be about to go.
+func (o Out) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
+	repeats := ask(o.l.feed, (*book.Book).Repeats, claim)
+	errs := make([]error, 0, len(repeats))
+	for _, r := range repeats {
+		_, _, err := o.l.takeOver(ctx, r)
+		errs = append(errs, err)
+	}
+	return len(repeats) > 0, errors.Join(errs...)
 }

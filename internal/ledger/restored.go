@@ -25,7 +25,7 @@ import (
 // dispute notifies the claim that holds the prefix, and returns what the other one is told.
 func (l *Ledger) dispute(claim ipamv1.ClaimReference, cidr netip.Prefix, by Holding) error {
 	if by.Claim != claim {
-		l.Concern(by.Claim)
+		l.notify.Concern(by.Claim)
 	}
 	return &TakenError{CIDR: cidr, By: by}
 }
@@ -38,11 +38,11 @@ func (l *Ledger) makeFor(ctx context.Context, c Claim) (Allocation, error) {
 	if !c.IsRestored() || !errors.As(err, &taken) {
 		return a, err
 	}
-	if by := taken.By; by.Purpose == ipamv1.MovedPurpose && by.Claim.UID == c.Ref.UID {
+	if by := taken.By; by.Purpose == records.ForMoved && by.Claim.UID == c.Ref.UID {
 		return a, err // it is just leaving
 	}
 	if taken.By.Claim != c.Ref {
-		defer l.Concern(taken.By.Claim) // whatever becomes of the record
+		defer l.notify.Concern(taken.By.Claim) // whatever becomes of the record
 	}
 	return l.insist(ctx, c)
 }

@@ -25,7 +25,7 @@ import (
 const fieldOwner = client.FieldOwner(ipamv1.FieldManager)
 
 func newRecord(instance string, c Claim, key types.NamespacedName, mark *records.Record) *ipamv1.IPAllocation {
-	return &ipamv1.IPAllocation{
+	a := &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       key.Namespace,
 			Name:            key.Name,
@@ -38,11 +38,13 @@ func newRecord(instance string, c Claim, key types.NamespacedName, mark *records
 			AddressSpace: mark.Space,
 			CIDR:         mark.CIDR.String(),
 			ClaimRef:     c.Ref,
-			Purpose:      c.Purpose,
 			Manager:      ipamv1.AllocationManager{Instance: instance},
+			External:     ipamv1.ExternalReference{ID: c.ExternalID},
 		},
 		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: mark.CIDR.String()},
 	}
+	c.Purpose.Write(&a.Spec)
+	return a
 }
 
 // writer is the only writer of IPAllocations.

@@ -7,35 +7,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
-// CarveError says why a pool cannot have a block of its parent as things stand.
-type CarveError struct {
-	// Code is the HTTP status that the creation of such a pool is refused with.
-	Code int32
-	// Field is the path of what is wrong.
-	Field   string
-	Message string
+func cannotCarve(cause claimant.Cause, field, format string, args ...any) error {
+	return &claimant.Refusal{
+		Reason: ipamv1.PoolReadyParentNotReadyReason, Cause: cause, Field: field, Message: fmt.Sprintf(format, args...),
+	}
 }
 
-func (e *CarveError) Error() string { return e.Field + ": " + e.Message }
-
-func cannotCarve(code int32, field, format string, args ...any) error {
-	return &CarveError{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
-}
-
-// Carving returns what a pool with a parent asks of the ledger, and its parent as registered. It errs with a CarveError. The pool
+// Carving returns what a pool with a parent asks of the ledger, and its parent as registered. It errs with a Refusal. The pool
 // may lack its UID, and the end of its name. One that arrived with its block keeps that, although its parent may be closed.
 func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, ledger.Pool, error) {
 	says := r.Says(child)
@@ -45,7 +36,7 @@ func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, led
 	var closed *ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
-		return ledger.Claim{}, parent, cannotCarve(http.StatusNotFound, "spec.parentRef.name", "%s", tenancy.Absent(ref, child.GetNamespace()))
+		return ledger.Claim{}, parent, cannotCarve(claimant.Missing, "spec.parentRef.name", "%s", tenancy.Absent(ref, child.GetNamespace()))
 	case err != nil && !isClosed:
 		return ledger.Claim{}, parent, err
 	}
@@ -54,12 +45,12 @@ func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, led
 	case err != nil:
 		return ledger.Claim{}, parent, err
 	case !ok:
-		return ledger.Claim{}, parent, cannotCarve(http.StatusForbidden, "spec.parentRef.name", "%s", reason)
+		return ledger.Claim{}, parent, cannotCarve(claimant.Forbidden, "spec.parentRef.name", "%s", reason)
 	case closed != nil && (closed.Invalid || child.GetAnnotations()[ipamv1.ArrivedAnnotation] == ""):
-		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.parentRef.name", "%s", closed.Message)
+		return ledger.Claim{}, parent, cannotCarve(claimant.Invalid, "spec.parentRef.name", "%s", closed.Message)
 	}
 	if says.CIDR == "" && says.PrefixLength == nil && !p.Says.HasDefaultLength {
-		return ledger.Claim{}, parent, cannotCarve(http.StatusUnprocessableEntity, "spec.prefixLength",
+		return ledger.Claim{}, parent, cannotCarve(claimant.Invalid, "spec.prefixLength",
 			"required, because %s %q has no allocation.defaultPrefixLength", ref.Kind, ref.Name)
 	}
 	c, err := r.carveRequest(child, says, parent)
@@ -79,13 +70,13 @@ func (r *Registry) carveRequest(child Object, says poolspec.Pool, parent ledger.
 	if says.CIDR != "" {
 		var err error
 		if want, err = netip.ParsePrefix(says.CIDR); err != nil {
-			return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.cidr", "%v", err)
+			return ledger.Claim{}, cannotCarve(claimant.Invalid, "spec.cidr", "%v", err)
 		}
 		bits = want.Bits()
 	}
 	asksForSpace := says.AsksSpace || says.CIDR != "" && child.GetUID() != "" // a block past the webhooks has no space of the parent's
 	if asksForSpace && says.Space != parent.Space {
-		return ledger.Claim{}, cannotCarve(http.StatusUnprocessableEntity, "spec.addressSpace", "a pool is of its parent's address space, %s", parent.Space)
+		return ledger.Claim{}, cannotCarve(claimant.Invalid, "spec.addressSpace", "a pool is of its parent's address space, %s", parent.Space)
 	}
 	if err := refusesBlock(parent, want, bits); err != nil && child.GetAnnotations()[ipamv1.ArrivedAnnotation] == "" {
 		return ledger.Claim{}, err
@@ -107,10 +98,10 @@ func lengthField(want netip.Prefix) string {
 func refusesBlock(parent ledger.Pool, want netip.Prefix, bits int) error {
 	family := poolspec.FamilyOf(parent.Shape.Blocks()[0].Addr())
 	if want.IsValid() && poolspec.FamilyOf(want.Addr()) != family {
-		return cannotCarve(http.StatusUnprocessableEntity, "spec.cidr", "%s is not of the parent, whose addresses are %s", want, family)
+		return cannotCarve(claimant.Invalid, "spec.cidr", "%s is not of the parent, whose addresses are %s", want, family)
 	}
 	if reason, refused := parent.Shape.RefusesLength(bits); refused {
-		return cannotCarve(http.StatusUnprocessableEntity, lengthField(want), "/%d of the parent: %s", bits, reason)
+		return cannotCarve(claimant.Invalid, lengthField(want), "/%d of the parent: %s", bits, reason)
 	}
 	return nil
 }
@@ -129,7 +120,7 @@ func (r *Registry) checkCarveLength(ctx context.Context, child poolspec.Pool, p 
 	if err != nil || asking.Sees(own) {
 		return err
 	}
-	return cannotCarve(http.StatusForbidden, lengthField(c.Want),
+	return cannotCarve(claimant.Forbidden, lengthField(c.Want),
 		"the parent belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", parent.Shape.ClaimBits())
 }
 

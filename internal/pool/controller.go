@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -101,7 +102,7 @@ func (r *Reconciler) poolsOfCluster(ctx context.Context, cluster client.Object) 
 // followLedger has a pool's capacity written some time after it changed: changes until then cost one write together. It
 // holds the controller back until the ledger knows every record: a pool that seems unused before that may be in use.
 func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	changed, freed := r.Ledger.Changed(ctx), r.Ledger.Freed(ctx)
+	changed, freed := r.Ledger.Notices().Changed(ctx), r.Ledger.Notices().Freed(ctx)
 	if err := r.Ledger.WaitForSync(ctx); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 		}
 	}
 	for _, h := range r.Ledger.All() { // a pool that is gone makes no event, and its blocks or what cools in it may still be there
-		if h.Purpose == ipamv1.RootPurpose || !h.ReleasedAt.IsZero() {
+		if h.Purpose == ledger.ForRoot || !h.ReleasedAt.IsZero() {
 			later(h.Pool)
 		}
 	}

@@ -33,8 +33,8 @@ func (r *Reconciler) thaw(ctx context.Context, pool ipamv1.PoolReference, cooldo
 	var overdue []ledger.Holding
 	var next time.Duration
 	now := r.Clock.Now()
-	for _, h := range r.Ledger.Cooling(pool) {
-		if h.Retained && !h.Terminating || cooldown == ofNoPool && r.Ledger.IsArriving(h) {
+	for _, h := range r.Ledger.Of(pool).Cooling() {
+		if h.Retained && !h.Terminating || cooldown == ofNoPool && h.Arriving {
 			continue
 		}
 		left := r.left(h, cooldown, now)
@@ -60,7 +60,7 @@ func (r *Reconciler) thaw(ctx context.Context, pool ipamv1.PoolReference, cooldo
 // left is for how long a prefix has still to cool: never longer than the cooldown, should a clock have been ahead, and not at
 // all what the pool keeps for the claim that let go of it. What is retained does not cool: it goes when somebody has deleted it.
 func (r *Reconciler) left(h ledger.Holding, cooldown time.Duration, now time.Time) time.Duration {
-	if h.Retained || !r.Ledger.Cools(h) {
+	if h.Retained || !r.Ledger.Of(h.Pool).Cools(h) {
 		return 0
 	}
 	return min(h.ReleasedAt.Add(cooldown).Sub(now), cooldown)

@@ -75,6 +75,8 @@ var (
 		NewList: func() client.ObjectList { return &ipamv1.GlobalIPPoolList{} },
 		Says:    says, Resolve: resolve,
 	}
+
+	weirKinds = []Kind{IPPools, GlobalIPPools}
 )
 
 func says(p Object) poolspec.Pool {

@@ -113,7 +113,7 @@ func (r *Reconciler) ofKind(remain preflight.Remain) preflight.Remain {
 // setMovable says what a move would leave behind of what is handed out of the pool. It is left as it is where that is not known:
 // Cluster API is not installed, nor everything seen yet, or this manager sees one namespace, and the pool is for all; and where
 // the pool is just leaving. A pool that is being deleted would go with a move like any other.
-func (r *Reconciler) setMovable(ctx context.Context, s *scope, c ledger.Capacity) error {
+func (r *reporter) setMovable(ctx context.Context, s *scope, c ledger.Capacity) error {
 	isForAll, leaves := s.pool.GetNamespace() == "", predicates.IsMoving(s.pool) && !s.pool.GetDeletionTimestamp().IsZero()
 	if !r.remains.IsComplete() || isForAll && r.Namespace != "" || leaves {
 		return nil
@@ -131,7 +131,7 @@ func (r *Reconciler) setMovable(ctx context.Context, s *scope, c ledger.Capacity
 }
 
 // leftBehind counts what would stay and names some of it, as far as it is of the pool's own project.
-func (r *Reconciler) leftBehind(ctx context.Context, p Object, c ledger.Capacity) (total int, message string) {
+func (r *reporter) leftBehind(ctx context.Context, p Object, c ledger.Capacity) (total int, message string) {
 	total, some := r.remains.Of(p.PoolReference(), shownHoldings)
 	var named []string
 	if why := preflight.Owner(p); why != "" {
@@ -163,12 +163,12 @@ func (r *Reconciler) leftBehind(ctx context.Context, p Object, c ledger.Capacity
 }
 
 // childrenElsewhere counts the pools of other namespaces that are carved from an IPPool, where the cache does not show them.
-func (r *Reconciler) childrenElsewhere(p Object, c ledger.Capacity) (n int) {
+func (r *reporter) childrenElsewhere(p Object, c ledger.Capacity) (n int) {
 	if r.Namespace == "" || c.Children == 0 {
 		return 0
 	}
-	for _, h := range r.Ledger.Holdings(p.PoolReference()) {
-		if h.Purpose == ipamv1.ChildPoolPurpose && h.Claim.Namespace != p.GetNamespace() {
+	for _, h := range r.Ledger.Of(p.PoolReference()).Holdings() {
+		if h.Purpose == ledger.ForChildPool && h.Claim.Namespace != p.GetNamespace() {
 			n++
 		}
 	}
@@ -187,7 +187,7 @@ func ownerStays(p Object, why string) string {
 // out again what that has. A GlobalIPPool stays on both sides, and would stop the moves of all namespaces. clusterctl looks at what
 // there is, then pauses the Clusters, then waits: what changes from then on comes too late for that move. So nothing changes here
 // while a Cluster of the namespace is paused, which is read live; and none can be for a move to begin.
-func (r *Reconciler) block(ctx context.Context, s *scope, leaves bool) error {
+func (r *reporter) block(ctx context.Context, s *scope, leaves bool) error {
 	annotations := s.pool.GetAnnotations()
 	by, isBlocked := annotations[clusterctlv1.BlockMoveAnnotation]
 	_, isWanted := annotations[ipamv1.LeaveBehindAnnotation]

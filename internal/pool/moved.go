@@ -18,7 +18,7 @@ import (
 // leave sees to the pool's records that are marked for deletion: what clusterctl has moved out of a pool that stays here is held,
 // and a hold that somebody has deleted is released. So is one that is not needed any more.
 func (r *Reconciler) leave(ctx context.Context, pool ipamv1.PoolReference) error {
-	leaving, returned := r.Ledger.Leaving(pool), r.Ledger.Returned(pool)
+	leaving, returned := r.Ledger.Of(pool).Leaving(), r.Ledger.Of(pool).Returned()
 	errs := make([]error, 0, len(leaving)+len(returned))
 	for _, h := range leaving {
 		errs = append(errs, r.leaveOne(ctx, h))
@@ -51,9 +51,9 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 		return nil
 	case predicates.IsMoving(record) && record.Spec.PoolRef.Namespace == record.Namespace:
 		return nil // its pool moves, too: a move that is cut short has left it like this
-	case predicates.IsMoving(record) && record.Spec.Purpose != ipamv1.MovedPurpose:
-		return r.Ledger.Hold(ctx, h, r.Registry.Namespace)
-	case record.Spec.Purpose != ipamv1.MovedPurpose || !record.Spec.ReleasedAt.IsZero():
+	case predicates.IsMoving(record) && record.Spec.State != ipamv1.MovedState:
+		return r.exit().Hold(ctx, h, r.Registry.Namespace)
+	case record.Spec.State != ipamv1.MovedState || !record.Spec.ReleasedAt.IsZero():
 		return nil
 	}
 	return r.exit().ReleaseUnwanted(ctx, h)
@@ -67,7 +67,7 @@ func (r *Reconciler) dropHeld(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, block := range s.registered.Shape.Blocks() {
 		claim := ledger.CarveClaim(s.registered, block.Bits()).Ref
-		for _, h := range r.Ledger.Held(claim, s.registered.Parent, block) {
+		for _, h := range r.Ledger.About(claim).Moved(s.registered.Parent, block) {
 			errs = append(errs, r.exit().ReleaseReserved(ctx, h))
 		}
 	}

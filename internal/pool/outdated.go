@@ -67,7 +67,7 @@ func (o *outdated) forget(ref ipamv1.PoolReference) {
 // setNetworkCurrent says how many IPAddresses carry other network settings than the pool has now. It is left as it is where that is
 // not known: Cluster API is not installed, nor everything seen yet, this manager sees one namespace, and the pool is for all, or the
 // pool serves nothing.
-func (r *Reconciler) setNetworkCurrent(ctx context.Context, s *scope) error {
+func (r *reporter) setNetworkCurrent(ctx context.Context, s *scope) error {
 	ref, shape, now := s.pool.PoolReference(), s.registered.Shape, r.Clock.Now()
 	if !r.remains.IsComplete() || shape == nil || ref.Namespace == "" && r.Namespace != "" || !r.outdated.due(ref, shape, now) {
 		return nil

@@ -42,8 +42,8 @@ const (
 	retryOverlap = 10 * time.Second
 )
 
-// Reconciler keeps the pools of one kind.
-type Reconciler struct {
+// Options of a Reconciler.
+type Options struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live        client.Reader
@@ -56,15 +56,29 @@ type Reconciler struct {
 	// Namespace is the only one that is served; empty means all are.
 	Namespace   string
 	Concurrency int
+}
+
+// Reconciler keeps the pools of one kind.
+type Reconciler struct {
+	reporter
 
 	controller controller.Controller
+}
+
+// reporter says in a pool's status, and in events, how the pool stands.
+type reporter struct {
+	Options
+
 	// doors are set before remains is complete.
 	doors []Door
 	// remains is what a move would leave behind.
 	remains preflight.Remains
-	// outdated remembers how many IPAddresses carry other network settings than their pool.
+	// outdated remembers how many answers carry other network settings than their pool.
 	outdated outdated
 }
+
+// NewReconciler returns a Reconciler.
+func NewReconciler(o Options) *Reconciler { return &Reconciler{reporter: reporter{Options: o}} }
 
 // scope is one pool being worked on, with the facts that its status is computed from.
 type scope struct {
@@ -157,7 +171,7 @@ func (r *Reconciler) halt(ctx context.Context, p *Known) (bool, ctrl.Result, err
 }
 
 // showHalt writes conditions of a pool of which nothing else may be touched, if they say something new.
-func (r *Reconciler) showHalt(ctx context.Context, p Object, shown ...metav1.Condition) error {
+func (r *reporter) showHalt(ctx context.Context, p Object, shown ...metav1.Condition) error {
 	before, _ := p.DeepCopyObject().(Object)
 	for _, c := range shown {
 		conditions.Set(p, c)
@@ -215,7 +229,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 
 // mayHave checks a carved block that is not recorded yet: the pool may have come past the webhooks.
 func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) error {
-	if !s.registered.IsCarved() || r.Ledger.Holds(ledger.CarveClaim(s.registered, block.Bits()).Ref, block.Addr()) {
+	if !s.registered.IsCarved() || r.Ledger.About(ledger.CarveClaim(s.registered, block.Bits()).Ref).Holds(block.Addr()) {
 		return nil
 	}
 	_, _, err := r.Registry.Carving(ctx, s.pool)
@@ -225,7 +239,7 @@ func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) 
 // shed gives up the recorded blocks that the pool does not have any more, and those of an earlier pool of its name. What it
 // has is proved by a live read after the blocks were read: the cache may show a pool of another time.
 func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) error {
-	others := r.Ledger.OtherBlocks(s.registered.Ref, s.registered.UID, blocks)
+	others := r.Ledger.Of(s.registered.Ref).OtherBlocks(s.registered.UID, blocks)
 	if len(others) == 0 {
 		return nil
 	}
@@ -288,22 +302,14 @@ func (r *Registry) OwnerReference(p Object) metav1.OwnerReference {
 	}
 }
 
+// retries are those of pools: of what holds a parent back, or a block, the watch of the pool does not tell.
+var retries = claimant.Retries{Busy: retryBusy, Taken: retryOverlap, Refused: retryOverlap, Ending: retryOverlap}
+
 // result says when to come back for what no watch tells.
-func (r *Reconciler) result(err error) (ctrl.Result, error) {
-	var refusal *CarveError
-	switch {
-	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: retryBusy}, nil
-	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrExhausted),
-		errors.Is(err, ledger.ErrRefused), errors.As(err, &refusal), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return ctrl.Result{RequeueAfter: retryOverlap}, nil
-	default:
-		return ctrl.Result{}, err
-	}
-}
+func (r *Reconciler) result(err error) (ctrl.Result, error) { return retries.Result(err) }
 
 // announce tells of a pool that stops serving, and that it serves again.
-func (r *Reconciler) announce(p Object, before *metav1.Condition, after metav1.Condition) {
+func (r *reporter) announce(p Object, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
 		tellRefused(p, r.Registry.Says(p), after)
@@ -328,7 +334,7 @@ func tellRefused(p Object, says poolspec.Pool, ready metav1.Condition) {
 }
 
 // announceRoom tells of a pool that has nothing available any more, and that it has again.
-func (r *Reconciler) announceRoom(before, after Object) {
+func (r *reporter) announceRoom(before, after Object) {
 	was, is := conditions.IsTrue(before, ipamv1.ExhaustedCondition), conditions.IsTrue(after, ipamv1.ExhaustedCondition)
 	switch {
 	case is && !was:

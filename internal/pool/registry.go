@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -39,9 +41,8 @@ type Registry struct {
 	// Home is this cluster: the UID of its namespace kube-system. A GlobalIPPool that is at home elsewhere hands out nothing.
 	Home string
 
-	// further are kinds of pools beside IPPools and GlobalIPPools.
-	further   []Kind
-	furtherMu sync.RWMutex
+	// all are the kinds of pools, once there are more than Weir's own. What it points to is never changed.
+	all atomic.Pointer[[]Kind]
 
 	mu    sync.Mutex
 	known map[ipamv1.PoolReference]version
@@ -68,15 +69,18 @@ func (r *Registry) kindOf(kind schema.GroupKind) (Kind, bool) {
 
 // AddKind makes a further kind of pools known, once its CRD is there.
 func (r *Registry) AddKind(kind Kind) {
-	r.furtherMu.Lock()
-	defer r.furtherMu.Unlock()
-	r.further = append(r.further, kind)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := append(slices.Clone(r.kinds()), kind)
+	r.all.Store(&all)
 }
 
+// kinds returns all kinds of pools, which the caller must not change. Every request asks.
 func (r *Registry) kinds() []Kind {
-	r.furtherMu.RLock()
-	defer r.furtherMu.RUnlock()
-	return append([]Kind{IPPools, GlobalIPPools}, r.further...)
+	if all := r.all.Load(); all != nil {
+		return *all
+	}
+	return weirKinds
 }
 
 // Says returns what a pool says of itself.

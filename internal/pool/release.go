@@ -25,7 +25,7 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	r.Registry.Forget(ref)
 	r.outdated.forget(ref)
 	unobserve(ref)
-	if len(r.Ledger.OtherBlocks(ref, "", nil)) == 0 && len(r.Ledger.Cooling(ref)) == 0 {
+	if len(r.Ledger.Of(ref).OtherBlocks("", nil)) == 0 && len(r.Ledger.Of(ref).Cooling()) == 0 {
 		return ctrl.Result{}, nil
 	}
 	if exists, err := r.exists(ctx, ref); exists || err != nil {
@@ -34,13 +34,13 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	if wake, err := r.thaw(ctx, ref, ofNoPool); wake != 0 || err != nil {
 		return ctrl.Result{RequeueAfter: wake}, err
 	}
-	if cooling := r.Ledger.Cooling(ref); slices.ContainsFunc(cooling, r.Ledger.IsArriving) {
+	if cooling := r.Ledger.Of(ref).Cooling(); slices.ContainsFunc(cooling, func(h ledger.Holding) bool { return h.Arriving }) {
 		return ctrl.Result{RequeueAfter: retryArriving}, nil
 	}
 	if holdings, err := r.holdings(ctx, ref); len(holdings) > 0 || err != nil {
 		return r.result(err)
 	}
-	blocks := r.Ledger.OtherBlocks(ref, "", nil) // only now: the proof has changed one of them
+	blocks := r.Ledger.Of(ref).OtherBlocks("", nil) // only now: the proof has changed one of them
 	if exists, err := r.exists(ctx, ref); exists || err != nil {
 		return ctrl.Result{}, err
 	}
@@ -66,7 +66,7 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 			return err
 		}
 	}
-	if r.Ledger.WasUnstored(block) { // it need not cool
+	if r.Ledger.About(block.Claim).IsUnstored(block) { // it need not cool
 		return r.exit().ReleaseBlock(ctx, block, claimant.Untold)
 	}
 	return r.exit().ReleaseBlock(ctx, block, claimant.ClaimGone)
@@ -76,7 +76,7 @@ func (r *Reconciler) giveBackOfGone(ctx context.Context, block ledger.Holding) e
 // not to be handed out here.
 func (r *Reconciler) hasLivingParent(ctx context.Context, record *ipamv1.IPAllocation) (bool, error) {
 	kind, known := r.Registry.kindOf(record.Spec.PoolRef.GroupKind())
-	if record.Spec.Purpose == ipamv1.RootPurpose || !known {
+	if record.Spec.IsRootBlock() || !known {
 		return false, nil
 	}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: record.Spec.PoolRef.Namespace, Name: record.Spec.PoolRef.Name}, kind.New())
@@ -102,13 +102,13 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.users = finalizer.Foreign(s.pool, r.Kind.Finalizer); len(s.users) > 0 {
-		s.holdings = r.Ledger.Holdings(ref)
+		s.holdings = r.Ledger.Of(ref).Holdings()
 		return nil
 	}
 	if s.holdings, err = r.holdings(ctx, ref); len(s.holdings) > 0 || err != nil {
 		return err
 	}
-	blocks := r.Ledger.OtherBlocks(ref, s.pool.GetUID(), nil)
+	blocks := r.Ledger.Of(ref).OtherBlocks(s.pool.GetUID(), nil)
 	live, err := r.live(ctx, s.pool)
 	if live == nil || live.GetDeletionTimestamp().IsZero() || r.isKept(live) {
 		return err
@@ -130,7 +130,7 @@ func (r *Reconciler) isKept(live Object) bool {
 // shedStrays gives up what is recorded for other pools of the name: they were never stored, or are gone, while this one exists. It
 // may wait long for what is handed out of it, and they have no part in that.
 func (r *Reconciler) shedStrays(ctx context.Context, p Object) error {
-	strays := slices.DeleteFunc(r.Ledger.OtherBlocks(p.PoolReference(), p.GetUID(), nil), func(h ledger.Holding) bool {
+	strays := slices.DeleteFunc(r.Ledger.Of(p.PoolReference()).OtherBlocks(p.GetUID(), nil), func(h ledger.Holding) bool {
 		return h.Claim.UID == string(p.GetUID())
 	})
 	if len(strays) == 0 {
@@ -145,11 +145,11 @@ func (r *Reconciler) shedStrays(ctx context.Context, p Object) error {
 
 // holdings returns what is handed out of a pool; that it is nothing is proved.
 func (r *Reconciler) holdings(ctx context.Context, ref ipamv1.PoolReference) ([]ledger.Holding, error) {
-	if known := r.Ledger.Holdings(ref); len(known) > 0 {
+	if known := r.Ledger.Of(ref).Holdings(); len(known) > 0 {
 		return known, nil
 	}
-	if err := r.Ledger.Prove(ctx, ref); err != nil {
+	if err := r.Ledger.Of(ref).Prove(ctx); err != nil {
 		return nil, err
 	}
-	return r.Ledger.Holdings(ref), nil
+	return r.Ledger.Of(ref).Holdings(), nil
 }

@@ -21,17 +21,20 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // shownHoldings is how many allocations, or finalizers, a message names.
 const shownHoldings = 5
 
 // updateStatus computes the status from what the reconciliation found out, and writes it.
-func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) error {
+func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) error {
 	status := s.pool.PoolStatus()
 	status.ObservedGeneration = s.pool.GetGeneration()
-	status.AddressSummary = s.says.Summary
-	capacity, known := r.Ledger.Capacity(s.pool.PoolReference())
+	if own, ok := s.pool.(Own); ok {
+		status.AddressSummary = poolspec.Summary(own.PoolSpec())
+	}
+	capacity, known := r.Ledger.Of(s.pool.PoolReference()).Capacity()
 	switch {
 	case known:
 		setCapacity(status, s, capacity)
@@ -63,7 +66,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope, outcome error) 
 
 // closeForeign takes out of the status of a pool that is at home elsewhere what it would promise here: it hands out nothing here, and how
 // much of it is used is known there only.
-func (r *Reconciler) closeForeign(p Object) {
+func (r *reporter) closeForeign(p Object) {
 	if !r.Registry.isForeign(p) {
 		return
 	}
@@ -74,7 +77,7 @@ func (r *Reconciler) closeForeign(p Object) {
 
 // write stores what has changed: labels and annotations, and the whole status in one write, so that nobody sees a pool that is
 // ready and has no capacity. Cluster API's patch helper would write the conditions by themselves.
-func (r *Reconciler) write(ctx context.Context, s *scope) error {
+func (r *reporter) write(ctx context.Context, s *scope) error {
 	if !maps.Equal(s.before.GetLabels(), s.pool.GetLabels()) || !maps.Equal(s.before.GetAnnotations(), s.pool.GetAnnotations()) {
 		marked, _ := s.before.DeepCopyObject().(Object)
 		marked.SetLabels(s.pool.GetLabels())
@@ -124,7 +127,7 @@ func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {
 }
 
 // readyCondition says whether the pool hands out addresses, and if not, what should be done.
-func (r *Reconciler) readyCondition(ctx context.Context, s *scope, c ledger.Capacity, outcome error) metav1.Condition {
+func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capacity, outcome error) metav1.Condition {
 	condition := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse}
 	switch {
 	case !s.pool.GetDeletionTimestamp().IsZero():
@@ -181,9 +184,9 @@ func invalidMessage(mistakes field.ErrorList) string {
 }
 
 // overridden says why the parent would not carve the block that the pool has; nothing if it would.
-func (r *Reconciler) overridden(p Object) string {
+func (r *reporter) overridden(p Object) string {
 	var refused *ledger.RefusedError
-	if errors.As(r.Ledger.OutsidePolicy(ledger.ClaimOf(p.PoolReference(), string(p.GetUID()))), &refused) {
+	if errors.As(r.Ledger.About(ledger.ClaimOf(p.PoolReference(), string(p.GetUID()))).OutsidePolicy(), &refused) {
 		return "spec.cidr: " + refused.Reason
 	}
 	return ""
@@ -191,13 +194,13 @@ func (r *Reconciler) overridden(p Object) string {
 
 // isParents says whether it is the parent that keeps a pool from its block.
 func isParents(outcome error) bool {
-	var refusal *CarveError
+	var refusal *claimant.Refusal
 	return errors.As(outcome, &refusal) || errors.Is(outcome, ledger.ErrExhausted) || errors.Is(outcome, ledger.ErrNotReady) ||
 		errors.Is(outcome, ledger.ErrRefused)
 }
 
 func parentMessage(outcome error) string {
-	var refusal *CarveError
+	var refusal *claimant.Refusal
 	var refused *ledger.RefusedError
 	switch {
 	case errors.As(outcome, &refusal):
@@ -212,7 +215,7 @@ func parentMessage(outcome error) string {
 }
 
 // deletingMessage counts what keeps a pool that is being deleted, and names some of what is of the pool's own project.
-func (r *Reconciler) deletingMessage(ctx context.Context, s *scope) string {
+func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 	switch {
 	case len(s.holdings) == 0 && len(s.users) > 0:
 		return "waiting for finalizers: " + strings.Join(s.users[:min(len(s.users), shownHoldings)], ", ")
@@ -236,7 +239,7 @@ func (r *Reconciler) deletingMessage(ctx context.Context, s *scope) string {
 }
 
 // overlapMessage says which block is taken, and by what if that is of the pool's own project.
-func (r *Reconciler) overlapMessage(ctx context.Context, s *scope) string {
+func (r *reporter) overlapMessage(ctx context.Context, s *scope) string {
 	if who, words, ok := ledger.HeldFor(s.overlap); ok && r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), who) {
 		return s.overlap.Error() + ": " + words
 	}

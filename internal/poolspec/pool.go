@@ -45,8 +45,6 @@ type Pool struct {
 	// it; nil if nothing does.
 	Visibility        ipamv1.PoolVisibility
 	NamespaceSelector *metav1.LabelSelector
-	// Summary tells what it consists of, where that is no block.
-	Summary string
 }
 
 // IsCarved says whether the pool's block is carved from a parent.
@@ -71,18 +69,21 @@ func Read(spec *ipamv1.IPPoolSpec, ref ipamv1.PoolReference, labels map[string]s
 		Mode:              spec.Mode,
 		Visibility:        Visibility(spec, ref),
 		NamespaceSelector: spec.NamespaceSelector,
-		Summary:           summary(spec.Addresses),
 	}
 }
 
 // summarized is how many entries of a pool's addresses a summary tells.
 const summarized = 3
 
-// summary tells the first entries, and how many follow.
-func summary(entries []ipamv1.AddressEntry) string {
-	shown := strings.Join(texts(entries[:min(len(entries), summarized)]), ", ")
-	if more := len(entries) - summarized; more > 0 {
-		return fmt.Sprintf("%s, %d more", shown, more)
+// Summary tells the first entries of a pool's addresses, and how many follow.
+func Summary(spec *ipamv1.IPPoolSpec) string {
+	shown := make([]string, 0, summarized)
+	for _, entry := range spec.Addresses[:min(len(spec.Addresses), summarized)] {
+		shown = append(shown, string(entry))
 	}
-	return shown
+	text := strings.Join(shown, ", ")
+	if more := len(spec.Addresses) - summarized; more > 0 {
+		return fmt.Sprintf("%s, %d more", text, more)
+	}
+	return text
 }

@@ -84,12 +84,24 @@ func cooldown(spec *ipamv1.IPPoolSpec) time.Duration {
 // Family returns the family of the first address of spec that can be read, or
 // "" if there is none.
 func Family(spec *ipamv1.IPPoolSpec) ipamv1.IPFamily {
-	for _, text := range blocks(spec) {
-		if r, err := ipspace.ParseEntry(text); err == nil {
-			return FamilyOf(r.From())
+	if spec.CIDR != "" {
+		return familyIn(spec.CIDR)
+	}
+	for _, entry := range spec.Addresses {
+		if family := familyIn(string(entry)); family != "" {
+			return family
 		}
 	}
 	return ""
+}
+
+// familyIn returns the family of an entry, or "" if that cannot be read.
+func familyIn(entry string) ipamv1.IPFamily {
+	r, err := ipspace.ParseEntry(entry)
+	if err != nil {
+		return ""
+	}
+	return FamilyOf(r.From())
 }
 
 // FamilyOf returns the family of an address.
@@ -98,22 +110,6 @@ func FamilyOf(a netip.Addr) ipamv1.IPFamily {
 		return ipamv1.IPv4Family
 	}
 	return ipamv1.IPv6Family
-}
-
-// blocks returns the texts of what the pool consists of.
-func blocks(spec *ipamv1.IPPoolSpec) []string {
-	if spec.CIDR != "" {
-		return []string{spec.CIDR}
-	}
-	return texts(spec.Addresses)
-}
-
-func texts(entries []ipamv1.AddressEntry) []string {
-	all := make([]string, len(entries))
-	for i, e := range entries {
-		all[i] = string(e)
-	}
-	return all
 }
 
 // resolver gathers what a spec means, and what is wrong with it.

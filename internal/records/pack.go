@@ -91,7 +91,7 @@ type Terms struct {
 	Role           Role
 	Space          string
 	Pool           ipamv1.PoolReference
-	Purpose        ipamv1.AllocationPurpose
+	Purpose        Purpose
 	Namespace      string
 	Instance       string
 	Group, Kind    string

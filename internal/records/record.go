@@ -29,7 +29,7 @@ type Record struct {
 	Space   string
 	Pool    ipamv1.PoolReference
 	Claim   ipamv1.ClaimReference
-	Purpose ipamv1.AllocationPurpose
+	Purpose Purpose
 
 	// ReleasedAt is when the claim released the prefix, in seconds; 0 before that.
 	ReleasedAt int64
@@ -87,7 +87,7 @@ func Decode(a *ipamv1.IPAllocation, seen int64) (*Record, error) {
 		Space:       a.Spec.AddressSpace,
 		Pool:        a.Spec.PoolRef.Canonical(),
 		Claim:       a.Spec.ClaimRef,
-		Purpose:     a.Spec.Purpose,
+		Purpose:     PurposeOf(&a.Spec),
 		Seen:        seen,
 		Instance:    a.Spec.Manager.Instance,
 		Terminating: !a.DeletionTimestamp.IsZero(),
@@ -114,7 +114,7 @@ func isRestored(a *ipamv1.IPAllocation) bool {
 // knowsAge says whether the record came with the revision of its creation, which is one of another
 // cluster or of the past.
 func knowsAge(a *ipamv1.IPAllocation) bool {
-	return a.Generation == 1 && a.Spec.Manager.CreatedRevision != "" && a.Spec.Purpose != ipamv1.MovedPurpose
+	return a.Generation == 1 && a.Spec.Manager.CreatedRevision != "" && a.Spec.State != ipamv1.MovedState
 }
 
 func has(annotations map[string]string, key string) bool {
@@ -133,7 +133,7 @@ func creationOf(a *ipamv1.IPAllocation) string {
 	}
 	touched := a.Annotations[TouchedAnnotation] != "" || len(a.ManagedFields) > 1 || !a.DeletionTimestamp.IsZero() ||
 		!slices.Contains(a.Finalizers, ipamv1.AllocationFinalizer) ||
-		((a.Spec.Purpose == ipamv1.ClaimPurpose || a.Spec.Purpose == ipamv1.AdoptedPurpose) && len(a.OwnerReferences) == 1)
+		(a.Spec.Purpose == ipamv1.ClaimPurpose && len(a.OwnerReferences) == 1)
 	if touched {
 		return ""
 	}

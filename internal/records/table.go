@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pile"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -116,7 +115,7 @@ func (t *Table) Of(claim pooltree.Claimant) []*Record { return t.OfPurpose(claim
 
 // OfPurpose returns those of one purpose, or of all if that is empty. A root pool may have a
 // thousand of another one.
-func (t *Table) OfPurpose(claim pooltree.Claimant, purpose ipamv1.AllocationPurpose) []*Record {
+func (t *Table) OfPurpose(claim pooltree.Claimant, purpose Purpose) []*Record {
 	var found []*Record
 	for i := range t.claims.Find(t.hashOf(claim)) {
 		if h := Handle(i); (purpose == "" || t.Terms(h).Purpose == purpose) && t.IsOf(h, claim) {

@@ -30,7 +30,7 @@ func plain() Record {
 	claim := ipamv1.ClaimReference{APIGroup: "g", Kind: "k", Namespace: "ns", Name: "claim-1", UID: someUUID}
 	return Record{
 		Identity: Identity{Key: at(FirstName(claim.Name, claim.UID)), UID: otherUUID, Version: "4711", Created: "4711"},
-		CIDR:     netip.MustParsePrefix("10.0.0.1/32"), Claim: claim, Purpose: ipamv1.ClaimPurpose, Seen: 1_800_000_000, Instance: "m", Owned: true,
+		CIDR:     netip.MustParsePrefix("10.0.0.1/32"), Claim: claim, Purpose: ForClaim, Seen: 1_800_000_000, Instance: "m", Owned: true,
 	}
 }
 
@@ -162,7 +162,7 @@ func drawRecord(t *rapid.T) Record {
 			Namespace: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "claim's namespace"),
 			Name:      oneOf("claim", "c", "c-", "c.", "d"), UID: oneOf("claim's uid", someUUID, otherUUID, ""),
 		},
-		Purpose:    rapid.SampledFrom([]ipamv1.AllocationPurpose{ipamv1.ClaimPurpose, ipamv1.RootPurpose}).Draw(t, "purpose"),
+		Purpose:    rapid.SampledFrom([]Purpose{ForClaim, ForRoot}).Draw(t, "purpose"),
 		Instance:   oneOf("instance", "m", "n"),
 		ReleasedAt: rapid.Int64().Draw(t, "released"), Seen: rapid.Int64Range(-1<<31, 1<<31-1).Draw(t, "seen"),
 		CIDR:     rapid.SampledFrom(prefixes("10.0.0.0/8 10.0.0.1/32 ::/1 2001:db8::1/128")).Draw(t, "cidr"),

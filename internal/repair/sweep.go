@@ -85,7 +85,7 @@ func (r *Repairer) Sweep(ctx context.Context) error {
 	holdings := r.Ledger.All()
 	for _, claim := range r.repeated(holdings) {
 		mismatches.WithLabelValues("second record").Inc()
-		r.Ledger.Concern(claim)
+		r.Ledger.Notices().Concern(claim)
 	}
 	suspects, err := r.suspects(ctx, holdings)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map
 	}
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
-		if isHeld := h.Purpose == ipamv1.MovedPurpose && !h.Terminating; isHeld {
+		if isHeld := h.Purpose == ledger.ForMoved && !h.Terminating; isHeld {
 			continue // until its claim is back, or somebody deletes it
 		}
 		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.GroupKind() == r.Kind.GroupKind && string(living[key]) != h.Claim.UID {
@@ -138,7 +138,7 @@ func (r *Repairer) repeated(holdings []ledger.Holding) []ipamv1.ClaimReference {
 	recorded := make(map[held]bool, len(holdings))
 	for _, h := range holdings {
 		isServed := h.Claim.GroupKind() == r.Kind.GroupKind && predicates.IsServed(h.Claim.Namespace, r.Namespace)
-		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ipamv1.MovedPurpose {
+		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ledger.ForMoved {
 			continue
 		}
 		this := held{h.Claim.UID, h.CIDR}

@@ -18,7 +18,7 @@ import (
 // recordOf is a record for a claim of that group, kind IPClaim and name "a".
 func recordOf(group, uid string) ledger.Holding {
 	return ledger.Holding{
-		CIDR: netip.MustParsePrefix("10.0.0.1/32"), Purpose: ipamv1.ClaimPurpose,
+		CIDR: netip.MustParsePrefix("10.0.0.1/32"), Purpose: ledger.ForClaim,
 		Claim: ipamv1.ClaimReference{APIGroup: group, Kind: "IPClaim", Namespace: "team", Name: "a", UID: uid},
 	}
 }

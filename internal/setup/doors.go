@@ -74,7 +74,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		return err
 	}
 	if err = admission.SetupWithManager(mgr, admission.Options{
-		Holdings: book, Ledger: book, Registry: registry, Desk: w.desk, Authenticated: o.WebhookClientCAFile != "",
+		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Desk: w.desk, Authenticated: o.WebhookClientCAFile != "",
 	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
@@ -89,11 +89,11 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 
 // pools registers the controller of a kind of pools.
 func (w *wiring) pools(ctx context.Context, name string, kind pool.Kind) error {
-	r := &pool.Reconciler{
+	r := pool.NewReconciler(pool.Options{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.recorder(),
 		Clock: clock.RealClock{}, Kind: kind,
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
-	}
+	})
 	if err := r.SetupWithManager(ctx, w, name); err != nil {
 		return fmt.Errorf("setting up the controller of %ss: %w", kind.Kind, err)
 	}
@@ -279,11 +279,12 @@ func (o *opener) open(ctx context.Context) error {
 
 // openClaims registers the controller of a form of claims, and their repair.
 func (w *wiring) openClaims(ctx context.Context, name string, form claim.Form, source claim.Source) error {
-	r := &claim.Reconciler{
+	r := claim.New(claim.Options{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules,
 		Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
-	}
+	})
+
 	if err := r.SetupWithManager(ctx, w, name); err != nil {
 		return err
 	}

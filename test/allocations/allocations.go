@@ -100,7 +100,7 @@ func Touched(a *ipamv1.IPAllocation) {
 // Carved makes the record the block of a child pool.
 func Carved(child string) Edit {
 	return func(a *ipamv1.IPAllocation) {
-		a.Spec.Purpose = ipamv1.ChildPoolPurpose
+		a.Spec.Purpose = ipamv1.PoolBlockPurpose
 		a.Spec.ClaimRef = ipamv1.ClaimReference{
 			APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Namespace: "ns", Name: child, UID: "pool " + child,
 		}
@@ -110,7 +110,7 @@ func Carved(child string) Edit {
 // Root is the record of a root pool's own block.
 func Root(pool, cidr string, edits ...Edit) *ipamv1.IPAllocation {
 	return Named("block-of-"+pool+"-"+strings.NewReplacer("/", "-", ":", "-").Replace(cidr), cidr, append([]Edit{
-		FromPool(pool), Carved(pool), func(a *ipamv1.IPAllocation) { a.Spec.Purpose = ipamv1.RootPurpose },
+		FromPool(pool), Carved(pool),
 	}, edits...)...)
 }
 

@@ -81,7 +81,7 @@ func (t *Claims) Answer(ctx context.Context, c book.Claim, ledgers []*book.Ledge
 				return
 			}
 			if t.Commit(c.Ref.UID, a.CIDR) != a.CIDR {
-				_ = l.Void(ctx, a)
+				_ = l.Out().Void(ctx, a)
 			}
 		})
 	}
@@ -113,10 +113,10 @@ func tidy(ctx context.Context, c book.Claim, ledgers []*book.Ledger, keep func(b
 	for ctx.Err() == nil {
 		var left int
 		for _, l := range ledgers {
-			for _, h := range l.Recorded(c.Ref) {
+			for _, h := range l.About(c.Ref).Recorded() {
 				if !keep(h) {
 					left++
-					if err := l.Drop(ctx, h); err != nil && !errors.Is(err, book.ErrBusy) {
+					if err := l.Out().Drop(ctx, h); err != nil && !errors.Is(err, book.ErrBusy) {
 						return err
 					}
 				}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
 )
 
 // chronicled is how many changes are remembered: those of the last minutes.
@@ -74,6 +75,8 @@ func told(o client.Object) string {
 	case *ipamv1beta2.IPAddressClaim:
 		return "answer " + o.Status.AddressRef.Name
 	case *ipamv1beta2.IPAddress:
+		return "address " + o.Spec.Address
+	case *otherdoor.IPAddress:
 		return "address " + o.Spec.Address
 	case *ipamv1.IPClaim:
 		return fmt.Sprintf("cidr %s, recorded %q", o.Spec.CIDR, o.Status.AllocatedCIDR)

@@ -51,17 +51,15 @@ func Proxied(site *framework.Site, config *rest.Config) (*framework.ConnectionPr
 	return proxy, via
 }
 
-// StartReplica starts a manager that works as who the configuration says.
-func StartReplica(ctx context.Context, site *framework.Site, config *rest.Config, name string, args ...string) *Replica {
+// StartReplica starts a manager that works as who the options' configuration says.
+func StartReplica(ctx context.Context, site *framework.Site, options framework.ManagerOptions) *Replica {
 	GinkgoHelper()
 	port, err := framework.FreePort()
 	Expect(err).NotTo(HaveOccurred())
-	r := &Replica{name: name, diagnostics: fmt.Sprintf("127.0.0.1:%d", port), counted: Counters{}}
-	var via *rest.Config
-	r.Proxy, via = Proxied(site, config)
-	r.Manager, err = site.StartManager(ctx, framework.ManagerOptions{
-		Name: name, Config: via, Args: append([]string{"--insecure-diagnostics", "--diagnostics-address=" + r.diagnostics}, args...),
-	})
+	r := &Replica{name: options.Name, diagnostics: fmt.Sprintf("127.0.0.1:%d", port), counted: Counters{}}
+	r.Proxy, options.Config = Proxied(site, options.Config)
+	options.Args = append([]string{"--insecure-diagnostics", "--diagnostics-address=" + r.diagnostics}, options.Args...)
+	r.Manager, err = site.StartManager(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	return r
 }

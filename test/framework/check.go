@@ -344,7 +344,7 @@ func (s *snapshot) recorded(h *holding) bool {
 func (s *snapshot) leak(record *item, answered map[types.UID][]*holding) string {
 	uid := record.Spec.ClaimRef.UID
 	switch answers := answered[uid]; {
-	case record.released(), record.Spec.Purpose == "Moved":
+	case record.released(), record.Spec.State == "Moved":
 		return ""
 	case s.claims[uid] == nil:
 		return fmt.Sprintf("%s (%s): no claim of uid %s (%s/%s) exists", record, record.Spec.CIDR, uid,

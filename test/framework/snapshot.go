@@ -68,6 +68,7 @@ type item struct {
 		Pool         reference   `json:"pool"`
 		PoolRef      reference   `json:"poolRef"`
 		Purpose      string      `json:"purpose"`
+		State        string      `json:"state"`
 		OpenStack    any         `json:"openStack"`
 		ReleasedAt   metav1.Time `json:"releasedAt"`
 		Allocation   struct {

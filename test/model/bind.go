@@ -66,8 +66,9 @@ func (t *task) finishBind() {
 // or reserved for it while it was in another cluster.
 func (t *task) keptRecords() []record {
 	c := t.claim
+	isBack := func(e entry) bool { return e.cidr == c.status || !t.manager.rules.ReservationEndsWithReturn }
 	return t.manager.index.selectRecords(func(e entry) bool {
-		return e.name == t.name && e.uid != c.uid && (e.retained || e.reservation && e.released == 0 && e.cidr == c.status)
+		return e.name == t.name && e.uid != c.uid && (e.retained || e.reservation && e.released == 0 && isBack(e))
 	})
 }
 

@@ -82,7 +82,7 @@ func (w *world) catchUp(m int) {
 	for p.deliver() {
 		w.steps++
 	}
-	p.claims, p.answers = w.server.claims, w.server.answers
+	p.claims, p.answers, p.index.kept = w.server.claims, w.server.answers, w.server.kept
 }
 
 // checkConverged returns what has not converged.
@@ -116,10 +116,10 @@ func (w *world) checkConverged() (err error) {
 
 // canBeClaimed says whether the next claim of the name would get the retained record, or another
 // one retained for it. With restored claims this cannot be decided: another claim may have been
-// restored with the addresses.
+// restored with the addresses. Nor can it where the pool may keep them for another name by now.
 func (w *world) canBeClaimed(r record) bool {
 	_, ok := w.managers[0].webhooks.propose(claim{weirKind: true, big: r.cidr == wholeSpace}, noSpace)
-	return ok || w.theme.restores
+	return ok || w.theme.restores || w.theme.keeps
 }
 
 // hasConverged says whether the claim is answered, or its status correctly says why it is not.
@@ -141,7 +141,9 @@ func (w *world) hasConverged(name int, c claim) bool {
 	case a.id != 0:
 		return a.uid == c.uid && a.cidr == c.status
 	}
-	return c.exhausted && !slices.ContainsFunc(c.candidates(), func(s space) bool { return w.isFreeFor(name, c, s) })
+	return c.exhausted && !slices.ContainsFunc(c.candidates(), func(s space) bool {
+		return c.mayHave(name, s, w.server.kept) && w.isFreeFor(name, c, s)
+	})
 }
 
 // waitsForPool says whether the claim and the records of its name wait for the carved pool.

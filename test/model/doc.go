@@ -18,6 +18,7 @@
 //	retains    the record of a Weir claim is retained for the next claim of its name
 //	moves      clusterctl moves claims to another cluster, reservations replace their records,
 //	           and some claims come back
+//	keeps      the pool keeps an address for the claims of one name, and managers see that late
 //	carves     the Weir claim is a pool: a block of both addresses, with claims in it and beside it
 //
 // A manager is a set of small state machines: one task for each name of a claim, repair, the pool
@@ -49,9 +50,9 @@
 //
 // Not modelled:
 //
-//   - blocks of root pools, and changes of pools
+//   - blocks of root pools, and changes of pools, except of what a pool keeps
 //   - pools carved from carved pools, and their moves
-//   - addresses that Cluster API's claims request, or that a pool reserves for them
+//   - addresses that Cluster API's claims request
 //   - the other cluster
 //   - pause, except while a claim moves, and foreign finalizers
 //   - time that runs backwards

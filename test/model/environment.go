@@ -44,9 +44,23 @@ func (w *world) stepByTheme(name int) {
 		w.restoreClaim(name)
 	case 1:
 		w.collectGarbage()
+		w.changeKept(name)
 	default:
 		w.move(name)
 	}
+}
+
+// changeKept has a person change what the pool keeps: an address for this name, or nothing.
+func (w *world) changeKept(name int) {
+	switch {
+	case !w.theme.keeps:
+		return
+	case w.server.kept.cidr != noSpace && w.oneIn(2):
+		w.server.kept = guarantee{}
+	default:
+		w.server.kept = guarantee{name: name, cidr: 1 << w.random.IntN(addresses)}
+	}
+	w.tally.kept++
 }
 
 // forceDelete removes a claim without Weir: a user removes its finalizers. A Weir claim with an

@@ -25,6 +25,7 @@ type index struct {
 	server  *server // for its clock
 	seen    int
 	entries []entry
+	kept    guarantee // what the pool keeps, as this manager's cache shows the pool
 }
 
 func (x *index) age(r record) int {
@@ -98,7 +99,7 @@ func (x *index) isAnotherStored(e entry) bool {
 // been stored yet.
 func (x *index) pendingFor(name int, c claim) (space, bool) {
 	for _, e := range x.entries {
-		if e.name == name && x.isPending(e) && slices.Contains(c.candidates(), e.cidr) {
+		if e.name == name && x.isPending(e) && slices.Contains(c.candidates(), e.cidr) && c.mayHave(name, e.cidr, x.kept) {
 			return e.cidr, true
 		}
 	}
@@ -176,10 +177,10 @@ func (x *index) isRecordedByOtherUID(r record) bool {
 }
 
 // retainedFor returns the addresses retained for the claims of a name, if their length is what the
-// claim requests.
+// claim requests, and the pool hands them out to it.
 func (x *index) retainedFor(name int, c claim) (space, bool) {
 	for _, e := range x.entries {
-		if e.name == name && e.retained && slices.Contains(c.candidates(), e.cidr) {
+		if e.name == name && e.retained && slices.Contains(c.candidates(), e.cidr) && c.mayHave(name, e.cidr, x.kept) {
 			return e.cidr, true
 		}
 	}

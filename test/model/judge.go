@@ -19,13 +19,11 @@ const (
 // around all, is no record here. It overlaps all records of a carved pool. That overlap is intended
 // as long as the carved pool's own block says where the pool is carved from.
 func (x *index) judge(r entry) verdict {
-	v, uprooted := won, x.isUprooted(r.record)
-	if uprooted {
-		v = blocked
-		if !x.rules.UprootedMayHaveWon {
-			return lost
-		}
+	v := x.judgeAlone(r.record)
+	if v == lost {
+		return lost
 	}
+	uprooted := v == blocked
 	for _, other := range x.entries {
 		switch {
 		case other.id == r.id || !x.isTaken(other) || !other.cidr.overlaps(r.cidr):
@@ -38,6 +36,20 @@ func (x *index) judge(r entry) verdict {
 		}
 	}
 	return v
+}
+
+// judgeAlone judges a record that no other overlaps.
+func (x *index) judgeAlone(r record) verdict {
+	switch {
+	case !x.rules.KeptIsNotJudged && x.isKeptForOther(r):
+		return lost
+	case !x.isUprooted(r):
+		return won
+	case x.rules.UprootedMayHaveWon:
+		return blocked
+	default:
+		return lost
+	}
 }
 
 // isSecond says whether the other record is a second record of the same claim, and not the older
@@ -108,6 +120,18 @@ func (x *index) isPredecessor(other, r record) bool {
 func (x *index) isFree(r record) bool {
 	return !x.isUprooted(r) && !slices.ContainsFunc(x.entries, func(e entry) bool {
 		return x.isTaken(e) && e.cidr.overlaps(r.cidr) && !x.encloses(e.record, r)
+	})
+}
+
+// isKeptForOther says whether the pool keeps the record's addresses for claims of another name.
+func (x *index) isKeptForOther(r record) bool {
+	return !r.adopts && r.name != x.kept.name && r.cidr.overlaps(x.kept.cidr)
+}
+
+// free returns the addresses that are free and that the pool hands out to the claim.
+func (x *index) free(name int, c claim) []space {
+	return slices.DeleteFunc(c.candidates(), func(s space) bool {
+		return !c.mayHave(name, s, x.kept) || !x.isFree(c.recordFor(name, s))
 	})
 }
 

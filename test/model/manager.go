@@ -24,7 +24,7 @@ type manager struct {
 
 // start starts a process. Its first list shows the records as of this position.
 func (m *manager) start(position int) {
-	m.index = index{rules: m.rules, server: m.server}
+	m.index = index{rules: m.rules, server: m.server, kept: m.server.kept}
 	m.claims, m.answers = [names]claim{}, [names]answer{}
 	for name := range names {
 		m.tasks[name] = task{manager: m, name: name}

@@ -50,6 +50,15 @@ func (c claim) candidates() []space {
 	return []space{0b01, 0b10}
 }
 
+// mayHave says whether a pool that keeps these addresses hands out the others to the claim. A claim
+// that it keeps something for gets nothing else.
+func (c claim) mayHave(name int, s space, kept guarantee) bool {
+	if kept.cidr != noSpace && kept.name == name {
+		return s == kept.cidr
+	}
+	return !s.overlaps(kept.cidr)
+}
+
 // lives says whether the claim exists and is not being deleted.
 func (c claim) lives() bool { return c.uid != 0 && !c.terminating }
 

@@ -77,13 +77,12 @@ func (pc *poolController) claimLives() bool {
 // storeReservation stores a reservation for the record, unless there is one.
 func (pc *poolController) storeReservation() {
 	s, r := pc.manager.server, pc.record
-	stored := func(other record) bool { return other.reservation && other.replaces == r.id }
+	stored := func(other record) bool { return other.replaces == r.id }
 	if !slices.ContainsFunc(s.records, stored) {
 		reservation := record{name: r.name, uid: r.uid, weirKind: r.weirKind, reservation: true, replaces: r.id, cidr: r.cidr}
-		if !r.retained {
-			reservation.released = r.released
-		}
-		if pc.manager.rules.ReservationKeepsAge {
+		if r.released != 0 && !r.retained { // it only goes on cooling down: that has no age of its own, and reserves nothing
+			reservation.released, reservation.reservation = r.released, false
+		} else if pc.manager.rules.ReservationKeepsAge {
 			reservation.created, reservation.ageless = r.created, r.created == 0 || pc.lost && (r.weirKind || r.adopts)
 		}
 		s.createRecord(reservation)

@@ -98,7 +98,8 @@ func (t *task) releaseOrRetain() {
 // releaseTaken releases what the claim got out of retention, or came back for. It may not have been
 // bound before.
 func (t *task) releaseTaken() {
-	taken := slices.DeleteFunc(t.kept, func(r record) bool { return r.cidr != t.claim.status || r.reservation && !t.claim.restored })
+	isBack := t.claim.restored || !t.manager.rules.ReservationEndsWithReturn
+	taken := slices.DeleteFunc(t.kept, func(r record) bool { return r.cidr != t.claim.status || r.reservation && !isBack })
 	t.releaseThen((*task).releaseClaim, taken...)
 }
 

@@ -73,7 +73,7 @@ func (rl *releaser) keepsRecord(p queuedRelease) bool {
 // garbage collector would delete the record together with its owners.
 func (rl *releaser) markReleased(p queuedRelease) {
 	rl.update(p.record, func(stored *record) {
-		stored.released, stored.retained = rl.manager.server.clock, p.mode == modeRetain
+		stored.released, stored.retained, stored.reservation = rl.manager.server.clock, p.mode == modeRetain, false
 		stored.owned = stored.owned && !rl.manager.rules.OwnersGoWithRelease
 	})
 	rl.manager.tally.released[p.mode]++

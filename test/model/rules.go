@@ -107,6 +107,12 @@ type Rules struct {
 	// over and seen it lose.
 	SecondIsJudged bool
 
+	// What the pool keeps.
+
+	// KeptIsNotJudged: what the pool keeps for a claim decides what is chosen, and never which
+	// record wins. The pool is another resource type, and each manager sees it at its own time.
+	KeptIsNotJudged bool
+
 	// Retention.
 
 	// RetainedIsTaken: a retained record blocks its addresses for every claim of another name.
@@ -144,6 +150,9 @@ type Rules struct {
 	StoredIsRefused bool
 	// ReservationKeepsAge: a reservation is as old as the record that it replaces.
 	ReservationKeepsAge bool
+	// ReservationEndsWithReturn: a reservation ends with the claim that has come back with its
+	// addresses, and not with another claim of the name.
+	ReservationEndsWithReturn bool
 	// MovedIsRefused: addresses that are moving or have moved to another cluster are given only to
 	// the claim that comes back with them.
 	MovedIsRefused bool

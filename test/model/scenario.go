@@ -50,6 +50,21 @@ func takenOverAndLost(w *world) {
 	w.managers[1].tasks[0].stop()
 }
 
+// wonAndKept: M1's record for claim 0 has won, and M1 hangs before the commit. A person has the pool
+// keep its address for claim 1, and M2 sees that. Left to chance: M2 takes the record over, claim 1
+// gets the address, M1 commits.
+func wonAndKept(w *world) {
+	w.server.createClaim(0, claim{uid: w.server.newID()})
+	w.refresh(0)
+	w.run(0, 0, 3) // begin, choose, create
+	w.run(0, actorWatch, 1)
+	w.run(0, 0, 1) // handleVerdict
+	w.hang(0, 0)
+	w.server.kept = guarantee{name: 1, cidr: w.server.records[0].cidr}
+	w.server.createClaim(1, claim{uid: w.server.newID()})
+	w.catchUp(1)
+}
+
 // lostAndLate: M1 records both addresses for claim 1, while claim 0 has one, sees that it lost, and
 // hangs before it deletes the record. Claim 0 is removed. Left to chance: M2 takes the record over,
 // wins and answers; M1 deletes it; another claim gets an address.

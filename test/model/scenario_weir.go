@@ -142,6 +142,21 @@ func movedAndRequested(w *world) {
 	w.admitClaim(1, claim{big: reported == wholeSpace}, reported)
 }
 
+// movedAndReplaced: a Weir claim moves to another cluster, and a reservation replaces its record. A
+// client creates another claim of its name, which gets other addresses. Left to chance: a manager
+// binds that claim, and other claims request addresses.
+func movedAndReplaced(w *world) {
+	w.createBoundClaim(claim{})
+	for range 4 {
+		w.move(weirName)
+	}
+	w.catchUp(0)
+	for i := range w.managers[0].index.entries {
+		w.visit(0, i)
+	}
+	w.admitClaim(0, claim{}, noSpace)
+}
+
 // requestedAndMoved: the webhooks are called for a Weir claim that requests the addresses of
 // another claim of its name. That one moves to another cluster before the API server has stored the
 // new one. Left to chance: nothing.

@@ -16,6 +16,7 @@ type server struct {
 	requests      []request
 	claims        [names]claim
 	answers       [names]answer
+	kept          guarantee // the addresses that the pool keeps for the claims of a name
 	records       []record
 	log           []event
 	monitor       monitor

@@ -13,7 +13,7 @@ import (
 // tally counts what the walks have reached, so that a model that does nothing is noticed.
 type tally struct {
 	crashes, relists, takeovers, exhausted, mismatches, leftovers, admitted, repaired int
-	bound, expired, restored, conflicts, moved, reservations, retried                 int
+	bound, expired, restored, conflicts, moved, reservations, retried, kept           int
 
 	verdicts [superseded + 1]int
 	released [modeRetain + 1]int
@@ -37,6 +37,7 @@ func (t *tally) all() map[string]int {
 		"records expired":          t.expired,
 		"claims restored":          t.restored,
 		"conflicts reported":       t.conflicts,
+		"addresses kept by pools":  t.kept,
 		"claims moved away":        t.moved,
 		"reservations":             t.reservations,
 		"judgements won":           t.verdicts[won],

@@ -71,7 +71,7 @@ func (t *task) choose() {
 	if t.stuck == 0 && t.reuse() {
 		return
 	}
-	free := slices.DeleteFunc(t.claim.candidates(), func(s space) bool { return !x.isFree(t.claim.recordFor(t.name, s)) })
+	free := x.free(t.name, t.claim)
 	switch {
 	case len(free) > 0:
 		t.waiter = waiter{record: t.claim.recordFor(t.name, free[t.manager.random.IntN(len(free))])}
@@ -106,7 +106,7 @@ func (t *task) prove() {
 	if x.seen < t.proof {
 		return
 	}
-	if slices.ContainsFunc(t.claim.candidates(), func(s space) bool { return x.isFree(t.claim.recordFor(t.name, s)) }) {
+	if len(x.free(t.name, t.claim)) > 0 {
 		t.next = (*task).choose
 		return
 	}

@@ -15,6 +15,7 @@ type theme struct {
 	retains  bool // records of Weir claims are retained for the next claim
 	moves    bool // claims move to another cluster, and some come back
 	carves   bool // the Weir claim is a pool, carved from the root
+	keeps    bool // the pool keeps an address for the claims of one name
 }
 
 // cooldown is how many ticks a released record blocks its addresses.
@@ -38,7 +39,7 @@ func randomTheme(random *rand.Rand) theme {
 		return theme{carves: true, restores: random.IntN(2) == 0}
 	default:
 		tossed := func() bool { return random.IntN(2) == 0 }
-		return theme{cooldown: tossed(), restores: tossed(), retains: tossed(), moves: tossed()}
+		return theme{cooldown: tossed(), restores: tossed(), retains: tossed(), moves: tossed(), keeps: random.IntN(4) == 0}
 	}
 }
 
@@ -47,6 +48,7 @@ func (t theme) String() string {
 	var words []string
 	for word, has := range map[string]bool{
 		"restores": t.restores, "carves": t.carves, "cooldown": t.cooldown, "moves": t.moves, "retains": t.retains,
+		"keeps": t.keeps,
 	} {
 		if has {
 			words = append(words, word)

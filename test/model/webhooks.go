@@ -3,8 +3,6 @@
 
 package model
 
-import "slices"
-
 // webhooks are the webhooks of the Weir kinds. The mutating webhook proposes addresses, and stores
 // nothing. The validating webhook, of this manager or another, records the object's addresses for
 // its UID, for one request at a time. Storing the claim is up to the API server, and is the commit.
@@ -26,13 +24,13 @@ func (wh *webhooks) propose(c claim, requested space) (space, bool) {
 		requested = retained
 	}
 	if requested != noSpace {
-		return requested, x.isFreeFor(c.recordFor(weirName, requested))
+		return requested, c.mayHave(weirName, requested, x.kept) && x.isFreeFor(c.recordFor(weirName, requested))
 	}
 	if first, ok := x.pendingFor(weirName, c); ok && x.isFreeFor(c.recordFor(weirName, first)) {
 		wh.manager.tally.retried++
 		return first, true
 	}
-	free := slices.DeleteFunc(c.candidates(), func(s space) bool { return !x.isFree(c.recordFor(weirName, s)) })
+	free := x.free(weirName, c)
 	if len(free) == 0 {
 		return noSpace, false
 	}
@@ -73,7 +71,7 @@ func (wh *webhooks) choose() {
 	case len(made) > 0:
 		wh.waiter = waiter{record: x.withAge(made[0])}
 		wh.next = (*webhooks).takeOver
-	case x.isFreeFor(r):
+	case wh.claim.mayHave(weirName, r.cidr, x.kept) && x.isFreeFor(r):
 		wh.waiter = waiter{record: r}
 		wh.next = (*webhooks).create
 	default:

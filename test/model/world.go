@@ -111,6 +111,9 @@ func (w *world) act(m, actor int) {
 	case actorAnswerCache:
 		name := w.random.IntN(names)
 		p.answers[name] = w.server.answers[name]
+		if name == weirName { // which has no answers: instead, the pool is read
+			p.index.kept = w.server.kept
+		}
 	default:
 		p.tasks[actor].step()
 	}

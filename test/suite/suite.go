@@ -204,7 +204,7 @@ func (s *Spec) HandedOut(ctx context.Context) []string {
 	GinkgoHelper()
 	var prefixes []string
 	for _, r := range s.InSpace(ctx) {
-		if r.Spec.Purpose != ipamv1.RootPurpose {
+		if !r.Spec.IsRootBlock() {
 			prefixes = append(prefixes, r.Spec.CIDR)
 		}
 	}

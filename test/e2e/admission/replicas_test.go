@@ -23,7 +23,9 @@ func startReplicas(ctx context.Context, args ...string) []*faults.Replica {
 	replicas := make([]*faults.Replica, 0, 3)
 	managers := make([]*framework.Manager, 0, 3)
 	for _, name := range []string{"one", "two", "three"} {
-		r := faults.StartReplica(ctx, site, identity, name, append(args, "--repair-grace="+grace.String())...)
+		r := faults.StartReplica(ctx, site, framework.ManagerOptions{
+			Name: name, Config: identity, Args: append(args, "--repair-grace="+grace.String()),
+		})
 		replicas, managers = append(replicas, r), append(managers, r.Manager)
 	}
 	balancer, err := site.Balance(managers...)

@@ -291,7 +291,7 @@ func leftOver(ctx context.Context) []string {
 	GinkgoHelper()
 	var left []string
 	for _, a := range records(ctx) {
-		if a.Spec.Purpose != ipamv1.RootPurpose {
+		if !a.Spec.IsRootBlock() {
 			left = append(left, fmt.Sprintf("%s %s for %s %s", a.Name, a.Spec.CIDR, a.Spec.ClaimRef.Name, a.Spec.ClaimRef.UID))
 		}
 	}

@@ -66,7 +66,7 @@ func (w *world) otherRecords(ctx context.Context, g Gomega) (found []ipamv1.IPAl
 	list := &ipamv1.IPAllocationList{}
 	g.Expect(k.List(ctx, list, client.InNamespace(w.name))).To(Succeed())
 	for _, a := range list.Items {
-		if a.Spec.PoolRef.GroupKind() == otherdoor.IPPoolKind && a.Spec.Purpose != ipamv1.RootPurpose {
+		if a.Spec.PoolRef.GroupKind() == otherdoor.IPPoolKind && !a.Spec.IsRootBlock() {
 			found = append(found, a)
 		}
 	}

@@ -249,7 +249,7 @@ func (w *world) recordOf(ctx context.Context) *ipamv1.IPAllocation {
 
 // records are those of the world's pool but for its blocks.
 func (w *world) records(ctx context.Context, g Gomega) []ipamv1.IPAllocation {
-	return w.list(ctx, g, func(a *ipamv1.IPAllocation) bool { return a.Spec.Purpose != ipamv1.RootPurpose })
+	return w.list(ctx, g, func(a *ipamv1.IPAllocation) bool { return !a.Spec.IsRootBlock() })
 }
 
 func (w *world) list(ctx context.Context, g Gomega, wanted func(*ipamv1.IPAllocation) bool) []ipamv1.IPAllocation {
@@ -296,7 +296,7 @@ func (w *world) cools(ctx context.Context, g Gomega, cidr string) {
 
 // hasBlocks says that just these are recorded and confirmed as the pool's own.
 func (w *world) hasBlocks(ctx context.Context, g Gomega, want ...string) {
-	blocks := w.list(ctx, g, func(a *ipamv1.IPAllocation) bool { return a.Spec.Purpose == ipamv1.RootPurpose })
+	blocks := w.list(ctx, g, func(a *ipamv1.IPAllocation) bool { return a.Spec.IsRootBlock() })
 	found := make([]string, 0, len(blocks))
 	for _, a := range blocks {
 		g.Expect(a.Spec.State).To(Equal(ipamv1.ConfirmedState))

@@ -46,7 +46,7 @@ var _ = DescribeTable("A chain of pools is carved one from the other, and the la
 			Expect(p.Status.AllocatedCIDR).To(Equal(l.second))
 			record := s.Record(ctx, p)
 			Expect(record.Spec.CIDR).To(Equal(l.second))
-			Expect(record.Spec.Purpose).To(Equal(ipamv1.ChildPoolPurpose))
+			Expect(record.Spec.Purpose).To(Equal(ipamv1.PoolBlockPurpose))
 			Expect(record.Spec.PoolRef.Name).To(Equal(parent))
 			Expect(record.Namespace).To(Equal(p.Namespace))
 		}

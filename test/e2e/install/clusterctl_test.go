@@ -168,7 +168,7 @@ func remaining(ctx context.Context) []string {
 		names = append(names, "address "+answers.Items[i].Name)
 	}
 	for i := range records.Items {
-		if records.Items[i].Spec.Purpose != ipamv1.RootPurpose {
+		if !records.Items[i].Spec.IsRootBlock() {
 			names = append(names, "record "+records.Items[i].Name)
 		}
 	}

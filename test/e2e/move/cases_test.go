@@ -55,7 +55,7 @@ func bothHave(ctx SpecContext) {
 
 	By("deleting a hold on the source")
 	for _, record := range records(ctx, left, framework.ManagerNamespace) {
-		if record.Spec.Purpose != ipamv1.MovedPurpose || record.Spec.PoolRef.Name != t.global {
+		if record.Spec.State != ipamv1.MovedState || record.Spec.PoolRef.Name != t.global {
 			continue
 		}
 		Expect(left.Client().Delete(ctx, &record)).To(Succeed())

@@ -201,7 +201,7 @@ func misowned(ctx context.Context, s *side, namespace, global string) []string {
 	}
 	for _, record := range records(ctx, s, namespace) {
 		number := 2
-		if record.Spec.Purpose == ipamv1.RootPurpose || record.Spec.Purpose == ipamv1.ChildPoolPurpose {
+		if record.Spec.Purpose == ipamv1.PoolBlockPurpose {
 			number = 1
 		}
 		if !owned(record.OwnerReferences, live, number) {

@@ -158,7 +158,7 @@ func killedDeleting(ctx SpecContext) {
 	killAt(ctx, left, right, after.name, moment{at: left, is: to(http.MethodDelete, "/ipaddressclaims/"), n: 3, loss: framework.ReplyLost})
 	leftAlone(ctx, among, after)
 	for _, record := range records(ctx, left, framework.ManagerNamespace) {
-		if record.Spec.Purpose == ipamv1.MovedPurpose {
+		if record.Spec.State == ipamv1.MovedState {
 			Expect(record.Spec.PoolRef.Kind).To(Equal(ipamv1.GlobalIPPoolKind), "the others move with their pools")
 		}
 	}

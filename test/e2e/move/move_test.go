@@ -125,7 +125,7 @@ func heldFrom(ctx context.Context, s *side, global string) []string {
 	GinkgoHelper()
 	var held []string
 	for _, record := range records(ctx, s, framework.ManagerNamespace) {
-		if record.Spec.Purpose == ipamv1.MovedPurpose && record.Spec.PoolRef.Name == global {
+		if record.Spec.State == ipamv1.MovedState && record.Spec.PoolRef.Name == global {
 			held = append(held, fmt.Sprintf("%s %s %s", record.Spec.ClaimRef.Kind, record.Spec.ClaimRef.Name, record.Spec.CIDR))
 		}
 	}

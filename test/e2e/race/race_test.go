@@ -22,6 +22,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -50,6 +51,7 @@ type race struct {
 	injector  *faults.Injector
 	journal   *faults.Journal
 	history   *framework.History
+	others    others
 	// told are the claims that have ever named an answer; how many is read while they come.
 	told      map[types.UID]bool
 	toldCount atomic.Int64
@@ -78,6 +80,7 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(namespace))).To(Succeed())
 	Eventually(func() int { return len(known(ctx)) }, "10m", "1s").Should(BeZero())
 	suite.AtRest(ctx, config, r.expectSafe)
+	r.deleteOthers(ctx)
 	expectBlocksOnly(ctx)
 	r.expectHistory(ctx)
 
@@ -89,10 +92,13 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 
 func start(ctx context.Context) *race {
 	GinkgoHelper()
-	r := &race{told: map[types.UID]bool{}, injector: &faults.Injector{Site: site, Quiet: quiet, Pause: pause, Long: time.Minute}}
-	r.journal = faults.NewJournal(ctx, claims, r.look, &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{})
+	r := &race{told: map[types.UID]bool{}, others: others{}, injector: &faults.Injector{Site: site, Quiet: quiet, Pause: pause, Long: time.Minute}}
+	r.journal = faults.NewJournal(ctx, claims, r.look, &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{},
+		&otherdoor.IPClaim{}, &otherdoor.IPAddress{})
+	binary, err := framework.Binary("other-manager")
+	Expect(err).NotTo(HaveOccurred())
 	for _, name := range []string{"one", "two", "three"} {
-		r.injector.Replicas = append(r.injector.Replicas, faults.StartReplica(ctx, site, config, name))
+		r.injector.Replicas = append(r.injector.Replicas, faults.StartReplica(ctx, site, framework.ManagerOptions{Name: name, Config: config, Binary: binary}))
 	}
 	r.follow(ctx)
 	r.strangers = newStrangers(ctx, r.history)
@@ -121,7 +127,7 @@ func pause(random *rand.Rand, before int64) time.Duration {
 // run has everybody at it until there have been enough allocations and enough trouble.
 func (r *race) run(ctx context.Context) {
 	GinkgoHelper()
-	faults.Together(ctx, makeClaims, r.strangers.run, r.injector.Run, r.injector.Restart, r.sample, r.wait)
+	faults.Together(ctx, makeClaims, makeOtherClaims, r.strangers.run, r.injector.Run, r.injector.Restart, r.sample, r.wait)
 	Expect(ctx.Err()).NotTo(HaveOccurred())
 	Expect(r.injector.Ended()).To(BeZero(), "managers that ended by themselves, though none leads")
 	Expect(r.strangers.claims.Doubles()).To(BeEmpty())
@@ -146,6 +152,7 @@ func (r *race) sample(ctx context.Context) {
 		}, "2m", "1s").Should(Succeed())
 		r.expectSafe(report)
 		r.expectPast(context.WithoutCancel(ctx))
+		r.expectOthers(context.WithoutCancel(ctx))
 		r.samples.Add(1)
 		faults.Sleep(ctx, checks)
 	}
@@ -159,17 +166,18 @@ func (r *race) expectSafe(report *framework.Report) {
 	}
 }
 
-// expectBlocksOnly waits until there is no record but one of each of the pools' own blocks.
+// expectBlocksOnly waits until there is no record but one of each of the pools' own blocks, of both front doors.
 func expectBlocksOnly(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		list := &ipamv1.IPAllocationList{}
 		g.Expect(k.List(ctx, list)).To(Succeed())
-		seen := map[string]string{}
+		seen := map[[2]string]string{}
 		for _, a := range list.Items {
-			g.Expect(a.Spec.Purpose).To(Equal(ipamv1.RootPurpose), a.Name)
-			g.Expect(seen).NotTo(HaveKey(a.Spec.CIDR), "%s and %s", a.Name, seen[a.Spec.CIDR])
-			seen[a.Spec.CIDR] = a.Name
+			g.Expect(a.Spec.IsRootBlock()).To(BeTrue(), a.Name)
+			block := [2]string{a.Spec.AddressSpace, a.Spec.CIDR}
+			g.Expect(seen).NotTo(HaveKey(block), "%s and %s", a.Name, seen[block])
+			seen[block] = a.Name
 		}
 	}, "2m", "1s").Should(Succeed())
 }
@@ -188,6 +196,7 @@ func (r *race) account(counted faults.Counters) string {
 	fmt.Fprintln(&b, "seed", GinkgoRandomSeed())
 	fmt.Fprintf(&b, "%d allocations: %d for claims, %d for claims without object (%d times exhausted, %d left over)\n",
 		r.allocations(), r.toldCount.Load(), s.answered.Load(), s.exhausted.Load(), r.swept)
+	fmt.Fprintf(&b, "%d claims of the other front door were seen with an address\n", len(r.others))
 	fmt.Fprintln(&b, r.injector)
 	fmt.Fprintf(&b, "%d checks on the way without overlap or early release\n", r.samples.Load())
 	for _, name := range slices.Sorted(maps.Keys(counted)) {

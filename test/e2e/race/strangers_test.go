@@ -77,7 +77,7 @@ func register(ctx context.Context, l *book.Ledger) []book.Pool {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found.Invalid).To(BeEmpty())
 		registered[i] = found.Registered
-		Eventually(func() bool { c, _ := l.Capacity(ref); return c.Serving }, "1m", "50ms").Should(BeTrue())
+		Eventually(func() bool { c, _ := l.Of(ref).Capacity(); return c.Serving }, "1m", "50ms").Should(BeTrue())
 	}
 	return registered
 }
@@ -107,7 +107,7 @@ func (s *strangers) claim(random *rand.Rand, name string) book.Claim {
 		Ref: ipamv1.ClaimReference{
 			APIGroup: "test.weir.dev", Kind: strangerKind, Namespace: namespace, Name: name, UID: string(uuid.NewUUID()),
 		},
-		Pool: p.Ref, Bits: p.Shape.HostBits() - []int{0, 0, 0, 1, 2, 4}[random.IntN(6)], Purpose: ipamv1.ClaimPurpose,
+		Pool: p.Ref, Bits: p.Shape.HostBits() - []int{0, 0, 0, 1, 2, 4}[random.IntN(6)], Purpose: book.ForClaim,
 	}
 }
 
@@ -147,7 +147,7 @@ func (s *strangers) sweep(ctx context.Context) (found int) {
 				continue
 			}
 			left++
-			if err := s.ledgers[0].Drop(ctx, h); err != nil && !errors.Is(err, book.ErrBusy) {
+			if err := s.ledgers[0].Out().Drop(ctx, h); err != nil && !errors.Is(err, book.ErrBusy) {
 				return err
 			}
 		}

@@ -3,12 +3,14 @@
 
 // Package race runs everything at once that may go wrong while addresses are handed out: three managers without a leader and
 // three ledgers in this process write at the same time, are killed, stopped and cut off, and the API server's history is
-// compacted. What must hold all the time is looked at all the time, by the framework's checker.
+// compacted. Both front doors are open, with pools and claims of the same names and overlapping addresses. What must hold all the
+// time is looked at all the time, by the framework's checker.
 //
 //   - race_test.go: the spec, and the four kinds of trouble.
 //   - claims_test.go: the creators of claims.
 //   - strangers_test.go: the ledgers in this process, and what they claim.
 //   - history_test.go: that nothing was wrong at any moment.
+//   - other_test.go: the other front door's pool and claims, and that nothing of them is given up or counted for Cluster API's.
 package race
 
 import (
@@ -29,6 +31,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -71,7 +74,7 @@ var (
 	config *rest.Config
 	// k reads from and writes to the API server.
 	k client.Client
-	// claims reads IPAddressClaims from a cache: the test should cost less than what it tests.
+	// claims reads claims from a cache: the test should cost less than what it tests.
 	claims cache.Cache
 )
 
@@ -88,8 +91,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	// long as it remembers: more than a minute.
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options:    framework.Options{ControllerManager: true, APIServerArgs: []string{"--watch-cache=false"}},
-		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
+		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, otherdoor.InstallCRDs},
 		Namespaces: []string{namespace},
+		Scheme:     otherdoor.Scheme,
 	})
 	config, k = site.Config(), site.Client()
 	var err error
@@ -97,6 +101,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	faults.Follow(func(ctx context.Context) error { return claims.Start(ctx) })
 	createPools(ctx)
+	Expect(k.Create(ctx, otherPool())).To(Succeed())
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func() { suite.ShowLogs(site) })

@@ -142,10 +142,9 @@ func state(ctx context.Context) []string {
 	Expect(k.List(ctx, records)).To(Succeed())
 	Expect(k.List(ctx, answers)).To(Succeed())
 	for _, r := range records.Items {
-		purpose := strings.Replace(string(r.Spec.Purpose), string(ipamv1.AdoptedPurpose), string(ipamv1.ClaimPurpose), 1)
 		lines = append(lines, fmt.Sprintf("record %s %s/%s %s of %s %s/%s: %s released=%t %s claim lives=%t owners=%s deleting=%t",
 			r.Spec.ClaimRef.Kind, r.Spec.ClaimRef.Namespace, r.Spec.ClaimRef.Name, r.Spec.CIDR, r.Spec.PoolRef.Kind, r.Spec.PoolRef.Namespace,
-			r.Spec.PoolRef.Name, purpose, !r.Spec.ReleasedAt.IsZero(), r.Spec.State,
+			r.Spec.PoolRef.Name, r.Spec.Purpose, !r.Spec.ReleasedAt.IsZero(), r.Spec.State,
 			living[types.UID(r.Spec.ClaimRef.UID)], ownersOf(&r, living), !r.DeletionTimestamp.IsZero() && r.Spec.ReleasedAt.IsZero()))
 	}
 	for _, a := range answers.Items {

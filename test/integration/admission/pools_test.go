@@ -22,7 +22,7 @@ import (
 // claimed is a claim's record in the pool team/p.
 func claimed(prefix, claim string) ledger.Holding {
 	return ledger.Holding{
-		CIDR: netip.MustParsePrefix(prefix), Purpose: ipamv1.ClaimPurpose,
+		CIDR: netip.MustParsePrefix(prefix), Purpose: ledger.ForClaim,
 		Pool:  ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "p"},
 		Claim: ipamv1.ClaimReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "team", Name: claim},
 	}
@@ -57,7 +57,7 @@ var _ = Describe("A new pool", func() {
 
 	It("is refused where another root pool of its space has the addresses", func(ctx SpecContext) {
 		records.hold(ledger.Holding{
-			CIDR: netip.MustParsePrefix("192.0.2.0/24"), Purpose: ipamv1.RootPurpose,
+			CIDR: netip.MustParsePrefix("192.0.2.0/24"), Purpose: ledger.ForRoot,
 			Pool: ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: "rack"},
 		})
 		pool := builder.IPPool("team", "p").WithCIDR("192.0.2.128/25")

@@ -54,7 +54,7 @@ var _ = Describe("What a refusal names is what the user may get:", func() {
 	BeforeEach(func(ctx SpecContext) {
 		pool = stored(ctx, builder.IPPool("team", "p").WithAddresses("192.0.2.0/24").WithNetwork(24, "").Build())
 		block := claimed("198.51.100.0/24", "rack")
-		block.Purpose, block.Pool = ipamv1.RootPurpose, ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "secret", Name: "rack"}
+		block.Purpose, block.Pool = ledger.ForRoot, ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "secret", Name: "rack"}
 		records.hold(claimed("192.0.2.1/32", "seen"), of("secret", claimed("192.0.2.2/32", "hidden")), block)
 	})
 	expectSilence := func(err error) {

@@ -165,7 +165,7 @@ func (f *fakeLedger) set(held []ledger.Holding) {
 }
 
 func (f *fakeLedger) Holdings(pool ipamv1.PoolReference) []ledger.Holding {
-	return f.matching(func(h ledger.Holding) bool { return h.Pool == pool && h.Purpose != ipamv1.RootPurpose })
+	return f.matching(func(h ledger.Holding) bool { return h.Pool == pool && h.Purpose != ledger.ForRoot })
 }
 
 func (f *fakeLedger) Overlapping(space string, prefix netip.Prefix) []ledger.Holding {

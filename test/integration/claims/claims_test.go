@@ -119,7 +119,7 @@ func records(ctx context.Context, ns string) []ipamv1.IPAllocation {
 	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 	var found []ipamv1.IPAllocation
 	for _, a := range list.Items {
-		if a.Spec.Purpose != ipamv1.RootPurpose && !isOther(&a) {
+		if !a.Spec.IsRootBlock() && !isOther(&a) {
 			found = append(found, a)
 		}
 	}
@@ -590,7 +590,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		change(ctx, pool, func() { pool.Spec.Allocation = nil })
 		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
 		Expect(records(ctx, framework.ManagerNamespace)).To(ContainElement(HaveField("Spec", And(
-			HaveField("Purpose", ipamv1.MovedPurpose), HaveField("PoolRef.Name", ns),
+			HaveField("State", ipamv1.MovedState), HaveField("PoolRef.Name", ns),
 			HaveField("CIDR", address.Spec.Address+"/32"), HaveField("ClaimRef.Name", claim.Name),
 		))))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "GlobalIPPool", ns))).Spec.Address).To(Equal("10.1.0.2"))

@@ -101,7 +101,7 @@ func answerOf(c *ipamv1beta2.IPAddressClaim) *ipamv1beta2.IPAddress {
 }
 
 // recordOf is a record that a manager of Weir's has made for the claim.
-func recordOf(ctx context.Context, name string, c *ipamv1beta2.IPAddressClaim, purpose ipamv1.AllocationPurpose) *ipamv1.IPAllocation {
+func recordOf(ctx context.Context, name string, c *ipamv1beta2.IPAddressClaim, purpose ledger.Purpose) *ipamv1.IPAllocation {
 	GinkgoHelper()
 	r := record(c.Namespace, name, c.UID, purpose)
 	r.Spec.ClaimRef.Name = c.Name
@@ -127,9 +127,9 @@ func poolOf(ctx context.Context, ns string) *ipamv1.IPPool {
 // latePool is the pools' controller of a late manager.
 func latePool(r *claim.Reconciler, c client.Client) *pool.Reconciler {
 	registry := &pool.Registry{Client: k, Live: k, Ledger: r.Ledger, Rules: r.Rules, Namespace: "weir-system"}
-	return &pool.Reconciler{
+	return pool.NewReconciler(pool.Options{
 		Client: c, Live: k, Registry: registry, Ledger: r.Ledger, Recorder: events.NewFakeRecorder(100), Clock: r.Clock, Kind: pool.IPPools,
-	}
+	})
 }
 
 var _ = Describe("A manager whose cache is old", func() {
@@ -156,7 +156,7 @@ var _ = Describe("A manager whose cache is old", func() {
 		manager, clock := lateManager(ctx, unpaused(dead), 0)
 		dies(ctx, dead)
 		living := lives(ctx, ns, "a")
-		answer, held := create(ctx, answerOf(living)), recordOf(ctx, "held", living, ipamv1.ClaimPurpose)
+		answer, held := create(ctx, answerOf(living)), recordOf(ctx, "held", living, ledger.ForClaim)
 		reconciled(ctx, manager, clock, living)
 		stays(ctx, answer, held)
 	})
@@ -201,7 +201,7 @@ var _ = Describe("A manager whose cache is old", func() {
 		}
 		recorded := func(ctx context.Context, uid types.UID, cidr string) *ipamv1.IPAllocation {
 			GinkgoHelper()
-			r := record(ns, "of-"+string(uid), uid, ipamv1.ClaimPurpose)
+			r := record(ns, "of-"+string(uid), uid, ledger.ForClaim)
 			r.Spec.CIDR = cidr
 			Expect(k.Create(ctx, r, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 			return r
@@ -245,7 +245,7 @@ var _ = Describe("A manager whose cache is old", func() {
 
 	It("does not remove as left over the answer of a claim that it does not see yet", func(ctx SpecContext) {
 		living := lives(ctx, ns, "a")
-		answer, held := create(ctx, answerOf(living)), recordOf(ctx, "held", living, ipamv1.ClaimPurpose)
+		answer, held := create(ctx, answerOf(living)), recordOf(ctx, "held", living, ledger.ForClaim)
 		manager, clock := lateManager(ctx, newClaim(ns, "a", "IPPool", "p"), 0)
 		reconciled(ctx, manager, clock, living)
 		stays(ctx, answer, held)
@@ -253,7 +253,7 @@ var _ = Describe("A manager whose cache is old", func() {
 
 	It("does not drop with a dead claim's record that of the next of its name, made after it had read that there is none", func(ctx SpecContext) {
 		dead := lives(ctx, ns, "a")
-		left := recordOf(ctx, "left", dead, ipamv1.ClaimPurpose)
+		left := recordOf(ctx, "left", dead, ledger.ForClaim)
 		manager, clock := lateManager(ctx, newClaim(ns, "a", "IPPool", "p"), 0)
 		var held *ipamv1.IPAllocation
 		onLiveReads(manager, interceptor.Funcs{
@@ -265,8 +265,8 @@ var _ = Describe("A manager whose cache is old", func() {
 				err := c.Get(ctx, key, obj, opts...) // and hangs
 				_ = k.Patch(ctx, left, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 				Expect(client.IgnoreNotFound(k.Delete(ctx, left))).To(Succeed())
-				held = recordOf(ctx, "held", lives(ctx, ns, "a"), ipamv1.ClaimPurpose)
-				Eventually(func() []ledger.Holding { return manager.Ledger.Recorded(held.Spec.ClaimRef) }, "1m", "5ms").
+				held = recordOf(ctx, "held", lives(ctx, ns, "a"), ledger.ForClaim)
+				Eventually(func() []ledger.Holding { return manager.Ledger.About(held.Spec.ClaimRef).Recorded() }, "1m", "5ms").
 					Should(ConsistOf(HaveField("Record.Name", held.Name)))
 				return err
 			},
@@ -281,7 +281,7 @@ var _ = Describe("A manager whose cache is old", func() {
 		dead := lives(ctx, ns, "a")
 		manager, clock := lateManager(ctx, unpaused(dead), 0)
 		dies(ctx, dead)
-		held := recordOf(ctx, "held", lives(ctx, ns, "a"), ipamv1.ClaimPurpose) // whoever has made it hangs before the answer
+		held := recordOf(ctx, "held", lives(ctx, ns, "a"), ledger.ForClaim) // whoever has made it hangs before the answer
 		told := 0
 		onWrites(manager, interceptor.Funcs{
 			SubResourcePatch: func(
@@ -301,7 +301,7 @@ var _ = Describe("A manager whose cache is old", func() {
 
 	It("does not release the address of a claim that it does not see paused", func(ctx SpecContext) {
 		paused := lives(ctx, ns, "a")
-		answer, held := create(ctx, answerOf(paused)), recordOf(ctx, "held", paused, ipamv1.ClaimPurpose)
+		answer, held := create(ctx, answerOf(paused)), recordOf(ctx, "held", paused, ledger.ForClaim)
 		Expect(k.Delete(ctx, paused)).To(Succeed())
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(paused), paused)).To(Succeed())
 		manager, clock := lateManager(ctx, unpaused(paused), 0)
@@ -356,9 +356,9 @@ var _ = Describe("A claim that came with its answer", func() {
 	})
 
 	It("keeps the record of the one before it, of its name, while its own has not won: the address would go to a third", func(ctx SpecContext) {
-		former := create(ctx, record(ns, "former", "11111111-2222-3333-4444-555555555555", ipamv1.AdoptedPurpose))
-		holder := recordOf(ctx, "third", third, ipamv1.ClaimPurpose)
-		own := recordOf(ctx, "own", stored, ipamv1.AdoptedPurpose)
+		former := create(ctx, record(ns, "former", "11111111-2222-3333-4444-555555555555", ledger.ForAdopted))
+		holder := recordOf(ctx, "third", third, ledger.ForClaim)
+		own := recordOf(ctx, "own", stored, ledger.ForAdopted)
 		manager, clock := lateManager(ctx, unpaused(stored), 0)
 		reconciled(ctx, manager, clock, stored)
 		ready(ctx, stored, metav1.ConditionFalse, "AddressConflict")
@@ -366,8 +366,8 @@ var _ = Describe("A claim that came with its answer", func() {
 	})
 
 	It("is not told that it has the address for a half-made record of its own that has lost", func(ctx SpecContext) {
-		recordOf(ctx, "third", third, ipamv1.ClaimPurpose)
-		recordOf(ctx, "lost", stored, ipamv1.ClaimPurpose)
+		recordOf(ctx, "third", third, ledger.ForClaim)
+		recordOf(ctx, "lost", stored, ledger.ForClaim)
 		manager, clock := lateManager(ctx, unpaused(stored), 0)
 		reconciled(ctx, manager, clock, stored)
 		ready(ctx, stored, metav1.ConditionFalse, "AddressConflict")
@@ -380,7 +380,7 @@ var _ = Describe("A claim that is released", func() {
 		poolReady(ctx, create(ctx, newPool(ns, "p", singleAddress(ns, 0))), metav1.ConditionTrue, "Available")
 		stored := lives(ctx, ns, "a")
 		create(ctx, answerOf(stored))
-		recordOf(ctx, "held", stored, ipamv1.ClaimPurpose)
+		recordOf(ctx, "held", stored, ledger.ForClaim)
 		Expect(k.Delete(ctx, stored)).To(Succeed())
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
 
@@ -423,7 +423,7 @@ var _ = Describe("A claim that asks for an address", func() {
 		answered(ctx, create(ctx, other))
 		stored := lives(ctx, ns, "a")
 		for name, cidr := range map[string]string{"one": "10.1.0.20/32", "two": "10.1.0.21/32"} { // of managers that hang
-			r := record(ns, name, stored.UID, ipamv1.ClaimPurpose)
+			r := record(ns, name, stored.UID, ledger.ForClaim)
 			r.Spec.CIDR = cidr
 			Expect(k.Create(ctx, r, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 		}

@@ -95,10 +95,10 @@ func lateManagerThat(
 	cache, live := &late{Client: k, claim: was, reads: 1000}, &late{Client: k, claim: was, reads: liveReads}
 	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pool.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
-	return &claim.Reconciler{
+	return claim.New(claim.Options{
 		Client: cache, Live: live, Ledger: book, Form: clusterapi.Form{}, Source: incluster.Source(registry), Rules: rules,
 		Recorder: events.NewFakeRecorder(100), Arrivals: claim.NewArrivals(clock, 10*time.Minute), Clock: clock,
-	}, clock
+	}), clock
 }
 
 // reconciled has the claim worked on until that comes to an end, letting time pass.
@@ -119,17 +119,19 @@ func claimOwner(claim *ipamv1beta2.IPAddressClaim) metav1.OwnerReference {
 }
 
 // record is of an address for a claim of this UID, made by a manager that has died since.
-func record(ns, name string, uid types.UID, purpose ipamv1.AllocationPurpose) *ipamv1.IPAllocation {
-	return &ipamv1.IPAllocation{
+func record(ns, name string, uid types.UID, purpose ledger.Purpose) *ipamv1.IPAllocation {
+	r := &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: []string{ipamv1.AllocationFinalizer}},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef: ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "p"}, AddressSpace: ns,
-			CIDR: "10.1.0.7/32", Purpose: purpose, Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
+			CIDR: "10.1.0.7/32", Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
 			ClaimRef: ipamv1.ClaimReference{
 				APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: ns, Name: "a", UID: string(uid),
 			},
 		},
 	}
+	purpose.Write(&r.Spec)
+	return r
 }
 
 var _ = Describe("A manager that is late", func() {
@@ -278,8 +280,8 @@ var _ = Describe("A manager that is late", func() {
 	It("leaves no record of a claim that was before it in the way of one that has the same address", func(ctx SpecContext) {
 		stored, seen := paused(ctx)
 		create(ctx, arrived(claimOwner(stored)))
-		own := create(ctx, record(ns, "own", stored.UID, ipamv1.ClaimPurpose))
-		create(ctx, record(ns, "junk", "11111111-2222-3333-4444-555555555555", ipamv1.AdoptedPurpose))
+		own := create(ctx, record(ns, "own", stored.UID, ledger.ForClaim))
+		create(ctx, record(ns, "junk", "11111111-2222-3333-4444-555555555555", ledger.ForAdopted))
 		manager, clock := lateManager(ctx, seen, 0)
 		reconciled(ctx, manager, clock, stored)
 		answered(ctx, stored)
@@ -290,7 +292,7 @@ var _ = Describe("A manager that is late", func() {
 		answered(ctx, create(ctx, newClaim(ns, "other", "IPPool", "p")))
 		stored, seen := paused(ctx)
 		create(ctx, arrived(claimOwner(stored)))
-		lost := create(ctx, record(ns, "lost", stored.UID, ipamv1.AdoptedPurpose))
+		lost := create(ctx, record(ns, "lost", stored.UID, ledger.ForAdopted))
 		manager, clock := lateManager(ctx, seen, 0)
 		reconciled(ctx, manager, clock, stored)
 		ready(ctx, stored, metav1.ConditionFalse, "AddressConflict")
@@ -317,7 +319,7 @@ var _ = Describe("A claim with a second record of its address, which a manager l
 		Expect(k.Patch(ctx, dropped, client.MergeFrom(second), client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 
 		manager, clock := lateManager(ctx, claim.DeepCopy(), 0)
-		concerned := manager.Ledger.Concerned(ctx)
+		concerned := manager.Ledger.Notices().Concerned(ctx)
 		sweep := repair.Repairer{
 			Ledger: manager.Ledger, Namespace: ns, Kind: repair.Kind{GroupKind: kinds.IPAddressClaim, Living: manager.Living, Settle: manager.Settle},
 		}

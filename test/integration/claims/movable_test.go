@@ -147,7 +147,7 @@ var _ = Describe("A pool's condition Movable", func() {
 		hold := &ipamv1.IPAllocation{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "hold", Finalizers: []string{ipamv1.AllocationFinalizer}},
 			Spec: ipamv1.IPAllocationSpec{
-				PoolRef: pool.PoolReference(), AddressSpace: ns, CIDR: "10.1.0.64/26", Purpose: ipamv1.MovedPurpose,
+				PoolRef: pool.PoolReference(), AddressSpace: ns, CIDR: "10.1.0.64/26", Purpose: ipamv1.PoolBlockPurpose, State: ipamv1.MovedState,
 				ClaimRef: ipamv1.ClaimReference{APIGroup: "ipam.weir.dev", Kind: "IPPool", Namespace: "gone", Name: "child", UID: "d1"},
 			},
 		}

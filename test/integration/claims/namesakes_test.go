@@ -15,6 +15,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
 var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress or a namesake left it behind,", func() {
@@ -210,7 +211,7 @@ var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress 
 		dead := claim.DeepCopy()
 		dead.UID = "11111111-2222-3333-4444-555555555555"
 		left := create(ctx, answerOf(dead))
-		create(ctx, record(ns, "left", dead.UID, ipamv1.ClaimPurpose))
+		create(ctx, record(ns, "left", dead.UID, ledger.ForClaim))
 		manager, clock := lateManager(ctx, unpaused(claim), 0)
 		reconciled(ctx, manager, clock, claim)
 		address := answered(ctx, claim)

@@ -59,7 +59,7 @@ func blocks(ctx context.Context, ns, pool string) []string {
 	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 	var found []string
 	for _, a := range list.Items {
-		if a.Spec.Purpose == ipamv1.RootPurpose && a.Spec.PoolRef.Name == pool && !isOther(&a) {
+		if a.Spec.IsRootBlock() && a.Spec.PoolRef.Name == pool && !isOther(&a) {
 			found = append(found, a.Spec.CIDR)
 		}
 	}
@@ -86,7 +86,7 @@ func heldIn(ctx context.Context, cidr string) bool {
 	list := &ipamv1.IPAllocationList{}
 	Expect(k.List(ctx, list)).To(Succeed())
 	return slices.ContainsFunc(list.Items, func(a ipamv1.IPAllocation) bool {
-		return a.Spec.CIDR == cidr && a.Spec.Purpose == ipamv1.MovedPurpose && a.Spec.ReleasedAt.IsZero()
+		return a.Spec.CIDR == cidr && a.Spec.State == ipamv1.MovedState && a.Spec.ReleasedAt.IsZero()
 	})
 }
 

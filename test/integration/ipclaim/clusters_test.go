@@ -105,6 +105,6 @@ var _ = Describe("An IPClaim", func() {
 		hold := &ipamv1.IPAllocationList{}
 		Expect(k.List(ctx, hold, client.InNamespace("weir-system"))).To(Succeed())
 		Expect(hold.Items).To(ContainElement(HaveField("Spec", And(
-			HaveField("CIDR", retained.Spec.CIDR), HaveField("Purpose", ipamv1.MovedPurpose), HaveField("PoolRef.Name", ns)))))
+			HaveField("CIDR", retained.Spec.CIDR), HaveField("State", ipamv1.MovedState), HaveField("PoolRef.Name", ns)))))
 	})
 })

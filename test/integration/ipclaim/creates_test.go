@@ -82,7 +82,7 @@ func records(ctx context.Context, ns string) []string {
 	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 	var found []string
 	for _, a := range list.Items {
-		if a.Spec.Purpose != ipamv1.RootPurpose {
+		if !a.Spec.IsRootBlock() {
 			found = append(found, a.Spec.ClaimRef.Name+" "+a.Spec.CIDR)
 		}
 	}
@@ -195,7 +195,9 @@ var _ = Describe("What is answered while it is created", func() {
 		blocks := func(g Gomega) []ipamv1.IPAllocation {
 			list := &ipamv1.IPAllocationList{}
 			g.Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
-			return slices.DeleteFunc(list.Items, func(a ipamv1.IPAllocation) bool { return a.Spec.Purpose != ipamv1.ChildPoolPurpose })
+			return slices.DeleteFunc(list.Items, func(a ipamv1.IPAllocation) bool {
+				return a.Spec.Purpose != ipamv1.PoolBlockPurpose || a.Spec.IsRootBlock()
+			})
 		}
 		lost := blocks(NewWithT(GinkgoT()))[0]
 		patch(ctx, &lost, `{"metadata":{"finalizers":null}}`)
@@ -247,7 +249,7 @@ var _ = Describe("What is answered while it is created", func() {
 			found, err := registry.Find(ctx, ref)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(found.Invalid).To(BeEmpty())
-			cidr, err := book.Preview(ledger.Claim{Ref: ledger.ClaimOf(ref, "a"), Pool: ref, Bits: 32, Purpose: ipamv1.ClaimPurpose})
+			cidr, err := book.Preview(ledger.Claim{Ref: ledger.ClaimOf(ref, "a"), Pool: ref, Bits: 32, Purpose: ledger.ForClaim})
 			Expect(err).NotTo(HaveOccurred())
 			return cidr.String()
 		}

@@ -149,7 +149,7 @@ var _ = Describe("A manager whose cache is old", func() {
 					becomes(ctx, next, ipamv1.ReadyCondition)
 					goes(ctx, next)
 					Eventually(func() []ledger.Holding {
-						return book.Retained(ledger.ClaimOf(ipamv1.PoolReference{Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c"}, ""))
+						return book.About(ledger.ClaimOf(ipamv1.PoolReference{Kind: ipamv1.IPClaimKind, Namespace: ns, Name: "c"}, "")).Retained()
 					},
 						"1m", "5ms").Should(ConsistOf(HaveField("Claim.UID", string(next.UID))))
 				})
@@ -194,9 +194,9 @@ var _ = Describe("A prefix that is retained", func() {
 		gone(ctx, claim)
 		book := startLedger(ctx)
 		registry := &pool.Registry{Client: k, Live: k, Ledger: book, Namespace: "weir-system"}
-		late := &pool.Reconciler{
+		late := pool.NewReconciler(pool.Options{
 			Client: k, Live: k, Registry: registry, Ledger: book, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Kind: pool.IPPools,
-		}
+		})
 		_, err := late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(root)})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(records(ctx, ns)).To(Equal([]string{"c " + claim.Spec.CIDR}))

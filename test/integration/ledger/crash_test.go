@@ -29,7 +29,7 @@ type stage struct {
 	clock *clocktesting.FakePassiveClock
 }
 
-func (s *stage) isBlock() bool { return s.claim.Purpose == ipamv1.RootPurpose }
+func (s *stage) isBlock() bool { return s.claim.Purpose == book.ForRoot }
 
 // path is something that a manager does in several writes.
 type path struct {
@@ -59,10 +59,10 @@ func reserving(ctx context.Context, s *stage, m *manager) error {
 
 func releasing(ctx context.Context, s *stage, m *manager) error {
 	return again(ctx, func() error {
-		if err := m.Release(ctx, s.claim.Ref); err != nil {
+		if err := m.Out().Release(ctx, s.claim.Ref); err != nil {
 			return err
 		}
-		if len(m.Recorded(s.claim.Ref)) > 0 {
+		if len(m.About(s.claim.Ref).Recorded()) > 0 {
 			return book.ErrBusy
 		}
 		return nil
@@ -82,7 +82,7 @@ func asBlock(_ context.Context, s *stage, _ *manager) {
 		Ref: ipamv1.ClaimReference{
 			APIGroup: ipamv1.GroupVersion.Group, Kind: p.Ref.Kind, Namespace: p.Ref.Namespace, Name: p.Ref.Name, UID: string(p.UID),
 		},
-		Pool: p.Ref, Want: block, Purpose: ipamv1.RootPurpose,
+		Pool: p.Ref, Want: block, Purpose: book.ForRoot,
 	}
 }
 
@@ -94,9 +94,9 @@ func recordingBlock(ctx context.Context, s *stage, m *manager) error {
 func givingUpBlock(ctx context.Context, s *stage, m *manager) error {
 	p, _ := blockOf(s)
 	return again(ctx, func() error {
-		blocks := m.OtherBlocks(p.Ref, "", nil)
+		blocks := m.Of(p.Ref).OtherBlocks("", nil)
 		for _, block := range blocks {
-			if err := m.Drop(ctx, block); err != nil {
+			if err := m.Out().Drop(ctx, block); err != nil {
 				return err
 			}
 		}
@@ -116,9 +116,9 @@ func beforeCooling(ctx context.Context, s *stage, m *manager) {
 
 func thawing(ctx context.Context, s *stage, m *manager) error {
 	return again(ctx, func() error {
-		cooling := m.Cooling(s.pool.Ref)
+		cooling := m.Of(s.pool.Ref).Cooling()
 		for _, h := range cooling {
-			if err := m.Drop(ctx, h); err != nil {
+			if err := m.Out().Drop(ctx, h); err != nil {
 				return err
 			}
 		}

@@ -228,7 +228,7 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 			_, err := claimledger.Reserve(ctx, all[0].Ledger, newClaim(p, "late-"+p.Ref.Name))
 			Expect(err).To(MatchError(book.ErrExhausted))
 		}
-		held := slices.DeleteFunc(stored(ctx, ns), func(a ipamv1.IPAllocation) bool { return a.Spec.Purpose == ipamv1.RootPurpose })
+		held := slices.DeleteFunc(stored(ctx, ns), func(a ipamv1.IPAllocation) bool { return a.Spec.IsRootBlock() })
 		Expect(held).To(HaveLen(64 + 64 + 27))
 	}, SpecTimeout(5*time.Minute))
 })

@@ -30,21 +30,21 @@ var _ = Describe("A manager that is late to let go of a record", func() {
 		reserved(ctx, other, c)
 		follow(late, c)
 		follow(other, c)
-		known = late.Recorded(c.Ref)[0]
+		known = late.About(c.Ref).Recorded()[0]
 	})
 
 	It("takes nothing from whom another one has retained it for meanwhile", func(ctx SpecContext) {
 		pool.Cooldown = 1
 		late.SetPool(pool)
-		Expect(other.Retain(ctx, other.Recorded(c.Ref)[0])).To(Succeed())
-		Expect(late.LetGo(ctx, known)).To(MatchError(book.ErrBusy))
-		Expect(late.Retain(ctx, known)).To(MatchError(book.ErrBusy))
+		Expect(other.Out().Retain(ctx, other.About(c.Ref).Recorded()[0])).To(Succeed())
+		Expect(late.Out().LetGo(ctx, known)).To(MatchError(book.ErrBusy))
+		Expect(late.Out().Retain(ctx, known)).To(MatchError(book.ErrBusy))
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(HaveField("Spec.State", ipamv1.RetainedState)))
 	})
 
 	It("drops nothing that another one has retained meanwhile", func(ctx SpecContext) {
-		Expect(other.Retain(ctx, other.Recorded(c.Ref)[0])).To(Succeed())
-		Expect(late.Drop(ctx, known)).To(MatchError(book.ErrBusy))
+		Expect(other.Out().Retain(ctx, other.About(c.Ref).Recorded()[0])).To(Succeed())
+		Expect(late.Out().Drop(ctx, known)).To(MatchError(book.ErrBusy))
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(And(
 			HaveField("Spec.State", ipamv1.RetainedState), HaveField("DeletionTimestamp", BeNil()),
 			HaveField("Finalizers", ConsistOf(ipamv1.AllocationFinalizer)))))
@@ -55,14 +55,14 @@ var _ = Describe("A manager that is late to let go of a record", func() {
 		reserved(ctx, other, next)
 		hold := rival(ctx, newClaim(pool, "template"), ns, prefix("10.0.0.6/32"))
 		hold.Name, hold.ResourceVersion, hold.UID = "hold", "", ""
-		hold.Spec.ClaimRef, hold.Spec.Purpose, hold.Spec.CIDR = next.Ref, ipamv1.MovedPurpose, "10.0.0.7/32"
+		hold.Spec.ClaimRef, hold.Spec.State, hold.Spec.CIDR = next.Ref, ipamv1.MovedState, "10.0.0.7/32"
 		Expect(k.Create(ctx, hold)).To(Succeed())
-		Eventually(func() []book.Holding { return late.Recorded(next.Ref) }, "1m", "5ms").Should(HaveLen(2))
+		Eventually(func() []book.Holding { return late.About(next.Ref).Recorded() }, "1m", "5ms").Should(HaveLen(2))
 		dead := next.Ref
 		dead.UID = "11111111-2222-3333-4444-555555555555"
-		Expect(late.Release(ctx, dead)).To(Succeed())
+		Expect(late.Out().Release(ctx, dead)).To(Succeed())
 		Expect(recordsFor(stored(ctx, ns), next.Ref.UID)).To(HaveLen(2))
-		Expect(late.Release(ctx, next.Ref)).To(Succeed())
-		Expect(recordsFor(stored(ctx, ns), next.Ref.UID)).To(ConsistOf(HaveField("Spec.Purpose", ipamv1.MovedPurpose)))
+		Expect(late.Out().Release(ctx, next.Ref)).To(Succeed())
+		Expect(recordsFor(stored(ctx, ns), next.Ref.UID)).To(ConsistOf(HaveField("Spec.State", ipamv1.MovedState)))
 	})
 })

@@ -8,6 +8,7 @@
 //   - crash_test.go: a ledger dies at each of its writes.
 //   - takeover_test.go: half-made records of others, conflicts, holds, and what is exhausted.
 //   - release_test.go: a ledger that is late to release.
+//   - external_test.go: records of what lives outside of the cluster.
 //   - proof_test.go: how a ledger proves that it knows all records.
 //   - faults_test.go: clients that fail, hang and fall behind.
 package ledger
@@ -150,7 +151,7 @@ func open(ctx context.Context, p book.Pool, all ...*manager) {
 		Eventually(func() error { return all[0].ReserveBlock(ctx, p, block, nil) }, "1m", "20ms").Should(Succeed())
 	}
 	for _, m := range all {
-		Eventually(func() int { c, _ := m.Capacity(p.Ref); return c.LargestFree }, "1m", "10ms").Should(BeNumerically(">=", 0))
+		Eventually(func() int { c, _ := m.Of(p.Ref).Capacity(); return c.LargestFree }, "1m", "10ms").Should(BeNumerically(">=", 0))
 	}
 }
 
@@ -160,7 +161,7 @@ func newClaim(p book.Pool, name string) book.Claim {
 		Ref: ipamv1.ClaimReference{
 			APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: p.Ref.Namespace, Name: name, UID: string(uuid.NewUUID()),
 		},
-		Pool: p.Ref, Bits: p.Shape.HostBits(), Purpose: ipamv1.ClaimPurpose,
+		Pool: p.Ref, Bits: p.Shape.HostBits(), Purpose: book.ForClaim,
 	}
 }
 
@@ -175,15 +176,15 @@ func reserved(ctx context.Context, m *manager, c book.Claim) netip.Prefix {
 func release(ctx context.Context, m *manager, c book.Claim) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		g.Expect(m.Release(ctx, c.Ref)).To(Succeed())
-		g.Expect(m.Recorded(c.Ref)).To(BeEmpty())
+		g.Expect(m.Out().Release(ctx, c.Ref)).To(Succeed())
+		g.Expect(m.About(c.Ref).Recorded()).To(BeEmpty())
 	}, "1m", "20ms").Should(Succeed())
 }
 
 // follow waits until the manager knows the one record of the claim.
 func follow(m *manager, c book.Claim) {
 	GinkgoHelper()
-	Eventually(func() []book.Holding { return m.Recorded(c.Ref) }, "1m", "5ms").Should(HaveLen(1))
+	Eventually(func() []book.Holding { return m.About(c.Ref).Recorded() }, "1m", "5ms").Should(HaveLen(1))
 }
 
 // stored lists the records of a namespace, and fails if two that must not overlap do. It trusts net/netip only.
@@ -205,7 +206,7 @@ func stored(ctx context.Context, ns string) []ipamv1.IPAllocation {
 
 // isBlockFor says whether a is the block of the pool that b comes from.
 func isBlockFor(a, b *ipamv1.IPAllocation) bool {
-	return a.Spec.Purpose == ipamv1.RootPurpose && a.Spec.PoolRef == b.Spec.PoolRef && b.Spec.Purpose != ipamv1.RootPurpose
+	return a.Spec.IsRootBlock() && a.Spec.PoolRef == b.Spec.PoolRef && !b.Spec.IsRootBlock()
 }
 
 // recordsFor are the records of a UID.

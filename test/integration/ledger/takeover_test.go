@@ -55,7 +55,7 @@ var _ = Describe("Binding", func() {
 		Expect(err).To(MatchError(book.ErrBusy))
 		pass(clock)
 		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "1m", "20ms").Should(MatchError(book.ErrTaken))
-		Expect(admitting.Recorded(c.Ref)).To(HaveLen(1))
+		Expect(admitting.About(c.Ref).Recorded()).To(HaveLen(1))
 	})
 })
 
@@ -69,7 +69,7 @@ var _ = Describe("Two records of one object", func() {
 		c.Ref.APIGroup, c.Ref.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
 		c.Want = reserved(ctx, admitting, c)
 		rival(ctx, c, ns, c.Want)
-		Eventually(func() []book.Holding { return binding.Recorded(c.Ref) }, "1m", "10ms").Should(HaveLen(2))
+		Eventually(func() []book.Holding { return binding.About(c.Ref).Recorded() }, "1m", "10ms").Should(HaveLen(2))
 		pass(clock)
 		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "1m", "20ms").Should(Succeed())
 	})
@@ -92,12 +92,12 @@ var _ = Describe("The younger of two records of one claim", func() {
 		first = rival(ctx, c, ns, prefix("10.0.0.3/32"))
 		second = &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "second", Finalizers: first.Finalizers}, Spec: first.Spec}
 		Expect(k.Create(ctx, second)).To(Succeed())
-		Eventually(func() []book.Holding { return late.Recorded(c.Ref) }, "1m", "10ms").Should(HaveLen(2))
+		Eventually(func() []book.Holding { return late.About(c.Ref).Recorded() }, "1m", "10ms").Should(HaveLen(2))
 		pass(clock)
 	})
 
 	It("goes", func(ctx SpecContext) {
-		Expect(late.DropRepeats(ctx, c.Ref)).To(BeTrue())
+		Expect(late.Out().DropRepeats(ctx, c.Ref)).To(BeTrue())
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(HaveField("UID", first.UID)))
 	})
 
@@ -106,7 +106,7 @@ var _ = Describe("The younger of two records of one claim", func() {
 		erase(ctx, first)
 		done := make(chan error, 1)
 		go func() {
-			_, err := late.DropRepeats(ctx, c.Ref)
+			_, err := late.Out().DropRepeats(ctx, c.Ref)
 			done <- err
 		}()
 		Consistently(done, "500ms").ShouldNot(Receive())
@@ -134,11 +134,11 @@ var _ = Describe("A hold", func() {
 		Expect(k.Patch(ctx, moved, client.RawPatch(types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)))).To(Succeed())
 		Expect(k.Delete(ctx, moved)).To(Succeed())
-		Eventually(func() []book.Holding { return m.Leaving(pool.Ref) }, "1m", "10ms").Should(ConsistOf(HaveField("CIDR", prefix("10.0.0.3/32"))))
-		Expect(m.Hold(ctx, m.Leaving(pool.Ref)[0], ns)).To(Succeed())
+		Eventually(func() []book.Holding { return m.Of(pool.Ref).Leaving() }, "1m", "10ms").Should(ConsistOf(HaveField("CIDR", prefix("10.0.0.3/32"))))
+		Expect(m.Out().Hold(ctx, m.Of(pool.Ref).Leaving()[0], ns)).To(Succeed())
 		held := recordsFor(stored(ctx, ns), c.Ref.UID)
 		Expect(held).To(HaveLen(1))
-		Expect(held[0].Spec.Purpose).To(Equal(ipamv1.MovedPurpose))
+		Expect(held[0].Spec.State).To(Equal(ipamv1.MovedState))
 		Expect(held[0].Spec.Manager.CreatedRevision).To(Equal(created))
 	})
 })
@@ -162,9 +162,9 @@ var _ = Describe("A hold that comes late", func() {
 			[]byte(`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)))).To(Succeed())
 		Expect(k.Delete(ctx, record)).To(Succeed())
 		for _, m := range []*manager{late, other} {
-			Eventually(func() []book.Holding { return m.Leaving(pool.Ref) }, "1m", "10ms").Should(HaveLen(1))
+			Eventually(func() []book.Holding { return m.Of(pool.Ref).Leaving() }, "1m", "10ms").Should(HaveLen(1))
 		}
-		h = late.Leaving(pool.Ref)[0]
+		h = late.Of(pool.Ref).Leaving()[0]
 	})
 
 	It("goes again if its record had gone before it", func(ctx SpecContext) {
@@ -173,12 +173,12 @@ var _ = Describe("A hold that comes late", func() {
 				return
 			}
 			defer GinkgoRecover()
-			Expect(other.Hold(ctx, h, ns)).To(Succeed())
+			Expect(other.Out().Hold(ctx, h, ns)).To(Succeed())
 			hold := recordsFor(stored(ctx, ns), h.Claim.UID)[0] // is given up
 			Expect(k.Patch(ctx, &hold, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 			Expect(k.Delete(ctx, &hold)).To(Succeed())
 		})
-		Expect(late.Hold(ctx, h, ns)).To(MatchError(book.ErrBusy))
+		Expect(late.Out().Hold(ctx, h, ns)).To(MatchError(book.ErrBusy))
 		Expect(recordsFor(stored(ctx, ns), h.Claim.UID)).To(BeEmpty())
 	})
 
@@ -186,10 +186,10 @@ var _ = Describe("A hold that comes late", func() {
 		late.onWrite(func(n int, _ client.Object) {
 			if n == 2 { // the hold is stored
 				defer GinkgoRecover()
-				Expect(other.Hold(ctx, h, ns)).To(Succeed())
+				Expect(other.Out().Hold(ctx, h, ns)).To(Succeed())
 			}
 		})
-		Expect(late.Hold(ctx, h, ns)).To(MatchError(book.ErrBusy))
+		Expect(late.Out().Hold(ctx, h, ns)).To(MatchError(book.ErrBusy))
 		Expect(recordsFor(stored(ctx, ns), h.Claim.UID)).To(HaveLen(1))
 	})
 })
@@ -206,11 +206,11 @@ var _ = Describe("A bound record that somebody deletes", func() {
 		c.Want = reserved(ctx, m, c)
 		_, err := m.Bind(ctx, c)
 		Expect(err).NotTo(HaveOccurred())
-		record := m.Recorded(c.Ref)[0].Record
+		record := m.About(c.Ref).Recorded()[0].Record
 		Expect(k.Delete(ctx, &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Name}})).To(Succeed())
 		next := startManager(ctx, longClock())
 		open(ctx, pool, next)
-		Expect(next.IsBound(c)).To(BeTrue())
+		Expect(next.About(c.Ref).IsBound(c.Want)).To(BeTrue())
 		_, err = next.Bind(ctx, c)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(HaveLen(1))
@@ -327,7 +327,7 @@ var _ = Describe("Takeover", func() {
 		follow(m, other)
 		pass(clock)
 		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.2/32")))
-		Expect(m.Recorded(c.Ref)).To(HaveLen(2))
+		Expect(m.About(c.Ref).Recorded()).To(HaveLen(2))
 		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.2/32")), "the same again")
 	}, SpecTimeout(time.Minute))
 
@@ -377,7 +377,7 @@ var _ = Describe("Takeover", func() {
 		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.5/32")))
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)[0].Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer, foreign))
 		Eventually(func(g Gomega) {
-			g.Expect(m.Release(ctx, c.Ref)).To(Succeed())
+			g.Expect(m.Out().Release(ctx, c.Ref)).To(Succeed())
 			found := recordsFor(stored(ctx, ns), c.Ref.UID)
 			g.Expect(found[0].Finalizers).To(ConsistOf(foreign))
 			g.Expect(found[0].DeletionTimestamp).NotTo(BeNil())
@@ -421,7 +421,7 @@ var _ = Describe("Exhaustion", func() {
 		proofs := counter("currency_proofs_total")
 		done := asking(ctx, stale, after)
 		Consistently(done, "400ms", "20ms").ShouldNot(Receive())
-		Expect(stale.Recorded(before.Ref)).To(HaveLen(1), "the manager must not have caught up yet")
+		Expect(stale.About(before.Ref).Recorded()).To(HaveLen(1), "the manager must not have caught up yet")
 		stale.catchUp()
 		var got answer
 		Eventually(done, "1m").Should(Receive(&got))
@@ -440,7 +440,7 @@ var _ = Describe("Exhaustion", func() {
 		Expect(k.Create(ctx, later)).To(Succeed())
 		c := newClaim(pool, "c")
 		c.Revision = later.ResourceVersion
-		freed := m.Freed(ctx)
+		freed := m.Notices().Freed(ctx)
 		m.fallBehind()
 		DeferCleanup(m.catchUp)
 		for range 3 { // this would hang if it waited: the watch shows nothing
@@ -531,8 +531,8 @@ var _ = It("Three managers that record a pool's blocks at once leave one record 
 				for _, block := range blocks {
 					g.Expect(m.ReserveBlock(ctx, p, block, nil)).To(Succeed())
 				}
-				for _, other := range m.OtherBlocks(p.Ref, p.UID, blocks) {
-					g.Expect(m.Drop(ctx, other)).To(Succeed())
+				for _, other := range m.Of(p.Ref).OtherBlocks(p.UID, blocks) {
+					g.Expect(m.Out().Drop(ctx, other)).To(Succeed())
 				}
 			}, "1m", "20ms").Should(Succeed())
 		})
@@ -540,8 +540,8 @@ var _ = It("Three managers that record a pool's blocks at once leave one record 
 	done.Wait()
 	Eventually(func(g Gomega) {
 		for _, m := range all {
-			for _, other := range m.OtherBlocks(p.Ref, p.UID, blocks) {
-				g.Expect(m.Drop(ctx, other)).To(Succeed())
+			for _, other := range m.Of(p.Ref).OtherBlocks(p.UID, blocks) {
+				g.Expect(m.Out().Drop(ctx, other)).To(Succeed())
 			}
 		}
 		found := stored(ctx, ns)
@@ -563,10 +563,10 @@ var _ = It("Two calls of one process that record the same block both return", fu
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p-block", Finalizers: []string{ipamv1.AllocationFinalizer}},
 		Spec: ipamv1.IPAllocationSpec{
 			PoolRef: p.Ref, AddressSpace: ns, CIDR: "10.0.0.0/29", ClaimRef: book.ClaimOf(p.Ref, string(p.UID)),
-			Purpose: ipamv1.RootPurpose, Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
+			Purpose: ipamv1.PoolBlockPurpose, Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
 		},
 	})).To(Succeed())
-	Eventually(func() int { return len(m.OtherBlocks(p.Ref, "x", nil)) }, "1m", "5ms").Should(Equal(1))
+	Eventually(func() int { return len(m.Of(p.Ref).OtherBlocks("x", nil)) }, "1m", "5ms").Should(Equal(1))
 	pass(clock)
 
 	By("having the first write only when the second writes, too")

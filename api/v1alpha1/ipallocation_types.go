@@ -181,7 +181,7 @@ type IPAllocationSpec struct {
 	// +kubebuilder:default=Active
 	State AllocationState `json:"state,omitempty"`
 
-	// external names what backs the allocation outside the cluster. Set by Weir with the create.
+	// external names what backs the allocation outside the cluster. Set with the create, by Weir only. Nothing sets it yet.
 	// +optional
 	External ExternalReference `json:"external,omitempty,omitzero"`
 

@@ -30,8 +30,8 @@ type accounted struct {
 	rival *Holding
 }
 
-// About returns the account of a claim, or of a pool, as ClaimOf names that. Of a pool's blocks it
-// does not know the rivals.
+// About returns the account of a claim, or of a pool, as ClaimOf names that. It does not look for
+// rivals of blocks and of what has moved.
 func (b *Book) About(claim ipamv1.ClaimReference) *Account {
 	a := &Account{uid: claim.UID, outside: b.outsidePolicy(claim)}
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
@@ -39,7 +39,7 @@ func (b *Book) About(claim ipamv1.ClaimReference) *Account {
 			continue
 		}
 		entry := accounted{Record: r, holding: b.holdingOf(r), isPending: b.isPending(r), isUnstored: b.isUnstored(r)}
-		if !isBlock(r.Purpose) { // what a block overlaps is all that its pool has handed out
+		if !isBlock(r.Purpose) && r.Purpose != records.ForMoved { // what a block overlaps is all that its pool has handed out
 			entry.hasLost = b.Judge(r).Outcome == Lost
 			if by, ok := b.rivalTo(r); ok {
 				entry.rival = &by
@@ -61,7 +61,7 @@ func (a *Account) holdings(drop func(accounted) bool) []Holding {
 	return SortHoldings(found)
 }
 
-// has says whether there is a record of the claim that is does not rule out.
+// has says whether the claim has a record of which is holds.
 func (a *Account) has(is func(accounted) bool) bool {
 	return slices.ContainsFunc(a.records, func(r accounted) bool { return r.Claim.UID == a.uid && is(r) })
 }
@@ -75,8 +75,8 @@ func (a *Account) of(h Holding) (found accounted, ok bool) {
 	return a.records[i], true
 }
 
-// Recorded returns the records of all claims of the name. What a claim has let go of is not its
-// record any more.
+// Recorded returns the records of all claims of the name. What a claim has released is not its record
+// any more.
 func (a *Account) Recorded() []Holding {
 	return a.holdings(func(r accounted) bool { return r.Released() })
 }
@@ -86,7 +86,7 @@ func (a *Account) Retained() []Holding {
 	return a.holdings(func(r accounted) bool { return !r.Retained })
 }
 
-// Orphans returns the records that may be given up if no claim of the name is stored: not those
+// Orphans returns the records that may be released if no claim of the name is stored: not those
 // whose claim may just be on its way, nor those that are released already.
 func (a *Account) Orphans() []Holding {
 	return a.holdings(func(r accounted) bool { return r.Released() || r.isPending })
@@ -134,8 +134,8 @@ func (a *Account) Precedes(h Holding) bool {
 }
 
 // IsHeldOn says whether a claim of the name, of another UID than the record's, holds the very same
-// prefix, or it is retained for the next: then nothing is let go of. One whose object was perhaps
-// never stored holds on to nothing: its record goes without cooling.
+// prefix, or it is retained for the next: then the release frees nothing. One whose object was
+// perhaps never stored does not count: its record goes without cooling.
 func (a *Account) IsHeldOn(h Holding) bool {
 	return slices.ContainsFunc(a.records, func(r accounted) bool {
 		isIts := r.Claim.UID != h.Claim.UID && r.CIDR == h.CIDR && r.Pool == h.Pool

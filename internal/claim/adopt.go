@@ -26,7 +26,8 @@ func (r *objects) reject(s *scope, answer *Answer) error {
 		r.answerKind(), answer.GetName(), names.Kind, names.Name, asked.Kind, asked.Name)
 }
 
-// adopt records what an answer stands for and makes it the claim's. For a claim's own purpose only what its pool gives is recorded.
+// adopt records what an answer stands for and makes it the claim's. With purpose ForClaim the pool must hand the address out, as for an
+// asked one; with ForAdopted it is recorded whatever the pool says.
 func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose) error {
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {

@@ -74,20 +74,20 @@ const (
 	refuseNew   action = "refuse a new address"
 )
 
-// row is one row of a decision table: the first row that holds decides.
+// row is one row of a decision table.
 type row[F, D any] struct {
-	holds  func(F) bool
-	decide D
+	holds func(F) bool
+	then  D
 }
 
 // decideBy returns what the first row that holds says; the last one of a table always holds.
 func decideBy[F, D any](table []row[F, D], facts F) D {
 	for _, r := range table[:len(table)-1] {
 		if r.holds(facts) {
-			return r.decide
+			return r.then
 		}
 	}
-	return table[len(table)-1].decide
+	return table[len(table)-1].then
 }
 
 func (f facts) decide() action { return decideBy(actions, f) }
@@ -111,10 +111,10 @@ var actions = []row[facts, action]{
 	{func(f facts) bool { return f.answer == unowned && f.offer == nothingNew }, refuseNew},
 	{func(f facts) bool { return f.answer == unowned }, reserveAsked},
 	// A live read will show which of the two claims is dead.
-	{decide: discardAnswer},
+	{then: discardAnswer},
 }
 
-// underName is what is known of one record under the name of a claim that lives.
+// underName is what is known of one record, of whatever UID, under the name of a claim that lives.
 type underName struct {
 	// its: the record is of the claim's UID; reserved: it stands for what has moved away.
 	its, reserved bool
@@ -152,7 +152,7 @@ var fates = []row[underName, fate]{
 	{func(u underName) bool { return u.its || u.doubles() }, dropVoid},
 	// The answer may have been the earlier claim's; one made by hand only asks.
 	{func(u underName) bool { return u.carried && (u.answer != unowned || u.made) }, keepRecord},
-	{decide: releaseRecord},
+	{then: releaseRecord},
 }
 
 // doubles says whether the claim's own answer carries what the record holds.

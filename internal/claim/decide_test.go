@@ -5,44 +5,44 @@ package claim
 
 import "testing"
 
-// TestWhatIsDoneAboutAClaim is the decision table: each row says what its name does, whatever else is so.
+// TestWhatIsDoneAboutAClaim: every row of the table decides a case, and goes before the rows after it.
 func TestWhatIsDoneAboutAClaim(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		facts facts
 		want  action
 	}{
-		"a new claim gets an address":                             {facts{}, allocateAfresh},
-		"a new claim of a closed pool gets none":                  {facts{offer: nothingNew}, refuseNew},
-		"a restored claim waits for what it had":                  {facts{arrived: true}, awaitAnswer},
-		"a restored claim of a closed pool waits as well":         {facts{arrived: true, offer: nothingNew}, awaitAnswer},
-		"its answer is adopted":                                   {facts{answer: its, made: true, samePool: true}, adoptAnswer},
-		"its answer is adopted, although it came with another":    {facts{answer: its, returned: true, arrived: true}, adoptAnswer},
-		"its answer is adopted, of a closed pool too":             {facts{answer: its, offer: nothingNew}, adoptAnswer},
-		"its answer is adopted, while it is deleted too":          {facts{answer: its, terminating: true}, adoptAnswer},
-		"an answer that lost its owner is adopted":                {facts{answer: unowned, made: true, samePool: true}, adoptAnswer},
-		"an answer that lost its owner, of a closed pool":         {facts{answer: unowned, made: true, samePool: true, offer: nothingNew}, adoptAnswer},
-		"an answer that came back is restored":                    {facts{answer: anothers, made: true, returned: true, samePool: true}, restoreAnswer},
-		"an answer that came back without owner is restored":      {facts{answer: unowned, made: true, returned: true, samePool: true}, restoreAnswer},
-		"an answer that came back and is deleted is restored":     {facts{answer: unowned, made: true, returned: true, terminating: true}, restoreAnswer},
-		"an answer that came back to a closed pool is restored":   {facts{answer: anothers, made: true, returned: true, offer: nothingNew}, restoreAnswer},
-		"an answer that is going and names nobody is discarded":   {facts{answer: unowned, made: true, samePool: true, terminating: true}, discardAnswer},
-		"another claim's answer is discarded":                     {facts{answer: anothers, made: true, samePool: true}, discardAnswer},
-		"another claim's answer is discarded of a closed pool":    {facts{answer: anothers, made: true, samePool: true, offer: nothingNew}, discardAnswer},
-		"Weir's answer of another pool is discarded":              {facts{answer: unowned, made: true}, discardAnswer},
-		"a foreign answer of another pool is rejected":            {facts{answer: unowned}, rejectAnswer},
-		"a foreign answer asks for its address":                   {facts{answer: unowned, samePool: true}, reserveAsked},
-		"a foreign answer asks a closed pool for nothing":         {facts{answer: unowned, samePool: true, offer: nothingNew}, refuseNew},
-		"a claim of a paused pool waits":                          {facts{offer: halted}, withhold},
-		"an answered claim of a paused pool waits":                {facts{offer: halted, answer: its, recorded: true}, withhold},
-		"a restored claim of a paused pool waits":                 {facts{offer: halted, arrived: true}, withhold},
-		"a claim of a hidden pool is told":                        {facts{offer: hidden}, withhold},
-		"an unrecorded answer of a hidden pool is withheld":       {facts{offer: hidden, answer: its}, withhold},
-		"a recorded answer stays when its pool is hidden":         {facts{offer: hidden, answer: its, recorded: true}, keepAnswer},
-		"a recorded answer stays when its pool cannot be read":    {facts{offer: unknown, answer: its, recorded: true}, keepAnswer},
-		"an unrecorded answer of an unknown pool says nothing":    {facts{offer: unknown, answer: its}, refuseClaim},
-		"a claim of an unknown pool is refused":                   {facts{offer: unknown}, refuseClaim},
-		"a restored claim of an unknown pool is refused for long": {facts{offer: unknown, arrived: true}, refuseClaim},
+		"a new claim gets an address":                            {facts{}, allocateAfresh},
+		"a new claim of a closed pool gets none":                 {facts{offer: nothingNew}, refuseNew},
+		"a restored claim waits for what it had":                 {facts{arrived: true}, awaitAnswer},
+		"a restored claim of a closed pool waits as well":        {facts{arrived: true, offer: nothingNew}, awaitAnswer},
+		"its answer is adopted":                                  {facts{answer: its, made: true, samePool: true}, adoptAnswer},
+		"its answer is adopted, although the claim was restored": {facts{answer: its, returned: true, arrived: true}, adoptAnswer},
+		"its answer is adopted, of a closed pool too":            {facts{answer: its, offer: nothingNew}, adoptAnswer},
+		"its answer is adopted, while it is deleted too":         {facts{answer: its, terminating: true}, adoptAnswer},
+		"an answer that lost its owner is adopted":               {facts{answer: unowned, made: true, samePool: true}, adoptAnswer},
+		"an answer that lost its owner, of a closed pool":        {facts{answer: unowned, made: true, samePool: true, offer: nothingNew}, adoptAnswer},
+		"an answer that came back is restored":                   {facts{answer: anothers, made: true, returned: true, samePool: true}, restoreAnswer},
+		"an answer that came back without owner is restored":     {facts{answer: unowned, made: true, returned: true, samePool: true}, restoreAnswer},
+		"an answer that came back and is deleted is restored":    {facts{answer: unowned, made: true, returned: true, terminating: true}, restoreAnswer},
+		"an answer that came back to a closed pool is restored":  {facts{answer: anothers, made: true, returned: true, offer: nothingNew}, restoreAnswer},
+		"an answer that is going and names nobody is discarded":  {facts{answer: unowned, made: true, samePool: true, terminating: true}, discardAnswer},
+		"another claim's answer is discarded":                    {facts{answer: anothers, made: true, samePool: true}, discardAnswer},
+		"another claim's answer is discarded of a closed pool":   {facts{answer: anothers, made: true, samePool: true, offer: nothingNew}, discardAnswer},
+		"Weir's answer of another pool is discarded":             {facts{answer: unowned, made: true}, discardAnswer},
+		"a foreign answer of another pool is rejected":           {facts{answer: unowned}, rejectAnswer},
+		"a foreign answer asks for its address":                  {facts{answer: unowned, samePool: true}, reserveAsked},
+		"a foreign answer asks a closed pool for nothing":        {facts{answer: unowned, samePool: true, offer: nothingNew}, refuseNew},
+		"a claim of a paused pool waits":                         {facts{offer: halted}, withhold},
+		"an answered claim of a paused pool waits":               {facts{offer: halted, answer: its, recorded: true}, withhold},
+		"a restored claim of a paused pool waits":                {facts{offer: halted, arrived: true}, withhold},
+		"a claim of a hidden pool is told":                       {facts{offer: hidden}, withhold},
+		"an unrecorded answer of a hidden pool is withheld":      {facts{offer: hidden, answer: its}, withhold},
+		"a recorded answer stays when its pool is hidden":        {facts{offer: hidden, answer: its, recorded: true}, keepAnswer},
+		"a recorded answer stays when its pool cannot be read":   {facts{offer: unknown, answer: its, recorded: true}, keepAnswer},
+		"an unrecorded answer of an unknown pool says nothing":   {facts{offer: unknown, answer: its}, refuseClaim},
+		"a claim of an unknown pool is refused":                  {facts{offer: unknown}, refuseClaim},
+		"a restored claim of an unknown pool is refused":         {facts{offer: unknown, arrived: true}, refuseClaim},
 	} {
 		if got := row.facts.decide(); got != row.want {
 			t.Errorf("%s: %s, want %s", name, got, row.want)

@@ -98,7 +98,8 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	return dropped, nil
 }
 
-// underName gathers the facts that decide what becomes of a record under the claim's name.
+// underName gathers the facts that decide what becomes of a record under the claim's name. It asks the ledger anew for each: of two records
+// that hold the same, the second one must stay when the first has gone.
 func (r *addresses) underName(s *scope, h ledger.Holding, answer *Answer) underName {
 	known := r.about(s)
 	return underName{

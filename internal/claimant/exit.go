@@ -104,12 +104,13 @@ func (e *Exit) ReleaseReserved(ctx context.Context, h ledger.Holding) error {
 	return e.Ledger.Out().Drop(ctx, h)
 }
 
-// Retain gives up what a claim had that is being deleted, as ClaimDeleted says, and keeps it for the next claim of the name.
+// Retain releases what a claim had, of which ClaimDeleted is proved, and keeps it for the next claim of the name.
 func (e *Exit) Retain(ctx context.Context, h ledger.Holding) error {
 	return e.Ledger.Out().Retain(ctx, h)
 }
 
-// DropRepeats gives up second records of a claim that say the same as an older one, and says whether there were any.
+// DropRepeats deletes second records of a claim that say the same as an older one, and says whether there were any. It judges each once more
+// before, and needs no proof.
 func (e *Exit) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
 	return e.Ledger.Out().DropRepeats(ctx, claim)
 }

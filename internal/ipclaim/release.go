@@ -27,8 +27,8 @@ import (
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
-	recorded := r.Ledger.About(reference(claim)).Orphans()
-	retained := r.Ledger.About(reference(claim)).Retained() // before the claim is read: what is retained later is not for it
+	known := r.Ledger.About(reference(claim)) // before the claim is read: what is retained later is not for it
+	recorded, retained := known.Orphans(), known.Retained()
 	live := &ipamv1.IPClaim{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
 		return client.IgnoreNotFound(err)

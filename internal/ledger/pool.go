@@ -65,11 +65,11 @@ func (v PoolView) WaitServing(ctx context.Context) error {
 // Holdings returns what is handed out of the pool, ascending; not its own blocks.
 func (v PoolView) Holdings() []Holding { return ask(v.l.feed, (*book.Book).Holdings, v.ref) }
 
-// Cooling returns what claims have let go of in the pool and what is not to be handed out before
-// it is dropped, in no order: it cools down, or is retained.
+// Cooling returns what claims have released in the pool and what is not to be handed out before its
+// record is deleted, in no order: it cools down, or is retained.
 func (v PoolView) Cooling() []Holding { return ask(v.l.feed, (*book.Book).Cooling, v.ref) }
 
-// Cools says whether a prefix of the pool cools down when its claim lets go of it.
+// Cools says whether a prefix of the pool cools down when its claim releases it.
 func (v PoolView) Cools(h Holding) bool { return ask(v.l.feed, (*book.Book).Cools, h) }
 
 // Leaving returns what is handed out of the pool and marked for deletion because it moves away, or

@@ -104,7 +104,7 @@ func (t *trail) errorsAbout(ns string) []string {
 	defer t.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(t.errors), func(e string) bool {
 		isAbout := strings.Contains(e, ns+"/") || strings.Contains(e, " "+ns+" ")
-		return !isAbout || strings.HasPrefix(e, "Server rejected event")
+		return !isAbout || strings.HasPrefix(e, "Server rejected event") && strings.Contains(e, "because it is being terminated")
 	})
 }
 

@@ -24,9 +24,6 @@ var (
 	// ErrBusy: somebody else's record or a lost race stands in the way, or it is not certain yet
 	// that nothing is free; trying again soon may end otherwise.
 	ErrBusy = errors.New("allocation is contended")
-	// ErrForbidden: the API server does not let the record be stored, because of a quota or another
-	// webhook; the text is its own.
-	ErrForbidden = errors.New("the IPAllocation cannot be stored")
 )
 
 // ErrUnproved: nothing is free as far as the book knows, which may be older than the request.

@@ -58,12 +58,8 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 		return nil, failed("spec.poolRef.kind: %q is not a kind of pool of %s: use %s", name.Kind, name.Group, s.kindNames())
 	}
 	ref := s.Reference(name, namespace)
-	p, err := s.Registry.Open(ctx, ref)
-	var closed *pool.ClosedError
-	switch isClosed := errors.As(err, &closed); {
-	case isClosed && closed.Missing:
-		return nil, absent(ref, namespace)
-	case err != nil && !isClosed:
+	p, closed, err := s.open(ctx, ref, namespace)
+	if err != nil {
 		return nil, err
 	}
 	visible, reason, err := s.Registry.Rules.MayClaim(ctx, namespace, p.Says)
@@ -99,6 +95,19 @@ func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) 
 		HostBits: p.Registered.Shape.HostBits(),
 		Network:  p.Registered.Shape.NetworkOf,
 	}
+}
+
+// open returns a claim's pool, and why it hands out nothing now if that is so.
+func (s *Source) open(ctx context.Context, ref ipamv1.PoolReference, namespace string) (*pool.Known, *pool.ClosedError, error) {
+	p, err := s.Registry.Open(ctx, ref)
+	var closed *pool.ClosedError
+	switch isClosed := errors.As(err, &closed); {
+	case isClosed && closed.Missing:
+		return nil, nil, absent(ref, namespace)
+	case err != nil && !isClosed:
+		return nil, nil, err
+	}
+	return p, closed, nil
 }
 
 // Pools implements claim.Source.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -37,10 +36,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		return fmt.Errorf("indexing IPClaims: %w", err)
 	}
 	log := mgr.GetLogger().WithName("ipclaim")
+	r.gathering = newGathering(r.Concurrency)
 	var err error
 	r.controller, err = r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
 		Named("ipclaim").
-		Watches(&ipamv1.IPClaim{}, gathered(&gathering{clock: clock.RealClock{}}), builder.WithPredicates(
+		Watches(&ipamv1.IPClaim{}, gathered(r.gathering), builder.WithPredicates(
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
 		Build(r)

@@ -22,13 +22,36 @@ import (
 // a second.
 const gatherTime = 400 * time.Millisecond
 
-// gathering has the claims of a client that makes one after the other bound together: the writes that bind a claim, two for one,
-// would slow down the next create. Who comes alone does not wait.
+// bindingShare is which part of the workers bind gathered claims: one in so many. That is 4 of 32; on two processors a client's
+// creates then take 94 ms at p99, with all workers at once 191 ms, and 10 to 11 ms at p50 either way. With one or two p50 is 16 ms: binding
+// goes on all the time.
+const bindingShare = 8
+
+// gathering has the claims of a client that makes one after the other bound together, a few at once: the writes that bind a claim,
+// two for one, would slow down the next create. Who comes alone does not wait.
 type gathering struct {
 	clock clock.PassiveClock
+	// slots is full while as many claims are being bound as may be at once.
+	slots chan struct{}
 
 	mu   sync.Mutex
 	ends time.Time
+}
+
+func newGathering(workers int) *gathering {
+	return &gathering{clock: clock.RealClock{}, slots: make(chan struct{}, max(1, workers/bindingShare))}
+}
+
+// enter waits for a slot, but no longer than gatherTime, and returns what gives it back.
+func (g *gathering) enter(ctx context.Context) (leave func()) {
+	ctx, cancel := context.WithTimeout(ctx, gatherTime)
+	defer cancel()
+	select {
+	case g.slots <- struct{}{}:
+		return func() { <-g.slots }
+	case <-ctx.Done():
+		return func() {}
+	}
 }
 
 // wait returns how long a claim is to wait: the first one not at all, those that come soon after it until the time is over.

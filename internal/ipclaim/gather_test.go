@@ -56,3 +56,18 @@ func TestOnlyClaimsThatHaveTheirAnswerWait(t *testing.T) {
 		}
 	}
 }
+
+func TestAsManyAreBoundAtOnceAsThereAreSlots(t *testing.T) {
+	t.Parallel()
+	g := newGathering(2 * bindingShare)
+	leave, _ := g.enter(t.Context()), g.enter(t.Context())
+	begun := time.Now()
+	g.enter(t.Context())() // waits for as long as claims may, and holds nothing
+	if waited := time.Since(begun); waited < gatherTime {
+		t.Errorf("the third did not wait (%s)", waited)
+	}
+	leave()
+	if g.enter(t.Context()); len(g.slots) != cap(g.slots) {
+		t.Error("the slot that was given back is not taken")
+	}
+}

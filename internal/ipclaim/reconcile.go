@@ -44,6 +44,7 @@ type Reconciler struct {
 	Concurrency int
 
 	controller controller.Controller
+	gathering  *gathering
 }
 
 // scope is one claim being worked on, with the facts that its status is computed from.
@@ -80,6 +81,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if r.isSettled(claim) {
 		return settle(errors.Join(r.dropRetained(ctx, s), r.settleNamesakes(ctx, s)))
+	}
+	if r.gathering != nil && isAnswered(claim) {
+		defer r.gathering.enter(ctx)()
 	}
 	return settle(r.report(ctx, s, r.answer(ctx, s)))
 }

@@ -92,12 +92,27 @@ func TestPrefixSize(t *testing.T) {
 	}
 }
 
-func TestSetSize(t *testing.T) {
-	t.Parallel()
-	set, err := ipspace.ParseSet([]string{"2001:db8::/64", "2001:db8:1::1", "2001:db8:2::9-2001:db8:2::b"})
+// setOf returns the union of entries.
+func setOf(t *testing.T, entries ...string) *netipx.IPSet {
+	t.Helper()
+	var b netipx.IPSetBuilder
+	for _, entry := range entries {
+		r, err := ipspace.ParseEntry(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.AddRange(r)
+	}
+	set, err := b.IPSet()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return set
+}
+
+func TestSetSize(t *testing.T) {
+	t.Parallel()
+	set := setOf(t, "2001:db8::/64", "2001:db8:1::1", "2001:db8:2::9-2001:db8:2::b")
 	if diff := cmp.Diff("18446744073709551620", ipspace.SetSize(set).String()); diff != "" {
 		t.Errorf("size (-want +got):\n%s", diff)
 	}

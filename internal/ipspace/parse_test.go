@@ -188,9 +188,8 @@ func checkParsedEntry(t *testing.T, text string, r netipx.IPRange) {
 	if !r.IsValid() || !isText {
 		t.Errorf("ParseEntry(%q) = %v", text, r)
 	}
-	set, err := ipspace.ParseSet([]string{text})
-	if err != nil || ipspace.SetSize(set) != ipspace.RangeSize(r) {
-		t.Errorf("ParseSet([%q]) = %v, %v", text, set, err)
+	if set := setOf(t, text); ipspace.SetSize(set) != ipspace.RangeSize(r) {
+		t.Errorf("the set of %q is %v", text, set)
 	}
 	for _, a := range []netip.Addr{r.From(), r.To()} {
 		if _, err := ipspace.ParseAddr(a.String()); err != nil {

@@ -84,24 +84,16 @@ func cooldown(spec *ipamv1.IPPoolSpec) time.Duration {
 // Family returns the family of the first address of spec that can be read, or
 // "" if there is none.
 func Family(spec *ipamv1.IPPoolSpec) ipamv1.IPFamily {
+	entries := spec.Addresses
 	if spec.CIDR != "" {
-		return familyIn(spec.CIDR)
+		entries = []ipamv1.AddressEntry{ipamv1.AddressEntry(spec.CIDR)}
 	}
-	for _, entry := range spec.Addresses {
-		if family := familyIn(string(entry)); family != "" {
-			return family
+	for _, entry := range entries {
+		if r, err := ipspace.ParseEntry(string(entry)); err == nil {
+			return FamilyOf(r.From())
 		}
 	}
 	return ""
-}
-
-// familyIn returns the family of an entry, or "" if that cannot be read.
-func familyIn(entry string) ipamv1.IPFamily {
-	r, err := ipspace.ParseEntry(entry)
-	if err != nil {
-		return ""
-	}
-	return FamilyOf(r.From())
 }
 
 // FamilyOf returns the family of an address.

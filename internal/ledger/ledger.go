@@ -64,6 +64,8 @@ func (l *Ledger) Reserve(ctx context.Context, c Claim) (Allocation, error) {
 		case errors.As(err, &blocked) && !c.Want.IsValid() && stuck == "":
 			stuck = blocked.record
 			continue
+		case blocked != nil && blocked.by.Purpose == records.ForMoved: // which stays until its claim is back
+			return Allocation{}, &TakenError{CIDR: blocked.cidr, By: blocked.by}
 		case err != nil:
 			return a, err
 		case found:

@@ -27,10 +27,11 @@ import (
 //	record, marked and kept -> hold stored -> the record's finalizer off
 //
 // Dying in between leaves both, and both keep the prefix. There is nothing to judge: what else
-// overlaps came after the record, whose age the hold has. For a record that has lost nothing is
-// held. A hold that was stored after its record had gone goes again: another manager had seen to
-// that, and what it held may have been given up since. Whoever lets a record go on the strength of
-// that hold does so later than it was stored.
+// overlaps came after the record. For a record that has lost nothing is held. A hold that was stored
+// after its record had gone goes again: another manager had seen to that, and what it held may have
+// been given up since. Whoever lets a record go on the strength of that hold does so later than it
+// was stored. While a late hold is there, a record that has won since may be judged anew: so a hold
+// is no older than itself, and no reason to delete what was made before it.
 
 // TakeAlong marks a record for deletion as clusterctl marks what it moves: its claim has moved to
 // another cluster, which the caller has read live, and the record has not. Like what clusterctl has
@@ -57,7 +58,6 @@ func (o Out) Hold(ctx context.Context, h Holding, namespace string) error {
 		hold.Spec.ReleasedAt, hold.Spec.State = metav1.NewTime(h.ReleasedAt), ipamv1.CoolingState
 	} else {
 		hold.Spec.State, hold.Spec.Origin = ipamv1.MovedState, ""
-		hold.Spec.Manager.CreatedRevision = h.Version.Created
 	}
 	if ask(o.l.feed, (*book.Book).HasLost, h.Version) {
 		return o.letMove(ctx, h, hold)

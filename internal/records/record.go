@@ -105,8 +105,7 @@ func Decode(a *ipamv1.IPAllocation, seen int64) (*Record, error) {
 }
 
 // isRestored says whether the record was not made here: Weir's webhook has marked it, or it was
-// created with the revision of its creation, which only a copy has. Holds are created so as well;
-// theirs is that of the record that they stand for.
+// created with the revision of its creation, which only a copy has.
 func isRestored(a *ipamv1.IPAllocation) bool {
 	return knowsAge(a) || a.Annotations[ipamv1.ArrivedAnnotation] != ""
 }
@@ -114,7 +113,7 @@ func isRestored(a *ipamv1.IPAllocation) bool {
 // knowsAge says whether the record came with the revision of its creation, which is one of another
 // cluster or of the past.
 func knowsAge(a *ipamv1.IPAllocation) bool {
-	return a.Generation == 1 && a.Spec.Manager.CreatedRevision != "" && a.Spec.State != ipamv1.MovedState
+	return a.Generation == 1 && a.Spec.Manager.CreatedRevision != ""
 }
 
 func has(annotations map[string]string, key string) bool {

@@ -132,7 +132,6 @@ func TestWhatHasArrivedIsKnownWithoutTheWebhook(t *testing.T) {
 		"restored, and marked by the webhook": {edits: []edit{first, func(a *ipamv1.IPAllocation) {
 			metav1.SetMetaDataAnnotation(&a.ObjectMeta, ipamv1.ArrivedAnnotation, "true")
 		}}, want: true},
-		"a hold, which has its record's age": {edits: []edit{first, aged, func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.MovedState }}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

@@ -151,8 +151,8 @@ func (w *world) waitsForPool(c claim) bool { return c.carved && w.block() == noS
 
 // isContested says whether a record of the claim overlaps another claim's record that no manager
 // judges. That record came along from another cluster, is all that a restored claim has, is a
-// reservation whose age is lost, or has the name of a claim that waits for its pool. The claim's
-// record may be older, but cannot be reported while the other record exists.
+// reservation, or has the name of a claim that waits for its pool. The claim's record may be older,
+// but cannot be reported while the other record exists.
 func (w *world) isContested(c claim) bool {
 	return slices.ContainsFunc(w.server.records, func(r record) bool {
 		current := w.server.claims[r.name]

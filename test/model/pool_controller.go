@@ -13,9 +13,10 @@ import "slices"
 type poolController struct {
 	releaser
 
-	record record
-	lost   bool // an older record overlaps it
-	next   func(*poolController)
+	record      record
+	lost        bool   // an older record overlaps it
+	reservation record // what this manager has stored in its place
+	next        func(*poolController)
 }
 
 func (pc *poolController) step() {
@@ -82,10 +83,13 @@ func (pc *poolController) storeReservation() {
 		reservation := record{name: r.name, uid: r.uid, weirKind: r.weirKind, reservation: true, replaces: r.id, cidr: r.cidr}
 		if r.released != 0 && !r.retained { // it only goes on cooling down: that has no age of its own, and reserves nothing
 			reservation.released, reservation.reservation = r.released, false
-		} else if pc.manager.rules.ReservationKeepsAge {
-			reservation.created, reservation.ageless = r.created, r.created == 0 || pc.lost && (r.weirKind || r.adopts)
+		} else {
+			reservation.ageless = !pc.lost || r.weirKind || r.adopts
+			if !pc.manager.rules.ReservationIsNoOlder {
+				reservation.created = r.created
+			}
 		}
-		s.createRecord(reservation)
+		pc.reservation = s.createRecord(reservation)
 		pc.manager.tally.reservations++
 	}
 	pc.next = (*poolController).releaseMoved
@@ -96,10 +100,32 @@ func (pc *poolController) storeReservation() {
 
 // releaseMoved removes the finalizer from a record that a reservation replaces.
 func (pc *poolController) releaseMoved() {
-	pc.manager.server.updateRecord(pc.record.id, pc.record.version, func(r *record) { r.replaced, r.finalizer = true, false })
-	pc.next = nil
-	if !pc.manager.rules.ReservationBeforeRelease && !pc.isUnreported() {
+	_, ok := pc.manager.server.updateRecord(pc.record.id, pc.record.version, func(r *record) { r.replaced, r.finalizer = true, false })
+	switch {
+	case !pc.manager.rules.ReservationBeforeRelease && !pc.isUnreported():
 		pc.next = (*poolController).storeReservation
+	case !ok && pc.reservation.id != 0:
+		pc.next = (*poolController).deleteLate
+	default:
+		pc.next = nil
+	}
+}
+
+// deleteLate deletes the reservation, once the watch has shown it, if that was stored after the record
+// had gone: another manager had seen to that, and what it reserved may have been given up since.
+func (pc *poolController) deleteLate() {
+	s, x := pc.manager.server, &pc.manager.index
+	wentBefore := func(e event) bool {
+		return e.id == pc.record.id && e.gone && e.version < pc.reservation.version
+	}
+	switch isShown := slices.ContainsFunc(s.log[:x.seen], func(e event) bool { return e.id == pc.reservation.id }); {
+	case !isShown:
+	case slices.ContainsFunc(s.log[:x.seen], wentBefore):
+		pc.manager.tally.late++
+		pc.record = pc.reservation
+		pc.release(modeDelete)
+	default:
+		pc.next = nil
 	}
 }
 

@@ -148,8 +148,9 @@ type Rules struct {
 	// StoredIsRefused: nothing is recorded for a Weir claim while another claim of its name is
 	// stored.
 	StoredIsRefused bool
-	// ReservationKeepsAge: a reservation is as old as the record that it replaces.
-	ReservationKeepsAge bool
+	// ReservationIsNoOlder: a reservation is as old as itself, not as the record that it replaces. It
+	// may be stored too late, when an earlier one has ended and another claim's record has won.
+	ReservationIsNoOlder bool
 	// ReservationEndsWithReturn: a reservation ends with the claim that has come back with its
 	// addresses, and not with another claim of the name.
 	ReservationEndsWithReturn bool

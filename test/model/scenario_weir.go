@@ -130,6 +130,34 @@ func movedWithoutReservation(w *world) {
 	w.hang(1, actorPoolController)
 }
 
+// reservedTooLate: an answered claim moves to another cluster, and M1 hangs before it stores a
+// reservation for its record. M2 stores one, and a person deletes that. M2 records the addresses for
+// another claim, wins, and hangs before the commit. M1 stores its reservation. Left to chance: M1
+// takes the record over, or deletes the reservation again; another claim gets the addresses; M2 commits.
+func reservedTooLate(w *world) {
+	w.server.createClaim(0, claim{uid: w.server.newID(), big: true})
+	w.catchUp(0)
+	w.turn(0, 0)
+	for range 4 {
+		w.move(0)
+	}
+	w.catchUp(0)
+	w.catchUp(1)
+	w.run(0, actorPoolController, 1) // begin
+	w.run(1, actorPoolController, 3) // begin, storeReservation, releaseMoved
+	reservation := w.server.records[0]
+	w.server.monitor.endGuarantees(reservation)
+	w.removeRecord(reservation)
+	w.catchUp(1)
+	w.server.createClaim(1, claim{uid: w.server.newID(), big: true})
+	w.refresh(1)
+	w.run(1, 1, 3) // begin, choose, create
+	w.run(1, actorWatch, 1)
+	w.run(1, 1, 1) // handleVerdict
+	w.hang(1, 1)
+	w.run(0, actorPoolController, 1) // storeReservation
+}
+
 // movedAndRequested: a Weir claim moves to another cluster, and a client creates another of its
 // name that requests the same addresses. Left to chance: nothing.
 func movedAndRequested(w *world) {

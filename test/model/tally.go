@@ -13,7 +13,7 @@ import (
 // tally counts what the walks have reached, so that a model that does nothing is noticed.
 type tally struct {
 	crashes, relists, takeovers, exhausted, mismatches, leftovers, admitted, repaired int
-	bound, expired, restored, conflicts, moved, reservations, retried, kept           int
+	bound, expired, restored, conflicts, moved, reservations, late, retried, kept     int
 
 	verdicts [superseded + 1]int
 	released [modeRetain + 1]int
@@ -40,6 +40,7 @@ func (t *tally) all() map[string]int {
 		"addresses kept by pools":  t.kept,
 		"claims moved away":        t.moved,
 		"reservations":             t.reservations,
+		"late reservations gone":   t.late,
 		"judgements won":           t.verdicts[won],
 		"judgements lost":          t.verdicts[lost],
 		"judgements blocked":       t.verdicts[blocked],

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -116,44 +117,20 @@ var _ = Describe("The younger of two records of one claim", func() {
 	})
 })
 
-var _ = Describe("A hold", func() {
-	It("is as old as the record that it stands for", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		m := startManager(ctx, longClock())
-		pool := newPool(ns, "p", "10.0.0.0/29")
-		open(ctx, pool, m)
-		c := newClaim(pool, "c")
-		c.Ref.Namespace = newNamespace(ctx)
-		other := newClaim(pool, "other")
-		other.Ref.Namespace = c.Ref.Namespace
-		deleted := rival(ctx, other, ns, prefix("10.0.0.2/32"))
-		moved := rival(ctx, c, ns, prefix("10.0.0.3/32"))
-		created := moved.ResourceVersion
-		follow(m, c)
-		Expect(k.Delete(ctx, deleted)).To(Succeed())
-		Expect(k.Patch(ctx, moved, client.RawPatch(types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)))).To(Succeed())
-		Expect(k.Delete(ctx, moved)).To(Succeed())
-		Eventually(func() []book.Holding { return m.Of(pool.Ref).Leaving() }, "1m", "10ms").Should(ConsistOf(HaveField("CIDR", prefix("10.0.0.3/32"))))
-		Expect(m.Out().Hold(ctx, m.Of(pool.Ref).Leaving()[0], ns)).To(Succeed())
-		held := recordsFor(stored(ctx, ns), c.Ref.UID)
-		Expect(held).To(HaveLen(1))
-		Expect(held[0].Spec.State).To(Equal(ipamv1.MovedState))
-		Expect(held[0].Spec.Manager.CreatedRevision).To(Equal(created))
-	})
-})
-
 var _ = Describe("A hold that comes late", func() {
 	var (
 		ns          string
+		pool        book.Pool
+		clock       *clocktesting.FakePassiveClock
 		late, other *manager
 		h           book.Holding
 	)
 
 	BeforeEach(func(ctx SpecContext) { // both know of a record that is marked as clusterctl marks what it moves
 		ns = newNamespace(ctx)
-		late, other = startManager(ctx, longClock()), startManager(ctx, longClock())
-		pool := newPool(ns, "p", "10.0.0.0/29")
+		clock = longClock()
+		late, other = startManager(ctx, longClock()), startManager(ctx, clock)
+		pool = newPool(ns, "p", "10.0.0.0/29")
 		open(ctx, pool, late, other)
 		c := newClaim(pool, "c")
 		c.Ref.Namespace = newNamespace(ctx)
@@ -174,12 +151,35 @@ var _ = Describe("A hold that comes late", func() {
 			}
 			defer GinkgoRecover()
 			Expect(other.Out().Hold(ctx, h, ns)).To(Succeed())
-			hold := recordsFor(stored(ctx, ns), h.Claim.UID)[0] // is given up
-			Expect(k.Patch(ctx, &hold, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-			Expect(k.Delete(ctx, &hold)).To(Succeed())
+			giveUp(ctx, ns, h)
 		})
 		Expect(late.Out().Hold(ctx, h, ns)).To(MatchError(book.ErrBusy))
 		Expect(recordsFor(stored(ctx, ns), h.Claim.UID)).To(BeEmpty())
+	})
+
+	It("is no reason to delete what has won before it was stored", func(ctx SpecContext) {
+		winner := newClaim(pool, "winner") // its manager has died, or is about to answer it
+		winner.Ref.Namespace = newNamespace(ctx)
+		late.onWrite(func(n int, _ client.Object) {
+			defer GinkgoRecover()
+			switch n {
+			case 1:
+				Expect(other.Out().Hold(ctx, h, ns)).To(Succeed())
+				giveUp(ctx, ns, h)
+				rival(ctx, winner, ns, h.CIDR)
+			case 2: // the hold is stored
+				follow(other, winner)
+				pass(clock)
+				Expect(other.Reserve(ctx, winner)).To(HaveField("CIDR", Not(Equal(h.CIDR))))
+				Expect(recordsFor(stored(ctx, winner.Ref.Namespace), winner.Ref.UID)).To(ContainElement(HaveField("Spec.CIDR", h.CIDR.String())))
+				asking := winner
+				asking.Want = h.CIDR
+				_, err := other.Reserve(ctx, asking)
+				Expect(err).To(MatchError(book.ErrTaken))
+			}
+		})
+		Expect(late.Out().Hold(ctx, h, ns)).To(MatchError(book.ErrBusy))
+		Expect(other.About(winner.Ref).Recorded()).To(ContainElement(HaveField("CIDR", h.CIDR)))
 	})
 
 	It("stays if another manager has let the record go because of it", func(ctx SpecContext) {
@@ -193,6 +193,14 @@ var _ = Describe("A hold that comes late", func() {
 		Expect(recordsFor(stored(ctx, ns), h.Claim.UID)).To(HaveLen(1))
 	})
 })
+
+// giveUp has the hold for a record deleted, as if its claim had come back and gone.
+func giveUp(ctx context.Context, ns string, h book.Holding) {
+	GinkgoHelper()
+	hold := recordsFor(stored(ctx, ns), h.Claim.UID)[0]
+	Expect(k.Patch(ctx, &hold, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	Expect(k.Delete(ctx, &hold)).To(Succeed())
+}
 
 var _ = Describe("A bound record that somebody deletes", func() {
 	It("stays its object's, also for the next manager", func(ctx SpecContext) {

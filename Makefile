@@ -118,8 +118,9 @@ tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(KUSTOMIZE) $(CLUSTER
 
 GO_SOURCES := ./api/... ./internal/... ./providers/...
 # Everything that `generate` writes; verify-gen compares exactly this.
-GENERATED := config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml docs/reference/api.md \
-	':(glob)api/**/zz_generated.*.go'
+GENERATED := config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml \
+	config/metal3/crd/bases config/metal3/rbac/role.yaml \
+	docs/reference/api.md docs/reference/metal3.md ':(glob)api/**/zz_generated.*.go'
 
 .PHONY: generate
 generate: generate-modules generate-go-deepcopy generate-manifests generate-crd-docs ## Generate everything
@@ -134,17 +135,24 @@ generate-go-deepcopy: $(CONTROLLER_GEN) ## Generate deep copies of the API types
 
 .PHONY: generate-manifests
 generate-manifests: $(CONTROLLER_GEN) ## Generate CRDs, RBAC and webhook configurations
-	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(CONTROLLER_GEN) crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role webhook \
-		paths="./internal/...;./providers/..." \
+		paths="./internal/...;./providers/incluster/..." \
 		output:rbac:artifacts:config=config/rbac \
 		output:webhook:artifacts:config=config/webhook
+	$(CONTROLLER_GEN) crd paths=./api/metal3/... output:crd:artifacts:config=config/metal3/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=metal3-manager-role paths=./providers/metal3/... \
+		output:rbac:artifacts:config=config/metal3/rbac
+
+# $(call crd-docs,package,file) writes the reference of one group: kinds of several groups have the same names, and so the same anchors.
+crd-docs = $(CRD_REF_DOCS) --log-level=ERROR --source-path=$(1) --config=hack/crd-ref-docs/config.yaml \
+	--renderer=markdown --output-path=docs/reference/$(2)
 
 .PHONY: generate-crd-docs
-generate-crd-docs: $(CRD_REF_DOCS) ## Generate the API reference, docs/reference/api.md
+generate-crd-docs: $(CRD_REF_DOCS) ## Generate the API references, docs/reference/{api,metal3}.md
 	@mkdir -p docs/reference
-	$(CRD_REF_DOCS) --log-level=ERROR --source-path=api --config=hack/crd-ref-docs/config.yaml \
-		--renderer=markdown --output-path=docs/reference/api.md
+	$(call crd-docs,api/v1alpha1,api.md)
+	$(call crd-docs,api/metal3/v1alpha1,metal3.md)
 
 ##@ Lint and verify
 
@@ -167,7 +175,7 @@ verify-gen: generate-go-deepcopy generate-manifests generate-crd-docs ## Fail if
 
 .PHONY: verify-crd-docs
 verify-crd-docs: generate-crd-docs ## Fail if the API reference is not up to date
-	@git diff --exit-code -- docs/reference/api.md
+	@git diff --exit-code -- docs/reference/api.md docs/reference/metal3.md
 
 .PHONY: verify-modules
 verify-modules: ## Fail if go.mod or go.sum is not tidy
@@ -297,7 +305,7 @@ undeploy: release-manifests $(KUBECTL) ## Remove manager and CRDs, and with them
 RELEASE_DIR := $(OUT)/ipam-weir/$(VERSION)
 
 .PHONY: release-manifests
-release-manifests: $(KUSTOMIZE) ## Write ipam-components.yaml and metadata.yaml to out/ipam-weir/VERSION
+release-manifests: $(KUSTOMIZE) ## Write ipam-components.yaml, the set with Metal3's API, and metadata.yaml to out/ipam-weir/VERSION
 	@KUSTOMIZE=$(KUSTOMIZE) IMAGE=$(IMAGE) VERSION=$(VERSION) hack/release-manifests.sh $(RELEASE_DIR)
 
 .PHONY: release

@@ -3,25 +3,37 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Writes the provider's components and metadata to the folder $1, in the layout
-# of a clusterctl local repository. Needs KUSTOMIZE, IMAGE and VERSION.
+# of a clusterctl local repository: ipam-components.yaml, and, to choose by its
+# URL instead, ipam-components-metal3.yaml. Needs KUSTOMIZE, IMAGE and VERSION.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 dir="$1"
 overlay="out/release-overlay"
 mkdir -p "${dir}" "${overlay}"
-cat >"${overlay}/kustomization.yaml" <<EOF
+
+# build renders the folder $1 of config with the release's image to the file $2.
+build() {
+  cat >"${overlay}/kustomization.yaml" <<EOF
 resources:
-- ../../config/default
+- ../../config/$1
 images:
 - name: ghcr.io/weir-ipam/cluster-api-ipam-provider-weir
   newName: ${IMAGE}
   newTag: ${VERSION}
 EOF
-"${KUSTOMIZE}" build "${overlay}" >"${overlay}/ipam-components.yaml"
-if ! grep -q "image: ${IMAGE}:${VERSION}\$" "${overlay}/ipam-components.yaml"; then
-  echo "release-manifests: config/default does not run image ${IMAGE}" >&2
+  "${KUSTOMIZE}" build "${overlay}" >"${overlay}/$2"
+  if ! grep -q "image: ${IMAGE}:${VERSION}\$" "${overlay}/$2"; then
+    echo "release-manifests: config/$1 does not run image ${IMAGE}" >&2
+    exit 1
+  fi
+}
+
+build default ipam-components.yaml
+build metal3 ipam-components-metal3.yaml
+if grep -q metal3 "${overlay}/ipam-components.yaml"; then
+  echo "release-manifests: config/default names Metal3" >&2
   exit 1
 fi
-cp "${overlay}/ipam-components.yaml" metadata.yaml "${dir}/"
+cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" metadata.yaml "${dir}/"
 echo "release-manifests: ${dir}"

@@ -26,6 +26,7 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -67,6 +68,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		if door.AddToScheme != nil {
 			err = errors.Join(err, door.AddToScheme(scheme))
 		}
+	}
+	if o.isOn(metal3Gate) {
+		err = errors.Join(err, m3v1.AddToScheme(scheme))
 	}
 	if err != nil {
 		return err

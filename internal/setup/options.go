@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -19,6 +20,9 @@ import (
 
 // defaultPlatformProject is the project that the manager's own namespace belongs to, unless another is named.
 const defaultPlatformProject = "platform"
+
+// metal3Gate opens the front door of ipam.metal3.io.
+const metal3Gate = "Metal3"
 
 // Options are the manager's flags.
 type Options struct {
@@ -82,7 +86,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.RepairGrace, "repair-grace", ledger.DefaultGrace,
 		"How long a record may wait for its IPClaim or child pool to be stored. Must be longer than the API server's request timeout.")
 	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that pools may name (not supported yet).")
-	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil, "Metal3, OpenStack and Federation (true is not supported yet).")
+	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
+		"Metal3=true serves the pools and claims of ipam.metal3.io, once they are installed; the default is false. OpenStack and Federation are not supported yet.")
 }
 
 // Complete fills in what comes from the environment, and refuses what cannot be served.
@@ -127,14 +132,23 @@ func (o *Options) webhookClients() (*webhookserver.Clients, error) {
 func (o *Options) checkFeatureGates() error {
 	var errs []error
 	for gate, value := range o.FeatureGates {
+		on, err := strconv.ParseBool(value)
 		switch {
-		case gate != "Metal3" && gate != "OpenStack" && gate != "Federation":
+		case gate != metal3Gate && gate != "OpenStack" && gate != "Federation":
 			errs = append(errs, fmt.Errorf("--feature-gates: there is no gate %q", gate))
-		case value != "false":
+		case err != nil:
+			errs = append(errs, fmt.Errorf("--feature-gates: %s=%s: must be true or false", gate, value))
+		case on && gate != metal3Gate:
 			errs = append(errs, fmt.Errorf("--feature-gates: %s=%s: not supported yet", gate, value))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isOn says whether a gate was opened. All are closed by default.
+func (o *Options) isOn(gate string) bool {
+	on, err := strconv.ParseBool(o.FeatureGates[gate])
+	return on && err == nil
 }
 
 func (o *Options) checkBounds() error {

@@ -35,3 +35,39 @@ func TestAManagerDoesNotStartThatCannotTellWhoMayCallItsWebhooks(t *testing.T) {
 		}
 	}
 }
+
+func TestFeatureGates(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		args []string
+		// want is the error's text; "" for none.
+		want string
+		on   bool
+	}{
+		"closed by default":          {},
+		"closed":                     {args: []string{"--feature-gates=Metal3=false,OpenStack=false,Federation=false"}},
+		"Metal3 open":                {args: []string{"--feature-gates=Metal3=true"}, on: true},
+		"neither open nor closed":    {args: []string{"--feature-gates=Metal3=yes"}, want: "--feature-gates: Metal3=yes: must be true or false"},
+		"open before its time":       {args: []string{"--feature-gates=OpenStack=true"}, want: "--feature-gates: OpenStack=true: not supported yet"},
+		"unknown":                    {args: []string{"--feature-gates=metal3=true"}, want: `--feature-gates: there is no gate "metal3"`},
+		"open beside an unknown one": {args: []string{"--feature-gates=Metal3=true,Bird=false"}, want: `--feature-gates: there is no gate "Bird"`, on: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var o Options
+			flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+			o.AddFlags(flags)
+			if err := flags.Parse(test.args); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := o.Complete(); err != nil {
+				got = err.Error()
+			}
+			if got != test.want || o.isOn(metal3Gate) != test.on {
+				t.Errorf("got %q and on=%t, want %q and on=%t", got, o.isOn(metal3Gate), test.want, test.on)
+			}
+		})
+	}
+}

@@ -87,3 +87,15 @@ func InstallWeirCRDs(ctx context.Context, cfg *rest.Config) error {
 	}
 	return Apply(ctx, cfg, &unstructured.Unstructured{Object: namespaceOf(ManagerNamespace)})
 }
+
+// InstallMetal3CRDs installs the kinds of ipam.metal3.io, as Weir ships them.
+func InstallMetal3CRDs(ctx context.Context, cfg *rest.Config) error {
+	root, err := RepoRoot()
+	if err != nil {
+		return err
+	}
+	if err := InstallCRDs(ctx, cfg, filepath.Join(root, "config", "metal3", "crd", "bases")); err != nil {
+		return fmt.Errorf("installing the CRDs of ipam.metal3.io: %w", err)
+	}
+	return nil
+}

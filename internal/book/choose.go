@@ -36,7 +36,7 @@ func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
 		return nil, netip.Prefix{}, ErrNotReady
 	}
 	cidr, err := b.pickKept(b.spaceOf(e.pool.Space), e, c)
-	if errors.Is(err, allocator.ErrExhausted) {
+	if errors.Is(err, allocator.ErrExhausted) && !errors.Is(err, ErrTaken) {
 		err = b.exhausted(e, c)
 	}
 	return e, cidr, err
@@ -93,13 +93,40 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		Reserved: e.pool.Shape.Reserved,
 	}
 	if !c.Want.IsValid() {
-		return b.fit(s, e, r)
+		return b.fitFor(s, e, r, c)
 	}
 	if err := b.refuses(e, c); err != nil {
 		return netip.Prefix{}, err
 	}
+	if c.isUnfit(c.Want) {
+		return netip.Prefix{}, &RefusedError{CIDR: c.Want, Reason: "would have an answer of a name that another object has"}
+	}
 	return c.Want, b.taken(s, e, c)
 }
+
+// fitFor finds a free prefix that is fit for the claim. What is not is held out of the search meanwhile.
+func (b *chooser) fitFor(s *space, e *poolEntry, r request, c Claim) (netip.Prefix, error) {
+	var passed []*records.Record
+	defer func() {
+		for _, p := range passed {
+			b.letIn(p)
+		}
+	}()
+	for {
+		cidr, err := b.fit(s, e, r)
+		if err != nil && len(passed) > 0 {
+			return cidr, errors.Join(ErrExhausted, ErrTaken) // somebody else's object may go, which no record tells
+		}
+		if err != nil || !c.isUnfit(cidr) {
+			return cidr, err
+		}
+		p := &records.Record{Role: tentative, CIDR: cidr, Space: e.pool.Space, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+		b.keepOut(p)
+		passed = append(passed, p)
+	}
+}
+
+func (c Claim) isUnfit(cidr netip.Prefix) bool { return c.IsUnfit != nil && c.IsUnfit(cidr.Addr()) }
 
 // fit finds a free prefix as the pool's strategy has it. Every strategy finds one if, and only if,
 // first fit does.
@@ -198,7 +225,7 @@ func (b *chooser) refuses(e *poolEntry, c Claim) error {
 		}
 	}
 	if reason, refused := refusal(shape, c); refused {
-		return &RefusedError{CIDR: c.Want, Reason: reason}
+		return &RefusedError{CIDR: c.Want, Reason: reason, Why: whyRefused(shape, c)}
 	}
 	if !c.overrides() && b.isWithheldAbove(e, c.Want) {
 		return &RefusedError{CIDR: c.Want, Reason: "is kept back, or part of it, by a pool that this one was carved from"}
@@ -223,6 +250,18 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 		return fmt.Sprintf("is longer than a /%d, the longest prefix that may be asked for", longest), true
 	}
 	return "", false
+}
+
+// whyRefused tells apart why refusal refuses.
+func whyRefused(shape *pooltree.Pool, c Claim) Why {
+	own, isKept := shape.KeptFor(records.ClaimantOf(c.Ref))
+	switch {
+	case !shape.Contains(c.Want):
+		return OutsidePool
+	case isKept && own != c.Want:
+		return KeptElsewhere
+	}
+	return OtherReason
 }
 
 // outsidePolicy returns a RefusedError that says why the pool would not hand out to the claim, or

@@ -34,9 +34,25 @@ var ErrUnproved = errors.New("not proved")
 type RefusedError struct {
 	CIDR   netip.Prefix
 	Reason string
+	// Why tells some reasons apart.
+	Why Why
 	// Kept is what the pool keeps for another claim, if that is the reason.
 	Kept pooltree.Kept
 }
+
+// Why tells reasons of a RefusedError apart.
+type Why uint8
+
+const (
+	// OtherReason is none of those below.
+	OtherReason Why = iota
+	// OutsidePool: the prefix is not in the pool.
+	OutsidePool
+	// KeptElsewhere: the pool keeps another prefix for the claim.
+	KeptElsewhere
+	// Barred: the pool gives the claim nothing.
+	Barred
+)
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.CIDR, e.Reason) }
 

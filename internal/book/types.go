@@ -67,6 +67,9 @@ type Claim struct {
 	// ExternalID names what backs the prefix outside the cluster; "" for nothing.
 	ExternalID string
 
+	// IsUnfit says of an address that no record holds that the claim cannot have it all the same; nil: of none. It is called with the book locked.
+	IsUnfit func(netip.Addr) bool
+
 	// Stored: there is an object of the UID. What is handed out of a carved pool that lives lies in
 	// its block.
 	Stored bool

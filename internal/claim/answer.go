@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -32,16 +33,21 @@ var errWaiting = errors.New("waiting")
 
 // allocate gives the claim its answer.
 func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
-	answer, found, err := r.namesake(ctx, s.claim)
+	answers, err := r.namesakes(ctx, s.claim)
 	if err != nil {
 		return err
 	}
-	if !found {
-		answer = nil
+	var answer *Answer
+	if len(answers) > 0 {
+		answer = r.likeliest(answers, s.claim)
 	}
+	s.several = len(answers) > 1
 	offer, refusal := r.offer(ctx, s.claim)
 	if refusal == nil {
 		s.offer = offer
+	}
+	if s.several && r.cameTogether(s, answers) {
+		return r.refuseSeveral(answers)
 	}
 	return r.act(ctx, s, r.observe(s, answer).decide(), answer, refusal)
 }
@@ -53,7 +59,7 @@ func (r *addresses) observe(s *scope, answer *Answer) facts {
 		return f
 	}
 	f.answer = r.relationOf(answer, s.claim)
-	f.made, f.terminating, f.samePool = r.isMade(answer), !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
+	f.made, f.terminating, f.samePool = r.isOurs(answer), !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
 	f.recorded = f.offer >= hidden && r.isAnswered(s, answer)
 	f.returned = f.offer < halted && r.isRestored(s, answer)
 	return f
@@ -111,13 +117,13 @@ func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *Answer) (er
 	return cmp.Or(err, why)
 }
 
-// namesake returns the answer under the claim's name, if there is one. Of another provider's the cache has no more than a stub.
-func (r *objects) namesake(ctx context.Context, claim *Claim) (answer *Answer, found bool, err error) {
-	answer, err = r.getAnswer(ctx, r.Client, keyOf(claim))
-	if err == nil && !r.Source.Serves(answer.Pool) {
-		answer, err = r.getAnswer(ctx, r.Live, keyOf(claim))
+// namesakes returns the answers under the claim's name. Of another provider's the cache has no more than a stub.
+func (r *objects) namesakes(ctx context.Context, claim *Claim) ([]*Answer, error) {
+	answers, err := r.answersTo(ctx, r.Client, keyOf(claim))
+	if slices.ContainsFunc(answers, func(a *Answer) bool { return !r.Source.Serves(a.Pool) }) {
+		return r.answersTo(ctx, r.Live, keyOf(claim))
 	}
-	return answer, err == nil, client.IgnoreNotFound(err)
+	return answers, err
 }
 
 // allocateAfresh gives the claim an address that it has not had before.
@@ -155,18 +161,18 @@ const maxAddressText = 64
 
 // wanted returns what the claim asks for, by its first address; the zero value if it asks for nothing.
 func wanted(s *scope) (netip.Prefix, error) {
-	text, ok := s.claim.GetAnnotations()[ipamv1.AddressAnnotation]
-	if !ok {
+	if s.claim.Asked == nil {
 		return netip.Prefix{}, nil
 	}
+	text, field := *s.claim.Asked, s.claim.AskedField
 	if len(text) > maxAddressText { // nobody wants to read it again
 		return netip.Prefix{}, refuse(ipamv1.ClaimReadyAllocationFailedReason,
-			"metadata.annotations[%s]: must be an IP address (%d characters given)", ipamv1.AddressAnnotation, len(text))
+			"%s: must be an IP address (%d characters given)", field, len(text))
 	}
 	address, err := ipspace.ParseAddr(text)
 	if err != nil {
 		return netip.Prefix{}, refuse(ipamv1.ClaimReadyAllocationFailedReason,
-			"metadata.annotations[%s]: %v", ipamv1.AddressAnnotation, err)
+			"%s: %v", field, err)
 	}
 	if address.BitLen() != s.offer.HostBits { // the ledger says that it is not in the pool
 		return netip.PrefixFrom(address, address.BitLen()), nil
@@ -174,7 +180,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 	want, ok := s.offer.block(address)
 	if !ok {
 		return netip.Prefix{}, refuse(ipamv1.ClaimReadyAllocationFailedReason,
-			"metadata.annotations[%s]: %s is not the first address of a /%d, which is what the pool gives", ipamv1.AddressAnnotation, text, s.offer.Bits)
+			"%s: %s is not the first address of a /%d, which is what the pool gives", field, text, s.offer.Bits)
 	}
 	return want, nil
 }
@@ -241,6 +247,9 @@ func (r *addresses) request(s *scope, want netip.Prefix, purpose ledger.Purpose)
 	if want.IsValid() {
 		c.Want, c.Bits = want, want.Bits()
 	}
+	if purpose == ledger.ForClaim && r.Form.Kinds().Commit == ByStatus {
+		c.IsUnfit = r.isNameTaken(s)
+	}
 	return c
 }
 
@@ -253,16 +262,17 @@ func (r *objects) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
 		Kind:               kind,
 		Name:               claim.GetName(),
 		UID:                claim.GetUID(),
-		Controller:         ptr.To(true),
+		Controller:         ptr.To(!r.Form.Kinds().IsShared),
 		BlockOwnerDeletion: blocks,
 	}
 }
 
 func labelsOf(claim *Claim) map[string]string {
+	labels := map[string]string{}
 	if name := clusterOf(claim); name != "" {
-		return map[string]string{clusterv1.ClusterNameLabel: name}
+		labels[clusterv1.ClusterNameLabel] = name
 	}
-	return nil
+	return labels
 }
 
 // lateCommit is from which age on a claim, or the work on it, is old enough to have been deleted where the cache does not show it: then it is
@@ -270,7 +280,7 @@ func labelsOf(claim *Claim) map[string]string {
 // the name.
 const lateCommit = 2 * time.Second
 
-// commit creates the answer. Its name is such that only one manager's choice can be the answer.
+// commit creates the answer. Where the name is the commit, only one manager's choice can be it; else the status that names it is.
 func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
 	if r.Clock.Since(s.began) > lateCommit || r.Clock.Since(s.claim.GetCreationTimestamp().Time) > lateCommit {
 		if err := r.proveStored(ctx, s.claim); err != nil {
@@ -286,9 +296,12 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("creating %s: %w", r.answerKind(), err)
 	}
-	stored, err := r.getAnswer(ctx, r.Live, keyOf(s.claim))
+	stored, err := r.namedLike(ctx, answer)
 	if err != nil {
 		return err
+	}
+	if r.isAnothersName(stored, s.claim) {
+		return r.yield(ctx, a, stored)
 	}
 	if r.claimUID(stored) == s.claim.GetUID() && stored.Address != answer.Address {
 		if err := r.exit().Void(ctx, a); err != nil {
@@ -298,13 +311,54 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 	return r.act(ctx, s, r.observe(s, stored).decide(), stored, nil)
 }
 
+// namedLike reads live the object that has the name of an answer.
+func (r *objects) namedLike(ctx context.Context, answer *Answer) (*Answer, error) {
+	stored := r.Form.Kinds().NewAnswer()
+	if err := r.Live.Get(ctx, keyOf(answer), stored); err != nil {
+		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
+	}
+	return r.answerIn(stored), nil
+}
+
+// isAnothersName says whether an object that has the name of the claim's answer answers another claim, or is of another pool where the
+// pool is in the name.
+func (r *objects) isAnothersName(stored *Answer, claim *Claim) bool {
+	return r.Form.ClaimOf(stored.Stored) != keyOf(claim) || r.Form.Kinds().Commit == ByStatus && stored.Pool != claim.Pool
+}
+
+// yield gives up what was recorded for a claim whose answer would have the name of somebody else's object. Nobody has been told of it.
+func (r *Reconciler) yield(ctx context.Context, a ledger.Allocation, other *Answer) error {
+	if err := r.exit().Void(ctx, a); err != nil {
+		return err
+	}
+	if r.Form.Kinds().Commit == ByStatus { // the next choice passes over the name
+		return fmt.Errorf("%s %s is another claim's: %w", r.answerKind(), other.GetName(), ledger.ErrBusy)
+	}
+	why := refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s is in the way: it does not answer this claim; remove it, or rename the claim", r.answerKind(), other.GetName())
+	return errors.Join(why, ledger.ErrTaken)
+}
+
+// isNameTaken says of an address whether somebody else's object has the name that the claim's answer would have, as the cache shows it.
+func (r *objects) isNameTaken(s *scope) func(netip.Addr) bool {
+	return func(address netip.Addr) bool {
+		composed := r.Form.Compose(s.claim, s.offer, netip.PrefixFrom(address, address.BitLen()), s.offer.Network(address))
+		stored := r.Form.Kinds().NewAnswer()
+		if err := r.Client.Get(context.Background(), client.ObjectKeyFromObject(composed), stored, client.UnsafeDisableDeepCopy); err != nil {
+			return false // storing it decides
+		}
+		return r.isAnothersName(r.answerIn(stored), s.claim)
+	}
+}
+
 func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 	network := s.offer.Network(cidr.Addr())
 	if !cidr.IsSingleIP() {
 		network.Bits = cidr.Bits()
 	}
-	answer := r.Form.Compose(s.claim, cidr, network)
-	answer.SetLabels(labelsOf(s.claim))
+	answer := r.Form.Compose(s.claim, s.offer, cidr, network)
+	labels := labelsOf(s.claim)
+	maps.Copy(labels, answer.GetLabels())
+	answer.SetLabels(labels)
 	answer.SetFinalizers([]string{r.Form.Kinds().AnswerFinalizer})
 	answer.SetOwnerReferences([]metav1.OwnerReference{r.ownerOf(s.claim, ptr.To(true)), s.offer.Owner})
 	return r.answerIn(answer)
@@ -325,8 +379,14 @@ func (r *objects) isMade(answer *Answer) bool {
 	return hasFinalizer(answer, r.Form.Kinds().AnswerFinalizer)
 }
 
+// isOurs says whether an answer holds its address: Weir has made it, or whoever made it counts as much.
+func (r *objects) isOurs(answer *Answer) bool { return r.isMade(answer) || r.Form.Kinds().IsShared }
+
 func (r *objects) answerKind() string { return r.Form.Kinds().Answer.Kind }
 
 func (r *objects) offer(ctx context.Context, claim *Claim) (*Offer, error) {
+	if claim.Refusal != nil {
+		return nil, claim.Refusal
+	}
 	return r.Source.Offer(ctx, claim.GetNamespace(), claim.Pool)
 }

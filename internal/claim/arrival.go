@@ -176,7 +176,7 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) error {
 			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
 				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
 	}
-	_, err := r.getAnswer(ctx, r.Live, keyOf(s.claim))
+	_, err := r.getAnswer(ctx, r.Live, s.claim)
 	switch {
 	case err == nil:
 		return errArriving // the cache will show it
@@ -252,7 +252,7 @@ func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
 			r.Arrivals.notePaused(claim.GetUID())
 		}
 	}
-	answer, err := r.getAnswer(ctx, r.Client, keyOf(claim))
+	answer, err := r.getAnswer(ctx, r.Client, claim)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -266,7 +266,7 @@ func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) er
 	if claim == nil {
 		claim = r.claim(r.Form.StandIn(answer.Stored))
 	}
-	isWeirs := r.claimUID(answer) == claim.GetUID() || r.isMade(answer)
+	isWeirs := r.claimUID(answer) == claim.GetUID() || r.isOurs(answer)
 	if !isWeirs || isLeaving(answer) || !r.Source.Serves(answer.Pool) {
 		return nil
 	}

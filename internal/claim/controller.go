@@ -37,7 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 		Named(name).
 		For(r.Form.Kinds().NewClaim(), builder.WithPredicates(
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), r.changedByOthers())).
-		Watches(r.Form.Kinds().NewAnswer(), handler.EnqueueRequestsFromMapFunc(r.claimOf), builder.WithPredicates(leaving())).
+		Watches(r.Form.Kinds().NewAnswer(), handler.EnqueueRequestsFromMapFunc(r.claimOf), builder.WithPredicates(r.leaving())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
 			predicates.ClusterPause(mgr.GetScheme(), log)))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
@@ -58,6 +58,12 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 	}
 	if err := indexer.IndexField(ctx, kinds.NewAnswer(), claimant.PoolIndex, r.poolKeys); err != nil {
 		return err
+	}
+	if field := kinds.ClaimField; field != "" {
+		named := func(obj client.Object) []string { return []string{r.Form.ClaimOf(obj).Name} }
+		if err := indexer.IndexField(ctx, kinds.NewAnswer(), field, named); err != nil {
+			return err
+		}
 	}
 	return indexer.IndexField(ctx, kinds.NewClaim(), claimant.ClusterIndex, func(obj client.Object) []string {
 		if claim, ok := r.isClaim(obj); ok && clusterOf(claim) != "" {
@@ -125,7 +131,10 @@ func (r *Reconciler) waits(obj client.Object) claimant.Waits {
 
 // isAskedTaken says whether somebody else has the address that the claim asks for, as far as this process knows.
 func (r *Reconciler) isAskedTaken(claim *Claim) bool {
-	asked, err := netip.ParseAddr(claim.GetAnnotations()[ipamv1.AddressAnnotation])
+	if claim.Asked == nil {
+		return false
+	}
+	asked, err := netip.ParseAddr(*claim.Asked)
 	if err != nil {
 		return false
 	}
@@ -163,10 +172,13 @@ func (r *Reconciler) lostAnswer(e event.UpdateEvent) bool {
 	return ok && ok2 && before.AnswerName != "" && after.AnswerName == ""
 }
 
-// leaving passes answers that are being deleted or have lost an owner, and those that arrive.
-func leaving() predicate.Predicate {
+// leaving passes answers that are being deleted or have lost an owner, and those that arrive or are made by hand.
+func (r *Reconciler) leaving() predicate.Predicate {
+	isByHand := func(obj client.Object) bool {
+		return r.Form.Kinds().IsShared && !hasFinalizer(obj, r.Form.Kinds().AnswerFinalizer)
+	}
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return hasArrived(e.Object) },
+		CreateFunc: func(e event.CreateEvent) bool { return hasArrived(e.Object) || isByHand(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectNew.GetDeletionTimestamp() != nil || !ownedAlike(e.ObjectOld, e.ObjectNew)
 		},

@@ -26,16 +26,17 @@ type Form interface {
 	Asks(claim claimant.Claimant) Asks
 	// Says returns what an answer says.
 	Says(answer client.Object) Says
-	// Find returns the answer to a claim of that name, by what it says, or an error that is a NotFound.
-	Find(ctx context.Context, c client.Reader, claim types.NamespacedName) (client.Object, error)
+	// Answers returns every answer to claims of that name, by what they say: one at most where the commit is the name.
+	Answers(ctx context.Context, c client.Reader, claim types.NamespacedName) ([]client.Object, error)
 	// ClaimOf names the claim that an answer is for, by what it says.
 	ClaimOf(answer client.Object) types.NamespacedName
-	// Compose returns the answer to a claim, named so that only one manager can create it. The caller adds labels, finalizer and owners.
-	Compose(claim *Claim, cidr netip.Prefix, network pooltree.Network) client.Object
+	// Compose returns the answer to a claim out of a pool, named as the commit wants it. The caller adds the Cluster's label, finalizer and owners.
+	Compose(claim *Claim, offer *Offer, cidr netip.Prefix, network pooltree.Network) client.Object
 	// StandIn returns a claim as it may have been whose answer this is.
 	StandIn(answer client.Object) claimant.Claimant
-	// Report writes into the claim's status how it stands, and the answer's name if it has one.
-	Report(claim claimant.Claimant, ready metav1.Condition, answer string)
+	// Report writes into the claim's status how it stands, and the answer's name if it has one. Outcome is the error that Ready tells; nil if it
+	// is true.
+	Report(claim claimant.Claimant, ready metav1.Condition, answer string, outcome error)
 	// Status returns the claim's status, as it is stored.
 	Status(claim claimant.Claimant) any
 }
@@ -45,6 +46,13 @@ type Kinds struct {
 	Claim, Answer schema.GroupVersionKind
 	// ClaimFinalizer is on every claim that may have something, AnswerFinalizer on every answer.
 	ClaimFinalizer, AnswerFinalizer string
+	// Commit is what makes an answer the claim's for good. ClaimField is, where that is the status, the selectable field of answers that has
+	// the name of their claim.
+	Commit     Commit
+	ClaimField string
+	// IsShared: another controller may have made answers as well, which holds their addresses all the same. So an answer holds its address
+	// whoever made it, and the claim is no controlling owner of it.
+	IsShared bool
 
 	NewClaim                    func() claimant.Claimant
 	NewAnswer                   func() client.Object
@@ -65,6 +73,11 @@ type Asks struct {
 	ClusterName string
 	// AnswerName is the answer that its status names; "" for none.
 	AnswerName string
+	// Asked is the address that it asks for, as it is written, in AskedField; nil for none.
+	Asked      *string
+	AskedField string
+	// Refusal says why it is refused whatever its pool offers; nil if it is not.
+	Refusal error
 }
 
 // Says is what an answer says.
@@ -109,15 +122,6 @@ func (r *objects) getClaim(ctx context.Context, c client.Reader, key types.Names
 		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Claim.Kind, err)
 	}
 	return r.claim(stored), nil
-}
-
-// getAnswer reads the answer to a claim of that name. The error is the API server's.
-func (r *objects) getAnswer(ctx context.Context, c client.Reader, key types.NamespacedName) (*Answer, error) {
-	stored, err := r.Form.Find(ctx, c, key)
-	if err != nil {
-		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Answer.Kind, err)
-	}
-	return r.answerIn(stored), nil
 }
 
 func keyOf(obj metav1.Object) types.NamespacedName {

@@ -4,9 +4,11 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,28 +26,20 @@ import (
 // claim created after that is not touched. Where a claim of the name lives, its own reconciliation tidies up.
 func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
 	recorded := r.Ledger.About(r.reference(key, "")).Recorded()
-	answer, err := r.leftover(ctx, key)
-	if err != nil || (answer == nil && len(recorded) == 0) {
+	answers, err := r.leftovers(ctx, key)
+	if err != nil || (len(answers) == 0 && len(recorded) == 0) {
 		return err
 	}
 	_, err = r.getClaim(ctx, r.Live, key)
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	if answer != nil && r.isArriving(answer) {
-		return r.secure(ctx, answer, nil)
-	}
-	if answer != nil {
-		r.Arrivals.forget(answer.GetUID())
-		if kept, err := r.isAnswerKept(ctx, answer); kept || err != nil {
-			return err
-		}
-		if err := r.removeAnswer(ctx, answer); err != nil {
-			return err
-		}
+	standing, err := r.dropLeftovers(ctx, answers)
+	if err != nil {
+		return err
 	}
 	for _, h := range recorded {
-		if h.Arriving {
+		if h.Arriving || r.isCarried(h, standing) {
 			continue
 		}
 		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
@@ -53,6 +47,41 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		}
 	}
 	return nil
+}
+
+// dropLeftovers removes the answers of a claim that is gone, and returns those that stand without it: somebody made them by hand. It errs with
+// errWaiting where one must stay for now, and the records with it.
+func (r *Reconciler) dropLeftovers(ctx context.Context, answers []*Answer) (standing []*Answer, err error) {
+	for _, answer := range answers {
+		switch isByHand := r.claimUID(answer) == "" && !r.isMade(answer); {
+		case isByHand:
+			standing = append(standing, answer)
+			err = errors.Join(err, r.secure(ctx, answer, nil))
+		case r.isArriving(answer):
+			err = errors.Join(err, cmp.Or(r.secure(ctx, answer, nil), errWaiting))
+		default:
+			err = errors.Join(err, r.dropLeftover(ctx, answer))
+		}
+	}
+	return standing, err
+}
+
+// dropLeftover removes the answer of a claim that is gone, unless it must stay for now.
+func (r *Reconciler) dropLeftover(ctx context.Context, answer *Answer) error {
+	r.Arrivals.forget(answer.GetUID())
+	kept, err := r.isAnswerKept(ctx, answer)
+	switch {
+	case err != nil:
+		return err
+	case kept:
+		return errWaiting
+	}
+	return r.removeAnswer(ctx, answer)
+}
+
+// isCarried says whether one of the answers carries what the record holds.
+func (r *objects) isCarried(h ledger.Holding, answers []*Answer) bool {
+	return slices.ContainsFunc(answers, func(a *Answer) bool { return r.holdsAnswer(h, a) })
 }
 
 // isAnswerKept says whether the answer of a claim that is gone must stay: clusterctl moves it, or its Cluster is paused.
@@ -68,7 +97,7 @@ func (r *objects) isAnswerKept(ctx context.Context, answer *Answer) (bool, error
 // first, then claim and answer, live. It says whether anything was dropped.
 func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	recorded := r.about(s).Recorded()
-	if len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID) {
+	if !s.several && (len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID)) {
 		return false, nil
 	}
 	if repeated, err := r.exit().DropRepeats(ctx, s.ref); repeated {
@@ -78,17 +107,21 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	answer, err := r.getAnswer(ctx, r.Live, keyOf(s.claim))
-	if apierrors.IsNotFound(err) {
-		answer = r.answerIn(r.Form.Kinds().NewAnswer()) // which is nobody's
-	} else if err != nil {
+	answers, err := r.answersTo(ctx, r.Live, keyOf(s.claim))
+	if err != nil || claim.GetUID() != s.claim.GetUID() {
 		return false, err
 	}
-	if claim.GetUID() != s.claim.GetUID() {
-		return false, nil
+	answer, others := r.split(answers, claim)
+	if answer.GetUID() != "" {
+		if err := r.dropStrays(ctx, others); err != nil {
+			return false, err
+		}
 	}
 	dropped := false
 	for _, h := range recorded {
+		if r.isCarried(h, others) {
+			continue // it goes after what carries it
+		}
 		gone, err := r.end(ctx, h, r.underName(s, h, answer).decide())
 		if err != nil {
 			return dropped, err
@@ -160,15 +193,10 @@ func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error
 	return keys, err
 }
 
-// leftover returns the answer for a dead claim's name, if it is one of Weir's: the garbage collector may have
-// taken the claim off its owners.
-func (r *objects) leftover(ctx context.Context, key types.NamespacedName) (*Answer, error) {
-	answer, err := r.getAnswer(ctx, r.Live, key)
-	if err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	if !r.Source.Serves(answer.Pool) || (r.claimUID(answer) == "" && !r.isMade(answer)) {
-		return nil, nil //nolint:nilnil // not ours
-	}
-	return answer, nil
+// leftovers returns the answers for a dead claim's name that are ours: the garbage collector may have taken the claim off their owners.
+func (r *objects) leftovers(ctx context.Context, key types.NamespacedName) ([]*Answer, error) {
+	answers, err := r.answersTo(ctx, r.Live, key)
+	return slices.DeleteFunc(answers, func(a *Answer) bool {
+		return !r.Source.Serves(a.Pool) || (r.claimUID(a) == "" && !r.isOurs(a))
+	}), err
 }

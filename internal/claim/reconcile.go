@@ -77,8 +77,9 @@ type scope struct {
 	claim *Claim
 	ref   ipamv1.ClaimReference
 	offer *Offer
-	// answer is the claim's, once there is one.
-	answer *Answer
+	// answer is the claim's, once there is one. several: the cache shows more than one under its name.
+	answer  *Answer
+	several bool
 	// announced: this pass has recorded an event of a refusal.
 	announced bool
 	// began is when work on the claim began.

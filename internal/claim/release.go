@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -50,7 +49,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.recordReturn(ctx, s); err != nil {
 		return err
 	}
-	if err := r.removeAnswerOf(ctx, live); err != nil {
+	if err := r.removeAnswers(ctx, live); err != nil {
 		return err
 	}
 	if err := r.exit().ReleaseAll(ctx, s.ref); err != nil {
@@ -89,7 +88,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 			return err
 		}
 	}
-	if err := r.removeAnswerOf(ctx, live); err != nil {
+	if err := r.removeAnswers(ctx, live); err != nil {
 		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live.Stored, r.Form.Kinds().ClaimFinalizer)
@@ -160,7 +159,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 
 // lastAnswer reads the answer of a claim that is being deleted live, and says whether there is one that is its own.
 func (r *objects) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, isIts bool, err error) {
-	if answer, err = r.getAnswer(ctx, r.Live, keyOf(claim)); err != nil {
+	if answer, err = r.getAnswer(ctx, r.Live, claim); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
 	return answer, r.claimUID(answer) == claim.GetUID() || r.arrivedFor(claim, answer), nil
@@ -187,22 +186,23 @@ func (r *objects) hasLeft(claim *Claim) bool {
 	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
 
-// removeAnswerOf removes the claim's answer. The cache is believed when it shows that very one, never when it shows
-// none or a namesake's.
-func (r *objects) removeAnswerOf(ctx context.Context, claim *Claim) error {
-	answer, err := r.getAnswer(ctx, r.Client, keyOf(claim))
-	if apierrors.IsNotFound(err) || (err == nil && r.claimUID(answer) != claim.GetUID()) {
-		answer, err = r.getAnswer(ctx, r.Live, keyOf(claim))
+// removeAnswers removes every answer to the claim. The cache is believed when it shows the only one that there can be, never when it
+// shows none or a namesake's.
+func (r *objects) removeAnswers(ctx context.Context, claim *Claim) error {
+	answers, err := r.answersTo(ctx, r.Client, keyOf(claim))
+	isIts := func(a *Answer) bool { return r.claimUID(a) == claim.GetUID() }
+	if err == nil && (r.Form.Kinds().Commit == ByStatus || !slices.ContainsFunc(answers, isIts)) {
+		answers, err = r.answersTo(ctx, r.Live, keyOf(claim))
 	}
-	switch {
-	case err != nil:
-		return client.IgnoreNotFound(err)
-	case r.claimUID(answer) == claim.GetUID():
-		return r.removeAnswer(ctx, answer)
-	case r.isOwnerless(answer), r.arrivedFor(claim, answer):
-		return r.removeOwnerless(ctx, claim, answer)
+	for _, answer := range answers {
+		switch {
+		case isIts(answer):
+			err = errors.Join(err, r.removeAnswer(ctx, answer))
+		case r.isOwnerless(answer), r.arrivedFor(claim, answer):
+			err = errors.Join(err, r.removeOwnerless(ctx, claim, answer))
+		}
 	}
-	return nil
+	return err
 }
 
 // removeOwnerless removes an answer that names no claim, or an earlier one, with a claim that a live read shows after it: a later claim

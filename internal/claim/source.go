@@ -44,6 +44,8 @@ type Offer struct {
 	// Closed says why the pool hands out nothing new; nil if it does. A claim that has its address keeps it, and one that arrives
 	// with one is recorded all the same.
 	Closed error
+	// NamePrefix is what the names of the pool's answers begin with, where they are named after their addresses.
+	NamePrefix string
 	// Bits is the prefix length that a claim gets, HostBits that of an address: 32 or 128.
 	Bits, HostBits int
 	// Network returns what comes with an address.

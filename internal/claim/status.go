@@ -46,7 +46,7 @@ func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 	after, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
 	ready, isKnown := r.readyCondition(ctx, s, outcome)
 	if isKnown {
-		r.Form.Report(after, ready, s.answerName())
+		r.Form.Report(after, ready, s.answerName(), outcome)
 		claimant.SetWithinPool(after, r.overridden(ctx, s))
 	}
 	claimant.SetPaused(after, pausedBy(outcome))
@@ -122,8 +122,8 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, outcome error) 
 // askedMessage names where the refused address was asked for.
 func (r *reporter) askedMessage(ctx context.Context, s *scope, outcome error) string {
 	told := r.told(ctx, s, outcome)
-	if _, ok := s.claim.GetAnnotations()[ipamv1.AddressAnnotation]; ok {
-		return fmt.Sprintf("metadata.annotations[%s]: %s", ipamv1.AddressAnnotation, told)
+	if s.claim.Asked != nil {
+		return fmt.Sprintf("%s: %s", s.claim.AskedField, told)
 	}
 	return told
 }

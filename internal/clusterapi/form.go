@@ -55,7 +55,14 @@ func (Form) Asks(stored claimant.Claimant) claim.Asks {
 	if !ok {
 		return claim.Asks{}
 	}
-	return claim.Asks{Pool: poolName(c.Spec.PoolRef), ClusterName: c.Spec.ClusterName, AnswerName: c.Status.AddressRef.Name}
+	asks := claim.Asks{
+		Pool: poolName(c.Spec.PoolRef), ClusterName: c.Spec.ClusterName, AnswerName: c.Status.AddressRef.Name,
+		AskedField: "metadata.annotations[" + ipamv1.AddressAnnotation + "]",
+	}
+	if asked, ok := c.Annotations[ipamv1.AddressAnnotation]; ok {
+		asks.Asked = &asked
+	}
+	return asks
 }
 
 // Says implements claim.Form.
@@ -71,10 +78,13 @@ func poolName(ref ipamv1beta2.IPPoolReference) claim.PoolName {
 	return claim.PoolName{GroupKind: schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}, Name: ref.Name}
 }
 
-// Find implements claim.Form: the answer is named like the claim.
-func (Form) Find(ctx context.Context, c client.Reader, key types.NamespacedName) (client.Object, error) {
+// Answers implements claim.Form: the only one is named like the claim.
+func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	answer := &ipamv1beta2.IPAddress{}
-	return answer, c.Get(ctx, key, answer)
+	if err := c.Get(ctx, key, answer); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return []client.Object{answer}, nil
 }
 
 // ClaimOf implements claim.Form.
@@ -83,7 +93,7 @@ func (Form) ClaimOf(answer client.Object) types.NamespacedName {
 }
 
 // Compose implements claim.Form. The DNS servers are an annotation: an IPAddress has no field for them.
-func (Form) Compose(c *claim.Claim, cidr netip.Prefix, network pooltree.Network) client.Object {
+func (Form) Compose(c *claim.Claim, _ *claim.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
 	answer := &ipamv1beta2.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.GetNamespace(), Name: c.GetName()},
 		Spec: ipamv1beta2.IPAddressSpec{
@@ -131,7 +141,7 @@ func (Form) StandIn(stored client.Object) claimant.Claimant {
 // Report implements claim.Form. The status says the same in the form of v1beta1, too: Cluster API's v1beta1 kinds show that, and some
 // providers still look at it. It has a reason, a message and a severity only where something is wrong: an error is for somebody to repair,
 // all else repairs itself.
-func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer string) {
+func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer string, _ error) {
 	c, ok := stored.(*ipamv1beta2.IPAddressClaim)
 	if !ok {
 		return

@@ -25,6 +25,8 @@ import (
 type Source struct {
 	Registry *pool.Registry
 	Kinds    []pool.Kind
+	// Field is where claims name their pool.
+	Field string
 }
 
 var _ claim.Source = &Source{}
@@ -55,7 +57,7 @@ func (s *Source) kindOf(kind schema.GroupKind) (pool.Kind, bool) {
 // one.
 func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolName) (*claim.Offer, error) {
 	if _, known := s.kindOf(name.GroupKind); !known {
-		return nil, failed("spec.poolRef.kind: %q is not a kind of pool of %s: use %s", name.Kind, name.Group, s.kindNames())
+		return nil, failed("%s.kind: %q is not a kind of pool of %s: use %s", s.Field, name.Kind, name.Group, s.kindNames())
 	}
 	ref := s.Reference(name, namespace)
 	p, closed, err := s.open(ctx, ref, namespace)
@@ -67,9 +69,9 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 	case err != nil:
 		return nil, err
 	case !visible && closed != nil && closed.Invalid:
-		return nil, invisible(reason)
+		return nil, s.invisible(reason)
 	case closed != nil && closed.Invalid:
-		return nil, notReady("spec.poolRef.name: %s", closed.Message)
+		return nil, notReady("%s.name: %s", s.Field, closed.Message)
 	}
 	halted, err := s.halted(ctx, p)
 	if err != nil {
@@ -77,23 +79,24 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 	}
 	offer := s.offerOf(p, ref, halted)
 	if !visible {
-		offer.Hidden = invisible(reason)
+		offer.Hidden = s.invisible(reason)
 	}
 	if closed != nil {
-		offer.Closed = notReady("spec.poolRef.name: %s", closed.Message)
+		offer.Closed = notReady("%s.name: %s", s.Field, closed.Message)
 	}
 	return offer, nil
 }
 
 func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) *claim.Offer {
 	return &claim.Offer{
-		Pool:     ref,
-		Owner:    s.Registry.OwnerReference(p),
-		Leaving:  !p.GetDeletionTimestamp().IsZero(),
-		Halted:   halted,
-		Bits:     p.Registered.Shape.ClaimBits(),
-		HostBits: p.Registered.Shape.HostBits(),
-		Network:  p.Registered.Shape.NetworkOf,
+		Pool:       ref,
+		Owner:      s.Registry.OwnerReference(p),
+		Leaving:    !p.GetDeletionTimestamp().IsZero(),
+		Halted:     halted,
+		NamePrefix: p.Says.NamePrefix,
+		Bits:       p.Registered.Shape.ClaimBits(),
+		HostBits:   p.Registered.Shape.HostBits(),
+		Network:    p.Registered.Shape.NetworkOf,
 	}
 }
 
@@ -103,7 +106,7 @@ func (s *Source) open(ctx context.Context, ref ipamv1.PoolReference, namespace s
 	var closed *pool.ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
-		return nil, nil, absent(ref, namespace)
+		return nil, nil, s.absent(ref, namespace)
 	case err != nil && !isClosed:
 		return nil, nil, err
 	}
@@ -133,14 +136,14 @@ func (s *Source) kindNames() string {
 }
 
 // absent is what a claim is told whose pool does not exist: of a GlobalIPPool the same as if it were not visible.
-func absent(ref ipamv1.PoolReference, namespace string) error {
+func (s *Source) absent(ref ipamv1.PoolReference, namespace string) error {
 	if ref.Namespace == "" {
-		return invisible(tenancy.Absent(ref, namespace))
+		return s.invisible(tenancy.Absent(ref, namespace))
 	}
-	return notReady("spec.poolRef.name: there is no %s %q in namespace %s", ref.Kind, ref.Name, ref.Namespace)
+	return notReady("%s.name: there is no %s %q in namespace %s", s.Field, ref.Kind, ref.Name, ref.Namespace)
 }
 
-func invisible(reason string) error { return failed("spec.poolRef.name: %s", reason) }
+func (s *Source) invisible(reason string) error { return failed("%s.name: %s", s.Field, reason) }
 
 func failed(format string, args ...any) error {
 	return &claimant.Refusal{
@@ -155,7 +158,7 @@ func (s *Source) halted(ctx context.Context, p *pool.Known) (why, err error) {
 	if halt == nil || err != nil {
 		return nil, err
 	}
-	refusal := &claimant.Refusal{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Message: "spec.poolRef.name: " + halt.Message}
+	refusal := &claimant.Refusal{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Message: s.Field + ".name: " + halt.Message}
 	if halt.Paused {
 		refusal.Paused = halt.Message
 	}

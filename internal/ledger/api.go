@@ -31,6 +31,8 @@ type (
 	Capacity = book.Capacity
 	// Return is what a hold is for, back again.
 	Return = book.Return
+	// Why tells reasons of a RefusedError apart.
+	Why = book.Why
 	// RefusedError says why an asked prefix is not handed out.
 	RefusedError = book.RefusedError
 	// Purpose is what a record is for.
@@ -46,6 +48,13 @@ const (
 	ForChildPool = records.ForChildPool
 	ForRoot      = records.ForRoot
 	ForMoved     = records.ForMoved
+)
+
+// Why a prefix is refused; see package book.
+const (
+	OutsidePool   = book.OutsidePool
+	KeptElsewhere = book.KeptElsewhere
+	Barred        = book.Barred
 )
 
 // Deepest is how many pools may lie above a prefix.

@@ -36,6 +36,9 @@ type Pool struct {
 	// HasDefaultLength: it says how long what it gives is by default.
 	HasDefaultLength bool
 	Family           ipamv1.IPFamily
+	// NamePrefix is what the names of its answers begin with, where they are
+	// named after their addresses.
+	NamePrefix string
 	// Cooldown is how long what was released is not handed out again.
 	Cooldown time.Duration
 	// ClusterName is the Cluster that it belongs to; "" for none.

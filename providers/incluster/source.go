@@ -10,5 +10,5 @@ import (
 
 // Source offers IPPools of the claim's namespace and GlobalIPPools.
 func Source(registry *pool.Registry) *entitlement.Source {
-	return &entitlement.Source{Registry: registry, Kinds: []pool.Kind{pool.IPPools, pool.GlobalIPPools}}
+	return &entitlement.Source{Registry: registry, Kinds: []pool.Kind{pool.IPPools, pool.GlobalIPPools}, Field: "spec.poolRef"}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go4.org/netipx"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,7 +47,7 @@ func Door() setup.Door {
 		Pools: map[string]pool.Kind{"other-ippool": IPPools},
 		Forms: map[string]claim.Form{"other-ipclaim": Form{}},
 		Source: func(registry *pool.Registry) claim.Source {
-			return &entitlement.Source{Registry: registry, Kinds: []pool.Kind{IPPools}}
+			return &entitlement.Source{Registry: registry, Kinds: []pool.Kind{IPPools}, Field: "spec.pool"}
 		},
 	}
 }
@@ -124,16 +123,16 @@ func (Form) Says(stored client.Object) claim.Says {
 // nameFor is the only name that an answer to the claim has.
 func nameFor(claimName string) string { return claimName + "-answer" }
 
-// Find implements claim.Form. What has the name and answers another claim is none.
-func (Form) Find(ctx context.Context, c client.Reader, key types.NamespacedName) (client.Object, error) {
+// Answers implements claim.Form. What has the name and answers another claim is none.
+func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	answer := &IPAddress{}
 	if err := c.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: nameFor(key.Name)}, answer); err != nil {
-		return nil, err
+		return nil, client.IgnoreNotFound(err)
 	}
 	if answer.Spec.Claim != key.Name {
-		return nil, apierrors.NewNotFound(schema.GroupResource{Group: groupVersion.Group, Resource: "ipaddresses"}, key.Name)
+		return nil, nil
 	}
-	return answer, nil
+	return []client.Object{answer}, nil
 }
 
 // ClaimOf implements claim.Form.
@@ -143,7 +142,7 @@ func (Form) ClaimOf(stored client.Object) types.NamespacedName {
 }
 
 // Compose implements claim.Form.
-func (Form) Compose(c *claim.Claim, cidr netip.Prefix, network pooltree.Network) client.Object {
+func (Form) Compose(c *claim.Claim, _ *claim.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
 	return &IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.GetNamespace(), Name: nameFor(c.GetName())},
 		Spec: IPAddressSpec{
@@ -162,7 +161,7 @@ func (Form) StandIn(stored client.Object) claimant.Claimant {
 }
 
 // Report implements claim.Form.
-func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer string) {
+func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer string, _ error) {
 	c, _ := stored.(*IPClaim)
 	conditions.Set(c, ready)
 	if answer != "" {

@@ -1,0 +1,133 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// Of a form that commits by the name, a claim has one answer at most. Of one that commits by the status it may have several: two managers may
+// create one each, and only one of them can then have the claim's status name its own. Till the status does so, any of the claim's can
+// become the answer, and none of them goes. From then on the others are strays:
+//
+//	IPAddress stored -> status names it, on condition of the claim's version (the commit) -> strays go -> their records go
+//
+// A stray goes after a live read has shown that the status names another one, which is there; its record goes after it.
+
+// Commit is what makes an answer the claim's for good.
+type Commit uint8
+
+const (
+	// ByName: the answer's name follows from the claim's, so that the API server stores one only.
+	ByName Commit = iota
+	// ByStatus: the claim's status, written on condition of the version of the claim that is answered.
+	ByStatus
+)
+
+// answersTo reads all answers to claims of that name. The error is the API server's.
+func (r *objects) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*Answer, error) {
+	stored, err := r.Form.Answers(ctx, c, key)
+	if err != nil {
+		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
+	}
+	answers := make([]*Answer, 0, len(stored))
+	for _, answer := range stored {
+		answers = append(answers, r.answerIn(answer))
+	}
+	return answers, nil
+}
+
+// getAnswer reads the answer to a claim, or an error that is a NotFound: of several the one that is most likely to be told.
+func (r *objects) getAnswer(ctx context.Context, c client.Reader, claim *Claim) (*Answer, error) {
+	answers, err := r.answersTo(ctx, c, keyOf(claim))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(answers) == 0:
+		kind := r.Form.Kinds().Answer
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, claim.GetName())
+	}
+	return r.likeliest(answers, claim), nil
+}
+
+// likeliest returns the answer that the claim's status names; else one that carries its UID, or nobody's, or any.
+func (r *objects) likeliest(answers []*Answer, claim *Claim) *Answer {
+	return slices.MinFunc(answers, func(a, b *Answer) int { return r.distance(a, claim) - r.distance(b, claim) })
+}
+
+func (r *objects) distance(answer *Answer, claim *Claim) int {
+	if answer.GetName() == claim.AnswerName {
+		return 0
+	}
+	return int(r.relationOf(answer, claim))
+}
+
+// isCommitted says whether the answer is the claim's for good, as far as the claim was read.
+func (r *objects) isCommitted(answer *Answer, claim *Claim) bool {
+	return r.Form.Kinds().Commit == ByName || answer.GetName() == claim.AnswerName
+}
+
+// split parts the answers under a claim's name into the one that is committed, or one that is nobody's, and all others.
+func (r *objects) split(answers []*Answer, claim *Claim) (committed *Answer, others []*Answer) {
+	committed = r.answerIn(r.Form.Kinds().NewAnswer())
+	for _, answer := range answers {
+		if r.isCommitted(answer, claim) {
+			committed = answer
+		} else {
+			others = append(others, answer)
+		}
+	}
+	return committed, others
+}
+
+// dropStrays removes what answers a claim that was answered otherwise, or one before it. The caller has read live which one is committed.
+// What somebody made by hand stays.
+func (r *objects) dropStrays(ctx context.Context, strays []*Answer) error {
+	for _, stray := range strays {
+		if r.claimUID(stray) == "" {
+			continue
+		}
+		if err := r.removeAnswer(ctx, stray); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cameTogether says whether several answers came to a claim that does not say which one it had: its status was lost in a move. Of those that
+// were made here, none has been told to anybody.
+func (r *addresses) cameTogether(s *scope, answers []*Answer) bool {
+	_, open := r.split(answers, s.claim)
+	open = slices.DeleteFunc(open, func(a *Answer) bool { return r.relationOf(a, s.claim) == anothers })
+	if len(open) < 2 || len(open) < len(answers) {
+		return false
+	}
+	recorded := r.about(s).Recorded()
+	return slices.ContainsFunc(open, func(a *Answer) bool {
+		return !slices.ContainsFunc(recorded, func(h ledger.Holding) bool {
+			return r.holdsAnswer(h, a) && h.Claim.UID == s.ref.UID && !h.Restored
+		})
+	})
+}
+
+// refuseSeveral has a user say which of several answers stays.
+func (r *objects) refuseSeveral(answers []*Answer) error {
+	names := make([]string, 0, len(answers))
+	for _, answer := range answers {
+		names = append(names, answer.GetName())
+	}
+	slices.Sort(names)
+	return refuse(ipamv1.ClaimReadyAddressConflictReason,
+		"%ss %v came with the claim, and its status does not say which one it had: delete the others", r.answerKind(), names)
+}

@@ -116,7 +116,7 @@ func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *Answer) err
 	if !s.offer.Leaving {
 		patched.SetOwnerReferences(ensureOwner(patched.GetOwnerReferences(), s.offer.Owner))
 	}
-	controllerutil.AddFinalizer(patched, r.Form.Kinds().AnswerFinalizer)
+	controllerutil.AddFinalizer(patched, r.answerFinalizer(answer))
 	if ownedAlike(patched, answer) && !hasArrived(answer) {
 		return nil
 	}

@@ -49,6 +49,9 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if s.several && r.cameTogether(s, answers) {
 		return r.refuseSeveral(answers)
 	}
+	if err := r.secureOthers(ctx, s, answers, answer); err != nil {
+		return err
+	}
 	return r.act(ctx, s, r.observe(s, answer).decide(), answer, refusal)
 }
 
@@ -262,7 +265,7 @@ func (r *objects) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
 		Kind:               kind,
 		Name:               claim.GetName(),
 		UID:                claim.GetUID(),
-		Controller:         ptr.To(!r.Form.Kinds().IsShared),
+		Controller:         ptr.To(!r.Form.Conventions(claim.Pool).IsShared),
 		BlockOwnerDeletion: blocks,
 	}
 }
@@ -359,7 +362,7 @@ func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 	labels := labelsOf(s.claim)
 	maps.Copy(labels, answer.GetLabels())
 	answer.SetLabels(labels)
-	answer.SetFinalizers([]string{r.Form.Kinds().AnswerFinalizer})
+	answer.SetFinalizers([]string{r.Form.Conventions(s.claim.Pool).AnswerFinalizer})
 	answer.SetOwnerReferences([]metav1.OwnerReference{r.ownerOf(s.claim, ptr.To(true)), s.offer.Owner})
 	return r.answerIn(answer)
 }
@@ -376,11 +379,13 @@ func (r *objects) claimUID(answer *Answer) types.UID {
 
 // isMade says whether an answer has Weir's finalizer: Weir has made it, or taken it for the claim's.
 func (r *objects) isMade(answer *Answer) bool {
-	return hasFinalizer(answer, r.Form.Kinds().AnswerFinalizer)
+	return hasFinalizer(answer, r.answerFinalizer(answer))
 }
 
 // isOurs says whether an answer holds its address: Weir has made it, or whoever made it counts as much.
-func (r *objects) isOurs(answer *Answer) bool { return r.isMade(answer) || r.Form.Kinds().IsShared }
+func (r *objects) isOurs(answer *Answer) bool {
+	return r.isMade(answer) || r.Form.Conventions(answer.Pool).IsShared
+}
 
 func (r *objects) answerKind() string { return r.Form.Kinds().Answer.Kind }
 

@@ -121,6 +121,19 @@ func (r *addresses) cameTogether(s *scope, answers []*Answer) bool {
 	})
 }
 
+// secureOthers records what somebody made by hand beside the claim's answer: it holds its address, for nobody who is here.
+func (r *addresses) secureOthers(ctx context.Context, s *scope, answers []*Answer, own *Answer) error {
+	for _, answer := range answers {
+		if answer == own || r.relationOf(answer, s.claim) != unowned {
+			continue
+		}
+		if err := r.secure(ctx, answer, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // refuseSeveral has a user say which of several answers stays.
 func (r *objects) refuseSeveral(answers []*Answer) error {
 	names := make([]string, 0, len(answers))

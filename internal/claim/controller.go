@@ -175,7 +175,8 @@ func (r *Reconciler) lostAnswer(e event.UpdateEvent) bool {
 // leaving passes answers that are being deleted or have lost an owner, and those that arrive or are made by hand.
 func (r *Reconciler) leaving() predicate.Predicate {
 	isByHand := func(obj client.Object) bool {
-		return r.Form.Kinds().IsShared && !hasFinalizer(obj, r.Form.Kinds().AnswerFinalizer)
+		answer := r.answerIn(obj)
+		return r.isOurs(answer) && !r.isMade(answer)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return hasArrived(e.Object) || isByHand(e.Object) },

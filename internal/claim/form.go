@@ -22,6 +22,8 @@ import (
 type Form interface {
 	// Kinds are those of claim and answer.
 	Kinds() *Kinds
+	// Conventions are those of claims that name this pool, and of their answers.
+	Conventions(pool PoolName) *Conventions
 	// Asks returns what a claim says.
 	Asks(claim claimant.Claimant) Asks
 	// Says returns what an answer says.
@@ -44,19 +46,23 @@ type Form interface {
 // Kinds are those of a form's claims and answers.
 type Kinds struct {
 	Claim, Answer schema.GroupVersionKind
-	// ClaimFinalizer is on every claim that may have something, AnswerFinalizer on every answer.
-	ClaimFinalizer, AnswerFinalizer string
 	// Commit is what makes an answer the claim's for good. ClaimField is, where that is the status, the selectable field of answers that has
 	// the name of their claim.
 	Commit     Commit
 	ClaimField string
-	// IsShared: another controller may have made answers as well, which holds their addresses all the same. So an answer holds its address
-	// whoever made it, and the claim is no controlling owner of it.
-	IsShared bool
 
 	NewClaim                    func() claimant.Claimant
 	NewAnswer                   func() client.Object
 	NewClaimList, NewAnswerList func() client.ObjectList
+}
+
+// Conventions are what depends on the pool that a claim names.
+type Conventions struct {
+	// ClaimFinalizer is on every claim that may have something, AnswerFinalizer on every answer.
+	ClaimFinalizer, AnswerFinalizer string
+	// IsShared: another controller may have made answers out of such pools. So an answer holds its address whoever made it, and the claim is
+	// no controlling owner of it.
+	IsShared bool
 }
 
 // PoolName is how a claim, or an answer, names a pool: the namespace follows from the kind.
@@ -122,6 +128,14 @@ func (r *objects) getClaim(ctx context.Context, c client.Reader, key types.Names
 		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Claim.Kind, err)
 	}
 	return r.claim(stored), nil
+}
+
+func (r *objects) claimFinalizer(claim *Claim) string {
+	return r.Form.Conventions(claim.Pool).ClaimFinalizer
+}
+
+func (r *objects) answerFinalizer(answer *Answer) string {
+	return r.Form.Conventions(answer.Pool).AnswerFinalizer
 }
 
 func keyOf(obj metav1.Object) types.NamespacedName {

@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case !claim.GetDeletionTimestamp().IsZero():
 		return r.settle(cmp.Or(r.tell(ctx, s, errWaiting), r.release(ctx, s)))
 	}
-	if _, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.Form.Kinds().ClaimFinalizer); err != nil {
+	if _, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.claimFinalizer(claim)); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
 	}
 	result, err := r.settle(r.report(ctx, s, r.answer(ctx, s)))

@@ -58,12 +58,13 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.releaseFormer(ctx, live, recorded); err != nil {
 		return err
 	}
-	return finalizer.Remove(ctx, r.Client, live.Stored, r.Form.Kinds().ClaimFinalizer)
+	return finalizer.Remove(ctx, r.Client, live.Stored, r.claimFinalizer(live))
 }
 
 // isLeftToUs says whether only Weir's finalizer keeps a claim.
 func (r *objects) isLeftToUs(claim *Claim) bool {
-	return hasFinalizer(claim, r.Form.Kinds().ClaimFinalizer) && len(finalizer.Foreign(claim.Stored, r.Form.Kinds().ClaimFinalizer)) == 0
+	own := r.claimFinalizer(claim)
+	return hasFinalizer(claim, own) && len(finalizer.Foreign(claim.Stored, own)) == 0
 }
 
 // leave lets a claim go that clusterctl has moved to another cluster, from a pool that stays: what it has here is marked as moved, too,
@@ -91,7 +92,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 	if err := r.removeAnswers(ctx, live); err != nil {
 		return err
 	}
-	return finalizer.Remove(ctx, r.Client, live.Stored, r.Form.Kinds().ClaimFinalizer)
+	return finalizer.Remove(ctx, r.Client, live.Stored, r.claimFinalizer(live))
 }
 
 // recordedLast returns what is recorded for a claim that has left, and proves that it is all. A record of its answer counts whatever
@@ -238,13 +239,13 @@ func (r *objects) removeAnswer(ctx context.Context, answer *Answer) error {
 			return goneOr(err, "deleting "+r.answerKind())
 		}
 	}
-	if slices.ContainsFunc(answer.GetFinalizers(), func(f string) bool { return f != r.Form.Kinds().AnswerFinalizer }) {
+	if slices.ContainsFunc(answer.GetFinalizers(), func(f string) bool { return f != r.answerFinalizer(answer) }) {
 		return errWaiting
 	}
 	if !r.isMade(answer) {
 		return nil
 	}
-	return finalizer.RemoveLast(ctx, r.Client, answer.Stored, r.Form.Kinds().AnswerFinalizer)
+	return finalizer.RemoveLast(ctx, r.Client, answer.Stored, r.answerFinalizer(answer))
 }
 
 // goneOr is nil if the object is gone already.

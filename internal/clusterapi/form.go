@@ -26,20 +26,48 @@ import (
 )
 
 // Form translates IPAddressClaims and IPAddresses.
-type Form struct{}
+type Form struct {
+	// Others are the ways of pools of other APIs, by their group.
+	Others map[string]Ways
+}
+
+// Ways are how claims that name a pool of some API, and their answers, are kept.
+type Ways struct {
+	claim.Conventions
+
+	// AddressAnnotation asks for an address.
+	AddressAnnotation string
+}
+
+// own are those of Weir's pools.
+var own = Ways{
+	Conventions:       claim.Conventions{ClaimFinalizer: ipamv1.ClaimFinalizer, AnswerFinalizer: ipamv1.AddressFinalizer},
+	AddressAnnotation: ipamv1.AddressAnnotation,
+}
+
+func (f Form) ways(group string) Ways {
+	if ways, ok := f.Others[group]; ok {
+		return ways
+	}
+	return own
+}
+
+// Conventions implements claim.Form.
+func (f Form) Conventions(pool claim.PoolName) *claim.Conventions {
+	ways := f.ways(pool.Group)
+	return &ways.Conventions
+}
 
 var (
 	_ claim.Form = Form{}
 
 	both = claim.Kinds{
-		Claim:           kinds.IPAddressClaim.WithVersion(ipamv1beta2.GroupVersion.Version),
-		Answer:          kinds.IPAddress.WithVersion(ipamv1beta2.GroupVersion.Version),
-		ClaimFinalizer:  ipamv1.ClaimFinalizer,
-		AnswerFinalizer: ipamv1.AddressFinalizer,
-		NewClaim:        func() claimant.Claimant { return &ipamv1beta2.IPAddressClaim{} },
-		NewAnswer:       func() client.Object { return &ipamv1beta2.IPAddress{} },
-		NewClaimList:    func() client.ObjectList { return &ipamv1beta2.IPAddressClaimList{} },
-		NewAnswerList:   func() client.ObjectList { return &ipamv1beta2.IPAddressList{} },
+		Claim:         kinds.IPAddressClaim.WithVersion(ipamv1beta2.GroupVersion.Version),
+		Answer:        kinds.IPAddress.WithVersion(ipamv1beta2.GroupVersion.Version),
+		NewClaim:      func() claimant.Claimant { return &ipamv1beta2.IPAddressClaim{} },
+		NewAnswer:     func() client.Object { return &ipamv1beta2.IPAddress{} },
+		NewClaimList:  func() client.ObjectList { return &ipamv1beta2.IPAddressClaimList{} },
+		NewAnswerList: func() client.ObjectList { return &ipamv1beta2.IPAddressList{} },
 	}
 )
 
@@ -50,16 +78,17 @@ var AddToScheme = ipamv1beta2.AddToScheme
 func (Form) Kinds() *claim.Kinds { return &both }
 
 // Asks implements claim.Form.
-func (Form) Asks(stored claimant.Claimant) claim.Asks {
+func (f Form) Asks(stored claimant.Claimant) claim.Asks {
 	c, ok := stored.(*ipamv1beta2.IPAddressClaim)
 	if !ok {
 		return claim.Asks{}
 	}
 	asks := claim.Asks{
 		Pool: poolName(c.Spec.PoolRef), ClusterName: c.Spec.ClusterName, AnswerName: c.Status.AddressRef.Name,
-		AskedField: "metadata.annotations[" + ipamv1.AddressAnnotation + "]",
 	}
-	if asked, ok := c.Annotations[ipamv1.AddressAnnotation]; ok {
+	annotation := f.ways(c.Spec.PoolRef.APIGroup).AddressAnnotation
+	asks.AskedField = "metadata.annotations[" + annotation + "]"
+	if asked, ok := c.Annotations[annotation]; ok {
 		asks.Asked = &asked
 	}
 	return asks

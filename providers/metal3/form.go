@@ -32,22 +32,25 @@ var (
 	_ claim.Form = Form{}
 
 	both = claim.Kinds{
-		Claim:           m3v1.GroupVersion.WithKind(m3v1.IPClaimKind),
-		Answer:          m3v1.GroupVersion.WithKind(m3v1.IPAddressKind),
-		ClaimFinalizer:  m3v1.IPClaimFinalizer,
-		AnswerFinalizer: m3v1.IPAddressFinalizer,
-		Commit:          claim.ByStatus,
-		ClaimField:      "spec.claim.name",
-		IsShared:        true,
-		NewClaim:        func() claimant.Claimant { return &m3v1.IPClaim{} },
-		NewAnswer:       func() client.Object { return &m3v1.IPAddress{} },
-		NewClaimList:    func() client.ObjectList { return &m3v1.IPClaimList{} },
-		NewAnswerList:   func() client.ObjectList { return &m3v1.IPAddressList{} },
+		Claim:         m3v1.GroupVersion.WithKind(m3v1.IPClaimKind),
+		Answer:        m3v1.GroupVersion.WithKind(m3v1.IPAddressKind),
+		Commit:        claim.ByStatus,
+		ClaimField:    "spec.claim.name",
+		NewClaim:      func() claimant.Claimant { return &m3v1.IPClaim{} },
+		NewAnswer:     func() client.Object { return &m3v1.IPAddress{} },
+		NewClaimList:  func() client.ObjectList { return &m3v1.IPClaimList{} },
+		NewAnswerList: func() client.ObjectList { return &m3v1.IPAddressList{} },
 	}
 )
 
 // Kinds implements claim.Form.
 func (Form) Kinds() *claim.Kinds { return &both }
+
+// conventions are Metal3's own: either controller can finish what the other began.
+var conventions = claim.Conventions{ClaimFinalizer: m3v1.IPClaimFinalizer, AnswerFinalizer: m3v1.IPAddressFinalizer, IsShared: true}
+
+// Conventions implements claim.Form.
+func (Form) Conventions(claim.PoolName) *claim.Conventions { return &conventions }
 
 // Asks implements claim.Form.
 func (Form) Asks(stored claimant.Claimant) claim.Asks {

@@ -92,16 +92,19 @@ var (
 	_ claim.Form = Form{}
 
 	both = claim.Kinds{
-		Claim:           IPClaimKind.WithVersion(groupVersion.Version),
-		Answer:          IPAddressKind.WithVersion(groupVersion.Version),
-		ClaimFinalizer:  claimFinalizer,
-		AnswerFinalizer: addressFinalizer,
-		NewClaim:        func() claimant.Claimant { return &IPClaim{} },
-		NewAnswer:       func() client.Object { return &IPAddress{} },
-		NewClaimList:    func() client.ObjectList { return &IPClaimList{} },
-		NewAnswerList:   func() client.ObjectList { return &IPAddressList{} },
+		Claim:         IPClaimKind.WithVersion(groupVersion.Version),
+		Answer:        IPAddressKind.WithVersion(groupVersion.Version),
+		NewClaim:      func() claimant.Claimant { return &IPClaim{} },
+		NewAnswer:     func() client.Object { return &IPAddress{} },
+		NewClaimList:  func() client.ObjectList { return &IPClaimList{} },
+		NewAnswerList: func() client.ObjectList { return &IPAddressList{} },
 	}
 )
+
+var conventions = claim.Conventions{ClaimFinalizer: claimFinalizer, AnswerFinalizer: addressFinalizer}
+
+// Conventions implements claim.Form.
+func (Form) Conventions(claim.PoolName) *claim.Conventions { return &conventions }
 
 // Kinds implements claim.Form.
 func (Form) Kinds() *claim.Kinds { return &both }

@@ -138,6 +138,8 @@ type shapeConfig struct {
 	longestBits                int
 	// kept are prefixes, each kept for the claim that ownerOf names.
 	kept string
+	// tiers are the pool's parts in their order, each like entries.
+	tiers []string
 }
 
 // by returns the same pool with another strategy.
@@ -172,6 +174,9 @@ func (c shapeConfig) shape() *pooltree.Pool {
 	config.Excluded, _ = excluded.IPSet()
 	for _, p := range prefixes(c.kept) {
 		config.Kept = append(config.Kept, pooltree.Kept{Prefix: p, For: records.ClaimantOf(claimFor(ownerOf(p)).Ref)})
+	}
+	for _, tier := range c.tiers {
+		config.Tiers = append(config.Tiers, ranges(tier))
 	}
 	return pooltree.New(config)
 }

@@ -101,9 +101,33 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	return c.Want, b.taken(s, e, c)
 }
 
-// fit finds a free prefix as the pool's strategy has it. Every strategy finds one if, and only if,
-// first fit does.
-func (b *chooser) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
+// fit finds a free prefix in the first of the pool's tiers that has one.
+func (b *chooser) fit(s *space, e *poolEntry, r request) (found netip.Prefix, err error) {
+	tiers := e.pool.Shape.Tiers()
+	if tiers == nil {
+		return b.fitIn(s, e, r)
+	}
+	for _, r.Blocks = range tiers {
+		if found, err = b.fitIn(s, e, r); !errors.Is(err, allocator.ErrExhausted) {
+			return found, err
+		}
+	}
+	return netip.Prefix{}, allocator.ErrExhausted
+}
+
+// tierOf returns where else to look for what is as good as a choice: its tier, or the whole pool.
+func tierOf(e *poolEntry, chosen netip.Prefix) []netip.Prefix {
+	for _, tier := range e.pool.Shape.Tiers() {
+		if slices.ContainsFunc(tier, chosen.Overlaps) {
+			return tier
+		}
+	}
+	return e.serving
+}
+
+// fitIn finds a free prefix in the blocks of r as the pool's strategy has it. Every strategy finds
+// one if, and only if, first fit does.
+func (b *chooser) fitIn(s *space, e *poolEntry, r request) (netip.Prefix, error) {
 	switch e.pool.Shape.Strategy() {
 	case pooltree.BestFit:
 		return s.taken.BestFit(r)

@@ -107,6 +107,11 @@ type Config struct {
 	// Kept are disjoint prefixes that the pool may hand out, each for another
 	// claim, in any order.
 	Kept []Kept
+	// Tiers are parts of the pool in the order in which they are consumed,
+	// whatever the strategy: the next one when all before are full. The ranges
+	// of one are ascending; those of all are disjoint, and together they are
+	// the areas. Nil means that there is no order.
+	Tiers [][]netipx.IPRange
 }
 
 // Pool is the shape of one pool. It is immutable and safe for concurrent use.
@@ -126,6 +131,7 @@ type Pool struct {
 	shortestBits    int
 	longestBits     int
 	strategy        Strategy
+	tiers           [][]netip.Prefix
 
 	// kept are ascending.
 	kept    []Kept
@@ -141,6 +147,9 @@ func New(config Config) *Pool {
 		areas: slices.Clone(config.Areas),
 		kept:  slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
 	}
+	for _, tier := range config.Tiers {
+		p.tiers = append(p.tiers, prefixesOf(tier))
+	}
 	slices.SortFunc(p.kept, func(a, b Kept) int { return a.Prefix.Compare(b.Prefix) })
 	for _, k := range p.kept {
 		p.keptFor[k.For] = k.Prefix
@@ -154,6 +163,13 @@ func New(config Config) *Pool {
 	p.total = ipspace.SetSize(p.addresses)
 	p.excluded = p.total.Sub(p.usable(p.open))
 	return p
+}
+
+func prefixesOf(ranges []netipx.IPRange) (prefixes []netip.Prefix) {
+	for _, r := range ranges {
+		prefixes = r.AppendPrefixes(prefixes)
+	}
+	return prefixes
 }
 
 func setOf(areas []Area) *netipx.IPSet {

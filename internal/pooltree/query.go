@@ -48,6 +48,11 @@ func (p *Pool) ClaimBits() int { return cmp.Or(p.claimBits, p.HostBits()) }
 // Strategy returns how a free prefix is chosen.
 func (p *Pool) Strategy() Strategy { return p.strategy }
 
+// Tiers returns the fewest prefixes that make up each part of the pool,
+// ascending, in the order in which the parts are consumed; nil where there is
+// no order. Each prefix lies inside one block. Not to be modified.
+func (p *Pool) Tiers() [][]netip.Prefix { return p.tiers }
+
 // LongestBits returns the longest prefix length that may be asked for. What is
 // longer is refused by no other method: it may have been handed out before.
 func (p *Pool) LongestBits() int { return cmp.Or(p.longestBits, p.HostBits()) }

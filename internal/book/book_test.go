@@ -140,6 +140,8 @@ type shapeConfig struct {
 	kept string
 	// tiers are the pool's parts in their order, each like entries.
 	tiers []string
+	// keepsGateways: a gateway stays with who arrived with it.
+	keepsGateways bool
 }
 
 // by returns the same pool with another strategy.
@@ -156,7 +158,7 @@ var strategies = map[string]pooltree.Strategy{
 }
 
 func (c shapeConfig) shape() *pooltree.Pool {
-	config := pooltree.Config{Reserved: c.reserved, Strategy: c.strategy, LongestBits: c.longestBits}
+	config := pooltree.Config{Reserved: c.reserved, Strategy: c.strategy, LongestBits: c.longestBits, KeepsGateways: c.keepsGateways}
 	for _, r := range ranges(c.entries) {
 		network := pooltree.Network{Bits: 24}
 		if r.From().Is6() {

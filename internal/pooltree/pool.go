@@ -91,6 +91,9 @@ type Config struct {
 	Areas []Area
 	// Gateways are never handed out, as those of areas are not.
 	Gateways []netip.Addr
+	// KeepsGateways: a gateway, or what contains one, stays with a claim that
+	// arrived with it. The default is that it does not.
+	KeepsGateways bool
 	// Excluded addresses are never handed out; nil means none. What lies
 	// outside the areas is ignored.
 	Excluded *netipx.IPSet
@@ -123,6 +126,8 @@ type Pool struct {
 	// never are the excluded addresses and gateways inside the pool.
 	never    *netipx.IPSet
 	gateways []netip.Addr
+	// keepsGateways is as in Config.
+	keepsGateways bool
 	// open are the areas without never, cut where needed.
 	open []Area
 
@@ -144,8 +149,8 @@ func New(config Config) *Pool {
 	p := &Pool{
 		reserved: config.Reserved, claimBits: config.ClaimBits, strategy: config.Strategy,
 		shortestBits: config.ShortestBits, longestBits: config.LongestBits,
-		areas: slices.Clone(config.Areas),
-		kept:  slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
+		keepsGateways: config.KeepsGateways, areas: slices.Clone(config.Areas),
+		kept: slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
 	}
 	for _, tier := range config.Tiers {
 		p.tiers = append(p.tiers, prefixesOf(tier))

@@ -134,6 +134,8 @@ func (p *Pool) Refuses(prefix netip.Prefix) (reason string, refused bool) {
 		return reason, true
 	}
 	switch {
+	case p.hasGatewayIn(prefix):
+		return aGateway, true
 	case p.never.OverlapsPrefix(prefix):
 		return "is excluded or contains an excluded address", true
 	case prefix.IsSingleIP() && p.Reserved(prefix.Addr()):
@@ -142,14 +144,21 @@ func (p *Pool) Refuses(prefix netip.Prefix) (reason string, refused bool) {
 	return "", false
 }
 
+const aGateway = "is the pool's gateway or contains it"
+
+func (p *Pool) hasGatewayIn(prefix netip.Prefix) bool {
+	return slices.ContainsFunc(p.gateways, prefix.Contains)
+}
+
 // RefusesAdopted says why prefix may not even stay with a claim that arrived
-// with it: what the pool excludes and reserves does not count.
+// with it: what the pool excludes and reserves does not count, nor do gateways
+// where the pool keeps them with who has them.
 func (p *Pool) RefusesAdopted(prefix netip.Prefix) (reason string, refused bool) {
 	switch {
 	case !p.Contains(prefix):
 		return "is not in the pool", true
-	case slices.ContainsFunc(p.gateways, prefix.Contains):
-		return "is the pool's gateway or contains it", true
+	case !p.keepsGateways && p.hasGatewayIn(prefix):
+		return aGateway, true
 	}
 	return "", false
 }

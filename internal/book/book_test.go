@@ -140,6 +140,8 @@ type shapeConfig struct {
 	kept string
 	// tiers are the pool's parts in their order, each like entries.
 	tiers []string
+	// denied are names of claims that get nothing.
+	denied []string
 	// keepsGateways: a gateway stays with who arrived with it.
 	keepsGateways bool
 }
@@ -176,6 +178,12 @@ func (c shapeConfig) shape() *pooltree.Pool {
 	config.Excluded, _ = excluded.IPSet()
 	for _, p := range prefixes(c.kept) {
 		config.Kept = append(config.Kept, pooltree.Kept{Prefix: p, For: records.ClaimantOf(claimFor(ownerOf(p)).Ref)})
+	}
+	for _, name := range c.denied {
+		if config.Denied == nil {
+			config.Denied = map[pooltree.Claimant]string{}
+		}
+		config.Denied[pooltree.Claimant{Namespace: "ns", Name: name}] = "is denied " + name
 	}
 	for _, tier := range c.tiers {
 		config.Tiers = append(config.Tiers, ranges(tier))

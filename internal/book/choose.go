@@ -93,6 +93,9 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		Reserved: e.pool.Shape.Reserved,
 	}
 	if !c.Want.IsValid() {
+		if err := denies(e, c); err != nil {
+			return netip.Prefix{}, err
+		}
 		return b.fit(s, e, r)
 	}
 	if err := b.refuses(e, c); err != nil {
@@ -209,10 +212,22 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 	return netip.Prefix{}, false
 }
 
+// denies says why the pool gives the claim nothing, whatever it asks for.
+func denies(e *poolEntry, c Claim) error {
+	reason, denied := e.pool.Shape.Denies(records.ClaimantOf(c.Ref))
+	if !denied || c.overrides() {
+		return nil
+	}
+	return &RefusedError{CIDR: c.Want, Reason: reason}
+}
+
 // refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds
 // it. A claim that arrived with its answer overrides exclusions, bounds and what is kept for
 // others: it has the address already, and what is not recorded would be handed out again.
 func (b *chooser) refuses(e *poolEntry, c Claim) error {
+	if err := denies(e, c); err != nil {
+		return err
+	}
 	shape := e.pool.Shape
 	if c.Purpose != records.ForAdopted {
 		for _, k := range shape.KeptIn(c.Want) {

@@ -29,16 +29,22 @@ var (
 // ErrUnproved: nothing is free as far as the book knows, which may be older than the request.
 var ErrUnproved = errors.New("not proved")
 
-// RefusedError says why an asked prefix is not handed out. It is an ErrRefused. Its text names
-// nobody; HeldFor does.
+// RefusedError says why an asked prefix is not handed out, or to a claim nothing at all. It is an
+// ErrRefused. Its text names nobody; HeldFor does.
 type RefusedError struct {
+	// CIDR is what is asked for; the zero value means nothing in particular.
 	CIDR   netip.Prefix
 	Reason string
 	// Kept is what the pool keeps for another claim, if that is the reason.
 	Kept pooltree.Kept
 }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.CIDR, e.Reason) }
+func (e *RefusedError) Error() string {
+	if !e.CIDR.IsValid() {
+		return e.Reason
+	}
+	return fmt.Sprintf("%s: %s", e.CIDR, e.Reason)
+}
 
 // Unwrap returns ErrRefused.
 func (e *RefusedError) Unwrap() error { return ErrRefused }

@@ -4,6 +4,7 @@
 package pooltree
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -14,7 +15,9 @@ import (
 
 // Network is what comes with a single address.
 type Network struct {
-	// Bits is the prefix length of the network that the address is in.
+	// Bits is the prefix length of the network that the address is in; 0 means
+	// that the pool does not say. Then, as where it is no length of the family,
+	// nothing is reserved.
 	Bits int
 	// Implied: Bits is only the length of the pool's block, which nobody has
 	// chosen for a network and no gateway depends on.
@@ -110,6 +113,10 @@ type Config struct {
 	// Kept are disjoint prefixes that the pool may hand out, each for another
 	// claim, in any order.
 	Kept []Kept
+	// Denied says why a claim gets nothing, not even what it asks for, nor
+	// what is kept for it; one that arrived with something keeps that. Nil
+	// means that none is denied.
+	Denied map[Claimant]string
 	// Tiers are parts of the pool in the order in which they are consumed,
 	// whatever the strategy: the next one when all before are full. The ranges
 	// of one are ascending; those of all are disjoint, and together they are
@@ -141,6 +148,7 @@ type Pool struct {
 	// kept are ascending.
 	kept    []Kept
 	keptFor map[Claimant]netip.Prefix
+	denied  map[Claimant]string
 }
 
 // New returns the pool that config describes. The cost is O(n log n) in the
@@ -151,6 +159,7 @@ func New(config Config) *Pool {
 		shortestBits: config.ShortestBits, longestBits: config.LongestBits,
 		keepsGateways: config.KeepsGateways, areas: slices.Clone(config.Areas),
 		kept: slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
+		denied: maps.Clone(config.Denied),
 	}
 	for _, tier := range config.Tiers {
 		p.tiers = append(p.tiers, prefixesOf(tier))

@@ -91,7 +91,7 @@ func (p *Pool) Reserved(a netip.Addr) bool {
 		return false
 	}
 	area, ok := areaOf(p.areas, a)
-	return ok && ipspace.IsReserved(a, area.Network.Bits)
+	return ok && area.Network.Bits > 0 && ipspace.IsReserved(a, area.Network.Bits)
 }
 
 // NetworkOf returns what comes with the address a. An address that is not, or
@@ -176,6 +176,15 @@ func (p *Pool) KeptFor(c Claimant) (netip.Prefix, bool) {
 	return prefix, ok
 }
 
+// Denies says why the claim gets nothing.
+func (p *Pool) Denies(c Claimant) (reason string, denied bool) {
+	reason, denied = p.denied[c]
+	if !denied {
+		reason, denied = p.denied[c.OfAnyKind()]
+	}
+	return reason, denied
+}
+
 // KeptIn returns what the pool keeps that overlaps prefix, ascending: all of
 // that lies inside it, or the one that contains it. Not to be modified. The
 // cost grows with what is returned, and with the logarithm of what is kept.
@@ -216,7 +225,7 @@ func (p *Pool) usable(areas []Area) ipspace.Count {
 	var n ipspace.Count
 	for _, area := range areas {
 		n = n.Add(ipspace.RangeSize(area.Range))
-		if p.reserved == ExcludeReserved {
+		if p.reserved == ExcludeReserved && area.Network.Bits > 0 {
 			n = n.Sub(ipspace.ReservedIn(setOf([]Area{area}), area.Network.Bits))
 		}
 	}

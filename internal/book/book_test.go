@@ -138,6 +138,12 @@ type shapeConfig struct {
 	longestBits                int
 	// kept are prefixes, each kept for the claim that ownerOf names.
 	kept string
+	// tiers are the pool's parts in their order, each like entries.
+	tiers []string
+	// denied are names of claims that get nothing.
+	denied []string
+	// keepsGateways: a gateway stays with who arrived with it.
+	keepsGateways bool
 }
 
 // by returns the same pool with another strategy.
@@ -154,7 +160,7 @@ var strategies = map[string]pooltree.Strategy{
 }
 
 func (c shapeConfig) shape() *pooltree.Pool {
-	config := pooltree.Config{Reserved: c.reserved, Strategy: c.strategy, LongestBits: c.longestBits}
+	config := pooltree.Config{Reserved: c.reserved, Strategy: c.strategy, LongestBits: c.longestBits, KeepsGateways: c.keepsGateways}
 	for _, r := range ranges(c.entries) {
 		network := pooltree.Network{Bits: 24}
 		if r.From().Is6() {
@@ -172,6 +178,15 @@ func (c shapeConfig) shape() *pooltree.Pool {
 	config.Excluded, _ = excluded.IPSet()
 	for _, p := range prefixes(c.kept) {
 		config.Kept = append(config.Kept, pooltree.Kept{Prefix: p, For: records.ClaimantOf(claimFor(ownerOf(p)).Ref)})
+	}
+	for _, name := range c.denied {
+		if config.Denied == nil {
+			config.Denied = map[pooltree.Claimant]string{}
+		}
+		config.Denied[pooltree.Claimant{Namespace: "ns", Name: name}] = "is denied " + name
+	}
+	for _, tier := range c.tiers {
+		config.Tiers = append(config.Tiers, ranges(tier))
 	}
 	return pooltree.New(config)
 }

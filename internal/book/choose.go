@@ -93,6 +93,9 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		Reserved: e.pool.Shape.Reserved,
 	}
 	if !c.Want.IsValid() {
+		if err := denies(e, c); err != nil {
+			return netip.Prefix{}, err
+		}
 		return b.fitFor(s, e, r, c)
 	}
 	if err := b.refuses(e, c); err != nil {
@@ -128,9 +131,33 @@ func (b *chooser) fitFor(s *space, e *poolEntry, r request, c Claim) (netip.Pref
 
 func (c Claim) isUnfit(cidr netip.Prefix) bool { return c.IsUnfit != nil && c.IsUnfit(cidr.Addr()) }
 
-// fit finds a free prefix as the pool's strategy has it. Every strategy finds one if, and only if,
-// first fit does.
-func (b *chooser) fit(s *space, e *poolEntry, r request) (netip.Prefix, error) {
+// fit finds a free prefix in the first of the pool's tiers that has one.
+func (b *chooser) fit(s *space, e *poolEntry, r request) (found netip.Prefix, err error) {
+	tiers := e.pool.Shape.Tiers()
+	if tiers == nil {
+		return b.fitIn(s, e, r)
+	}
+	for _, r.Blocks = range tiers {
+		if found, err = b.fitIn(s, e, r); !errors.Is(err, allocator.ErrExhausted) {
+			return found, err
+		}
+	}
+	return netip.Prefix{}, allocator.ErrExhausted
+}
+
+// tierOf returns where else to look for what is as good as a choice: its tier, or the whole pool.
+func tierOf(e *poolEntry, chosen netip.Prefix) []netip.Prefix {
+	for _, tier := range e.pool.Shape.Tiers() {
+		if slices.ContainsFunc(tier, chosen.Overlaps) {
+			return tier
+		}
+	}
+	return e.serving
+}
+
+// fitIn finds a free prefix in the blocks of r as the pool's strategy has it. Every strategy finds
+// one if, and only if, first fit does.
+func (b *chooser) fitIn(s *space, e *poolEntry, r request) (netip.Prefix, error) {
 	switch e.pool.Shape.Strategy() {
 	case pooltree.BestFit:
 		return s.taken.BestFit(r)
@@ -212,10 +239,22 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 	return netip.Prefix{}, false
 }
 
+// denies says why the pool gives the claim nothing, whatever it asks for.
+func denies(e *poolEntry, c Claim) error {
+	reason, denied := e.pool.Shape.Denies(records.ClaimantOf(c.Ref))
+	if !denied || c.overrides() {
+		return nil
+	}
+	return &RefusedError{CIDR: c.Want, Reason: reason, Why: Denied}
+}
+
 // refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds
 // it. A claim that arrived with its answer overrides exclusions, bounds and what is kept for
 // others: it has the address already, and what is not recorded would be handed out again.
 func (b *chooser) refuses(e *poolEntry, c Claim) error {
+	if err := denies(e, c); err != nil {
+		return err
+	}
 	shape := e.pool.Shape
 	if c.Purpose != records.ForAdopted {
 		for _, k := range shape.KeptIn(c.Want) {

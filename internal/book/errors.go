@@ -29,9 +29,10 @@ var (
 // ErrUnproved: nothing is free as far as the book knows, which may be older than the request.
 var ErrUnproved = errors.New("not proved")
 
-// RefusedError says why an asked prefix is not handed out. It is an ErrRefused. Its text names
-// nobody; HeldFor does.
+// RefusedError says why an asked prefix is not handed out, or to a claim nothing at all. It is an
+// ErrRefused. Its text names nobody; HeldFor does.
 type RefusedError struct {
+	// CIDR is what is asked for; the zero value means nothing in particular.
 	CIDR   netip.Prefix
 	Reason string
 	// Why tells some reasons apart.
@@ -50,11 +51,16 @@ const (
 	OutsidePool
 	// KeptElsewhere: the pool keeps another prefix for the claim.
 	KeptElsewhere
-	// Barred: the pool gives the claim nothing.
-	Barred
+	// Denied: the pool gives the claim nothing.
+	Denied
 )
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.CIDR, e.Reason) }
+func (e *RefusedError) Error() string {
+	if !e.CIDR.IsValid() {
+		return e.Reason
+	}
+	return fmt.Sprintf("%s: %s", e.CIDR, e.Reason)
+}
 
 // Unwrap returns ErrRefused.
 func (e *RefusedError) Unwrap() error { return ErrRefused }

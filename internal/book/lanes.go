@@ -40,14 +40,15 @@ func (b *promiser) inLane(e *poolEntry, c Claim, first netip.Prefix) netip.Prefi
 	if lanes == 1 || strategy == pooltree.Random {
 		return first
 	}
-	found, ok := b.search(e, c, e.serving, lane, lanes)
+	blocks := tierOf(e, first)
+	found, ok := b.search(e, c, blocks, lane, lanes)
 	if ok || strategy == pooltree.LeastRecentlyUsed {
 		return either(ok, found, first)
 	}
 	if !e.chosen.IsValid() || e.chosen.Addr().Less(found.Addr()) {
 		e.chosen = found
 	}
-	e.chosen, ok = b.search(e, c, after(e.serving, e.chosen), lane, lanes)
+	e.chosen, ok = b.search(e, c, after(blocks, e.chosen), lane, lanes)
 	return either(ok, e.chosen, first)
 }
 
@@ -63,7 +64,7 @@ func (b *promiser) search(e *poolEntry, c Claim, blocks []netip.Prefix, lane, la
 	r := request{Blocks: blocks, Own: b.aboveAll(e), Bits: c.Bits, Reserved: e.pool.Shape.Reserved}
 	var err error
 	for range laneSteps {
-		found, err = b.fit(b.spaceOf(e.pool.Space), e, r)
+		found, err = b.fitIn(b.spaceOf(e.pool.Space), e, r)
 		if err != nil || ordinal(found)%lanes == lane {
 			return found, err == nil
 		}

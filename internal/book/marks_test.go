@@ -178,6 +178,34 @@ func TestAnAskedPrefix(t *testing.T) {
 	}
 }
 
+// TestAGatewayMayStay: in a pool that says so, who arrived with a gateway keeps it, which is told to
+// be outside its policy, and nobody else gets it.
+func TestAGatewayMayStay(t *testing.T) {
+	t.Parallel()
+	for _, stays := range []bool{true, false} {
+		b := newBook()
+		b.serving(shapeConfig{entries: "10.0.0.0/28", gateway: "10.0.0.14", keepsGateways: stays})
+		c := claimFor("a")
+		c.Want = netip.MustParsePrefix("10.0.0.14/32")
+		if w, err := b.x.Choose(c, at("a")); !errors.Is(err, ErrRefused) {
+			t.Errorf("stays %t: a claim got %v, error %v", stays, w, err)
+		}
+		c.Purpose = records.ForAdopted
+		w, err := b.x.Choose(c, at("a"))
+		if stays != (err == nil) || !stays && !errors.Is(err, ErrRefused) {
+			t.Fatalf("stays %t: who arrived with it got %v, error %v", stays, w, err)
+		}
+		b.put(recordNamed("a", "10.0.0.14/32", adoptedRecord))
+		var refused *RefusedError
+		if err := b.x.About(c.Ref).OutsidePolicy(); !errors.As(err, &refused) || refused.Reason != "is the pool's gateway or contains it" {
+			t.Errorf("stays %t: outside its policy: %v", stays, err)
+		}
+		if got, _ := b.x.Capacity(poolRef("p")); got.Available.String() != "14" || got.Excluded.String() != "2" {
+			t.Errorf("stays %t: %s available, %s excluded", stays, got.Available, got.Excluded)
+		}
+	}
+}
+
 // TestBoundsAreForAskedPrefixes asks for prefixes of a pool that hands out nothing longer than a
 // /30.
 func TestBoundsAreForAskedPrefixes(t *testing.T) {

@@ -42,6 +42,19 @@ var strategyShapes = []shapeConfig{
 	{entries: "2001:db8::/124 2001:db8::1e-2001:db8::23", gateway: "2001:db8::1", excluded: "2001:db8::6-2001:db8::8"},
 }
 
+// tieredShapes are pools whose parts are consumed in an order: not by address, with an end that is
+// excluded, in pieces, or empty.
+var tieredShapes = []shapeConfig{
+	{
+		entries: "10.0.0.0/28 10.0.0.20-10.0.0.27", gateway: "10.0.0.9", excluded: "10.0.0.20", reserved: pooltree.AllocateReserved,
+		tiers: []string{"10.0.0.20-10.0.0.27", "10.0.0.9-10.0.0.12", "", "10.0.0.0-10.0.0.8 10.0.0.13-10.0.0.15"},
+	},
+	{
+		entries: "2001:db8::/124 2001:db8::1e-2001:db8::23",
+		tiers:   []string{"2001:db8::8-2001:db8::b", "2001:db8::/125 2001:db8::1e-2001:db8::23", "2001:db8::c-2001:db8::f"},
+	},
+}
+
 func newStrategyModel(t *rapid.T, c shapeConfig) *strategyModel {
 	m := &strategyModel{T: t, book: newBook(), config: c}
 	m.x.random = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)).Uint64
@@ -66,12 +79,26 @@ func (m *strategyModel) name() string {
 	return fmt.Sprint("c", m.made)
 }
 
+// request asks the oracle for the first tier that has room, and says whether there is any.
+func (m *strategyModel) request(bits int) (r oracle.Request[string], isRoom bool) {
+	r = oracle.Request[string]{Blocks: m.shape.Blocks(), Bits: bits, Reserved: m.shape.Reserved}
+	if m.shape.Tiers() == nil {
+		_, isRoom = m.held.FirstFit(r)
+	}
+	for _, tier := range m.shape.Tiers() {
+		if !isRoom {
+			r.Blocks = tier
+			_, isRoom = m.held.FirstFit(r)
+		}
+	}
+	return r, isRoom
+}
+
 // choose compares what the index chooses with what the oracle says.
 func (m *strategyModel) choose() {
 	c := claimFor(m.name())
 	c.Bits = m.lengthIn()
-	r := oracle.Request[string]{Blocks: m.shape.Blocks(), Bits: c.Bits, Reserved: m.shape.Reserved}
-	_, isRoom := m.held.FirstFit(r)
+	r, isRoom := m.request(c.Bits)
 	w, err := m.x.Choose(c, at(c.Ref.Name))
 	switch {
 	case !isRoom && (errors.Is(err, ErrUnproved) || errors.Is(err, ErrBusy)):
@@ -175,7 +202,7 @@ func (m *strategyModel) register() {
 func TestStrategiesChooseAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
 	for name, strategy := range strategies {
-		for i, shape := range strategyShapes {
+		for i, shape := range slices.Concat(strategyShapes, tieredShapes) {
 			t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
 				t.Parallel()
 				rapid.Check(t, func(t *rapid.T) {

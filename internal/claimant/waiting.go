@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -58,7 +59,7 @@ func Keys(pool ipamv1.PoolReference) []string {
 // Claims are those of one kind.
 type Claims struct {
 	// Client reads from the cache.
-	Client client.Reader
+	Client client.Client
 	Ledger *ledger.Ledger
 	// GroupKind is how the ledger's records name the kind.
 	GroupKind schema.GroupKind
@@ -96,12 +97,13 @@ func (c Claims) followLedger(ctx context.Context, queue queue) error {
 	return nil
 }
 
-func (c Claims) waitingForPool(ctx context.Context, obj client.Object) []reconcile.Request {
-	pool, ok := obj.(interface{ PoolReference() ipamv1.PoolReference })
-	if !ok {
+func (c Claims) waitingForPool(ctx context.Context, pool client.Object) []reconcile.Request {
+	kind, err := c.Client.GroupVersionKindFor(pool)
+	if err != nil { // the cache has it by its type
+		ctrl.LoggerFrom(ctx).Error(err, "Finding the kind of a pool")
 		return nil
 	}
-	return c.waiting(ctx, pool.PoolReference())
+	return c.waiting(ctx, kinds.Pool(kind.GroupKind(), pool.GetNamespace(), pool.GetName()))
 }
 
 func (c Claims) waiting(ctx context.Context, pool ipamv1.PoolReference) []reconcile.Request {

@@ -123,7 +123,7 @@ func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolRe
 	}
 	var refs []ipamv1.PoolReference
 	err = meta.EachListItem(list, func(obj runtime.Object) error {
-		if p, ok := obj.(pool.Object); ok {
+		if p, ok := obj.(pool.Own); ok {
 			refs = append(refs, p.PoolReference())
 		}
 		return nil

@@ -54,7 +54,7 @@ const (
 const (
 	OutsidePool   = book.OutsidePool
 	KeptElsewhere = book.KeptElsewhere
-	Barred        = book.Barred
+	Denied        = book.Denied
 )
 
 // Deepest is how many pools may lie above a prefix.

@@ -83,8 +83,8 @@ func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger
 		}
 		_ = meta.EachListItem(list, func(obj runtime.Object) error {
 			if p, ok := obj.(Object); ok && kind.Says(p).Space == space {
-				if shape := r.shapeOf(p); shape != nil {
-					found = append(found, ledger.Pool{Ref: p.PoolReference(), Space: space, Shape: shape})
+				if shape := r.shapeOf(p, kind.Reference(p)); shape != nil {
+					found = append(found, ledger.Pool{Ref: kind.Reference(p), Space: space, Shape: shape})
 				}
 			}
 			return nil
@@ -105,7 +105,7 @@ func (r *Registry) OfCluster(ctx context.Context, cluster client.Object, kinds .
 		}
 		_ = meta.EachListItem(list, func(item runtime.Object) error {
 			if p, ok := item.(Object); ok && kind.Says(p).ClusterName == cluster.GetName() {
-				found = append(found, p.PoolReference())
+				found = append(found, kind.Reference(p))
 			}
 			return nil
 		})
@@ -114,10 +114,10 @@ func (r *Registry) OfCluster(ctx context.Context, cluster client.Object, kinds .
 }
 
 // shapeOf returns the shape of a pool; nil if its spec cannot be served.
-func (r *Registry) shapeOf(p Object) *pooltree.Pool {
+func (r *Registry) shapeOf(p Object, ref ipamv1.PoolReference) *pooltree.Pool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if v, ok := r.known[p.PoolReference()]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
+	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
 		return v.pool.Shape
 	}
 	shape, _ := r.resolve(p, r.Says(p))

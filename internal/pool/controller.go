@@ -50,7 +50,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter),
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
 				finalized(), predicates.Reowned(), predicates.PausedChanged(), predicates.Resync()))).
-		Watches(p, written()).
+		Watches(p, r.written()).
 		WatchesRawSource(source.Func(r.followLedger)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
 		Build(r)
@@ -59,11 +59,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 
 // written has a pool looked at again some time after the cache shows a new status. Until then a reconciliation compares with the one
 // before, and leaves unwritten what is as it was then: nothing else may happen that would show it.
-func written() handler.Funcs {
+func (r *Reconciler) written() handler.Funcs {
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 		before, ok := e.ObjectOld.(Object)
 		after, ok2 := e.ObjectNew.(Object)
-		if ok && ok2 && !equality.Semantic.DeepEqual(before.PoolStatus(), after.PoolStatus()) {
+		if ok && ok2 && !equality.Semantic.DeepEqual(r.Kind.Status(before), r.Kind.Status(after)) {
 			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)}, statusInterval)
 		}
 	}}
@@ -153,7 +153,7 @@ func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) [
 
 // waitsFor names the parent of a pool that has no block yet.
 func (r *Reconciler) waitsFor(obj client.Object) []string {
-	p, ok := obj.(Object)
+	p, ok := obj.(Own)
 	if !ok || p.PoolStatus().AllocatedCIDR != "" {
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 // before the first, and writes nothing because the sums are as they were then.
 func TestAStatusThatTheCacheShowsIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
+	r := NewReconciler(Options{Kind: IPPools})
 	was := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}
 	other := was.DeepCopy()
 	other.Labels = map[string]string{"a": "b"}
@@ -41,7 +42,7 @@ func TestAStatusThatTheCacheShowsIsLookedAtAgain(t *testing.T) {
 				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 				defer q.ShutDown()
 				for range 2 {
-					written().Update(t.Context(), event.UpdateEvent{ObjectOld: was, ObjectNew: test.is}, q)
+					r.written().Update(t.Context(), event.UpdateEvent{ObjectOld: was, ObjectNew: test.is}, q)
 				}
 				time.Sleep(statusInterval - time.Millisecond)
 				if q.Len() != 0 {

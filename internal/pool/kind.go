@@ -5,6 +5,7 @@ package pool
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,14 +24,14 @@ import (
 type Object interface {
 	client.Object
 	conditions.Setter
-	PoolReference() ipamv1.PoolReference
-	PoolStatus() *ipamv1.IPPoolStatus
 }
 
 // Own is a pool of one of Weir's kinds.
 type Own interface {
 	Object
+	PoolReference() ipamv1.PoolReference
 	PoolSpec() *ipamv1.IPPoolSpec
+	PoolStatus() *ipamv1.IPPoolStatus
 }
 
 // Door is what the controllers of pools are told of a front door's claims and answers, which are not of Weir's kinds.
@@ -51,14 +52,45 @@ type Kind struct {
 	ClusterScoped bool
 	// Finalizer keeps a pool until nothing is handed out of it.
 	Finalizer string
-	// New returns an empty pool, and NewList an empty list of them.
+	// New returns an empty pool, NewList an empty list of them, and Is says whether an object is one of them.
 	New     func() Object
 	NewList func() client.ObjectList
+	Is      func(Object) bool
 	// Says returns what a pool says of itself.
 	Says func(Object) poolspec.Pool
 	// Resolve returns the shape that a pool has under a parent, which is nil for a root and where it is not known; or every mistake in its
 	// spec.
 	Resolve func(p Object, parent *pooltree.Pool) (*pooltree.Pool, field.ErrorList)
+	// Status returns the pool's status as it is stored, and Show writes a report into it. Conditions are seen to elsewhere.
+	Status func(Object) any
+	Show   func(Object, *Report)
+	// Stamp is called when something of the status has changed and is about to be written; nil for nothing to do then.
+	Stamp func(p Object, now time.Time)
+}
+
+// Report is what is known of a pool, for its status.
+type Report struct {
+	// Says is what the pool says of itself, and Invalid whether its spec cannot be served.
+	Says    poolspec.Pool
+	Invalid bool
+	// Capacity is the zero value unless Counted.
+	Capacity ledger.Capacity
+	Counted  bool
+	// Foreign: the pool is at home in another cluster, which hands out its addresses.
+	Foreign bool
+	// Holdings returns what is recorded of the pool, ascending. The cost grows with its number, Capacity.Claims.
+	Holdings func() []ledger.Holding
+}
+
+// Reference returns what records and claims name a pool of the kind by.
+func (k *Kind) Reference(p client.Object) ipamv1.PoolReference {
+	return kinds.Pool(k.GroupKind, p.GetNamespace(), p.GetName())
+}
+
+// Is is Kind.Is for the pools that are of the type P.
+func Is[P Object](p Object) bool {
+	_, ok := p.(P)
+	return ok
 }
 
 // IPPools are Weir's namespaced pools, and GlobalIPPools its cluster-scoped ones.
@@ -67,13 +99,15 @@ var (
 		GroupKind: kinds.IPPool, Version: ipamv1.GroupVersion.Version, Finalizer: ipamv1.PoolFinalizer,
 		New:     func() Object { return &ipamv1.IPPool{} },
 		NewList: func() client.ObjectList { return &ipamv1.IPPoolList{} },
-		Says:    says, Resolve: resolve,
+		Is:      Is[*ipamv1.IPPool],
+		Says:    says, Resolve: resolve, Status: status, Show: show,
 	}
 	GlobalIPPools = Kind{
 		GroupKind: kinds.GlobalIPPool, Version: ipamv1.GroupVersion.Version, ClusterScoped: true, Finalizer: ipamv1.PoolFinalizer,
 		New:     func() Object { return &ipamv1.GlobalIPPool{} },
 		NewList: func() client.ObjectList { return &ipamv1.GlobalIPPoolList{} },
-		Says:    says, Resolve: resolve,
+		Is:      Is[*ipamv1.GlobalIPPool],
+		Says:    says, Resolve: resolve, Status: status, Show: show,
 	}
 
 	weirKinds = []Kind{IPPools, GlobalIPPools}
@@ -81,12 +115,25 @@ var (
 
 func says(p Object) poolspec.Pool {
 	own, _ := p.(Own) // by New
-	return poolspec.Read(own.PoolSpec(), p.PoolReference(), p.GetLabels())
+	return poolspec.Read(own.PoolSpec(), own.PoolReference(), p.GetLabels())
 }
 
 func resolve(p Object, parent *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 	own, _ := p.(Own) // by New
-	return poolspec.ResolveUnder(own.PoolSpec(), p.PoolReference(), parent)
+	return poolspec.ResolveUnder(own.PoolSpec(), own.PoolReference(), parent)
+}
+
+func status(p Object) any {
+	own, _ := p.(Own) // by New
+	return own.PoolStatus()
+}
+
+func show(p Object, r *Report) {
+	own, _ := p.(Own) // by New
+	status := own.PoolStatus()
+	status.ObservedGeneration = p.GetGeneration()
+	status.AddressSummary = poolspec.Summary(own.PoolSpec())
+	ShowIn(status, r)
 }
 
 // New returns an empty pool of one of Weir's kinds, and false if that is no such kind.

@@ -132,7 +132,7 @@ func (r *reporter) setMovable(ctx context.Context, s *scope, c ledger.Capacity) 
 
 // leftBehind counts what would stay and names some of it, as far as it is of the pool's own project.
 func (r *reporter) leftBehind(ctx context.Context, p Object, c ledger.Capacity) (total int, message string) {
-	total, some := r.remains.Of(p.PoolReference(), shownHoldings)
+	total, some := r.remains.Of(r.Kind.Reference(p), shownHoldings)
 	var named []string
 	if why := preflight.Owner(p); why != "" {
 		total++
@@ -167,7 +167,7 @@ func (r *reporter) childrenElsewhere(p Object, c ledger.Capacity) (n int) {
 	if r.Namespace == "" || c.Children == 0 {
 		return 0
 	}
-	for _, h := range r.Ledger.Of(p.PoolReference()).Holdings() {
+	for _, h := range r.Ledger.Of(r.Kind.Reference(p)).Holdings() {
 		if h.Purpose == ledger.ForChildPool && h.Claim.Namespace != p.GetNamespace() {
 			n++
 		}

@@ -68,7 +68,7 @@ func (o *outdated) forget(ref ipamv1.PoolReference) {
 // not known: Cluster API is not installed, nor everything seen yet, this manager sees one namespace, and the pool is for all, or the
 // pool serves nothing.
 func (r *reporter) setNetworkCurrent(ctx context.Context, s *scope) error {
-	ref, shape, now := s.pool.PoolReference(), s.registered.Shape, r.Clock.Now()
+	ref, shape, now := s.says.Ref, s.registered.Shape, r.Clock.Now()
 	if !r.remains.IsComplete() || shape == nil || ref.Namespace == "" && r.Namespace != "" || !r.outdated.due(ref, shape, now) {
 		return nil
 	}

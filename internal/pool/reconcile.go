@@ -121,8 +121,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if added, err := finalizer.Ensure(ctx, r.Client, p, r.Kind.Finalizer); added || err != nil {
 		return r.result(client.IgnoreNotFound(err))
 	}
-	leaving := r.leave(ctx, p.PoolReference())
-	wake, thawing := r.thaw(ctx, p.PoolReference(), known.Says.Cooldown)
+	leaving := r.leave(ctx, known.Says.Ref)
+	wake, thawing := r.thaw(ctx, known.Says.Ref, known.Says.Cooldown)
 	before, _ := p.DeepCopyObject().(Object)
 	s := &scope{pool: p, before: before, says: known.Says}
 	outcome := r.bring(ctx, s)
@@ -291,7 +291,7 @@ func (r *Reconciler) owner(p Object) metav1.OwnerReference {
 
 // OwnerReference is the reference to the pool that its IPAddresses and records carry (contract: "IPAddress").
 func (r *Registry) OwnerReference(p Object) metav1.OwnerReference {
-	kind, _ := r.kindOf(p.PoolReference().GroupKind())
+	kind, _ := r.kindOfPool(p)
 	return metav1.OwnerReference{
 		APIVersion:         kind.WithVersion(kind.Version).GroupVersion().String(),
 		Kind:               kind.Kind,

@@ -67,6 +67,19 @@ func (r *Registry) kindOf(kind schema.GroupKind) (Kind, bool) {
 	return Kind{}, false
 }
 
+// kindOfPool returns the kind that a pool is of, and false if that is none.
+func (r *Registry) kindOfPool(p Object) (Kind, bool) {
+	if known, ok := p.(*Known); ok {
+		p = known.Object
+	}
+	for _, k := range r.kinds() {
+		if k.Is(p) {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
 // AddKind makes a further kind of pools known, once its CRD is there.
 func (r *Registry) AddKind(kind Kind) {
 	r.mu.Lock()
@@ -85,9 +98,9 @@ func (r *Registry) kinds() []Kind {
 
 // Says returns what a pool says of itself.
 func (r *Registry) Says(p Object) poolspec.Pool {
-	kind, known := r.kindOf(p.PoolReference().GroupKind())
+	kind, known := r.kindOfPool(p)
 	if !known {
-		return poolspec.Pool{Ref: p.PoolReference()}
+		return poolspec.Pool{}
 	}
 	return kind.Says(p)
 }
@@ -97,7 +110,8 @@ func (r *Registry) Says(p Object) poolspec.Pool {
 func (r *Registry) Register(p Object) *Known {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ref, known := p.PoolReference(), &Known{Object: p, Says: r.Says(p)}
+	known := &Known{Object: p, Says: r.Says(p)}
+	ref := known.Says.Ref
 	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
 		known.Registered = v.pool
 		return known
@@ -231,9 +245,9 @@ func (r *Registry) Halt(ctx context.Context, p *Known) (*ClosedError, error) {
 	case err != nil:
 		return nil, err
 	case missing:
-		return &ClosedError{Message: saying(p.PoolReference(), "waits for its Cluster, which does not exist; see its Ready condition")}, nil
+		return &ClosedError{Message: saying(p.Says.Ref, "waits for its Cluster, which does not exist; see its Ready condition")}, nil
 	case predicates.IsPaused(cluster, p):
-		return &ClosedError{Paused: true, Message: saying(p.PoolReference(), "is paused, by itself or with its Cluster")}, nil
+		return &ClosedError{Paused: true, Message: saying(p.Says.Ref, "is paused, by itself or with its Cluster")}, nil
 	}
 	return nil, nil //nolint:nilnil // no halt is an answer
 }
@@ -248,8 +262,9 @@ func saying(ref ipamv1.PoolReference, why string) string {
 
 // isForeign says whether a GlobalIPPool was created in another cluster, whose Weir goes on handing out its addresses.
 func (r *Registry) isForeign(p Object) bool {
+	kind, _ := r.kindOfPool(p)
 	home := p.GetAnnotations()[ipamv1.HomeAnnotation]
-	return p.PoolReference().GroupKind() == kinds.GlobalIPPool && home != "" && r.Home != "" && home != r.Home
+	return kind.GroupKind == kinds.GlobalIPPool && home != "" && r.Home != "" && home != r.Home
 }
 
 func inNamespace(ref ipamv1.PoolReference) string {

@@ -96,7 +96,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if predicates.IsMoving(s.pool) {
 		return nil
 	}
-	ref := s.pool.PoolReference()
+	ref := s.says.Ref
 	err := r.shedStrays(ctx, s.pool)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (r *Reconciler) isKept(live Object) bool {
 // shedStrays gives up what is recorded for other pools of the name: they were never stored, or are gone, while this one exists. It
 // may wait long for what is handed out of it, and they have no part in that.
 func (r *Reconciler) shedStrays(ctx context.Context, p Object) error {
-	strays := slices.DeleteFunc(r.Ledger.Of(p.PoolReference()).OtherBlocks(p.GetUID(), nil), func(h ledger.Holding) bool {
+	strays := slices.DeleteFunc(r.Ledger.Of(r.Kind.Reference(p)).OtherBlocks(p.GetUID(), nil), func(h ledger.Holding) bool {
 		return h.Claim.UID == string(p.GetUID())
 	})
 	if len(strays) == 0 {

@@ -21,7 +21,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // shownHoldings is how many allocations, or finalizers, a message names.
@@ -29,50 +28,46 @@ const shownHoldings = 5
 
 // updateStatus computes the status from what the reconciliation found out, and writes it.
 func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) error {
-	status := s.pool.PoolStatus()
-	status.ObservedGeneration = s.pool.GetGeneration()
-	if own, ok := s.pool.(Own); ok {
-		status.AddressSummary = poolspec.Summary(own.PoolSpec())
-	}
-	capacity, known := r.Ledger.Of(s.pool.PoolReference()).Capacity()
-	switch {
-	case known:
-		setCapacity(status, s, capacity)
-		r.closeForeign(s.pool)
-	case len(s.invalid) > 0: // nobody counts any more what it has
-		status.Capacity, status.UtilizationPercent, status.LargestFreePrefixLength = ipamv1.Capacity{}, nil, nil
-		status.Claims, status.Children, status.Utilization = nil, nil, ""
-	}
+	account := r.Ledger.Of(s.says.Ref)
+	capacity, known := account.Capacity()
+	isForeign := r.Registry.isForeign(s.pool)
+	r.Kind.Show(s.pool, &Report{
+		Says: s.says, Invalid: len(s.invalid) > 0, Capacity: capacity, Counted: known, Foreign: isForeign, Holdings: account.Holdings,
+	})
 	before := conditions.Get(s.pool, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
-	setExhausted(s.pool, capacity, known && !r.Registry.isForeign(s.pool))
+	setExhausted(s.pool, capacity, known && !isForeign)
 	conditions.Set(s.pool, claimant.PausedCondition(""))
-	claimant.SetWithinPool(s.pool, r.overridden(s.pool))
+	claimant.SetWithinPool(s.pool, r.overridden(s))
 	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s)) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
 		return errors.Join(unsure, client.IgnoreNotFound(err))
 	}
 	r.announce(s.pool, before, ready)
 	r.announceRoom(s.before, s.pool)
-	if r.Registry.isForeign(s.pool) {
-		unobserve(s.pool.PoolReference()) // who watches for pools that run low would be told of it
+	if isForeign {
+		unobserve(s.says.Ref) // who watches for pools that run low would be told of it
 	} else {
-		observe(s.pool.PoolReference(), capacity)
+		observe(s.says.Ref, capacity)
 	}
 	return unsure
 }
 
-// closeForeign takes out of the status of a pool that is at home elsewhere what it would promise here: it hands out nothing here, and how
-// much of it is used is known there only.
-func (r *reporter) closeForeign(p Object) {
-	if !r.Registry.isForeign(p) {
-		return
+// ShowIn writes how full a pool is into a status like that of Weir's kinds.
+func ShowIn(status *ipamv1.IPPoolStatus, r *Report) {
+	switch {
+	case r.Counted:
+		setCapacity(status, r)
+		if r.Foreign { // it hands out nothing here, and how much of it is used is known there only
+			status.Capacity.Available = "0"
+			status.UtilizationPercent, status.LargestFreePrefixLength, status.Utilization = nil, nil, ""
+		}
+	case r.Invalid: // nobody counts any more what it has
+		status.Capacity, status.UtilizationPercent, status.LargestFreePrefixLength = ipamv1.Capacity{}, nil, nil
+		status.Claims, status.Children, status.Utilization = nil, nil, ""
 	}
-	status := p.PoolStatus()
-	status.Capacity.Available = "0"
-	status.UtilizationPercent, status.LargestFreePrefixLength, status.Utilization = nil, nil, ""
 }
 
 // write stores what has changed: labels and annotations, and the whole status in one write, so that nobody sees a pool that is
@@ -87,12 +82,16 @@ func (r *reporter) write(ctx context.Context, s *scope) error {
 		}
 		s.before.SetResourceVersion(marked.GetResourceVersion())
 		s.pool.SetResourceVersion(marked.GetResourceVersion())
+		s.before.SetLabels(s.pool.GetLabels())
+		s.before.SetAnnotations(s.pool.GetAnnotations())
 	}
-	if equality.Semantic.DeepEqual(s.before.PoolStatus(), s.pool.PoolStatus()) {
+	if equality.Semantic.DeepEqual(r.Kind.Status(s.before), r.Kind.Status(s.pool)) {
 		return nil
 	}
-	status, _ := s.before.DeepCopyObject().(Object)
-	*status.PoolStatus() = *s.pool.PoolStatus()
+	if r.Kind.Stamp != nil {
+		r.Kind.Stamp(s.pool, r.Clock.Now())
+	}
+	status, _ := s.pool.DeepCopyObject().(Object)
 	if err := r.Client.Status().Patch(ctx, status, lockedMerge(s.before)); err != nil {
 		return fmt.Errorf("patching status of %s: %w", r.Kind.Kind, err)
 	}
@@ -104,7 +103,8 @@ func lockedMerge(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {
+func setCapacity(status *ipamv1.IPPoolStatus, r *Report) {
+	c := r.Capacity
 	status.Capacity = ipamv1.Capacity{
 		Total:     c.Total.String(),
 		Allocated: c.Allocated.String(),
@@ -122,7 +122,7 @@ func setCapacity(status *ipamv1.IPPoolStatus, s *scope, c ledger.Capacity) {
 	}
 	status.AllocatedCIDR = ""
 	if c.Serving {
-		status.AllocatedCIDR = s.says.CIDR
+		status.AllocatedCIDR = r.Says.CIDR
 	}
 }
 
@@ -184,9 +184,9 @@ func invalidMessage(mistakes field.ErrorList) string {
 }
 
 // overridden says why the parent would not carve the block that the pool has; nothing if it would.
-func (r *reporter) overridden(p Object) string {
+func (r *reporter) overridden(s *scope) string {
 	var refused *ledger.RefusedError
-	if errors.As(r.Ledger.About(ledger.ClaimOf(p.PoolReference(), string(p.GetUID()))).OutsidePolicy(), &refused) {
+	if errors.As(r.Ledger.About(ledger.ClaimOf(s.says.Ref, string(s.pool.GetUID()))).OutsidePolicy(), &refused) {
 		return "spec.cidr: " + refused.Reason
 	}
 	return ""

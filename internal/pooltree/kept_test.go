@@ -148,3 +148,24 @@ func overlapsAny(kept []pooltree.Kept, prefix netip.Prefix) bool {
 	}
 	return false
 }
+
+func TestDenies(t *testing.T) {
+	t.Parallel()
+	p := pooltree.New(pooltree.Config{Denied: map[pooltree.Claimant]string{
+		claimant("a"): "for a reason", claimant("b").OfAnyKind(): "for another",
+	}})
+	for name, test := range map[string]struct {
+		claim pooltree.Claimant
+		want  string
+	}{
+		"by its kind":               {claimant("a"), "for a reason"},
+		"of another kind":           {pooltree.Claimant{Group: "example.com", Kind: "Want", Namespace: "ns", Name: "a"}, ""},
+		"of any kind":               {claimant("b"), "for another"},
+		"of any kind and elsewhere": {pooltree.Claimant{Group: "example.com", Kind: "Claim", Namespace: "other", Name: "b"}, ""},
+		"not denied":                {claimant("c"), ""},
+	} {
+		if reason, denied := p.Denies(test.claim); reason != test.want || denied != (test.want != "") {
+			t.Errorf("%s: denied (%t) %q, want %q", name, denied, reason, test.want)
+		}
+	}
+}

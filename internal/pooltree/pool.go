@@ -4,6 +4,7 @@
 package pooltree
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -14,7 +15,9 @@ import (
 
 // Network is what comes with a single address.
 type Network struct {
-	// Bits is the prefix length of the network that the address is in.
+	// Bits is the prefix length of the network that the address is in; 0 means
+	// that the pool does not say. Then, as where it is no length of the family,
+	// nothing is reserved.
 	Bits int
 	// Implied: Bits is only the length of the pool's block, which nobody has
 	// chosen for a network and no gateway depends on.
@@ -91,6 +94,9 @@ type Config struct {
 	Areas []Area
 	// Gateways are never handed out, as those of areas are not.
 	Gateways []netip.Addr
+	// KeepsGateways: a gateway, or what contains one, stays with a claim that
+	// arrived with it. The default is that it does not.
+	KeepsGateways bool
 	// Excluded addresses are never handed out; nil means none. What lies
 	// outside the areas is ignored.
 	Excluded *netipx.IPSet
@@ -107,6 +113,15 @@ type Config struct {
 	// Kept are disjoint prefixes that the pool may hand out, each for another
 	// claim, in any order.
 	Kept []Kept
+	// Denied says why a claim gets nothing, not even what it asks for, nor
+	// what is kept for it; one that arrived with something keeps that. Nil
+	// means that none is denied.
+	Denied map[Claimant]string
+	// Tiers are parts of the pool in the order in which they are consumed,
+	// whatever the strategy: the next one when all before are full. The ranges
+	// of one are ascending; those of all are disjoint, and together they are
+	// the areas. Nil means that there is no order.
+	Tiers [][]netipx.IPRange
 }
 
 // Pool is the shape of one pool. It is immutable and safe for concurrent use.
@@ -118,6 +133,8 @@ type Pool struct {
 	// never are the excluded addresses and gateways inside the pool.
 	never    *netipx.IPSet
 	gateways []netip.Addr
+	// keepsGateways is as in Config.
+	keepsGateways bool
 	// open are the areas without never, cut where needed.
 	open []Area
 
@@ -126,10 +143,12 @@ type Pool struct {
 	shortestBits    int
 	longestBits     int
 	strategy        Strategy
+	tiers           [][]netip.Prefix
 
 	// kept are ascending.
 	kept    []Kept
 	keptFor map[Claimant]netip.Prefix
+	denied  map[Claimant]string
 }
 
 // New returns the pool that config describes. The cost is O(n log n) in the
@@ -138,8 +157,12 @@ func New(config Config) *Pool {
 	p := &Pool{
 		reserved: config.Reserved, claimBits: config.ClaimBits, strategy: config.Strategy,
 		shortestBits: config.ShortestBits, longestBits: config.LongestBits,
-		areas: slices.Clone(config.Areas),
-		kept:  slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
+		keepsGateways: config.KeepsGateways, areas: slices.Clone(config.Areas),
+		kept: slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
+		denied: maps.Clone(config.Denied),
+	}
+	for _, tier := range config.Tiers {
+		p.tiers = append(p.tiers, prefixesOf(tier))
 	}
 	slices.SortFunc(p.kept, func(a, b Kept) int { return a.Prefix.Compare(b.Prefix) })
 	for _, k := range p.kept {
@@ -154,6 +177,13 @@ func New(config Config) *Pool {
 	p.total = ipspace.SetSize(p.addresses)
 	p.excluded = p.total.Sub(p.usable(p.open))
 	return p
+}
+
+func prefixesOf(ranges []netipx.IPRange) (prefixes []netip.Prefix) {
+	for _, r := range ranges {
+		prefixes = r.AppendPrefixes(prefixes)
+	}
+	return prefixes
 }
 
 func setOf(areas []Area) *netipx.IPSet {

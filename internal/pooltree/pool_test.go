@@ -76,6 +76,29 @@ func TestPool(t *testing.T) {
 			reserved: pooltree.AllocateReserved,
 			want:     shape{"192.0.2.0/28", "", "16", "0"},
 		},
+		"a network of which nobody says the length reserves nothing": {
+			entries: "192.0.2.0/28",
+			want:    shape{"192.0.2.0/28", "", "16", "0"},
+		},
+		"nor does it at the ends of the family": {
+			entries: "0.0.0.0/1 255.255.255.255",
+			want:    shape{"0.0.0.0/1 255.255.255.255/32", "", "2147483649", "0"},
+		},
+		"nor does one of a length that does not exist": {
+			entries: "192.0.2.0/28",
+			network: pooltree.Network{Bits: -1},
+			want:    shape{"192.0.2.0/28", "", "16", "0"},
+		},
+		"nor one of a length of the other family": {
+			entries: "192.0.2.0/28",
+			network: pooltree.Network{Bits: 64},
+			want:    shape{"192.0.2.0/28", "", "16", "0"},
+		},
+		"its gateway is excluded all the same": {
+			entries: "2001:db8::/124",
+			network: pooltree.Network{Gateway: netip.MustParseAddr("2001:db8::1")},
+			want:    shape{"2001:db8::/124", "2001:db8::1/128", "16", "1"},
+		},
 		"a /31 is used whole": {
 			entries: "192.0.2.0/31",
 			network: pooltree.Network{Bits: 31},
@@ -191,6 +214,25 @@ func TestRefuses(t *testing.T) {
 				t.Errorf("Refuses(%s) = %q, %t; want %q", test.prefix, reason, refused, test.want)
 			}
 		})
+	}
+}
+
+// TestAnUnknownNetworkIsNotTheWholeFamily: of a network of which nobody says the length, all
+// addresses are handed out, and none comes with a length.
+func TestAnUnknownNetworkIsNotTheWholeFamily(t *testing.T) {
+	t.Parallel()
+	p := poolOf(t, "0.0.0.0 255.255.255.255", "", pooltree.Network{}, pooltree.ExcludeReserved)
+	for _, text := range []string{"0.0.0.0/32", "255.255.255.255/32"} {
+		prefix := netip.MustParsePrefix(text)
+		if reason, refused := p.Refuses(prefix); refused || p.Reserved(prefix.Addr()) {
+			t.Errorf("%s is reserved (%t): %s", text, p.Reserved(prefix.Addr()), reason)
+		}
+		if got := p.UsableIn(prefix); got.String() != "1" {
+			t.Errorf("%s counts %s", text, got)
+		}
+		if got := p.NetworkOf(prefix.Addr()); got.Bits != 0 {
+			t.Errorf("%s comes with /%d", text, got.Bits)
+		}
 	}
 }
 

@@ -48,6 +48,11 @@ func (p *Pool) ClaimBits() int { return cmp.Or(p.claimBits, p.HostBits()) }
 // Strategy returns how a free prefix is chosen.
 func (p *Pool) Strategy() Strategy { return p.strategy }
 
+// Tiers returns the fewest prefixes that make up each part of the pool,
+// ascending, in the order in which the parts are consumed; nil where there is
+// no order. Each prefix lies inside one block. Not to be modified.
+func (p *Pool) Tiers() [][]netip.Prefix { return p.tiers }
+
 // LongestBits returns the longest prefix length that may be asked for. What is
 // longer is refused by no other method: it may have been handed out before.
 func (p *Pool) LongestBits() int { return cmp.Or(p.longestBits, p.HostBits()) }
@@ -86,7 +91,7 @@ func (p *Pool) Reserved(a netip.Addr) bool {
 		return false
 	}
 	area, ok := areaOf(p.areas, a)
-	return ok && ipspace.IsReserved(a, area.Network.Bits)
+	return ok && area.Network.Bits > 0 && ipspace.IsReserved(a, area.Network.Bits)
 }
 
 // NetworkOf returns what comes with the address a. An address that is not, or
@@ -129,6 +134,8 @@ func (p *Pool) Refuses(prefix netip.Prefix) (reason string, refused bool) {
 		return reason, true
 	}
 	switch {
+	case p.hasGatewayIn(prefix):
+		return aGateway, true
 	case p.never.OverlapsPrefix(prefix):
 		return "is excluded or contains an excluded address", true
 	case prefix.IsSingleIP() && p.Reserved(prefix.Addr()):
@@ -137,14 +144,21 @@ func (p *Pool) Refuses(prefix netip.Prefix) (reason string, refused bool) {
 	return "", false
 }
 
+const aGateway = "is the pool's gateway or contains it"
+
+func (p *Pool) hasGatewayIn(prefix netip.Prefix) bool {
+	return slices.ContainsFunc(p.gateways, prefix.Contains)
+}
+
 // RefusesAdopted says why prefix may not even stay with a claim that arrived
-// with it: what the pool excludes and reserves does not count.
+// with it: what the pool excludes and reserves does not count, nor do gateways
+// where the pool keeps them with who has them.
 func (p *Pool) RefusesAdopted(prefix netip.Prefix) (reason string, refused bool) {
 	switch {
 	case !p.Contains(prefix):
 		return "is not in the pool", true
-	case slices.ContainsFunc(p.gateways, prefix.Contains):
-		return "is the pool's gateway or contains it", true
+	case !p.keepsGateways && p.hasGatewayIn(prefix):
+		return aGateway, true
 	}
 	return "", false
 }
@@ -160,6 +174,15 @@ func (p *Pool) KeptFor(c Claimant) (netip.Prefix, bool) {
 		prefix, ok = p.keptFor[c.OfAnyKind()]
 	}
 	return prefix, ok
+}
+
+// Denies says why the claim gets nothing.
+func (p *Pool) Denies(c Claimant) (reason string, denied bool) {
+	reason, denied = p.denied[c]
+	if !denied {
+		reason, denied = p.denied[c.OfAnyKind()]
+	}
+	return reason, denied
 }
 
 // KeptIn returns what the pool keeps that overlaps prefix, ascending: all of
@@ -202,7 +225,7 @@ func (p *Pool) usable(areas []Area) ipspace.Count {
 	var n ipspace.Count
 	for _, area := range areas {
 		n = n.Add(ipspace.RangeSize(area.Range))
-		if p.reserved == ExcludeReserved {
+		if p.reserved == ExcludeReserved && area.Network.Bits > 0 {
 			n = n.Sub(ipspace.ReservedIn(setOf([]Area{area}), area.Network.Bits))
 		}
 	}

@@ -117,7 +117,7 @@ func TestErrorMessagesAreMetal3s(t *testing.T) {
 		"an asked address outside of the pool":  {asked: "10.0.0.7", outcome: refused(ledger.OutsidePool), want: "Exhausted IP Pools"},
 		"an asked gateway":                      {asked: "10.0.0.7", outcome: refused(0), want: "Requested IP not available"},
 		"another address is kept for the claim": {asked: "10.0.0.7", outcome: refused(ledger.KeptElsewhere), want: "PreAllocation and requested ip address are conflicting"},
-		"what is kept is outside of the pool":   {outcome: refused(ledger.Barred), want: "Pre-allocated IP out of bounds"},
+		"what is kept is outside of the pool":   {outcome: refused(ledger.Denied), want: "Pre-allocated IP out of bounds"},
 		"an asked address that is none":         {asked: "x", want: `Invalid ipAddress annotation "x": not a valid IP address`},
 		"the pool is not there yet":             {reason: ipamv1.ClaimReadyPoolNotReadyReason},
 		"what Metal3 does not know":             {want: "told in Ready"},

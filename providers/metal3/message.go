@@ -41,7 +41,7 @@ func errorMessage(c *m3v1.IPClaim, ready metav1.Condition, outcome error) string
 // refusedMessage is why the pool does not hand out what is asked of it, or kept for the claim.
 func refusedMessage(refused *ledger.RefusedError, asks bool) string {
 	switch {
-	case refused.Why == ledger.Barred:
+	case refused.Why == ledger.Denied:
 		return m3v1.OutOfBoundsMessage
 	case !asks:
 		return refused.Error()

@@ -57,10 +57,11 @@ var IPPools = pool.Kind{
 	GroupKind: IPPoolKind, Version: groupVersion.Version, Finalizer: poolFinalizer,
 	New:     func() pool.Object { return &IPPool{} },
 	NewList: func() client.ObjectList { return &IPPoolList{} },
+	Is:      pool.Is[*IPPool],
 	Says: func(p pool.Object) poolspec.Pool {
 		own, _ := p.(*IPPool)
 		return poolspec.Pool{
-			Ref: p.PoolReference(), Family: ipamv1.IPv4Family,
+			Ref: kinds.Pool(IPPoolKind, p.GetNamespace(), p.GetName()), Family: ipamv1.IPv4Family,
 			Space:    cmp.Or(own.Spec.Space, fmt.Sprintf("other/%s/%s", p.GetNamespace(), p.GetName())),
 			Cooldown: time.Duration(own.Spec.CooldownSeconds) * time.Second, Visibility: ipamv1.ConsumerVisibility,
 		}
@@ -82,6 +83,15 @@ var IPPools = pool.Kind{
 		}
 		config.Areas = []pooltree.Area{{Range: addresses, Network: pooltree.Network{Bits: 24}}}
 		return pooltree.New(config), nil
+	},
+	Status: func(p pool.Object) any {
+		own, _ := p.(*IPPool)
+		return own.Status
+	},
+	Show: func(p pool.Object, r *pool.Report) {
+		own, _ := p.(*IPPool)
+		own.Status.ObservedGeneration = p.GetGeneration()
+		pool.ShowIn(&own.Status, r)
 	},
 }
 

@@ -130,14 +130,6 @@ func (p *IPPool) GetConditions() []metav1.Condition { return p.Status.Conditions
 // SetConditions sets the pool's conditions.
 func (p *IPPool) SetConditions(conditions []metav1.Condition) { p.Status.Conditions = conditions }
 
-// PoolStatus returns the pool's status.
-func (p *IPPool) PoolStatus() *ipamv1.IPPoolStatus { return &p.Status }
-
-// PoolReference returns the reference that records of the pool carry.
-func (p *IPPool) PoolReference() ipamv1.PoolReference {
-	return ipamv1.PoolReference{APIGroup: groupVersion.Group, Kind: IPPoolKind.Kind, Namespace: p.Namespace, Name: p.Name}
-}
-
 // GetConditions returns the claim's conditions.
 func (c *IPClaim) GetConditions() []metav1.Condition { return c.Status.Conditions }
 

@@ -101,7 +101,7 @@ type otherRecord struct {
 func othersRecorded(list *ipamv1.IPAllocationList) map[otherRecord]bool {
 	recorded := map[otherRecord]bool{}
 	for i := range list.Items {
-		if r := &list.Items[i]; r.Spec.PoolRef == otherPool().PoolReference() && r.Spec.ReleasedAt.IsZero() {
+		if r := &list.Items[i]; r.Spec.PoolRef == otherdoor.IPPools.Reference(otherPool()) && r.Spec.ReleasedAt.IsZero() {
 			recorded[otherRecord{types.UID(r.Spec.ClaimRef.UID), r.Spec.CIDR}] = true
 		}
 	}

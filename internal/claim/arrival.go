@@ -15,9 +15,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -327,84 +325,4 @@ func secured(_ ledger.Allocation, err error) error {
 // held. A new one would be left over.
 func isLeaving(answer *Answer) bool {
 	return predicates.IsMoving(answer) && !answer.GetDeletionTimestamp().IsZero()
-}
-
-// charts says of which pools every answer is recorded, once in the life of this process.
-type charts struct {
-	mu sync.Mutex
-	// done is by the UID of the pool.
-	done map[ipamv1.PoolReference]types.UID
-	busy map[ipamv1.PoolReference]bool
-}
-
-// begin says whether there is nothing left to do. If another goroutine is at it, it errs with ErrBusy.
-func (c *charts) begin(pool ipamv1.PoolReference, uid types.UID) (done bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.done[pool] == uid:
-		return true, nil
-	case c.busy[pool]:
-		return false, fmt.Errorf("recording the IPAddresses of %s %s: %w", pool.Kind, pool.Name, ledger.ErrBusy)
-	case c.busy == nil:
-		c.done, c.busy = map[ipamv1.PoolReference]types.UID{}, map[ipamv1.PoolReference]bool{}
-	}
-	c.busy[pool] = true
-	return false, nil
-}
-
-func (c *charts) end(pool ipamv1.PoolReference, uid types.UID, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.busy, pool)
-	if err == nil {
-		c.done[pool] = uid
-	}
-}
-
-// chart sees to it that every answer of a pool is recorded before this process hands out the first address of the pool afresh: they
-// may have been restored while nobody looked. It reads the cache alone. One that cannot be recorded holds the pool back, and no other.
-func (r *addresses) chart(ctx context.Context, s *scope) error {
-	pool, uid := s.offer.Pool, s.offer.Owner.UID
-	done, err := r.charts.begin(pool, uid)
-	if done || err != nil {
-		return err
-	}
-	err = errors.New("it did not come to an end")
-	defer func() { r.charts.end(pool, uid, err) }()
-	err = r.secureAll(ctx, pool)
-	return err
-}
-
-func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference) error {
-	if !r.Ledger.Of(pool).Serves() {
-		return ledger.ErrNotReady
-	}
-	answers := r.Form.Kinds().NewAnswerList()
-	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return fmt.Errorf("listing %ss: %w", r.answerKind(), err)
-	}
-	var errs []error
-	err = meta.EachListItem(answers, func(item runtime.Object) error {
-		if answer, ok := item.(client.Object); ok {
-			if failed := r.secureFound(ctx, r.answerIn(answer)); failed != nil {
-				errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), failed))
-			}
-		}
-		return nil
-	})
-	return errors.Join(append(errs[:min(len(errs), namedFailures)], err)...)
-}
-
-// secureFound secures an answer for its claim, if there is one. What is being deleted and has not just arrived is being released.
-func (r *addresses) secureFound(ctx context.Context, answer *Answer) error {
-	if !answer.GetDeletionTimestamp().IsZero() && !hasArrived(answer) {
-		return nil
-	}
-	claim, err := r.getClaim(ctx, r.Client, r.Form.ClaimOf(answer.Stored))
-	if client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	return r.secure(ctx, answer, claim)
 }

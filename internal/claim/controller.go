@@ -33,7 +33,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 		return err
 	}
 	log := mgr.GetLogger().WithName(name)
-	return r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
+	var err error
+	r.controller, err = r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(r.Form.Kinds().NewClaim(), builder.WithPredicates(
 			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), r.changedByOthers())).
@@ -41,7 +42,18 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
 			predicates.ClusterPause(mgr.GetScheme(), log)))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
-		Complete(r)
+		Build(r)
+	return err
+}
+
+// WatchPools has claims woken by pools of kinds that appeared after the claims'.
+func (r *Reconciler) WatchPools(mgr ctrl.Manager, pools ...client.Object) error {
+	for _, pool := range pools {
+		if err := r.claims().WatchPool(r.controller, mgr.GetCache(), pool); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexer) error {

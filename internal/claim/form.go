@@ -46,8 +46,7 @@ type Form interface {
 // Kinds are those of a form's claims and answers.
 type Kinds struct {
 	Claim, Answer schema.GroupVersionKind
-	// Commit is what makes an answer the claim's for good. ClaimField is, where that is the status, the selectable field of answers that has
-	// the name of their claim.
+	// Commit is what makes an answer the claim's for good. ClaimField indexes answers by the name of their claim; "" where Answers needs none.
 	Commit     Commit
 	ClaimField string
 

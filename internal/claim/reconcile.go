@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
@@ -46,30 +47,37 @@ type Options struct {
 	// Namespace is the only one that is served; empty means all are.
 	Namespace   string
 	Concurrency int
+	// Charts are shared by all forms whose claims may name the same pools.
+	Charts *Charts
 	// Arrivals is what has arrived and is not complete.
 	Arrivals *Arrivals
 	Clock    clock.PassiveClock
 }
 
 // Reconciler answers and releases the claims of one form. It decides; each of the floors below it has one job, and uses those below only.
-type Reconciler struct{ reporter }
+type Reconciler struct {
+	reporter
+
+	controller controller.Controller
+}
 
 // reporter tells claims, people and the audit trail what became of a claim.
 type reporter struct{ addresses }
 
 // addresses are what is recorded, or is to be, for claims and their answers.
-type addresses struct {
-	objects
-
-	charts charts
-}
+type addresses struct{ objects }
 
 // objects are the claims and answers of the form: how they are read, written and told apart.
 type objects struct{ Options }
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{reporter{addresses{objects: objects{o}}}}
+	if o.Charts == nil {
+		o.Charts = &Charts{}
+	}
+	r := &Reconciler{reporter: reporter{addresses{objects{o}}}}
+	o.Charts.add(r.secureAll)
+	return r
 }
 
 // scope is one claim being worked on.

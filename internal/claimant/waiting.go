@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -79,13 +81,25 @@ type Claims struct {
 // to them; and at those that the ledger names. It holds the controller back until the ledger knows every record: a claim that seems
 // unanswered before that may have its record.
 func (c Claims) Wake(controller *ctrl.Builder) *ctrl.Builder {
-	changed := builder.WithPredicates(predicate.Or(predicates.PoolChanged(), predicates.PausedChanged()))
 	for _, pool := range c.Pools {
-		controller = controller.Watches(pool, handler.EnqueueRequestsFromMapFunc(c.waitingForPool), changed)
+		controller = controller.Watches(pool, handler.EnqueueRequestsFromMapFunc(c.waitingForPool), builder.WithPredicates(poolChanges()))
 	}
 	return controller.
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.waitingInNamespace), builder.WithPredicates(predicates.Labelled())).
 		WatchesRawSource(source.Func(c.followLedger))
+}
+
+// WatchPool has a controller that runs look at the claims that wait when a pool of this kind changes.
+func (c Claims) WatchPool(controller controller.Controller, cache cache.Cache, pool client.Object) error {
+	watched := source.Kind(cache, pool, handler.EnqueueRequestsFromMapFunc(c.waitingForPool), poolChanges())
+	if err := controller.Watch(watched); err != nil {
+		return fmt.Errorf("following %T: %w", pool, err)
+	}
+	return nil
+}
+
+func poolChanges() predicate.Predicate {
+	return predicate.Or(predicates.PoolChanged(), predicates.PausedChanged())
 }
 
 func (c Claims) followLedger(ctx context.Context, queue queue) error {

@@ -9,22 +9,27 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// readDomains are those of the labels and annotations that Weir reads on Cluster API's claims and addresses.
-var readDomains = []string{"ipam.weir.dev", "cluster.x-k8s.io", "clusterctl.cluster.x-k8s.io"}
+// readDomains are those of the labels and annotations that Weir reads on Cluster API's claims and addresses. Metal3's annotation ipAddress has
+// no domain.
+var readDomains = []string{"ipAddress", "ipam.weir.dev", "cluster.x-k8s.io", "clusterctl.cluster.x-k8s.io"}
 
 // Transform keeps in the cache what Weir reads: of IPAddressClaims and IPAddresses no labels and annotations of others, and of those of
-// other providers' pools only what says that they are there, and whose. It is for all kinds: naming one in the cache's options would
+// pools of other groups than these only what says that they are there, and whose. It is for all kinds: naming one in the cache's options would
 // need its CRD when the manager starts.
 //
 // So what comes out of the cache is less than what is stored. Its lists, spec and status are whole; maps are not, and must be written
 // key by key.
-func Transform(obj any) (any, error) {
+func Transform(groups ...string) toolscache.TransformFunc {
+	return func(obj any) (any, error) { return transform(obj, groups) }
+}
+
+func transform(obj any, groups []string) (any, error) {
+	isForeign := func(ref ipamv1beta2.IPPoolReference) bool { return !slices.Contains(groups, ref.APIGroup) }
 	switch o := obj.(type) {
 	case *ipamv1beta2.IPAddressClaim:
 		if isForeign(o.Spec.PoolRef) {
@@ -38,10 +43,6 @@ func Transform(obj any) (any, error) {
 		trim(&o.ObjectMeta)
 	}
 	return cache.TransformStripManagedFields()(obj)
-}
-
-func isForeign(ref ipamv1beta2.IPPoolReference) bool {
-	return ref.APIGroup != ipamv1.GroupVersion.Group
 }
 
 // stub is what is kept of the metadata of another provider's object.

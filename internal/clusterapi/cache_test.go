@@ -59,7 +59,7 @@ func TestTheCacheKeepsWhatWeirReads(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			got, err := Transform(test.stored)
+			got, err := Transform("ipam.weir.dev")(test.stored)
 			if err != nil {
 				t.Fatal(err)
 			}

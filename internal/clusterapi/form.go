@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,8 +75,20 @@ var (
 // AddToScheme adds the types.
 var AddToScheme = ipamv1beta2.AddToScheme
 
+// shared are the kinds where other controllers may have named answers otherwise.
+var shared = func() claim.Kinds {
+	kinds := both
+	kinds.ClaimField = claimField
+	return kinds
+}()
+
 // Kinds implements claim.Form.
-func (Form) Kinds() *claim.Kinds { return &both }
+func (f Form) Kinds() *claim.Kinds {
+	if len(f.Others) > 0 {
+		return &shared
+	}
+	return &both
+}
 
 // Asks implements claim.Form.
 func (f Form) Asks(stored claimant.Claimant) claim.Asks {
@@ -107,18 +120,46 @@ func poolName(ref ipamv1beta2.IPPoolReference) claim.PoolName {
 	return claim.PoolName{GroupKind: schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}, Name: ref.Name}
 }
 
-// Answers implements claim.Form: the only one is named like the claim.
-func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
+// Answers implements claim.Form: the only one is named like the claim. Another controller of shared pools may have named it otherwise.
+func (f Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	answer := &ipamv1beta2.IPAddress{}
-	if err := c.Get(ctx, key, answer); err != nil {
+	err := c.Get(ctx, key, answer)
+	switch {
+	case err == nil:
+		return []client.Object{answer}, nil
+	case !apierrors.IsNotFound(err) || len(f.Others) == 0:
 		return nil, client.IgnoreNotFound(err)
 	}
-	return []client.Object{answer}, nil
+	list := &ipamv1beta2.IPAddressList{}
+	if err := listOf(ctx, c, list, key); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if a := &list.Items[i]; a.Spec.ClaimRef.Name == key.Name && f.ways(a.Spec.PoolRef.APIGroup).IsShared {
+			return []client.Object{a}, nil
+		}
+	}
+	return nil, nil
+}
+
+// claimField finds IPAddresses by their claim in the cache. The API server does not know it: its lists are whole.
+const claimField = "spec.claimRef.name"
+
+func listOf(ctx context.Context, c client.Reader, list *ipamv1beta2.IPAddressList, key types.NamespacedName) error {
+	err := c.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{claimField: key.Name})
+	if apierrors.IsBadRequest(err) {
+		return c.List(ctx, list, client.InNamespace(key.Namespace))
+	}
+	return err
 }
 
 // ClaimOf implements claim.Form.
-func (Form) ClaimOf(answer client.Object) types.NamespacedName {
-	return client.ObjectKeyFromObject(answer)
+func (f Form) ClaimOf(stored client.Object) types.NamespacedName {
+	key := client.ObjectKeyFromObject(stored)
+	if a, ok := stored.(*ipamv1beta2.IPAddress); ok && f.ways(a.Spec.PoolRef.APIGroup).IsShared {
+		key.Name = a.Spec.ClaimRef.Name
+	}
+	return key
 }
 
 // Compose implements claim.Form. The DNS servers are an annotation: an IPAddress has no field for them.
@@ -156,13 +197,13 @@ func serversOf(network pooltree.Network) string {
 }
 
 // StandIn implements claim.Form.
-func (Form) StandIn(stored client.Object) claimant.Claimant {
+func (f Form) StandIn(stored client.Object) claimant.Claimant {
 	answer, ok := stored.(*ipamv1beta2.IPAddress)
 	if !ok {
 		return &ipamv1beta2.IPAddressClaim{}
 	}
 	return &ipamv1beta2.IPAddressClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: answer.Namespace, Name: answer.Name, UID: answer.UID, Labels: answer.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: answer.Namespace, Name: f.ClaimOf(answer).Name, UID: answer.UID, Labels: answer.Labels},
 		Spec:       ipamv1beta2.IPAddressClaimSpec{PoolRef: answer.Spec.PoolRef},
 	}
 }

@@ -113,7 +113,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		Cache: cache.Options{
 			SyncPeriod:       &o.SyncPeriod,
-			DefaultTransform: clusterapi.Transform,
+			DefaultTransform: clusterapi.Transform(o.poolGroups()...),
 		},
 		WebhookServer: webhookserver.New(webhookserver.Options{
 			Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLS: tlsOptions, Clients: clients,

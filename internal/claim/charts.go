@@ -1,0 +1,120 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// Charts say of which pools every answer is recorded, once in the life of this process. Claims of several forms may name one pool: the
+// answers of all of them are.
+type Charts struct {
+	mu sync.Mutex
+	// parts record the answers of one form each.
+	parts []func(context.Context, ipamv1.PoolReference) error
+	// done is by the UID of the pool.
+	done map[ipamv1.PoolReference]types.UID
+	busy map[ipamv1.PoolReference]bool
+}
+
+// add has the answers of a further form recorded, also of pools of which those of the others are.
+func (c *Charts) add(part func(context.Context, ipamv1.PoolReference) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parts = append(c.parts, part)
+	c.done = nil
+}
+
+// begin returns what is left to do, nil if nothing is. If another goroutine is at it, it errs with ErrBusy.
+func (c *Charts) begin(pool ipamv1.PoolReference, uid types.UID) (parts []func(context.Context, ipamv1.PoolReference) error, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.done[pool] == uid:
+		return nil, nil
+	case c.busy[pool]:
+		return nil, fmt.Errorf("recording the IPAddresses of %s %s: %w", pool.Kind, pool.Name, ledger.ErrBusy)
+	case c.busy == nil:
+		c.busy = map[ipamv1.PoolReference]bool{}
+	}
+	c.busy[pool] = true
+	return slices.Clone(c.parts), nil
+}
+
+// end is for when so many parts are done.
+func (c *Charts) end(pool ipamv1.PoolReference, uid types.UID, parts int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.busy, pool)
+	if err == nil && parts == len(c.parts) {
+		if c.done == nil {
+			c.done = map[ipamv1.PoolReference]types.UID{}
+		}
+		c.done[pool] = uid
+	}
+}
+
+// chart sees to it that every answer of a pool is recorded before this process hands out the first address of the pool afresh: they
+// may have been restored while nobody looked. It reads the cache alone. One that cannot be recorded holds the pool back, and no other.
+func (r *addresses) chart(ctx context.Context, s *scope) error {
+	pool, uid := s.offer.Pool, s.offer.Owner.UID
+	parts, err := r.Charts.begin(pool, uid)
+	if len(parts) == 0 || err != nil {
+		return err
+	}
+	err = errors.New("it did not come to an end")
+	defer func() { r.Charts.end(pool, uid, len(parts), err) }()
+	errs := make([]error, 0, len(parts))
+	for _, part := range parts {
+		errs = append(errs, part(ctx, pool))
+	}
+	err = errors.Join(errs...)
+	return err
+}
+
+func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference) error {
+	if !r.Ledger.Of(pool).Serves() {
+		return ledger.ErrNotReady
+	}
+	answers := r.Form.Kinds().NewAnswerList()
+	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("listing %ss: %w", r.answerKind(), err)
+	}
+	var errs []error
+	err = meta.EachListItem(answers, func(item runtime.Object) error {
+		if answer, ok := item.(client.Object); ok {
+			if failed := r.secureFound(ctx, r.answerIn(answer)); failed != nil {
+				errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), failed))
+			}
+		}
+		return nil
+	})
+	return errors.Join(append(errs[:min(len(errs), namedFailures)], err)...)
+}
+
+// secureFound secures an answer for its claim, if there is one. What is being deleted and has not just arrived is being released.
+func (r *addresses) secureFound(ctx context.Context, answer *Answer) error {
+	if !answer.GetDeletionTimestamp().IsZero() && !hasArrived(answer) {
+		return nil
+	}
+	claim, err := r.getClaim(ctx, r.Client, r.Form.ClaimOf(answer.Stored))
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return r.secure(ctx, answer, claim)
+}

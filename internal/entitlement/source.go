@@ -113,11 +113,13 @@ func (s *Source) open(ctx context.Context, ref ipamv1.PoolReference, namespace s
 	return p, closed, nil
 }
 
-// Pools implements claim.Source.
+// Pools implements claim.Source: those of kinds that are there.
 func (s *Source) Pools() []client.Object {
 	pools := make([]client.Object, 0, len(s.Kinds))
 	for _, kind := range s.Kinds {
-		pools = append(pools, kind.New())
+		if s.Registry.Knows(kind.GroupKind) {
+			pools = append(pools, kind.New())
+		}
 	}
 	return pools
 }

@@ -80,6 +80,12 @@ func (r *Registry) kindOfPool(p Object) (Kind, bool) {
 	return Kind{}, false
 }
 
+// Knows says whether pools of the kind can be registered.
+func (r *Registry) Knows(kind schema.GroupKind) bool {
+	_, known := r.kindOf(kind)
+	return known
+}
+
 // AddKind makes a further kind of pools known, once its CRD is there.
 func (r *Registry) AddKind(kind Kind) {
 	r.mu.Lock()

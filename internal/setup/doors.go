@@ -24,6 +24,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -31,6 +32,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3"
 )
 
 // doorInterval is how often a front door whose kinds are not served yet looks for them.
@@ -46,6 +48,11 @@ type wiring struct {
 	options  Options
 	// clusters are the controllers that follow Clusters once there are any.
 	clusters clusters
+
+	// opening is held while a door opens; answering are the claims of those that are open.
+	opening   sync.Mutex
+	answering []*claim.Reconciler
+	charts    claim.Charts
 }
 
 // wireDoors registers what Weir serves by itself: its pools, claims and their webhooks, and the front doors.
@@ -78,7 +85,10 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
-	doors := append([]Door{clusterAPI()}, o.Doors...)
+	doors := append([]Door{clusterAPI(&o)}, o.Doors...)
+	if o.isOn(metal3Gate) {
+		doors = append(doors, metal3Door())
+	}
 	for i := range doors {
 		if err = mgr.Add(&opener{Door: doors[i], wiring: w}); err != nil {
 			return fmt.Errorf("adding the door %s: %w", doors[i].Name, err)
@@ -210,16 +220,37 @@ type Door struct {
 }
 
 // clusterAPI is the front door of IPAddressClaims. With it controllers begin to follow Clusters.
-func clusterAPI() Door {
+func clusterAPI(o *Options) Door {
 	form := clusterapi.Form{}
+	source := func(registry *pool.Registry) claim.Source { return incluster.Source(registry) }
+	if o.isOn(metal3Gate) {
+		form.Others = map[string]clusterapi.Ways{metal3.PoolKind.Group: metal3.ClusterAPI}
+		source = func(registry *pool.Registry) claim.Source {
+			return entitlement.Sources{incluster.Source(registry), metal3.Source(registry, "spec.poolRef")}
+		}
+	}
 	return Door{
 		Name:   "Cluster API",
 		Kinds:  []schema.GroupVersionKind{clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), form.Kinds().Claim, form.Kinds().Answer},
 		Forms:  map[string]claim.Form{"ipaddressclaim": form},
-		Source: func(registry *pool.Registry) claim.Source { return incluster.Source(registry) },
+		Source: source,
 		Follows: func(c client.Reader, source claim.Source) pool.Door {
 			return &clusterapi.Door{Client: c, Source: source}
 		},
+	}
+}
+
+// metal3Door is the front door of ipam.metal3.io.
+func metal3Door() Door {
+	form := metal3.Form{}
+	return Door{
+		Name: "Metal3",
+		Kinds: []schema.GroupVersionKind{
+			clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), metal3.PoolKind.WithVersion(metal3.IPPools.Version), form.Kinds().Claim, form.Kinds().Answer,
+		},
+		Pools:  map[string]pool.Kind{"metal3-ippool": metal3.IPPools},
+		Forms:  map[string]claim.Form{"metal3-ipclaim": form},
+		Source: func(registry *pool.Registry) claim.Source { return metal3.Source(registry, "spec.pool") },
 	}
 }
 
@@ -257,17 +288,22 @@ func (o *opener) isServed() bool {
 	return true
 }
 
-// open registers the door's pools, then the controllers of its claims.
+// open registers the door's pools, then the controllers of its claims. What these have is to be recorded before anything of the pools is
+// handed out, also to claims of doors that are open already.
 func (o *opener) open(ctx context.Context) error {
+	o.wiring.opening.Lock()
+	defer o.wiring.opening.Unlock()
+	source, claims := o.Source(o.wiring.registry), map[string]*claim.Reconciler{}
+	for name, form := range o.Forms {
+		claims[name] = o.wiring.newClaims(form, source)
+	}
 	for name, kind := range o.Pools {
-		o.wiring.registry.AddKind(kind)
-		if err := o.wiring.pools(ctx, name, kind); err != nil {
+		if err := o.wiring.openPools(ctx, name, kind); err != nil {
 			return err
 		}
 	}
-	source := o.Source(o.wiring.registry)
-	for name, form := range o.Forms {
-		if err := o.wiring.openClaims(ctx, name, form, source); err != nil {
+	for name, r := range claims {
+		if err := o.wiring.openClaims(ctx, name, r); err != nil {
 			return err
 		}
 	}
@@ -277,16 +313,34 @@ func (o *opener) open(ctx context.Context) error {
 	return o.wiring.clusters.appear(o.wiring, o.Follows(o.wiring.GetClient(), source))
 }
 
-// openClaims registers the controller of a form of claims, and their repair.
-func (w *wiring) openClaims(ctx context.Context, name string, form claim.Form, source claim.Source) error {
-	r := claim.New(claim.Options{
+// openPools registers the controller of a kind of pools, and has claims that may name them, and were there before, follow them.
+func (w *wiring) openPools(ctx context.Context, name string, kind pool.Kind) error {
+	w.registry.AddKind(kind)
+	for _, r := range w.answering {
+		if !r.Source.Serves(claim.PoolName{GroupKind: kind.GroupKind}) {
+			continue
+		}
+		if err := r.WatchPools(w, kind.New()); err != nil {
+			return err
+		}
+	}
+	return w.pools(ctx, name, kind)
+}
+
+func (w *wiring) newClaims(form claim.Form, source claim.Source) *claim.Reconciler {
+	return claim.New(claim.Options{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules,
 		Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
+		Charts:      &w.charts,
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 	})
+}
 
+// openClaims registers the controller of a form of claims, and their repair.
+func (w *wiring) openClaims(ctx context.Context, name string, r *claim.Reconciler) error {
 	if err := r.SetupWithManager(ctx, w, name); err != nil {
 		return err
 	}
-	return w.repair(repair.Kind{GroupKind: form.Kinds().Claim.GroupKind(), Living: r.Living, Answers: r.Answers, Settle: r.Settle})
+	w.answering = append(w.answering, r)
+	return w.repair(repair.Kind{GroupKind: r.Form.Kinds().Claim.GroupKind(), Living: r.Living, Answers: r.Answers, Settle: r.Settle})
 }

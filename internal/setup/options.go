@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/cluster-api/util/flags"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/webhookserver"
 )
@@ -143,6 +145,15 @@ func (o *Options) checkFeatureGates() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// poolGroups are the API groups of the pools that claims may name.
+func (o *Options) poolGroups() []string {
+	groups := []string{ipamv1.GroupVersion.Group}
+	if o.isOn(metal3Gate) {
+		groups = append(groups, m3v1.GroupVersion.Group)
+	}
+	return groups
 }
 
 // isOn says whether a gate was opened. All are closed by default.

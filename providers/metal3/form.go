@@ -10,7 +10,6 @@ import (
 	"net/netip"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,9 +20,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
-
-// poolKind is that of Metal3's pools.
-var poolKind = schema.GroupKind{Group: m3v1.GroupVersion.Group, Kind: m3v1.IPPoolKind}
 
 // Form translates Metal3's IPClaims and IPAddresses. An IPAddress is named after its address, so the commit is the claim's status.
 type Form struct{}
@@ -93,7 +89,7 @@ func (Form) Says(stored client.Object) claim.Says {
 }
 
 func poolName(ref m3v1.ObjectReference) claim.PoolName {
-	return claim.PoolName{GroupKind: poolKind, Name: ref.Name}
+	return claim.PoolName{GroupKind: PoolKind, Name: ref.Name}
 }
 
 // Answers implements claim.Form.

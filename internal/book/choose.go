@@ -218,7 +218,7 @@ func denies(e *poolEntry, c Claim) error {
 	if !denied || c.overrides() {
 		return nil
 	}
-	return &RefusedError{CIDR: c.Want, Reason: reason}
+	return &RefusedError{CIDR: c.Want, Reason: reason, Denied: true}
 }
 
 // refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds

@@ -51,6 +51,9 @@ func TestWhoIsDenied(t *testing.T) {
 			case err != nil && err.Error() != test.err:
 				t.Errorf("error %v, want %q", err, test.err)
 			}
+			if refused := (*RefusedError)(nil); errors.As(err, &refused) && !refused.Denied {
+				t.Error("it looks as if something else might be had")
+			}
 		})
 	}
 }

@@ -35,6 +35,8 @@ type RefusedError struct {
 	// CIDR is what is asked for; the zero value means nothing in particular.
 	CIDR   netip.Prefix
 	Reason string
+	// Denied: the claim gets nothing of the pool, whatever it asks for.
+	Denied bool
 	// Kept is what the pool keeps for another claim, if that is the reason.
 	Kept pooltree.Kept
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,6 +65,8 @@ type Kind struct {
 	// Status returns the pool's status as it is stored, and Show writes a report into it. Conditions are seen to elsewhere.
 	Status func(Object) any
 	Show   func(Object, *Report)
+	// Join writes into the metadata of a pool that belongs to a Cluster, beside the Cluster's label; nil for nothing.
+	Join func(Object, *clusterv1.Cluster)
 	// Stamp is called when something of the status has changed and is about to be written; nil for nothing to do then.
 	Stamp func(p Object, now time.Time)
 }

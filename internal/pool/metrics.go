@@ -29,13 +29,21 @@ func observe(ref ipamv1.PoolReference, c ledger.Capacity) {
 		"total": c.Total, "allocated": c.Allocated, "available": c.Available,
 		"excluded": c.Excluded, "cooling": c.Cooling, "delegated": c.Delegated,
 	} {
-		capacityAddresses.WithLabelValues(ref.Kind, ref.Namespace, ref.Name, state).Set(number(count))
+		capacityAddresses.WithLabelValues(kindLabel(ref), ref.Namespace, ref.Name, state).Set(number(count))
 	}
 }
 
 // unobserve drops the gauges of a pool that is gone.
 func unobserve(ref ipamv1.PoolReference) {
-	capacityAddresses.DeletePartialMatch(prometheus.Labels{"kind": ref.Kind, "namespace": ref.Namespace, "name": ref.Name})
+	capacityAddresses.DeletePartialMatch(prometheus.Labels{"kind": kindLabel(ref), "namespace": ref.Namespace, "name": ref.Name})
+}
+
+// kindLabel is the kind of a pool, with its group if that is not Weir's: names of kinds are no more than that.
+func kindLabel(ref ipamv1.PoolReference) string {
+	if ref.APIGroup == "" {
+		return ref.Kind
+	}
+	return ref.GroupKind().String()
 }
 
 func number(c ipspace.Count) float64 {

@@ -191,13 +191,8 @@ func (r *Registry) ClusterOf(ctx context.Context, c client.Reader, p *Known) (cl
 
 // serve registers the pool and has its blocks recorded. Blocks that it no longer has are given up last.
 func (r *Reconciler) serve(ctx context.Context, s *scope) error {
-	if name := s.says.ClusterName; name != "" {
-		labels := maps.Clone(s.pool.GetLabels())
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[clusterv1.ClusterNameLabel] = name
-		s.pool.SetLabels(labels)
+	if err := r.join(ctx, s); err != nil {
+		return err
 	}
 	if err := r.settleHome(ctx, s); err != nil {
 		return err
@@ -225,6 +220,27 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	}
 	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
 	return nil
+}
+
+// join labels a pool with the Cluster that it belongs to. Metadata is written with the status.
+func (r *Reconciler) join(ctx context.Context, s *scope) error {
+	if s.says.ClusterName == "" {
+		return nil
+	}
+	labels := maps.Clone(s.pool.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.ClusterNameLabel] = s.says.ClusterName
+	s.pool.SetLabels(labels)
+	if r.Kind.Join == nil {
+		return nil
+	}
+	cluster, err := claimant.Cluster(ctx, r.Client, s.pool.GetNamespace(), s.says.ClusterName)
+	if cluster != nil {
+		r.Kind.Join(s.pool, cluster)
+	}
+	return err
 }
 
 // mayHave checks a carved block that is not recorded yet: the pool may have come past the webhooks.

@@ -70,20 +70,11 @@ func ShowIn(status *ipamv1.IPPoolStatus, r *Report) {
 	}
 }
 
-// write stores what has changed: labels and annotations, and the whole status in one write, so that nobody sees a pool that is
+// write stores what has changed: labels, annotations and owners, and the whole status in one write, so that nobody sees a pool that is
 // ready and has no capacity. Cluster API's patch helper would write the conditions by themselves.
 func (r *reporter) write(ctx context.Context, s *scope) error {
-	if !maps.Equal(s.before.GetLabels(), s.pool.GetLabels()) || !maps.Equal(s.before.GetAnnotations(), s.pool.GetAnnotations()) {
-		marked, _ := s.before.DeepCopyObject().(Object)
-		marked.SetLabels(s.pool.GetLabels())
-		marked.SetAnnotations(s.pool.GetAnnotations())
-		if err := r.Client.Patch(ctx, marked, lockedMerge(s.before)); err != nil {
-			return fmt.Errorf("patching labels and annotations of %s: %w", r.Kind.Kind, err)
-		}
-		s.before.SetResourceVersion(marked.GetResourceVersion())
-		s.pool.SetResourceVersion(marked.GetResourceVersion())
-		s.before.SetLabels(s.pool.GetLabels())
-		s.before.SetAnnotations(s.pool.GetAnnotations())
+	if err := r.writeMetadata(ctx, s); err != nil {
+		return err
 	}
 	if equality.Semantic.DeepEqual(r.Kind.Status(s.before), r.Kind.Status(s.pool)) {
 		return nil
@@ -96,6 +87,33 @@ func (r *reporter) write(ctx context.Context, s *scope) error {
 		return fmt.Errorf("patching status of %s: %w", r.Kind.Kind, err)
 	}
 	return nil
+}
+
+func (r *reporter) writeMetadata(ctx context.Context, s *scope) error {
+	if isMarkedAlike(s.before, s.pool) {
+		return nil
+	}
+	marked, _ := s.before.DeepCopyObject().(Object)
+	mark(marked, s.pool)
+	if err := r.Client.Patch(ctx, marked, lockedMerge(s.before)); err != nil {
+		return fmt.Errorf("patching labels, annotations and owners of %s: %w", r.Kind.Kind, err)
+	}
+	s.before.SetResourceVersion(marked.GetResourceVersion())
+	s.pool.SetResourceVersion(marked.GetResourceVersion())
+	mark(s.before, s.pool)
+	return nil
+}
+
+func isMarkedAlike(p, q Object) bool {
+	return maps.Equal(p.GetLabels(), q.GetLabels()) && maps.Equal(p.GetAnnotations(), q.GetAnnotations()) &&
+		equality.Semantic.DeepEqual(p.GetOwnerReferences(), q.GetOwnerReferences())
+}
+
+// mark gives p the labels, annotations and owners of q.
+func mark(p, q Object) {
+	p.SetLabels(q.GetLabels())
+	p.SetAnnotations(q.GetAnnotations())
+	p.SetOwnerReferences(q.GetOwnerReferences())
 }
 
 // lockedMerge is a patch that fails if the object has changed since it was read.
@@ -146,7 +164,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
 	case s.says.Mode == ipamv1.DrainingMode:
 		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
-	case outcome != nil || !c.Serving:
+	case outcome != nil || !c.Serving && !c.Total.IsZero(): // a pool without addresses has no blocks
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason

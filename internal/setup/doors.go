@@ -20,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
@@ -31,6 +32,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3"
 )
 
 // doorInterval is how often a front door whose kinds are not served yet looks for them.
@@ -79,6 +81,9 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
 	doors := append([]Door{clusterAPI()}, o.Doors...)
+	if o.isOn(metal3Gate) {
+		doors = append(doors, metal3Door())
+	}
 	for i := range doors {
 		if err = mgr.Add(&opener{Door: doors[i], wiring: w}); err != nil {
 			return fmt.Errorf("adding the door %s: %w", doors[i].Name, err)
@@ -203,7 +208,7 @@ type Door struct {
 	// Pools are its kinds of pools, Forms its forms of claims, by the name of their controller.
 	Pools map[string]pool.Kind
 	Forms map[string]claim.Form
-	// Source says what its claims may ask of which pool.
+	// Source says what its claims may ask of which pool; nil where it has none.
 	Source func(*pool.Registry) claim.Source
 	// Follows is what the controllers of pools are told of its claims where they follow Clusters; nil for nothing.
 	Follows func(client.Reader, claim.Source) pool.Door
@@ -220,6 +225,18 @@ func clusterAPI() Door {
 		Follows: func(c client.Reader, source claim.Source) pool.Door {
 			return &clusterapi.Door{Client: c, Source: source}
 		},
+	}
+}
+
+// metal3Door is the front door of ipam.metal3.io. Its claims are not answered yet.
+func metal3Door() Door {
+	m3 := func(kind string) schema.GroupVersionKind { return m3v1.GroupVersion.WithKind(kind) }
+	return Door{
+		Name: "Metal3",
+		Kinds: []schema.GroupVersionKind{
+			clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), m3("IPPool"), m3("IPClaim"), m3("IPAddress"),
+		},
+		Pools: map[string]pool.Kind{"metal3-ippool": metal3.IPPools},
 	}
 }
 
@@ -265,7 +282,10 @@ func (o *opener) open(ctx context.Context) error {
 			return err
 		}
 	}
-	source := o.Source(o.wiring.registry)
+	var source claim.Source
+	if o.Source != nil {
+		source = o.Source(o.wiring.registry)
+	}
 	for name, form := range o.Forms {
 		if err := o.wiring.openClaims(ctx, name, form, source); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 
 // Shape is what the spec of an IPPool means.
 type Shape struct {
-	// Config describes the pool, without the order in which its entries are consumed.
+	// Config describes the pool. Its tiers are Entries, and who is denied follows from Unkept.
 	Config pooltree.Config
 	// Entries are the addresses of each entry that no earlier one has, ascending, in the order in which the entries are consumed. An entry
 	// may have none. Gateways are among them.
@@ -33,7 +33,7 @@ type Shape struct {
 // Read returns what the spec of an IPPool in this namespace means, or every mistake in it with its field, never both.
 func Read(spec *m3v1.IPPoolSpec, namespace string) (*Shape, field.ErrorList) {
 	r := &reader{spec: spec, path: field.NewPath("spec"), shape: Shape{
-		Config: pooltree.Config{Reserved: pooltree.AllocateReserved},
+		Config: pooltree.Config{Reserved: pooltree.AllocateReserved, KeepsGateways: true, Denied: map[pooltree.Claimant]string{}},
 		Unkept: map[string]*field.Error{},
 	}}
 	r.readStrategy()
@@ -41,6 +41,10 @@ func Read(spec *m3v1.IPPoolSpec, namespace string) (*Shape, field.ErrorList) {
 	r.readKept(namespace)
 	if len(r.errs) > 0 {
 		return nil, r.errs
+	}
+	r.shape.Config.Tiers = r.shape.Entries
+	for name, why := range r.shape.Unkept {
+		r.shape.Config.Denied[pooltree.Claimant{Namespace: namespace, Name: name}] = why.Error()
 	}
 	return &r.shape, nil
 }

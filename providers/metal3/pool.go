@@ -1,0 +1,91 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// provider is the value of Cluster API's provider label on the pools of Clusters.
+const provider = "ipam-metal3"
+
+// PoolKind is the kind of Metal3's pools.
+var PoolKind = schema.GroupKind{Group: m3v1.GroupVersion.Group, Kind: "IPPool"}
+
+// IPPools are Metal3's pools.
+var IPPools = pool.Kind{
+	GroupKind: PoolKind, Version: m3v1.GroupVersion.Version, Finalizer: m3v1.IPPoolFinalizer,
+	New:     func() pool.Object { return &m3v1.IPPool{} },
+	NewList: func() client.ObjectList { return &m3v1.IPPoolList{} },
+	Is:      pool.Is[*m3v1.IPPool],
+	Says:    says, Resolve: resolve, Join: join,
+	Status: func(p pool.Object) any { return asPool(p).Status },
+	Show:   show,
+	Stamp:  func(p pool.Object, now time.Time) { asPool(p).Status.LastUpdated = ptr.To(metav1.NewTime(now)) },
+}
+
+func asPool(p pool.Object) *m3v1.IPPool {
+	own, _ := p.(*m3v1.IPPool) // by New
+	return own
+}
+
+// says returns what a pool says of itself. Nothing that Metal3 releases cools down, and a pool is for the claims of its namespace.
+func says(p pool.Object) poolspec.Pool {
+	own := asPool(p)
+	return poolspec.Pool{
+		Ref: kinds.Pool(PoolKind, own.Namespace, own.Name), Space: Space(own),
+		ClusterName: ptr.Deref(own.Spec.ClusterName, ""), Visibility: ipamv1.ConsumerVisibility,
+	}
+}
+
+// resolve returns the shape of a pool, which is carved from no other, or every mistake in its spec and its annotations.
+func resolve(p pool.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
+	own := asPool(p)
+	shape, errs := Read(&own.Spec, own.Namespace)
+	if errs = append(errs, checkSpace(own)...); len(errs) > 0 {
+		return nil, errs
+	}
+	return pooltree.New(shape.Config), nil
+}
+
+// checkSpace refuses an address space that Weir's own pools could not have: the name of one of a pool's own is not to be had by another.
+func checkSpace(p *m3v1.IPPool) field.ErrorList {
+	space, ok := p.Annotations[m3v1.AddressSpaceAnnotation]
+	problems := validation.IsDNS1123Subdomain(space)
+	if !ok || space == "" || len(problems) == 0 {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations").Key(m3v1.AddressSpaceAnnotation)
+	return field.ErrorList{field.Invalid(path, space, strings.Join(problems, "; "))}
+}
+
+// join labels a pool, and has its Cluster own it without control, as Metal3 does. A reference to that very Cluster stays as it is, one
+// to an earlier Cluster of the name does not.
+func join(p pool.Object, cluster *clusterv1.Cluster) {
+	p.GetLabels()[clusterv1.ProviderNameLabel] = provider
+	if slices.ContainsFunc(p.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == cluster.UID }) {
+		return
+	}
+	p.SetOwnerReferences(util.EnsureOwnerRef(p.GetOwnerReferences(), metav1.OwnerReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: kinds.Cluster.Kind, Name: cluster.Name, UID: cluster.UID,
+	}))
+}

@@ -213,7 +213,7 @@ type Door struct {
 	// Pools are its kinds of pools, Forms its forms of claims, by the name of their controller.
 	Pools map[string]pool.Kind
 	Forms map[string]claim.Form
-	// Source says what its claims may ask of which pool.
+	// Source says what its claims may ask of which pool; nil where it has none.
 	Source func(*pool.Registry) claim.Source
 	// Follows is what the controllers of pools are told of its claims where they follow Clusters; nil for nothing.
 	Follows func(client.Reader, claim.Source) pool.Door

@@ -35,6 +35,7 @@ var scenarios = []struct {
 	{first: movedAndReplaced, about: theme{moves: true}},
 	{first: movedWithoutReservation, about: theme{moves: true}},
 	{first: requestedAndMoved, about: theme{moves: true}},
+	{first: nameTaken, about: theme{statusCommits: true}},
 	{first: uprooted, about: theme{carves: true}},
 }
 
@@ -149,6 +150,12 @@ var necessities = map[string]struct {
 	"NoReleaseByAge":             {finds: ErrOverlap},
 	"NoForeignAnswer":            {finds: ErrOverlap},
 	"StatusNamesUID":             {finds: ErrOverlap},
+	"CommitNamesVersion":         {finds: ErrTwoAnswers, about: theme{statusCommits: true}},
+	"StatusStays":                {finds: ErrTwoAnswers, about: theme{statusCommits: true}},
+	"StraysGoAfterCommit":        {finds: ErrOverlap, about: theme{statusCommits: true}},
+	"NameClashDropsNothing":      {finds: ErrOverlap, about: theme{statusCommits: true}, first: nameTaken},
+	"ArrivedIsListed":            {finds: ErrTwoAnswers, about: theme{statusCommits: true, restores: true}},
+	"SeveralAreNotChosen":        {finds: ErrTwoAnswers, about: theme{statusCommits: true, restores: true}},
 	"LiveReadBeforeAnswerDelete": {finds: ErrOverlap},
 	"WaiterBeforeWrite":          {finds: ErrStuck},
 	"RelistResolvesWaiters":      {finds: ErrStuck},

@@ -16,6 +16,8 @@ type theme struct {
 	moves    bool // claims move to another cluster, and some come back
 	carves   bool // the Weir claim is a pool, carved from the root
 	keeps    bool // the pool keeps an address for the claims of one name
+	// statusCommits: claims of two names are answered by status
+	statusCommits bool
 }
 
 // cooldown is how many ticks a released record blocks its addresses.
@@ -32,6 +34,12 @@ func (t theme) cooldownTicks() int {
 // often there. A carved pool goes only with restored claims. The cooldown and the moves of a carved
 // pool are not modelled.
 func randomTheme(random *rand.Rand) theme {
+	about := randomPoolTheme(random)
+	about.statusCommits = random.IntN(3) == 0
+	return about
+}
+
+func randomPoolTheme(random *rand.Rand) theme {
 	switch random.IntN(8) {
 	case 0, 1, 2:
 		return theme{}
@@ -48,7 +56,7 @@ func (t theme) String() string {
 	var words []string
 	for word, has := range map[string]bool{
 		"restores": t.restores, "carves": t.carves, "cooldown": t.cooldown, "moves": t.moves, "retains": t.retains,
-		"keeps": t.keeps,
+		"keeps": t.keeps, "statusCommits": t.statusCommits,
 	} {
 		if has {
 			words = append(words, word)

@@ -36,6 +36,7 @@ var scenarios = []struct {
 	{first: movedWithoutReservation, about: theme{moves: true}},
 	{first: requestedAndMoved, about: theme{moves: true}},
 	{first: nameTaken, about: theme{statusCommits: true}},
+	{first: strayAndRestored, about: theme{statusCommits: true, restores: true}},
 	{first: uprooted, about: theme{carves: true}},
 }
 
@@ -153,6 +154,7 @@ var necessities = map[string]struct {
 	"CommitNamesVersion":         {finds: ErrTwoAnswers, about: theme{statusCommits: true}},
 	"StatusStays":                {finds: ErrTwoAnswers, about: theme{statusCommits: true}},
 	"StraysGoAfterCommit":        {finds: ErrOverlap, about: theme{statusCommits: true}},
+	"StrayIsReadFirst":           {finds: ErrTwoAnswers, about: theme{statusCommits: true, restores: true}, first: strayAndRestored},
 	"NameClashDropsNothing":      {finds: ErrOverlap, about: theme{statusCommits: true}, first: nameTaken},
 	"ArrivedIsListed":            {finds: ErrTwoAnswers, about: theme{statusCommits: true, restores: true}},
 	"SeveralAreNotChosen":        {finds: ErrTwoAnswers, about: theme{statusCommits: true, restores: true}},

@@ -10,7 +10,7 @@ package model
 //	an older record of its claim is the same   the younger is taken over, and deleted if it lost
 //	no claim of the name                       a leftover answer is deleted, the record released
 //	live claim, the record may be reported     correct, or left to the claim's task
-//	live claim, the record is superfluous      released
+//	live claim, the record is superfluous      released; by status see stray.go
 //	no Weir claim of the record's UID          released, unless the claim may still be stored, or
 //	                                           the live claim of the name needs the record
 type repair struct {

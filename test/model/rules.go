@@ -59,6 +59,8 @@ type Rules struct {
 	// StraysGoAfterCommit: of a living claim's answers and records none is removed before its status
 	// names another.
 	StraysGoAfterCommit bool
+	// StrayIsReadFirst: an answer that the status does not name is read before that status is.
+	StrayIsReadFirst bool
 	// NameClashDropsNothing: a record that has won stays, also if the name of its answer is taken.
 	NameClashDropsNothing bool
 	// ArrivedIsListed: a restored claim is answered after a live list of the answers that name it.

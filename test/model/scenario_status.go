@@ -31,3 +31,21 @@ func nameTaken(w *world) {
 	w.catchUp(0)
 	w.turn(0, 1)
 }
+
+// strayAndRestored: M1 has read the status of claim 1, and hangs before it deletes what that does not
+// name. The claim and all of it are removed. A claim of the name is restored with its answer, which
+// may have lost its owner. Left to chance: M1 deletes that, and the claim is answered anew.
+func strayAndRestored(w *world) {
+	w.server.createClaim(1, claim{uid: w.server.newID()})
+	w.catchUp(1)
+	w.turn(1, 1)
+	w.refresh(0)
+	w.managers[0].repair.look(1, entry{})
+	w.run(0, actorRepair, 2) // readStray, proveStray
+	w.hang(0, actorRepair)
+	w.forceDelete(1)
+	w.catchUp(1)
+	w.visitNames(1)
+	w.visit(1, 0)
+	w.restoreClaim(1)
+}

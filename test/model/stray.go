@@ -5,14 +5,20 @@ package model
 
 import "slices"
 
-// A stray is an answer or a record that two managers left when both answered a claim by status: the
-// claim's status names the other one's. Repair removes it under the name of the living claim:
+// A stray is an answer or a record that is left where two managers answered one claim by status: the
+// status names the answer of the other. Repair removes it under the name of the living claim:
 //
 //	readStray -> proveStray -> deleteStray -> releasing
 //
-// The answer is read before the claim: an answer without an owner may be that of a later claim.
+// An answer of a claim that is gone goes the same way.
 func (rp *repair) readStray() {
+	rp.pickStray()
 	rp.next = (*repair).proveStray
+}
+
+// pickStray picks an answer that the cached status does not name. If repair looks at a record, it is
+// that with the record's addresses.
+func (rp *repair) pickStray() {
 	found := rp.manager.readAnswers(rp.name)
 	isAnother := func(a answer) bool {
 		return rp.found.uid != 0 && a.cidr != rp.found.cidr || a.uid == rp.claim.uid && a.cidr == rp.claim.status
@@ -42,7 +48,12 @@ func (rp *repair) proveStray() {
 	}
 }
 
+// deleteStray deletes the answer that was read before the claim. One without an owner that is there
+// by now may be that of a later claim.
 func (rp *repair) deleteStray() {
+	if !rp.manager.rules.StrayIsReadFirst {
+		rp.pickStray()
+	}
 	rp.next = (*repair).deleteUnlessKept
 	if rp.answer.id != 0 {
 		rp.manager.server.deleteAnswer(rp.answer)

@@ -14,7 +14,8 @@ import "slices"
 //	         \-> readAnswer -> report, or delete and report, or proveLeftover -> deleteLeftover
 //	  lost: delete, and begin again; blocked: choose another; superseded: stop
 //
-// For an existing answer see adopt.go, for a Weir claim bind.go, and for deletion release.go.
+// For an existing answer see adopt.go, for a claim that is answered by status bystatus.go, for a Weir
+// claim bind.go, and for deletion release.go.
 type task struct {
 	waiter
 	releaser

@@ -31,11 +31,12 @@
 // A walk lets randomly chosen machines step while others sleep.
 //
 // After each step the checker compares all addresses ever reported to a client, by an answer of its
-// claim's UID or by its status. By status, an answer alone reports nothing. No two live claims may have overlapping addresses, and no claim may
-// have two. No claim may have addresses that are retained for another name, in use in another
-// cluster, or still cooling down. After each walk all actors run undisturbed until they converge.
-// Then each claim must be answered, or must correctly report exhaustion or a conflict. A record
-// must cover every reported address, and no answer or record may outlive its claim.
+// claim's UID or by its status. Where the status says which answer counts, an answer alone reports
+// nothing. No two live claims may have overlapping addresses, and no claim may have two. No claim
+// may have addresses that are retained for another name, in use in another cluster, or still cooling
+// down. After each walk all actors run undisturbed until they converge. Then each claim must be
+// answered, or must correctly report exhaustion or a conflict. A record must cover every reported
+// address, and no answer or record may outlive its claim.
 //
 // Rules are the preconditions. Without one of them the same walks find an overlap, a broken
 // guarantee or a claim that is stuck. Where random steps reach a state too seldom, a scenario leads

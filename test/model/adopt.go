@@ -92,7 +92,7 @@ func (t *task) proveOwner() {
 }
 
 func (t *task) setOwner() {
-	if !t.manager.server.setAnswerOwner(t.name, t.answer.id, t.claim.uid) {
+	if !t.manager.server.setAnswerOwner(t.answer, t.claim.uid) {
 		t.stop()
 		return
 	}
@@ -111,7 +111,7 @@ func (t *task) proveLeftover() {
 
 // deleteLeftover deletes the answer of a claim that is gone, and releases that claim's records.
 func (t *task) deleteLeftover() {
-	t.manager.server.deleteAnswer(t.name, t.answer)
+	t.manager.server.deleteAnswer(t.answer)
 	t.manager.tally.leftovers++
 	t.releaseThen((*task).stop, t.manager.index.recordsOf(t.name, t.answer.uid)...)
 }

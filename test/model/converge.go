@@ -48,6 +48,7 @@ func (w *world) round() {
 		for i := range w.managers[m].index.entries {
 			w.visit(m, i)
 		}
+		w.visitNames(m)
 	}
 }
 
@@ -63,6 +64,17 @@ func (w *world) visit(m, i int) {
 		w.turn(m, actorPoolController)
 	}
 	w.catchUp(m)
+}
+
+// visitNames has repair look under the names that are answered by status. There, an answer can be
+// left over although no record is.
+func (w *world) visitNames(m int) {
+	for name := range names {
+		if w.server.isByStatus(name) {
+			w.managers[m].repair.look(name, entry{})
+			w.turn(m, actorRepair)
+		}
+	}
 }
 
 // turn lets one actor step until it is idle, with a watch that keeps up.
@@ -103,6 +115,11 @@ func (w *world) checkConverged() (err error) {
 			}
 		})
 	}
+	for _, a := range w.server.answers {
+		if a.id != 0 && w.server.claims[a.name].uid == 0 {
+			return fmt.Errorf("%w: answer %v", ErrLeak, a)
+		}
+	}
 	for _, r := range w.server.records {
 		switch {
 		case !w.isExpected(r):
@@ -124,7 +141,6 @@ func (w *world) canBeClaimed(r record) bool {
 
 // hasConverged says whether the claim is answered, or its status correctly says why it is not.
 func (w *world) hasConverged(name int, c claim) bool {
-	a := w.server.answers[name]
 	switch {
 	case c.block && c.terminating: // waits for the claims of the pool
 		return slices.ContainsFunc(w.server.records, func(r record) bool { return r.carved })
@@ -132,14 +148,15 @@ func (w *world) hasConverged(name int, c claim) bool {
 		return false
 	case w.waitsForPool(c):
 		return true
-	case w.isContested(c):
+	case w.isContested(c), w.lacksName(c):
 		return true
 	case c.conflict:
-		return !w.isFreeFor(name, c, w.restoredWith(name, c))
+		return c.arrived && len(w.server.answers.naming(name)) > 1 || !w.isFreeFor(name, c, w.restoredWith(name, c))
 	case c.weirKind:
 		return c.ready
-	case a.id != 0:
-		return a.uid == c.uid && a.cidr == c.status
+	}
+	if its := w.server.answers.naming(name); len(its) > 0 || w.server.isByStatus(name) && c.status != noSpace {
+		return len(its) == 1 && its[0].uid == c.uid && its[0].cidr == c.status
 	}
 	return c.exhausted && !slices.ContainsFunc(c.candidates(), func(s space) bool {
 		return c.mayHave(name, s, w.server.kept) && w.isFreeFor(name, c, s)
@@ -163,12 +180,34 @@ func (w *world) isContested(c claim) bool {
 	})
 }
 
+// lacksName says whether the claim cannot be answered, because the names of the answers to all its
+// records are taken: by answers of claims that were restored with them, and could not record them.
+func (w *world) lacksName(c claim) bool {
+	if c.status != noSpace {
+		return false
+	}
+	its := 0
+	for _, r := range w.server.records {
+		if r.uid != c.uid {
+			continue
+		}
+		its++
+		if a := w.server.answers[w.server.slot(r.name, r.cidr)]; a.id == 0 || a.name == r.name || !w.server.claims[a.name].conflict {
+			return false
+		}
+	}
+	return its > 0
+}
+
 // restoredWith returns the addresses that the claim was restored with.
 func (w *world) restoredWith(name int, c claim) space {
 	if c.weirKind {
 		return c.status
 	}
-	return w.server.answers[name].cidr
+	if its := w.server.answers.naming(name); len(its) > 0 {
+		return its[0].cidr
+	}
+	return noSpace
 }
 
 // isFreeFor says whether the claim could have the addresses: no record of another claim overlaps
@@ -187,7 +226,10 @@ func (w *world) isRecorded(name int, cidr space) bool {
 // isExpected says whether the record has a reason to exist.
 func (w *world) isExpected(r record) bool {
 	c := w.server.claims[r.name]
+	isStray := w.server.isByStatus(r.name) && c.uid == r.uid && c.status != noSpace && c.status != r.cidr
 	switch {
+	case isStray:
+		return false
 	case c.uid == r.uid, c.conflict, w.isContested(c), w.waitsForPool(c):
 		return true
 	case r.reservation:

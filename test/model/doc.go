@@ -20,6 +20,8 @@
 //	           and some claims come back
 //	keeps      the pool keeps an address for the claims of one name, and managers see that late
 //	carves     the Weir claim is a pool: a block of both addresses, with claims in it and beside it
+//	by status  two of the names are claims of another API: their answers are named after their
+//	           addresses, and the claim's status says which one counts
 //
 // A manager is a set of small state machines: one task for each name of a claim, repair, the pool
 // controller, the webhooks of the Weir kinds, the watch and the caches. Each step is one request to
@@ -29,11 +31,12 @@
 // A walk lets randomly chosen machines step while others sleep.
 //
 // After each step the checker compares all addresses ever reported to a client, by an answer of its
-// claim's UID or by its status. No two live claims may have overlapping addresses, and no claim may
-// have two. No claim may have addresses that are retained for another name, in use in another
-// cluster, or still cooling down. After each walk all actors run undisturbed until they converge.
-// Then each claim must be answered, or must correctly report exhaustion or a conflict. A record
-// must cover every reported address, and no record may outlive its claim.
+// claim's UID or by its status. Where the status says which answer counts, an answer alone reports
+// nothing. No two live claims may have overlapping addresses, and no claim may have two. No claim
+// may have addresses that are retained for another name, in use in another cluster, or still cooling
+// down. After each walk all actors run undisturbed until they converge. Then each claim must be
+// answered, or must correctly report exhaustion or a conflict. A record must cover every reported
+// address, and no answer or record may outlive its claim.
 //
 // Rules are the preconditions. Without one of them the same walks find an overlap, a broken
 // guarantee or a claim that is stuck. Where random steps reach a state too seldom, a scenario leads
@@ -43,7 +46,8 @@
 // uncommitted record is the older one, and the other claim was restored with its answer, or is
 // covered by a reservation whose age is lost. Walks that restore claims do not check the cooldown:
 // two managers can each release one of two records of the same name and different UIDs, and then
-// both records are deleted without a cooldown.
+// both records are deleted without a cooldown. A claim may also wait where the name of its answer is
+// taken by one that another claim was restored with, and could not record (lacksName).
 //
 // Exhaustion is checked only after convergence. A claim that reports exhaustion too early and is
 // answered later is not a finding here.
@@ -52,7 +56,7 @@
 //
 //   - blocks of root pools, and changes of pools, except of what a pool keeps
 //   - pools carved from carved pools, and their moves
-//   - addresses that Cluster API's claims request
+//   - addresses that claims request, except those of the Weir kind
 //   - the other cluster
 //   - pause, except while a claim moves, and foreign finalizers
 //   - time that runs backwards
@@ -65,11 +69,12 @@
 // The files:
 //
 //   - model_test.go: the walks with all rules, and with each one switched off
-//   - rules.go, theme.go, scenario.go, scenario_weir.go: what a walk may do, and how it begins
+//   - rules.go, theme.go, scenario*.go: what a walk may do, and how it begins
 //   - world.go, environment.go, moves.go, converge.go: the steps of a walk, and its end
-//   - server.go, objects.go: the API server and what it stores
+//   - server.go, objects.go, answers.go: the API server and what it stores
 //   - manager.go, index.go, judge.go: a process, its view of the records, and who wins
 //   - task.go, adopt.go, bind.go, release.go, releaser.go: the task of one claim
+//   - bystatus.go, stray.go: the task and the repair of a claim that is answered by status
 //   - webhooks.go, pool_controller.go, repair.go: the other state machines of a manager
 //   - monitor.go, tally.go, trace.go: the checker, its counts, and the history of a walk
 package model

@@ -39,6 +39,10 @@ func (w *world) stepEnvironment() {
 
 // stepByTheme lets the environment do what only some walks have.
 func (w *world) stepByTheme(name int) {
+	if w.theme.statusCommits && w.oneIn(3) {
+		w.removeAnswer()
+		return
+	}
 	switch w.random.IntN(4) {
 	case 0:
 		w.restoreClaim(name)
@@ -61,6 +65,18 @@ func (w *world) changeKept(name int) {
 		w.server.kept = guarantee{name: name, cidr: 1 << w.random.IntN(addresses)}
 	}
 	w.tally.kept++
+}
+
+// removeAnswer has a person remove an answer that is named after its addresses, by force. Of those
+// that a claim was restored with, the one in use stays.
+func (w *world) removeAnswer() {
+	at := names + w.random.IntN(len(w.server.answers)-names)
+	a := w.server.answers[at]
+	if c := w.server.claims[a.name]; a.id == 0 || c.moving || c.arrived && c.reported == a.cidr {
+		return
+	}
+	w.server.deleteAnswer(a)
+	w.tally.removed++
 }
 
 // forceDelete removes a claim without Weir: a user removes its finalizers. A Weir claim with an

@@ -15,7 +15,7 @@ type manager struct {
 	tally          *tally
 	index          index
 	claims         [names]claim
-	answers        [names]answer
+	answers        answers
 	tasks          [names]task
 	repair         repair
 	poolController poolController
@@ -25,7 +25,7 @@ type manager struct {
 // start starts a process. Its first list shows the records as of this position.
 func (m *manager) start(position int) {
 	m.index = index{rules: m.rules, server: m.server, kept: m.server.kept}
-	m.claims, m.answers = [names]claim{}, [names]answer{}
+	m.claims, m.answers = [names]claim{}, answers{}
 	for name := range names {
 		m.tasks[name] = task{manager: m, name: name}
 		m.tasks[name].stop()
@@ -92,7 +92,7 @@ func (m *manager) resolve(w *waiter, revision int) {
 	}
 }
 
-// readClaim and readAnswer are the reads that prove a release.
+// readClaim, readAnswer and readAnswers are the reads that prove a release.
 func (m *manager) readClaim(name int) claim {
 	if m.rules.LiveReadsBeforeRelease {
 		return m.server.claims[name]
@@ -100,11 +100,21 @@ func (m *manager) readClaim(name int) claim {
 	return m.claims[name]
 }
 
-func (m *manager) readAnswer(name int) answer {
-	if m.rules.LiveReadsBeforeRelease {
-		return m.server.answers[name]
+// readAnswer returns the answer of the name. By status it is the one with these addresses.
+func (m *manager) readAnswer(name int, cidr space) answer {
+	for _, a := range m.readAnswers(name) {
+		if a.cidr == cidr || !m.server.isByStatus(name) {
+			return a
+		}
 	}
-	return m.answers[name]
+	return answer{}
+}
+
+func (m *manager) readAnswers(name int) []answer {
+	if m.rules.LiveReadsBeforeRelease {
+		return m.server.answers.naming(name)
+	}
+	return m.answers.naming(name)
 }
 
 // isKept reads a record, and says whether it must stay although its claim is gone: clusterctl is

@@ -35,6 +35,8 @@ var scenarios = []struct {
 	{first: movedAndReplaced, about: theme{moves: true}},
 	{first: movedWithoutReservation, about: theme{moves: true}},
 	{first: requestedAndMoved, about: theme{moves: true}},
+	{first: nameTaken, about: theme{statusCommits: true}},
+	{first: strayAndRestored, about: theme{statusCommits: true, restores: true}},
 	{first: uprooted, about: theme{carves: true}},
 }
 
@@ -149,6 +151,13 @@ var necessities = map[string]struct {
 	"NoReleaseByAge":             {finds: ErrOverlap},
 	"NoForeignAnswer":            {finds: ErrOverlap},
 	"StatusNamesUID":             {finds: ErrOverlap},
+	"CommitNamesVersion":         {finds: ErrTwoAnswers, about: theme{statusCommits: true}},
+	"StatusStays":                {finds: ErrTwoAnswers, about: theme{statusCommits: true}},
+	"StraysGoAfterCommit":        {finds: ErrOverlap, about: theme{statusCommits: true}},
+	"StrayIsReadFirst":           {finds: ErrTwoAnswers, about: theme{statusCommits: true, restores: true}, first: strayAndRestored},
+	"NameClashDropsNothing":      {finds: ErrOverlap, about: theme{statusCommits: true}, first: nameTaken},
+	"ArrivedIsListed":            {finds: ErrTwoAnswers, about: theme{statusCommits: true, restores: true}},
+	"SeveralAreNotChosen":        {finds: ErrTwoAnswers, about: theme{statusCommits: true, restores: true}},
 	"LiveReadBeforeAnswerDelete": {finds: ErrOverlap},
 	"WaiterBeforeWrite":          {finds: ErrStuck},
 	"RelistResolvesWaiters":      {finds: ErrStuck},

@@ -31,7 +31,9 @@ func (w *world) move(name int) {
 		w.moveRecords(name)
 		c.terminating = true
 	case recordsDeleted:
-		s.deleteAnswer(name, s.answers[name])
+		for _, a := range s.answers.naming(name) {
+			s.deleteAnswer(a)
+		}
 	case answerDeleted:
 		s.removeClaim(name, c.uid)
 		w.moves[name] = notMoving
@@ -58,11 +60,15 @@ func (w *world) moveRecords(name int) {
 // that one, or if a reservation keeps the addresses, the claim uses them at once.
 func (w *world) restoreClaim(name int) {
 	s := &w.server
-	if !w.theme.restores || s.claims[name].uid != 0 || s.answers[name].id != 0 || w.theme.carves && name == weirName {
+	if !w.theme.restores || s.claims[name].uid != 0 || len(s.answers.naming(name)) > 0 || w.theme.carves && name == weirName {
 		return
 	}
 	c := claim{uid: s.newID(), weirKind: name == weirName, restored: true, retains: name == weirName && w.theme.retains}
+	c.arrived = s.isByStatus(name)
 	cidr := w.addressesToRestore(name)
+	if s.answers[s.slot(name, cidr)].id != 0 {
+		return // another claim's answer has the name
+	}
 	c.big = cidr == wholeSpace
 	isTaken := func(r record) bool { return r.cidr.overlaps(cidr) }
 	isReservation := func(r record) bool {
@@ -102,6 +108,17 @@ func (w *world) storeRestored(name int, c claim, cidr space) {
 	}
 	s.createClaim(name, c)
 	if !c.weirKind {
-		s.answers[name] = answer{id: s.newID(), cidr: cidr, uid: c.uid * w.random.IntN(2)}
+		w.storeAnswer(name, cidr, c.uid*w.random.IntN(2))
+	}
+	if stray := wholeSpace &^ cidr; c.arrived && stray != noSpace && w.oneIn(4) {
+		w.storeAnswer(name, stray, c.uid*w.random.IntN(2))
+	}
+}
+
+// storeAnswer stores an answer that was made elsewhere, if its name is free.
+func (w *world) storeAnswer(name int, cidr space, uid int) {
+	s := &w.server
+	if at := s.slot(name, cidr); s.answers[at].id == 0 {
+		s.answers[at] = answer{id: s.newID(), name: name, cidr: cidr, uid: uid}
 	}
 }

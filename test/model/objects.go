@@ -27,12 +27,14 @@ func (s space) contains(other space) bool { return s&other == other }
 // claim is a stored claim. The zero value is none.
 type claim struct {
 	uid         int
+	version     int   // changes with every write, where the status is the commit
 	big         bool  // requests both addresses
 	weirKind    bool  // of a Weir kind: its spec names its addresses
 	block       bool  // a pool, which requests its block
 	carved      bool  // requests from the carved pool, not from the root
 	retains     bool  // its record is kept for the next claim of its name
 	restored    bool  // created with its answer, from another cluster or a backup
+	arrived     bool  // marked as restored until it is answered, where the status is the commit
 	terminating bool  // being deleted, kept by Weir's finalizer
 	moving      bool  // paused: clusterctl is moving it to another cluster
 	status      space // the addresses in its status, or in a Weir claim's spec
@@ -97,11 +99,11 @@ func (r record) isUnwritten() bool { return !r.touched && !r.terminating && r.fi
 // hasMoved says whether the record's claim has moved to another cluster, or may be moving there.
 func (r record) hasMoved() bool { return r.reservation || r.terminating && r.weirKind }
 
-// answer is a stored IPAddress, found by the name of its claim. The zero value is none. An answer
-// without UID has lost its owner.
+// answer is a stored IPAddress, with the name and the UID of its claim. The zero value is none. An
+// answer without UID has lost its owner.
 type answer struct {
-	id, uid int
-	cidr    space
+	id, name, uid int
+	cidr          space
 }
 
 // event is one entry of the log of records: the new state of a record, or its removal.
@@ -136,7 +138,7 @@ func (c claim) String() string {
 		word string
 	}{
 		{c.big, "big"}, {c.block, "block"}, {c.carved, "carved"}, {c.restored, "restored"}, {c.terminating, "terminating"},
-		{c.moving, "moving"}, {c.ready, "ready"}, {c.exhausted, "exhausted"}, {c.conflict, "conflict"},
+		{c.moving, "moving"}, {c.arrived, "arrived"}, {c.ready, "ready"}, {c.exhausted, "exhausted"}, {c.conflict, "conflict"},
 	} {
 		if special.is {
 			words += " " + special.word

@@ -48,15 +48,27 @@ func (t *task) proveDeleted() {
 	}
 }
 
+// releaseAnswer deletes the claim's answer. By status there can be several: it is done for each.
 func (t *task) releaseAnswer() {
-	t.answer = t.manager.readAnswer(t.name)
 	t.next = (*task).releaseRecords
-	switch {
-	case t.answer.id == 0:
-	case t.answer.uid == 0 && t.manager.rules.OwnerIsProved:
+	isAnothers := func(a answer) bool { return a.uid != 0 && a.uid != t.claim.uid }
+	its := slices.DeleteFunc(t.manager.readAnswers(t.name), isAnothers)
+	if len(its) == 0 {
+		return
+	}
+	t.answer = its[0]
+	if t.answer.uid == 0 && t.manager.rules.OwnerIsProved {
 		t.next = (*task).proveOwnerless
-	case t.answer.uid == t.claim.uid, t.answer.uid == 0:
-		t.manager.server.deleteAnswer(t.name, t.answer)
+		return
+	}
+	t.deleteAnswer()
+}
+
+func (t *task) deleteAnswer() {
+	t.manager.server.deleteAnswer(t.answer)
+	t.next = (*task).releaseRecords
+	if t.manager.server.isByStatus(t.name) {
+		t.next = (*task).releaseAnswer
 	}
 }
 
@@ -67,8 +79,7 @@ func (t *task) proveOwnerless() {
 		t.stop()
 		return
 	}
-	t.manager.server.deleteAnswer(t.name, t.answer)
-	t.next = (*task).releaseRecords
+	t.deleteAnswer()
 }
 
 func (t *task) releaseRecords() {

@@ -10,7 +10,7 @@ package model
 //	an older record of its claim is the same   the younger is taken over, and deleted if it lost
 //	no claim of the name                       a leftover answer is deleted, the record released
 //	live claim, the record may be reported     correct, or left to the claim's task
-//	live claim, the record is superfluous      released
+//	live claim, the record is superfluous      released; by status see stray.go
 //	no Weir claim of the record's UID          released, unless the claim may still be stored, or
 //	                                           the live claim of the name needs the record
 type repair struct {
@@ -35,15 +35,21 @@ func (rp *repair) step() {
 
 // begin looks at the i-th record of the index, or at a random name if there is none.
 func (rp *repair) begin(i int) {
-	x := &rp.manager.index
-	*rp = repair{releaser: releaser{manager: rp.manager}, name: rp.manager.random.IntN(names)}
+	x, name, found := &rp.manager.index, rp.manager.random.IntN(names), entry{}
 	if i < len(x.entries) {
-		rp.found = x.entries[i]
-		rp.name = rp.found.name
+		found = x.entries[i]
+		name = found.name
 	}
-	if rp.found.released != 0 { // left to the pool controller
-		rp.found = entry{}
+	if found.released != 0 { // left to the pool controller
+		found = entry{}
 	}
+	rp.look(name, found)
+}
+
+// look looks at a record, or under a name.
+func (rp *repair) look(name int, found entry) {
+	x := &rp.manager.index
+	*rp = repair{releaser: releaser{manager: rp.manager}, name: name, found: found}
 	rp.claim = rp.manager.claims[rp.name]
 	switch {
 	case rp.found.uid != 0 && x.isRepeated(rp.found) && rp.manager.rules.SecondIsJudged:
@@ -52,6 +58,8 @@ func (rp *repair) begin(i int) {
 		rp.release(modeDelete)
 	case rp.name == weirName:
 		rp.beginWeirKind()
+	case rp.claim.lives() && rp.manager.server.isByStatus(rp.name):
+		rp.next = (*repair).readStray
 	case rp.claim.lives():
 		rp.next = (*repair).readOwner
 	default:
@@ -88,7 +96,10 @@ func (rp *repair) handleVerdict() {
 
 // readLeftover and readGone look under the name of a claim that the cache shows as gone.
 func (rp *repair) readLeftover() {
-	rp.answer = rp.manager.readAnswer(rp.name)
+	rp.answer = answer{}
+	if left := rp.manager.readAnswers(rp.name); len(left) > 0 {
+		rp.answer = left[0]
+	}
 	rp.next = (*repair).readGone
 }
 
@@ -104,8 +115,11 @@ func (rp *repair) readGone() {
 }
 
 func (rp *repair) deleteAnswer() {
-	rp.manager.server.deleteAnswer(rp.name, rp.answer)
+	rp.manager.server.deleteAnswer(rp.answer)
 	rp.next = (*repair).releaseUnlessKept
+	if rp.manager.server.isByStatus(rp.name) {
+		rp.next = (*repair).readLeftover // until none is left
+	}
 }
 
 // readOwner and readOwnAnswer look under the name of a live claim.
@@ -117,7 +131,7 @@ func (rp *repair) readOwner() {
 }
 
 func (rp *repair) readOwnAnswer() {
-	rp.answer = rp.manager.readAnswer(rp.name)
+	rp.answer = rp.manager.readAnswer(rp.name, rp.found.cidr)
 	releasesNothing := rp.releasesNothing()
 	switch {
 	case rp.found.uid == 0 || !rp.isSuperfluous():

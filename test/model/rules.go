@@ -48,6 +48,26 @@ type Rules struct {
 	// deleted.
 	LiveReadBeforeAnswerDelete bool
 
+	// Answers by status.
+
+	// CommitNamesVersion: a status is written only to the version of the claim that was read before
+	// its answers were.
+	CommitNamesVersion bool
+	// StatusStays: a claim whose status names an answer gets no other, whether or not that answer is
+	// seen.
+	StatusStays bool
+	// StraysGoAfterCommit: of a living claim's answers and records none is removed before its status
+	// names another.
+	StraysGoAfterCommit bool
+	// StrayIsReadFirst: an answer that the status does not name is read before that status is.
+	StrayIsReadFirst bool
+	// NameClashDropsNothing: a record that has won stays, also if the name of its answer is taken.
+	NameClashDropsNothing bool
+	// ArrivedIsListed: a restored claim is answered after a live list of the answers that name it.
+	ArrivedIsListed bool
+	// SeveralAreNotChosen: a claim that was restored with several answers gets none of them.
+	SeveralAreNotChosen bool
+
 	// Release and repair.
 
 	// LiveReadsBeforeRelease: release and repair read claim and answer from the server, not from a

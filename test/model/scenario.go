@@ -44,7 +44,7 @@ func takenOverAndLost(w *world) {
 	w.run(1, 1, 3) // begin, choose, takeOver
 	w.run(1, actorWatch, 1)
 	w.forceDelete(0)
-	w.server.deleteAnswer(0, w.server.answers[0])
+	w.server.deleteAnswer(w.server.answers[0])
 	w.removeRecord(w.server.records[0])
 	w.managers[0].relist(len(w.server.log))
 	w.managers[1].tasks[0].stop()

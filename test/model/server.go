@@ -15,7 +15,8 @@ type server struct {
 	revision, ids int
 	requests      []request
 	claims        [names]claim
-	answers       [names]answer
+	statusCommits bool // names from statusName on are answered by status
+	answers       answers
 	kept          guarantee // the addresses that the pool keeps for the claims of a name
 	records       []record
 	log           []event
@@ -79,31 +80,35 @@ func (s *server) deleteRecord(id, version int) {
 }
 
 func (s *server) createAnswer(name int, a answer) (answer, bool) {
-	if s.answers[name].id != 0 {
+	at := s.slot(name, a.cidr)
+	if s.answers[at].id != 0 {
 		return answer{}, false
 	}
-	a.id = s.newID()
-	s.answers[name] = a
-	s.report(name, a.uid, a.cidr)
+	a.id, a.name = s.newID(), name
+	s.answers[at] = a
+	if !s.isByStatus(name) {
+		s.report(name, a.uid, a.cidr)
+	}
 	return a, true
 }
 
 // setAnswerOwner gives an answer that has lost its owner a new one.
-func (s *server) setAnswerOwner(name, id, uid int) bool {
-	if s.answers[name].id != id || s.answers[name].uid != 0 {
+func (s *server) setAnswerOwner(a answer, uid int) bool {
+	stored := &s.answers[s.slot(a.name, a.cidr)]
+	if stored.id != a.id || stored.uid != 0 {
 		return false
 	}
-	s.answers[name].uid = uid
-	if c := &s.claims[name]; c.uid == uid {
+	stored.uid = uid
+	if c := &s.claims[a.name]; c.uid == uid {
 		c.restored = true // it has an answer that was not made for it
 	}
 	return true
 }
 
 // deleteAnswer deletes an answer, if it has not changed.
-func (s *server) deleteAnswer(name int, a answer) {
-	if s.answers[name] == a {
-		s.answers[name] = answer{}
+func (s *server) deleteAnswer(a answer) {
+	if at := s.slot(a.name, a.cidr); s.answers[at] == a {
+		s.answers[at] = answer{}
 	}
 }
 
@@ -120,14 +125,16 @@ func (s *server) setStatus(name, uid int, cidr space) {
 
 // setExhausted reports to the claim of this UID that nothing is free. setConflict reports that
 // another claim has the addresses that it was restored with.
-func (s *server) setExhausted(name, uid int) {
-	if c := &s.claims[name]; c.uid == uid {
+func (s *server) setExhausted(name int, read claim) {
+	if c := &s.claims[name]; s.isUnchanged(name, read) && !c.exhausted {
+		c.version++
 		c.exhausted, c.conflict, c.ready = true, false, false
 	}
 }
 
-func (s *server) setConflict(name, uid int) {
-	if c := &s.claims[name]; c.uid == uid {
+func (s *server) setConflict(name int, read claim) {
+	if c := &s.claims[name]; s.isUnchanged(name, read) && !c.conflict {
+		c.version++
 		c.exhausted, c.conflict, c.ready = false, true, false
 	}
 }
@@ -156,6 +163,7 @@ func (s *server) createClaim(name int, c claim) {
 func (s *server) deleteClaim(name int) {
 	s.monitor.endUse(name, s.claims[name], s.clock)
 	s.claims[name].terminating = s.claims[name].uid != 0
+	s.claims[name].version++
 }
 
 // removeClaim removes the claim of this UID: its last finalizer is gone.

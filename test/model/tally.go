@@ -14,6 +14,7 @@ import (
 type tally struct {
 	crashes, relists, takeovers, exhausted, mismatches, leftovers, admitted, repaired int
 	bound, expired, restored, conflicts, moved, reservations, late, retried, kept     int
+	committed, refused, namesTaken, several, strays, removed                          int
 
 	verdicts [superseded + 1]int
 	released [modeRetain + 1]int
@@ -39,6 +40,12 @@ func (t *tally) all() map[string]int {
 		"conflicts reported":       t.conflicts,
 		"addresses kept by pools":  t.kept,
 		"claims moved away":        t.moved,
+		"commits by status":        t.committed,
+		"commits refused":          t.refused,
+		"names of answers taken":   t.namesTaken,
+		"restored with several":    t.several,
+		"strays removed":           t.strays,
+		"answers removed by force": t.removed,
 		"reservations":             t.reservations,
 		"late reservations gone":   t.late,
 		"judgements won":           t.verdicts[won],

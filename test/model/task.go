@@ -14,7 +14,8 @@ import "slices"
 //	         \-> readAnswer -> report, or delete and report, or proveLeftover -> deleteLeftover
 //	  lost: delete, and begin again; blocked: choose another; superseded: stop
 //
-// For an existing answer see adopt.go, for a Weir claim bind.go, and for deletion release.go.
+// For an existing answer see adopt.go, for a claim that is answered by status bystatus.go, for a Weir
+// claim bind.go, and for deletion release.go.
 type task struct {
 	waiter
 	releaser
@@ -57,6 +58,8 @@ func (t *task) begin() {
 	case !t.manager.index.serves(t.claim, t.manager.claims[weirName]): // waits for its pool
 	case t.claim.weirKind:
 		t.bind()
+	case t.manager.server.isByStatus(t.name):
+		t.answerByStatus()
 	case t.answer.id != 0:
 		t.checkAnswer()
 	default:
@@ -110,7 +113,7 @@ func (t *task) prove() {
 		t.next = (*task).choose
 		return
 	}
-	t.manager.server.setExhausted(t.name, t.claim.uid)
+	t.manager.server.setExhausted(t.name, t.claim)
 	t.manager.tally.exhausted++
 	t.stop()
 }
@@ -202,11 +205,15 @@ func (t *task) releasing() {
 	}
 }
 
-// commit creates the answer. Its name is the claim's, so that only one can exist.
+// commit creates the answer. If its name is the claim's, only one can exist. Else the status says
+// which one counts.
 func (t *task) commit() {
 	stored, ok := t.manager.server.createAnswer(t.name, answer{uid: t.claim.uid, cidr: t.record.cidr})
 	t.answer, t.next = stored, (*task).report
-	if !ok {
+	switch byStatus := t.manager.server.isByStatus(t.name); {
+	case !ok && byStatus:
+		t.next = (*task).readNamed
+	case !ok:
 		t.next = (*task).readAnswer
 	}
 }
@@ -225,6 +232,10 @@ func (t *task) readAnswer() {
 }
 
 func (t *task) report() {
+	if t.manager.server.isByStatus(t.name) {
+		t.commitStatus()
+		return
+	}
 	uid := t.claim.uid
 	if !t.manager.rules.StatusNamesUID {
 		uid = 0
@@ -235,7 +246,7 @@ func (t *task) report() {
 
 // reportConflict reports that another claim has the addresses. Both claims stay as they are.
 func (t *task) reportConflict() {
-	t.manager.server.setConflict(t.name, t.claim.uid)
+	t.manager.server.setConflict(t.name, t.claim)
 	t.manager.tally.conflicts++
 	t.stop()
 }

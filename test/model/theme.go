@@ -16,6 +16,8 @@ type theme struct {
 	moves    bool // claims move to another cluster, and some come back
 	carves   bool // the Weir claim is a pool, carved from the root
 	keeps    bool // the pool keeps an address for the claims of one name
+
+	statusCommits bool // claims of two names are answered by status
 }
 
 // cooldown is how many ticks a released record blocks its addresses.
@@ -28,10 +30,17 @@ func (t theme) cooldownTicks() int {
 	return 0
 }
 
-// randomTheme returns a theme. Three of eight walks have an empty one: addresses are reused most
-// often there. A carved pool goes only with restored claims. The cooldown and the moves of a carved
-// pool are not modelled.
+// randomTheme returns a theme. In every third walk claims are answered by status.
 func randomTheme(random *rand.Rand) theme {
+	about := randomPoolTheme(random)
+	about.statusCommits = random.IntN(3) == 0
+	return about
+}
+
+// randomPoolTheme returns a theme. Three of eight are empty: addresses are reused most often there. A
+// carved pool goes only with restored claims. The cooldown and the moves of a carved pool are not
+// modelled.
+func randomPoolTheme(random *rand.Rand) theme {
 	switch random.IntN(8) {
 	case 0, 1, 2:
 		return theme{}
@@ -48,7 +57,7 @@ func (t theme) String() string {
 	var words []string
 	for word, has := range map[string]bool{
 		"restores": t.restores, "carves": t.carves, "cooldown": t.cooldown, "moves": t.moves, "retains": t.retains,
-		"keeps": t.keeps,
+		"keeps": t.keeps, "statusCommits": t.statusCommits,
 	} {
 		if has {
 			words = append(words, word)

@@ -51,7 +51,7 @@ const (
 func newWorld(rules Rules, about theme, seed uint64, counted *tally) *world {
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := &world{rules: rules, theme: about, random: random, tally: counted, externalEdits: seed%2 == 1}
-	w.server.rules, w.server.clock = &w.rules, 1
+	w.server.rules, w.server.clock, w.server.statusCommits = &w.rules, 1, about.statusCommits
 	if !w.externalEdits && !about.restores { // see doc.go
 		w.server.monitor.cooldown = about.cooldownTicks()
 	}
@@ -111,6 +111,10 @@ func (w *world) act(m, actor int) {
 	case actorAnswerCache:
 		name := w.random.IntN(names)
 		p.answers[name] = w.server.answers[name]
+		if w.server.isByStatus(name) {
+			at := names + w.random.IntN(len(p.answers)-names)
+			p.answers[at] = w.server.answers[at]
+		}
 		if name == weirName { // which has no answers: instead, the pool is read
 			p.index.kept = w.server.kept
 		}

@@ -51,6 +51,12 @@ func StartManager(ctx context.Context, site *framework.Site, args ...string) *fr
 // at the address that it returns. It has these front doors beside Weir's.
 func RunManager(site *framework.Site, certs string, doors ...setup.Door) (webhooks string) {
 	GinkgoHelper()
+	return RunManagerWith(site, certs, func(o *setup.Options) { o.Doors = doors })
+}
+
+// RunManagerWith does so with options that are changed.
+func RunManagerWith(site *framework.Site, certs string, change func(*setup.Options)) (webhooks string) {
+	GinkgoHelper()
 	port, err := framework.FreePort()
 	Expect(err).NotTo(HaveOccurred())
 	options := setup.Options{
@@ -58,9 +64,10 @@ func RunManager(site *framework.Site, certs string, doors ...setup.Door) (webhoo
 		WebhookHost: "127.0.0.1", WebhookPort: port, WebhookCertDir: certs,
 		WebhookClientCAFile: site.ClientCA(), WebhookClientName: framework.WebhookClient,
 		HealthAddress: "0", PlatformProject: "platform", RepairGrace: 10 * time.Minute,
-		OwnNamespace: framework.ManagerNamespace, Doors: doors,
+		OwnNamespace: framework.ManagerNamespace,
 	}
 	options.Manager.TLSMinVersion, options.Manager.DiagnosticsAddress, options.Manager.InsecureDiagnostics = "VersionTLS12", "0", true
+	change(&options)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {

@@ -37,14 +37,14 @@ func object(namespace, kind, spec string) *unstructured.Unstructured {
 // create creates an object and returns it as it is stored, for as long as the spec lasts.
 func create(ctx context.Context, o *unstructured.Unstructured) *unstructured.Unstructured {
 	GinkgoHelper()
-	Expect(k.Create(ctx, o)).To(Succeed())
+	Expect(raw.Create(ctx, o)).To(Succeed())
 	return o
 }
 
 var _ = Describe("CRDs of ipam.metal3.io", func() {
 	var namespace string
 
-	BeforeEach(func(ctx SpecContext) { namespace = suite.Namespace(ctx, k, nil) })
+	BeforeEach(func(ctx SpecContext) { namespace = suite.Namespace(ctx, raw, nil) })
 
 	DescribeTable("store every field of a sample as it is", func(ctx SpecContext, file string) {
 		objects, err := framework.ReadManifests(filepath.Join(samples, file))
@@ -56,13 +56,13 @@ var _ = Describe("CRDs of ipam.metal3.io", func() {
 		Expect(want.UnmarshalJSON(text)).To(Succeed())
 		want.SetNamespace(namespace)
 		stored := want.DeepCopy()
-		Expect(k.Create(ctx, stored)).To(Succeed())
+		Expect(raw.Create(ctx, stored)).To(Succeed())
 		if status, ok := want.Object["status"]; ok {
 			Expect(stored.Object).NotTo(HaveKey("status"), "it is a subresource")
 			stored.Object["status"] = status
-			Expect(k.Status().Update(ctx, stored)).To(Succeed())
+			Expect(raw.Status().Update(ctx, stored)).To(Succeed())
 		}
-		Expect(k.Get(ctx, client.ObjectKeyFromObject(want), stored)).To(Succeed())
+		Expect(raw.Get(ctx, client.ObjectKeyFromObject(want), stored)).To(Succeed())
 		Expect(stored.Object["spec"]).To(Equal(want.Object["spec"]))
 		if status, ok := want.Object["status"]; ok {
 			Expect(stored.Object["status"]).To(Equal(status))
@@ -98,7 +98,7 @@ var _ = Describe("CRDs of ipam.metal3.io", func() {
 	)
 
 	DescribeTable("refuse what Metal3 refuses", func(ctx SpecContext, kind, spec, field string) {
-		err := k.Create(ctx, object(namespace, kind, spec))
+		err := raw.Create(ctx, object(namespace, kind, spec))
 		Expect(err).To(Satisfy(apierrors.IsInvalid))
 		Expect(err).To(MatchError(ContainSubstring(field)))
 	},
@@ -132,13 +132,13 @@ var _ = Describe("CRDs of ipam.metal3.io", func() {
 		o := create(ctx, object(namespace, kind, spec))
 		patch := func(body string) {
 			GinkgoHelper()
-			Expect(k.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(body)))).To(Succeed())
+			Expect(raw.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(body)))).To(Succeed())
 		}
 		patch(`{"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Available", "message": "", "lastTransitionTime": "2026-08-01T12:00:00Z"}]}}`)
 		patch(known) // as Metal3's controller writes what it has changed
 		delete(o.Object, "status")
-		Expect(k.Update(ctx, o)).To(Succeed()) // as it writes finalizers
-		Expect(k.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		Expect(raw.Update(ctx, o)).To(Succeed()) // as it writes finalizers
+		Expect(raw.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 		conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(conditions).To(ConsistOf(HaveKeyWithValue("type", "Ready")))
@@ -148,7 +148,7 @@ var _ = Describe("CRDs of ipam.metal3.io", func() {
 	)
 
 	It("are found by Metal3's short names and categories", func() {
-		known, err := discovery.NewDiscoveryClientForConfig(site.Config())
+		known, err := discovery.NewDiscoveryClientForConfig(idle.Config())
 		Expect(err).NotTo(HaveOccurred())
 		list, err := known.ServerResourcesForGroupVersion(m3v1.GroupVersion.String())
 		Expect(err).NotTo(HaveOccurred())

@@ -3,11 +3,11 @@
 
 // Package metal3 tests the kinds of ipam.metal3.io on a real API server.
 //
-//   - crds_test.go: what their CRDs accept, refuse, keep and set. No manager runs.
+//   - crds_test.go: what their CRDs accept, refuse, keep and set. No manager runs on that API server.
+//   - pools_test.go: the life of a pool: which addresses it has, conditions, Cluster, address space, deletion.
 package metal3
 
 import (
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,20 +16,22 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest/komega"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var (
-	site *framework.Site
-	// k writes as kubectl does: unknown fields are an error.
-	k client.Client
+	// site has a manager, and idle has none.
+	site, idle *framework.Site
+	// k and raw write there as kubectl does: unknown fields are an error.
+	k, raw client.Client
 	// samples is the folder of samples with every field.
 	samples string
 )
@@ -41,19 +43,28 @@ func TestMetal3(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
-	site = suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallMetal3CRDs}, Scheme: scheme})
-	k = client.WithFieldOwner(client.WithFieldValidation(site.Client(), metav1.FieldValidationStrict), "spec")
+	idle = suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallMetal3CRDs}, Scheme: scheme})
+	raw = strict(idle)
+	site = suite.StartSite(ctx, framework.SiteOptions{
+		Options: framework.Options{ControllerManager: true},
+		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallMetal3CRDs}, Scheme: scheme,
+	})
+	k = strict(site)
+	komega.SetClient(k)
+	suite.RunManagerWith(site, site.WebhookCerts(), func(o *setup.Options) { o.FeatureGates = map[string]string{"Metal3": "true"} })
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
 	samples = filepath.Join(root, "api", "metal3", "v1alpha1", "testdata")
 }, NodeTimeout(2*time.Minute))
 
+func strict(on *framework.Site) client.Client {
+	return client.WithFieldOwner(client.WithFieldValidation(on.Client(), metav1.FieldValidationStrict), "spec")
+}
+
 func scheme() (*runtime.Scheme, error) {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, m3v1.AddToScheme} {
-		if err := add(s); err != nil {
-			return nil, fmt.Errorf("building the scheme: %w", err)
-		}
+	s, err := setup.Scheme()
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
+	return s, m3v1.AddToScheme(s)
 }

@@ -23,7 +23,7 @@ type claims struct{ lineage }
 // count. One in dispute comes with the record that it is disputed with.
 func (b *claims) RecordOf(c Claim, stuck types.UID) (found *records.Record, dispute *Holding) {
 	for _, r := range b.records.Of(records.ClaimantOf(c.Ref)) {
-		if answers(r, c) && r.UID != stuck && (found == nil || r.Won && !found.Won) {
+		if answers(r, c) && r.UID != stuck && !c.isUnfit(r.CIDR) && (found == nil || r.Won && !found.Won) {
 			found = r
 		}
 	}

@@ -160,8 +160,10 @@ func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) erro
 	if err := r.removeAnswer(ctx, answer); err != nil {
 		return err
 	}
-	if err := r.exit().ReleaseAll(ctx, dead); err != nil {
-		return err
+	if r.Form.Kinds().Commit == ByName { // it may have had others elsewhere
+		if err := r.exit().ReleaseAll(ctx, dead); err != nil {
+			return err
+		}
 	}
 	return fmt.Errorf("removed the answer of an earlier claim: %w", ledger.ErrBusy)
 }

@@ -37,22 +37,28 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	var answer *Answer
-	if len(answers) > 0 {
-		answer = r.likeliest(answers, s.claim)
-	}
+	answer := r.choose(answers, s.claim)
 	s.several = len(answers) > 1
 	offer, refusal := r.offer(ctx, s.claim)
 	if refusal == nil {
 		s.offer = offer
 	}
 	if s.several && r.cameTogether(s, answers) {
-		return r.refuseSeveral(answers)
+		return cmp.Or(r.secureEach(ctx, s, answers), r.refuseSeveral(answers))
 	}
 	if err := r.secureOthers(ctx, s, answers, answer); err != nil {
 		return err
 	}
-	return r.act(ctx, s, r.observe(s, answer).decide(), answer, refusal)
+	what := r.observe(s, answer).decide()
+	if what == allocateAfresh && r.wasCommitted(s.claim) {
+		return r.remake(ctx, s)
+	}
+	return r.act(ctx, s, what, answer, refusal)
+}
+
+// wasCommitted says whether the claim was told of an answer for good, whether or not that is there still.
+func (r *objects) wasCommitted(claim *Claim) bool {
+	return r.Form.Kinds().Commit == ByStatus && claim.AnswerName != ""
 }
 
 // observe gathers the facts that decide what is done about a claim, beside its answer, which may be nil, and its pool's offer.
@@ -120,10 +126,12 @@ func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *Answer) (er
 	return cmp.Or(err, why)
 }
 
-// namesakes returns the answers under the claim's name. Of another provider's the cache has no more than a stub.
+// namesakes returns the answers under the claim's name. Of another provider's the cache has no more than a stub, and it may not show yet what
+// the claim's status names.
 func (r *objects) namesakes(ctx context.Context, claim *Claim) ([]*Answer, error) {
 	answers, err := r.answersTo(ctx, r.Client, keyOf(claim))
-	if slices.ContainsFunc(answers, func(a *Answer) bool { return !r.Source.Serves(a.Pool) }) {
+	isStub := slices.ContainsFunc(answers, func(a *Answer) bool { return !r.Source.Serves(a.Pool) })
+	if err == nil && (isStub || r.wasCommitted(claim) && r.choose(answers, claim) == nil) {
 		return r.answersTo(ctx, r.Live, keyOf(claim))
 	}
 	return answers, err
@@ -138,11 +146,27 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 	if err = r.chart(ctx, s); err != nil {
 		return err
 	}
+	if err = r.proveUnanswered(ctx, s); err != nil {
+		return err
+	}
 	allocation, err := r.reserve(ctx, s, want, ledger.ForClaim)
 	if err != nil {
 		return err
 	}
 	return r.commit(ctx, s, allocation)
+}
+
+// proveUnanswered errs with ErrBusy if a live read shows an answer to a claim that may have been restored with it, where any number of answers
+// can be stored. A claim that was restored came with its finalizer.
+func (r *objects) proveUnanswered(ctx context.Context, s *scope) error {
+	if s.isNew || r.Form.Kinds().Commit == ByName {
+		return nil
+	}
+	answers, err := r.answersTo(ctx, r.Live, keyOf(s.claim))
+	if err == nil && len(answers) > 0 {
+		return fmt.Errorf("the cache does not show the %s yet: %w", r.answerKind(), ledger.ErrBusy)
+	}
+	return err
 }
 
 // isAnswered says whether the answer is the claim's and recorded: it stays so whatever becomes of the pool.
@@ -329,13 +353,14 @@ func (r *objects) isAnothersName(stored *Answer, claim *Claim) bool {
 	return r.Form.ClaimOf(stored.Stored) != keyOf(claim) || r.Form.Kinds().Commit == ByStatus && stored.Pool != claim.Pool
 }
 
-// yield gives up what was recorded for a claim whose answer would have the name of somebody else's object. Nobody has been told of it.
+// yield gives way where the claim's answer would have the name of somebody else's object. A form that commits by the status chooses another
+// address, and its record stays till the claim has that: another manager may be about to answer with it, once the object has gone.
 func (r *Reconciler) yield(ctx context.Context, a ledger.Allocation, other *Answer) error {
+	if r.Form.Kinds().Commit == ByStatus {
+		return fmt.Errorf("%s %s is another claim's: %w", r.answerKind(), other.GetName(), ledger.ErrBusy)
+	}
 	if err := r.exit().Void(ctx, a); err != nil {
 		return err
-	}
-	if r.Form.Kinds().Commit == ByStatus { // the next choice passes over the name
-		return fmt.Errorf("%s %s is another claim's: %w", r.answerKind(), other.GetName(), ledger.ErrBusy)
 	}
 	why := refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s is in the way: it does not answer this claim; remove it, or rename the claim", r.answerKind(), other.GetName())
 	return errors.Join(why, ledger.ErrTaken)

@@ -15,15 +15,16 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // Of a form that commits by the name, a claim has one answer at most. Of one that commits by the status it may have several: two managers may
 // create one each, and only one of them can then have the claim's status name its own. Till the status does so, any of the claim's can
-// become the answer, and none of them goes. From then on the others are strays:
+// become the answer, and nothing of the claim goes. From then on it is that one for the claim's life, and the others are strays:
 //
 //	IPAddress stored -> status names it, on condition of the claim's version (the commit) -> strays go -> their records go
 //
-// A stray goes after a live read has shown that the status names another one, which is there; its record goes after it.
+// A stray is read before the live read of the claim that shows that the status names another one; its record goes after it.
 
 // Commit is what makes an answer the claim's for good.
 type Commit uint8
@@ -48,29 +49,30 @@ func (r *objects) answersTo(ctx context.Context, c client.Reader, key types.Name
 	return answers, nil
 }
 
-// getAnswer reads the answer to a claim, or an error that is a NotFound: of several the one that is most likely to be told.
+// getAnswer reads the answer to a claim, or an error that is a NotFound.
 func (r *objects) getAnswer(ctx context.Context, c client.Reader, claim *Claim) (*Answer, error) {
 	answers, err := r.answersTo(ctx, c, keyOf(claim))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(answers) == 0:
-		kind := r.Form.Kinds().Answer
-		return nil, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, claim.GetName())
 	}
-	return r.likeliest(answers, claim), nil
+	if answer := r.choose(answers, claim); answer != nil {
+		return answer, nil
+	}
+	kind := r.Form.Kinds().Answer
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, claim.GetName())
 }
 
-// likeliest returns the answer that the claim's status names; else one that carries its UID, or nobody's, or any.
-func (r *objects) likeliest(answers []*Answer, claim *Claim) *Answer {
-	return slices.MinFunc(answers, func(a, b *Answer) int { return r.distance(a, claim) - r.distance(b, claim) })
-}
-
-func (r *objects) distance(answer *Answer, claim *Claim) int {
-	if answer.GetName() == claim.AnswerName {
-		return 0
+// choose returns which of the answers under the claim's name is its answer, or can become it: the one that is committed, and no other where
+// one was; else one that carries its UID, or nobody's, or any; nil for none.
+func (r *objects) choose(answers []*Answer, claim *Claim) *Answer {
+	isByStatus := r.Form.Kinds().Commit == ByStatus
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a *Answer) bool {
+		return isByStatus && claim.AnswerName != "" && a.GetName() != claim.AnswerName
+	})
+	if len(answers) == 0 {
+		return nil
 	}
-	return int(r.relationOf(answer, claim))
+	return slices.MinFunc(answers, func(a, b *Answer) int { return int(r.relationOf(a, claim)) - int(r.relationOf(b, claim)) })
 }
 
 // isCommitted says whether the answer is the claim's for good, as far as the claim was read.
@@ -91,9 +93,20 @@ func (r *objects) split(answers []*Answer, claim *Claim) (committed *Answer, oth
 	return committed, others
 }
 
-// dropStrays removes what answers a claim that was answered otherwise, or one before it. The caller has read live which one is committed.
-// What somebody made by hand stays.
-func (r *objects) dropStrays(ctx context.Context, strays []*Answer) error {
+// dropStrays removes what answers a claim that was answered otherwise, or one before it of the name. What somebody made by hand stays.
+func (r *objects) dropStrays(ctx context.Context, s *scope) error {
+	answers, err := r.answersTo(ctx, r.Live, keyOf(s.claim))
+	if err != nil {
+		return err
+	}
+	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	switch {
+	case err != nil:
+		return client.IgnoreNotFound(err)
+	case live.GetUID() != s.claim.GetUID(), live.AnswerName == "", !live.GetDeletionTimestamp().IsZero(), predicates.IsMoving(live):
+		return nil
+	}
+	_, strays := r.split(answers, live)
 	for _, stray := range strays {
 		if r.claimUID(stray) == "" {
 			continue
@@ -105,12 +118,35 @@ func (r *objects) dropStrays(ctx context.Context, strays []*Answer) error {
 	return nil
 }
 
+// remake makes the answer that the claim's status names, and that somebody has removed, once more: the claim was told of its address. Without a
+// record nobody can say which one that was.
+func (r *Reconciler) remake(ctx context.Context, s *scope) error {
+	for _, h := range r.about(s).Recorded() {
+		if h.Claim.UID != s.ref.UID || h.Pool != s.offer.Pool || h.Purpose == ledger.ForMoved {
+			continue
+		}
+		composed := r.Form.Compose(s.claim, s.offer, h.CIDR, s.offer.Network(h.CIDR.Addr()))
+		if composed.GetName() != s.claim.AnswerName {
+			continue
+		}
+		allocation, err := r.reserve(ctx, s, h.CIDR, ledger.ForAdopted)
+		if err != nil {
+			return err
+		}
+		return r.commit(ctx, s, allocation)
+	}
+	return refuse(ipamv1.ClaimReadyAddressConflictReason,
+		"status names %s %s, which is not there, and no record tells its address: delete the claim", r.answerKind(), s.claim.AnswerName)
+}
+
 // cameTogether says whether several answers came to a claim that does not say which one it had: its status was lost in a move. Of those that
 // were made here, none has been told to anybody.
 func (r *addresses) cameTogether(s *scope, answers []*Answer) bool {
-	_, open := r.split(answers, s.claim)
-	open = slices.DeleteFunc(open, func(a *Answer) bool { return r.relationOf(a, s.claim) == anothers })
-	if len(open) < 2 || len(open) < len(answers) {
+	if r.wasCommitted(s.claim) {
+		return false
+	}
+	open := slices.DeleteFunc(slices.Clone(answers), func(a *Answer) bool { return r.relationOf(a, s.claim) == anothers })
+	if len(open) < 2 {
 		return false
 	}
 	recorded := r.about(s).Recorded()
@@ -128,6 +164,16 @@ func (r *addresses) secureOthers(ctx context.Context, s *scope, answers []*Answe
 			continue
 		}
 		if err := r.secure(ctx, answer, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// secureEach records what each of several answers stands for: the claim has one of them, and nobody can say which.
+func (r *addresses) secureEach(ctx context.Context, s *scope, answers []*Answer) error {
+	for _, answer := range answers {
+		if err := r.secure(ctx, answer, s.claim); err != nil {
 			return err
 		}
 	}

@@ -103,6 +103,11 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	if repeated, err := r.exit().DropRepeats(ctx, s.ref); repeated {
 		return err == nil, err
 	}
+	if s.several {
+		if err := r.dropStrays(ctx, s); err != nil {
+			return false, err
+		}
+	}
 	claim, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
@@ -112,11 +117,6 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 		return false, err
 	}
 	answer, others := r.split(answers, claim)
-	if answer.GetUID() != "" {
-		if err := r.dropStrays(ctx, others); err != nil {
-			return false, err
-		}
-	}
 	dropped := false
 	for _, h := range recorded {
 		if r.isCarried(h, others) {

@@ -88,6 +88,8 @@ type scope struct {
 	// answer is the claim's, once there is one. several: the cache shows more than one under its name.
 	answer  *Answer
 	several bool
+	// isNew: this pass has put the finalizer on, so that the claim has never had anything.
+	isNew bool
 	// announced: this pass has recorded an event of a refusal.
 	announced bool
 	// began is when work on the claim began.
@@ -133,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case !claim.GetDeletionTimestamp().IsZero():
 		return r.settle(cmp.Or(r.tell(ctx, s, errWaiting), r.release(ctx, s)))
 	}
-	if _, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.claimFinalizer(claim)); err != nil {
+	if s.isNew, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.claimFinalizer(claim)); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
 	}
 	result, err := r.settle(r.report(ctx, s, r.answer(ctx, s)))

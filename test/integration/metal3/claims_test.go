@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -400,3 +401,6 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 		}, "2s").Should(Succeed())
 	})
 })
+
+// dashed is an IPv4 address as the names of IPAddresses have it.
+func dashed(address string) string { return strings.ReplaceAll(address, ".", "-") }

@@ -30,8 +30,8 @@ func TestTiersAreConsumedInTheirOrder(t *testing.T) {
 			t.Parallel()
 			b := newBook()
 			b.serving(tiered.by(strategy))
-			var got []string
-			for i := range 7 {
+			got := make([]string, 0, 7)
+			for i := range cap(got) {
 				w, err := b.x.Choose(claimFor(fmt.Sprint("c", i)), at(fmt.Sprint("c", i)))
 				if err != nil {
 					t.Fatalf("after %v: %v", got, err)
@@ -89,8 +89,8 @@ func TestLanesStayInTheTier(t *testing.T) {
 	b.x.lanes.own = "b"
 	b.x.lanes.note("a", b.x.now())
 	b.x.lanes.note("c", b.x.now())
-	var got []string
-	for i := range 5 {
+	got := make([]string, 0, 5)
+	for i := range cap(got) {
 		w, err := b.x.Promise(claimFor(fmt.Sprint("c", i)))
 		if err != nil {
 			t.Fatalf("after %v: %v", got, err)

@@ -100,6 +100,11 @@ type scope struct {
 	released bool
 }
 
+// hasNoAddresses says whether the pool has none, and so no blocks, which would be recorded before it serves.
+func (s *scope) hasNoAddresses() bool {
+	return s.registered.Shape != nil && s.registered.Shape.Total().IsZero()
+}
+
 // Reconcile brings one pool to where it should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	p := r.Kind.New()

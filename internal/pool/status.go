@@ -164,7 +164,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
 	case s.says.Mode == ipamv1.DrainingMode:
 		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
-	case outcome != nil || !c.Serving && !c.Total.IsZero(): // a pool without addresses has no blocks
+	case outcome != nil || !c.Serving && !s.hasNoAddresses():
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason

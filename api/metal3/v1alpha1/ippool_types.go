@@ -60,7 +60,7 @@ type IPPoolSpec struct {
 	ClusterName *string `json:"clusterName,omitempty"`
 
 	// pools are the pool's entries. They are consumed in their order, whatever the strategy: the next one when all before are full. They may
-	// overlap: the first that contains an address says what comes with it.
+	// overlap: the first that contains an address says what comes with it. All are of one family: a pool of both is not served.
 	// +optional
 	Pools []Pool `json:"pools,omitempty"`
 
@@ -70,6 +70,8 @@ type IPPoolSpec struct {
 	AllocationStrategy AllocationStrategy `json:"allocationStrategy,omitempty"`
 
 	// preAllocations are addresses by the name of the claim that they are kept for, of either kind, before it exists and between its lives.
+	// A claim gets nothing if the pool cannot keep what is meant for it: in no entry, a gateway, or kept for a claim before it in the
+	// alphabet. What it has already it keeps.
 	// +optional
 	PreAllocations map[string]Address `json:"preAllocations,omitempty"`
 
@@ -79,7 +81,7 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:Maximum=128
 	Prefix int `json:"prefix,omitempty"`
 
-	// gateway of that network, where an entry names none. No gateway is handed out.
+	// gateway of that network, where an entry names none. No gateway is handed out, but a claim that has one keeps it.
 	// +optional
 	Gateway *Address `json:"gateway,omitempty"`
 
@@ -99,16 +101,17 @@ type IPPoolStatus struct {
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// indexes are the addresses that are handed out, by the name of their claim, of either kind.
+	// indexes are the addresses that are handed out, by the name of their claim, of either kind; the lowest, where a claim of each kind has
+	// the name. They are some seconds old at most. Absent while there are none, or more than 1,000.
 	// +optional
 	Allocations map[string]Address `json:"indexes,omitempty"`
 
-	// capacity is how many addresses the entries have, counted for each entry by itself. It is capped at 2^63-1, which capacityCapped tells.
-	// Absent means that they were not counted, or that an entry is open-ended.
+	// capacity is how many addresses of the entries can be handed out, each counted once: all but the gateways. It is capped at 2^63-1, which
+	// capacityCapped tells. Absent means that they were not counted, or that an entry is open-ended.
 	// +optional
 	Capacity *int64 `json:"capacity,omitempty"`
 
-	// availableIPCount is capacity without the addresses that are handed out, at least 0. Absent where capacity is absent or capped.
+	// availableIPCount is how many of these are neither handed out nor kept for a claim. Absent where capacity is absent or capped.
 	// +optional
 	AvailableIPCount *int64 `json:"availableIPCount,omitempty"`
 
@@ -116,7 +119,7 @@ type IPPoolStatus struct {
 	// +optional
 	CapacityCapped bool `json:"capacityCapped,omitempty"`
 
-	// conditions: Ready, Paused and Exhausted. Metal3 has no such field.
+	// conditions: Ready, Paused, Exhausted and Movable, as of Weir's pools. Metal3 has no such field.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -126,13 +129,16 @@ type IPPoolStatus struct {
 
 // IPPool hands out addresses to claims of its namespace.
 //
+// Its addresses are unique in the address space that the annotation ipam.weir.dev/address-space names: pools of that space, of Weir's
+// kinds too, may not overlap. Without the annotation the pool has a space of its own, and may overlap any other.
+//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=ippools,scope=Namespaced,categories=cluster-api,shortName=ipp;ippool;m3ipp;m3ippool;m3ippools;metal3ipp;metal3ippool;metal3ippools
 // +kubebuilder:storageversion
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster that the pool belongs to"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
-// +kubebuilder:printcolumn:name="Capacity",type="integer",JSONPath=".status.capacity",description="Addresses of all entries"
+// +kubebuilder:printcolumn:name="Capacity",type="integer",JSONPath=".status.capacity",description="Addresses that can be handed out"
 // +kubebuilder:printcolumn:name="Available IPs",type="integer",JSONPath=".status.availableIPCount",description="Addresses that are not handed out"
 // +kubebuilder:printcolumn:name="Capacity Capped",type="boolean",JSONPath=".status.capacityCapped",description="Whether there are more addresses than can be told"
 type IPPool struct {

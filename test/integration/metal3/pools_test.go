@@ -43,8 +43,9 @@ func get(ctx context.Context, obj client.Object) {
 // blocksOf returns the blocks that are recorded for a pool, and checks whose they are.
 func blocksOf(ctx context.Context, s *suite.Spec, p *m3v1.IPPool) []string {
 	GinkgoHelper()
-	var blocks []string
-	for _, record := range s.Records(ctx, p) {
+	records := s.Records(ctx, p)
+	blocks := make([]string, 0, len(records))
+	for _, record := range records {
 		Expect(record.Namespace).To(Equal(p.Namespace))
 		Expect(record.Spec.PoolRef).To(Equal(ipamv1.PoolReference{APIGroup: "ipam.metal3.io", Kind: "IPPool", Namespace: p.Namespace, Name: p.Name}))
 		Expect(metav1.IsControlledBy(&record, p)).To(BeTrue())

@@ -88,6 +88,20 @@ func InstallWeirCRDs(ctx context.Context, cfg *rest.Config) error {
 	return Apply(ctx, cfg, &unstructured.Unstructured{Object: namespaceOf(ManagerNamespace)})
 }
 
+// InstallMetal3Policies installs the policies on the kinds of ipam.metal3.io, as Weir ships them but for the prefix of their names.
+func InstallMetal3Policies(ctx context.Context, cfg *rest.Config) error {
+	root, err := RepoRoot()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(root, "config", "metal3", "policy")
+	policies, err := ReadManifests(filepath.Join(folder, "pools.yaml"), filepath.Join(folder, "specs.yaml"))
+	if err != nil {
+		return err
+	}
+	return Apply(ctx, cfg, policies...)
+}
+
 // InstallMetal3CRDs installs the kinds of ipam.metal3.io, as Weir ships them.
 func InstallMetal3CRDs(ctx context.Context, cfg *rest.Config) error {
 	root, err := RepoRoot()

@@ -4,6 +4,9 @@
 // Package metal3 tests the kinds of ipam.metal3.io on a real API server.
 //
 //   - crds_test.go: what their CRDs accept, refuse, keep and set. No manager runs on that API server.
+//   - policies_test.go: who may change what.
+//   - claims_test.go: Metal3's IPClaims and IPAddresses.
+//   - clusterapi_test.go: IPAddressClaims of Metal3's pools, and what Metal3's own controller has made.
 //   - pools_test.go: the life of a pool: which addresses it has, conditions, Cluster, address space, deletion.
 package metal3
 
@@ -47,7 +50,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	raw = strict(idle)
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
-		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallMetal3CRDs}, Scheme: scheme,
+		Install: []framework.Step{
+			framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallMetal3CRDs, framework.InstallMetal3Policies,
+		},
+		Scheme: scheme,
 	})
 	k = strict(site)
 	komega.SetClient(k)

@@ -254,15 +254,23 @@ func (s *snapshot) holding(answer, claim *item, cidr netip.Prefix, pool poolKey)
 // may be to a later answer of the same name, if this one is not there any more,
 // or one that was nobody's when it was read and has been recorded and adopted
 // since: the next check judges it.
+//
+// Of Metal3's IPAddresses a claim may have several for a moment: it has the one
+// that its status names, and no other was told to anybody.
 func (s *snapshot) claimOf(answer *item) *item {
-	if claim := s.controller(answer); claim != nil {
+	told := s.claimByAnswer[answerKey{answer.Group, answer.Metadata.Namespace, answer.Metadata.Name}]
+	claim := s.controller(answer)
+	switch {
+	case claim != nil && answer.Group == metal3Group && claim != told:
+		return nil
+	case claim != nil:
 		return claim
 	}
 	still := s.still[answer.Metadata.UID]
 	if still == nil || s.controller(still) != nil {
 		return nil
 	}
-	return s.claimByAnswer[answerKey{answer.Group, answer.Metadata.Namespace, answer.Metadata.Name}]
+	return told
 }
 
 func (s *snapshot) controller(answer *item) *item {

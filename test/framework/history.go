@@ -23,6 +23,7 @@ const (
 	// claims, IPAddresses, records or pools, and the notes of suites.
 	historyBegin, historyEnd = "/registry/ipam.", "/registry/ipam/"
 	historyNotes             = "/registry/ipam.history/"
+	metal3Keys               = "/registry/ipam.metal3.io/"
 	heldNotes                = historyNotes + "held/"
 	historyRetry             = 100 * time.Millisecond
 )
@@ -303,9 +304,13 @@ func (e *unreadableError) Error() string { return fmt.Sprintf("reading %s: %v", 
 
 func (e *unreadableError) Unwrap() error { return e.err }
 
-// stored returns the object under a key; nil if it is none, but a mark.
+// stored returns the object under a key; nil if it is a mark, or of Metal3's kinds: of those the status of the claim
+// says who has an address, and not the IPAddress.
 func stored(kv *keyValue) (*item, error) {
 	key := string(kv.Key)
+	if strings.HasPrefix(key, metal3Keys) {
+		return nil, nil //nolint:nilnil // not followed
+	}
 	if strings.HasPrefix(key, historyNotes) && !strings.HasPrefix(key, heldNotes) {
 		return nil, nil //nolint:nilnil // a mark
 	}

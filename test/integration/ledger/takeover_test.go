@@ -49,6 +49,7 @@ var _ = Describe("Binding", func() {
 		c.Ref.APIGroup, c.Ref.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
 		c.Want = reserved(ctx, admitting, c)
 		follow(binding, c)
+		before := binding.About(c.Ref).Recorded()[0].Version.UID
 		late := newClaim(pool, "late")
 		rival(ctx, late, ns, c.Want)
 		follow(binding, late)
@@ -56,7 +57,7 @@ var _ = Describe("Binding", func() {
 		Expect(err).To(MatchError(book.ErrBusy))
 		pass(clock)
 		Eventually(func() error { _, err := binding.Bind(ctx, c); return err }, "1m", "20ms").Should(MatchError(book.ErrTaken))
-		Expect(admitting.About(c.Ref).Recorded()).To(HaveLen(1))
+		Expect(admitting.About(c.Ref).Recorded()).To(ConsistOf(HaveField("Version.UID", before)))
 	})
 })
 

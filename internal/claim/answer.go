@@ -244,7 +244,7 @@ func refuse(reason, format string, args ...any) error {
 }
 
 func (r *addresses) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {
-	return r.Ledger.Reserve(ctx, r.request(s, want, purpose))
+	return r.Ledger.Reserve(ctx, r.request(ctx, s, want, purpose))
 }
 
 // record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its answer was
@@ -258,10 +258,10 @@ func (r *addresses) record(ctx context.Context, s *scope, want netip.Prefix, isM
 			return ledger.Allocation{}, err
 		}
 	}
-	return r.Ledger.Bind(ctx, r.request(s, want, ledger.ForAdopted))
+	return r.Ledger.Bind(ctx, r.request(ctx, s, want, ledger.ForAdopted))
 }
 
-func (r *addresses) request(s *scope, want netip.Prefix, purpose ledger.Purpose) ledger.Claim {
+func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) ledger.Claim {
 	c := ledger.Claim{
 		Ref:      s.ref,
 		Pool:     s.offer.Pool,
@@ -275,7 +275,7 @@ func (r *addresses) request(s *scope, want netip.Prefix, purpose ledger.Purpose)
 		c.Want, c.Bits = want, want.Bits()
 	}
 	if purpose == ledger.ForClaim && r.Form.Kinds().Commit == ByStatus {
-		c.IsUnfit = r.isNameTaken(s)
+		c.IsUnfit = r.isNameTaken(ctx, s)
 	}
 	return c
 }
@@ -367,11 +367,11 @@ func (r *Reconciler) yield(ctx context.Context, a ledger.Allocation, other *Answ
 }
 
 // isNameTaken says of an address whether somebody else's object has the name that the claim's answer would have, as the cache shows it.
-func (r *objects) isNameTaken(s *scope) func(netip.Addr) bool {
+func (r *objects) isNameTaken(ctx context.Context, s *scope) func(netip.Addr) bool {
 	return func(address netip.Addr) bool {
 		composed := r.Form.Compose(s.claim, s.offer, netip.PrefixFrom(address, address.BitLen()), s.offer.Network(address))
 		stored := r.Form.Kinds().NewAnswer()
-		if err := r.Client.Get(context.Background(), client.ObjectKeyFromObject(composed), stored, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(composed), stored, client.UnsafeDisableDeepCopy); err != nil {
 			return false // storing it decides
 		}
 		return r.isAnothersName(r.answerIn(stored), s.claim)

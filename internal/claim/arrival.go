@@ -299,7 +299,7 @@ func (r *addresses) recordUnseen(ctx context.Context, s *scope, want netip.Prefi
 	if s.offer.Hidden != nil && !hasArrived {
 		return nil // anybody may make an answer that looks like one of Weir's
 	}
-	c := r.request(s, want, ledger.ForAdopted)
+	c := r.request(ctx, s, want, ledger.ForAdopted)
 	if s.claim.GetResourceVersion() == "" { // it stands in for one that has not arrived
 		c.Owners = nil
 	}

@@ -52,7 +52,7 @@ func (s Sources) Pools() []client.Object {
 // PoolsOf implements claim.Source.
 func (s Sources) PoolsOf(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error) {
 	var pools []ipamv1.PoolReference
-	var errs []error
+	errs := make([]error, 0, len(s))
 	for _, source := range s {
 		of, err := source.PoolsOf(ctx, cluster)
 		pools, errs = append(pools, of...), append(errs, err)

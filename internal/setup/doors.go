@@ -86,7 +86,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
 	doors := append([]Door{clusterAPI(&o)}, o.Doors...)
-	if o.isOn(metal3Gate) {
+	if o.isMetal3On() {
 		doors = append(doors, metal3Door())
 	}
 	for i := range doors {
@@ -223,7 +223,7 @@ type Door struct {
 func clusterAPI(o *Options) Door {
 	form := clusterapi.Form{}
 	source := func(registry *pool.Registry) claim.Source { return incluster.Source(registry) }
-	if o.isOn(metal3Gate) {
+	if o.isMetal3On() {
 		form.Others = map[string]clusterapi.Ways{metal3.PoolKind.Group: metal3.ClusterAPI}
 		source = func(registry *pool.Registry) claim.Source {
 			return entitlement.Sources{incluster.Source(registry), metal3.Source(registry, "spec.poolRef")}

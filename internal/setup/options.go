@@ -150,15 +150,15 @@ func (o *Options) checkFeatureGates() error {
 // poolGroups are the API groups of the pools that claims may name.
 func (o *Options) poolGroups() []string {
 	groups := []string{ipamv1.GroupVersion.Group}
-	if o.isOn(metal3Gate) {
+	if o.isMetal3On() {
 		groups = append(groups, m3v1.GroupVersion.Group)
 	}
 	return groups
 }
 
-// isOn says whether a gate was opened. All are closed by default.
-func (o *Options) isOn(gate string) bool {
-	on, err := strconv.ParseBool(o.FeatureGates[gate])
+// isMetal3On says whether the gate Metal3 was opened. All are closed by default.
+func (o *Options) isMetal3On() bool {
+	on, err := strconv.ParseBool(o.FeatureGates[metal3Gate])
 	return on && err == nil
 }
 

@@ -65,8 +65,8 @@ func TestFeatureGates(t *testing.T) {
 			if err := o.Complete(); err != nil {
 				got = err.Error()
 			}
-			if got != test.want || o.isOn(metal3Gate) != test.on {
-				t.Errorf("got %q and on=%t, want %q and on=%t", got, o.isOn(metal3Gate), test.want, test.on)
+			if got != test.want || o.isMetal3On() != test.on {
+				t.Errorf("got %q and on=%t, want %q and on=%t", got, o.isMetal3On(), test.want, test.on)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -59,8 +60,8 @@ func TestAnAnswerSaysWhatWasPutIn(t *testing.T) {
 			if answer.Name != test.name || answer.Spec.Prefix != 24 || len(answer.Spec.DNSServers) != 2 || answer.Labels["a"] != "b" {
 				t.Errorf("is %v", answer)
 			}
-			if got := answer.Spec.Gateway; (got == nil) != (test.gateway == "") || got != nil && string(*got) != test.gateway {
-				t.Errorf("gateway %v, want %q", got, test.gateway)
+			if got := ptr.Deref(answer.Spec.Gateway, ""); string(got) != test.gateway {
+				t.Errorf("gateway %q, want %q", got, test.gateway)
 			}
 		})
 	}

@@ -168,7 +168,7 @@ var _ = Describe("What Metal3's own controller has made", func() {
 
 	It("is kept: nothing is renumbered, handed out a second time or left over", func(ctx SpecContext) {
 		held := map[string]bool{}
-		var claims []client.Object
+		claims := make([]client.Object, 0, 2*takenOver)
 		for i := range takenOver {
 			first, second := fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.0.1.%d", i+1) // the very first is the gateway
 			c, a := upstream(ctx, fmt.Sprint("m-", i), first)

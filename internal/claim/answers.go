@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +41,9 @@ const (
 // answersTo reads all answers to claims of that name. The error is the API server's.
 func (r *objects) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*Answer, error) {
 	stored, err := r.Form.Answers(ctx, c, key)
+	if kinds := r.Form.Kinds(); err == nil && len(stored) == 0 && kinds.Commit == ByName && kinds.ClaimField != "" {
+		stored, err = r.namedOtherwise(ctx, c, key)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
 	}
@@ -47,6 +52,30 @@ func (r *objects) answersTo(ctx context.Context, c client.Reader, key types.Name
 		answers = append(answers, r.answerIn(answer))
 	}
 	return answers, nil
+}
+
+// namedOtherwise reads the answer to a claim that another controller of a shared pool has named otherwise. The cache finds it: they are all older
+// than this process.
+func (r *objects) namedOtherwise(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
+	list := r.Form.Kinds().NewAnswerList()
+	selected := client.MatchingFields{r.Form.Kinds().ClaimField: key.Name}
+	if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace), selected, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var found []client.Object
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		cached, ok := item.(client.Object)
+		if !ok || !r.Form.Conventions(r.Form.Says(cached).Pool).IsShared {
+			return nil
+		}
+		stored := r.Form.Kinds().NewAnswer()
+		err := c.Get(ctx, client.ObjectKeyFromObject(cached), stored)
+		if err == nil && r.Form.ClaimOf(stored) == key {
+			found = append(found, stored)
+		}
+		return client.IgnoreNotFound(err)
+	})
+	return found, err
 }
 
 // getAnswer reads the answer to a claim, or an error that is a NotFound.

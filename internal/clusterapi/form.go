@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,10 +74,10 @@ var (
 // AddToScheme adds the types.
 var AddToScheme = ipamv1beta2.AddToScheme
 
-// shared are the kinds where other controllers may have named answers otherwise.
+// shared are the kinds where other controllers may have named answers otherwise: the cache finds those by their claim.
 var shared = func() claim.Kinds {
 	kinds := both
-	kinds.ClaimField = claimField
+	kinds.ClaimField = "spec.claimRef.name"
 	return kinds
 }()
 
@@ -120,37 +119,13 @@ func poolName(ref ipamv1beta2.IPPoolReference) claim.PoolName {
 	return claim.PoolName{GroupKind: schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}, Name: ref.Name}
 }
 
-// Answers implements claim.Form: the only one is named like the claim. Another controller of shared pools may have named it otherwise.
-func (f Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
+// Answers implements claim.Form: the only one is named like the claim.
+func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	answer := &ipamv1beta2.IPAddress{}
-	err := c.Get(ctx, key, answer)
-	switch {
-	case err == nil:
-		return []client.Object{answer}, nil
-	case !apierrors.IsNotFound(err) || len(f.Others) == 0:
+	if err := c.Get(ctx, key, answer); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	list := &ipamv1beta2.IPAddressList{}
-	if err := listOf(ctx, c, list, key); err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		if a := &list.Items[i]; a.Spec.ClaimRef.Name == key.Name && f.ways(a.Spec.PoolRef.APIGroup).IsShared {
-			return []client.Object{a}, nil
-		}
-	}
-	return nil, nil
-}
-
-// claimField finds IPAddresses by their claim in the cache. The API server does not know it: its lists are whole.
-const claimField = "spec.claimRef.name"
-
-func listOf(ctx context.Context, c client.Reader, list *ipamv1beta2.IPAddressList, key types.NamespacedName) error {
-	err := c.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{claimField: key.Name})
-	if apierrors.IsBadRequest(err) {
-		return c.List(ctx, list, client.InNamespace(key.Namespace))
-	}
-	return err
+	return []client.Object{answer}, nil
 }
 
 // ClaimOf implements claim.Form.

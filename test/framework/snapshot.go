@@ -134,10 +134,11 @@ func keyOf(ref reference, namespace string) poolKey {
 func (k poolKey) ours() bool { return k.group == weirGroup || k.group == metal3Group }
 
 // isOfOtherDoor reports whether a record is of a group's pool whose claims this
-// package does not know.
+// package does not know, or a block of one of Metal3's pools, which it does not.
 func isOfOtherDoor(record *item) bool {
-	group := record.Spec.PoolRef.APIGroup
-	return group != "" && group != weirGroup && group != metal3Group
+	group, claim := record.Spec.PoolRef.APIGroup, record.Spec.ClaimRef
+	isBlock := claim.APIGroup == metal3Group && claim.Kind == "IPPool"
+	return group != "" && group != weirGroup && group != metal3Group || isBlock
 }
 
 // answerKey identifies an IPAddress.

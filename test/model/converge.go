@@ -4,6 +4,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -115,6 +116,11 @@ func (w *world) checkConverged() (err error) {
 			}
 		})
 	}
+	return cmp.Or(w.checkLeft(), err)
+}
+
+// checkLeft returns what is left over.
+func (w *world) checkLeft() error {
 	for _, a := range w.server.answers {
 		if a.id != 0 && w.server.claims[a.name].uid == 0 {
 			return fmt.Errorf("%w: answer %v", ErrLeak, a)
@@ -128,7 +134,7 @@ func (w *world) checkConverged() (err error) {
 			return fmt.Errorf("%w: no claim can get the retained record: %v", ErrStuck, r)
 		}
 	}
-	return err
+	return nil
 }
 
 // canBeClaimed says whether the next claim of the name would get the retained record, or another
@@ -146,15 +152,19 @@ func (w *world) hasConverged(name int, c claim) bool {
 		return slices.ContainsFunc(w.server.records, func(r record) bool { return r.carved })
 	case c.terminating, c.moving:
 		return false
-	case w.waitsForPool(c):
-		return true
-	case w.isContested(c), w.lacksName(c):
+	case w.waitsForPool(c), w.isContested(c), w.lacksName(c):
 		return true
 	case c.conflict:
 		return c.arrived && len(w.server.answers.naming(name)) > 1 || !w.isFreeFor(name, c, w.restoredWith(name, c))
 	case c.weirKind:
 		return c.ready
 	}
+	return w.isAnswered(name, c)
+}
+
+// isAnswered says whether the claim, which is not of a Weir kind, has its answer, or its status rightly
+// says that nothing is free.
+func (w *world) isAnswered(name int, c claim) bool {
 	if its := w.server.answers.naming(name); len(its) > 0 || w.server.isByStatus(name) && c.status != noSpace {
 		return len(its) == 1 && its[0].uid == c.uid && its[0].cidr == c.status
 	}

@@ -57,7 +57,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 }
 
 // wasCommitted says whether the claim was told of an answer for good, whether or not that is there still.
-func (r *objects) wasCommitted(claim *Claim) bool {
+func (r *forms) wasCommitted(claim *Claim) bool {
 	return r.Form.Kinds().Commit == ByStatus && claim.AnswerName != ""
 }
 
@@ -75,7 +75,7 @@ func (r *addresses) observe(s *scope, answer *Answer) facts {
 }
 
 // relationOf returns what an answer under the claim's name is to the claim.
-func (r *objects) relationOf(answer *Answer, claim *Claim) relation {
+func (r *forms) relationOf(answer *Answer, claim *Claim) relation {
 	switch r.claimUID(answer) {
 	case claim.GetUID():
 		return its
@@ -128,7 +128,7 @@ func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *Answer) (er
 
 // namesakes returns the answers under the claim's name. Of another provider's the cache has no more than a stub, and it may not show yet what
 // the claim's status names.
-func (r *objects) namesakes(ctx context.Context, claim *Claim) ([]*Answer, error) {
+func (r *forms) namesakes(ctx context.Context, claim *Claim) ([]*Answer, error) {
 	answers, err := r.answersTo(ctx, r.Client, keyOf(claim))
 	isStub := slices.ContainsFunc(answers, func(a *Answer) bool { return !r.Source.Serves(a.Pool) })
 	if err == nil && (isStub || r.wasCommitted(claim) && r.choose(answers, claim) == nil) {
@@ -282,7 +282,7 @@ func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, pu
 
 // ownerOf returns the claim as controlling owner. It blocks the deletion of the answer's owner in the foreground, and
 // of nothing for a record, which goes by the ledger's rules.
-func (r *objects) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
+func (r *forms) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
 	apiVersion, kind := r.Form.Kinds().Claim.ToAPIVersionAndKind()
 	return metav1.OwnerReference{
 		APIVersion:         apiVersion,
@@ -339,7 +339,7 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 }
 
 // namedLike reads live the object that has the name of an answer.
-func (r *objects) namedLike(ctx context.Context, answer *Answer) (*Answer, error) {
+func (r *forms) namedLike(ctx context.Context, answer *Answer) (*Answer, error) {
 	stored := r.Form.Kinds().NewAnswer()
 	if err := r.Live.Get(ctx, keyOf(answer), stored); err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
@@ -349,7 +349,7 @@ func (r *objects) namedLike(ctx context.Context, answer *Answer) (*Answer, error
 
 // isAnothersName says whether an object that has the name of the claim's answer answers another claim, or is of another pool where the
 // pool is in the name.
-func (r *objects) isAnothersName(stored *Answer, claim *Claim) bool {
+func (r *forms) isAnothersName(stored *Answer, claim *Claim) bool {
 	return r.Form.ClaimOf(stored.Stored) != keyOf(claim) || r.Form.Kinds().Commit == ByStatus && stored.Pool != claim.Pool
 }
 
@@ -393,7 +393,7 @@ func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 }
 
 // claimUID returns the UID of the claim that an answer is for, or "" if it does not say.
-func (r *objects) claimUID(answer *Answer) types.UID {
+func (r *forms) claimUID(answer *Answer) types.UID {
 	for _, owner := range answer.GetOwnerReferences() {
 		if kinds.OfOwner(owner) == r.kind() {
 			return owner.UID
@@ -403,16 +403,16 @@ func (r *objects) claimUID(answer *Answer) types.UID {
 }
 
 // isMade says whether an answer has Weir's finalizer: Weir has made it, or taken it for the claim's.
-func (r *objects) isMade(answer *Answer) bool {
+func (r *forms) isMade(answer *Answer) bool {
 	return hasFinalizer(answer, r.answerFinalizer(answer))
 }
 
 // isOurs says whether an answer holds its address: Weir has made it, or whoever made it counts as much.
-func (r *objects) isOurs(answer *Answer) bool {
+func (r *forms) isOurs(answer *Answer) bool {
 	return r.isMade(answer) || r.Form.Conventions(answer.Pool).IsShared
 }
 
-func (r *objects) answerKind() string { return r.Form.Kinds().Answer.Kind }
+func (r *forms) answerKind() string { return r.Form.Kinds().Answer.Kind }
 
 func (r *objects) offer(ctx context.Context, claim *Claim) (*Offer, error) {
 	if claim.Refusal != nil {

@@ -39,7 +39,7 @@ const (
 )
 
 // answersTo reads all answers to claims of that name. The error is the API server's.
-func (r *objects) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*Answer, error) {
+func (r *forms) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*Answer, error) {
 	stored, err := r.Form.Answers(ctx, c, key)
 	if kinds := r.Form.Kinds(); err == nil && len(stored) == 0 && kinds.Commit == ByName && kinds.ClaimField != "" {
 		stored, err = r.namedOtherwise(ctx, c, key)
@@ -56,7 +56,7 @@ func (r *objects) answersTo(ctx context.Context, c client.Reader, key types.Name
 
 // namedOtherwise reads the answer to a claim that another controller of a shared pool has named otherwise. The cache finds it: they are all older
 // than this process.
-func (r *objects) namedOtherwise(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
+func (r *forms) namedOtherwise(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	list := r.Form.Kinds().NewAnswerList()
 	selected := client.MatchingFields{r.Form.Kinds().ClaimField: key.Name}
 	if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace), selected, client.UnsafeDisableDeepCopy); err != nil {
@@ -79,7 +79,7 @@ func (r *objects) namedOtherwise(ctx context.Context, c client.Reader, key types
 }
 
 // getAnswer reads the answer to a claim, or an error that is a NotFound.
-func (r *objects) getAnswer(ctx context.Context, c client.Reader, claim *Claim) (*Answer, error) {
+func (r *forms) getAnswer(ctx context.Context, c client.Reader, claim *Claim) (*Answer, error) {
 	answers, err := r.answersTo(ctx, c, keyOf(claim))
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *objects) getAnswer(ctx context.Context, c client.Reader, claim *Claim) 
 
 // choose returns which of the answers under the claim's name is its answer, or can become it: the one that is committed, and no other where
 // one was; else one that carries its UID, or nobody's, or any; nil for none.
-func (r *objects) choose(answers []*Answer, claim *Claim) *Answer {
+func (r *forms) choose(answers []*Answer, claim *Claim) *Answer {
 	isByStatus := r.Form.Kinds().Commit == ByStatus
 	answers = slices.DeleteFunc(slices.Clone(answers), func(a *Answer) bool {
 		return isByStatus && claim.AnswerName != "" && a.GetName() != claim.AnswerName
@@ -105,12 +105,12 @@ func (r *objects) choose(answers []*Answer, claim *Claim) *Answer {
 }
 
 // isCommitted says whether the answer is the claim's for good, as far as the claim was read.
-func (r *objects) isCommitted(answer *Answer, claim *Claim) bool {
+func (r *forms) isCommitted(answer *Answer, claim *Claim) bool {
 	return r.Form.Kinds().Commit == ByName || answer.GetName() == claim.AnswerName
 }
 
 // split parts the answers under a claim's name into the one that is committed, or one that is nobody's, and all others.
-func (r *objects) split(answers []*Answer, claim *Claim) (committed *Answer, others []*Answer) {
+func (r *forms) split(answers []*Answer, claim *Claim) (committed *Answer, others []*Answer) {
 	committed = r.answerIn(r.Form.Kinds().NewAnswer())
 	for _, answer := range answers {
 		if r.isCommitted(answer, claim) {

@@ -91,7 +91,7 @@ func hasAnswer(claim *Claim) bool {
 }
 
 // isClaim reads what an index or a watch shows.
-func (r *objects) isClaim(obj client.Object) (*Claim, bool) {
+func (r *forms) isClaim(obj client.Object) (*Claim, bool) {
 	stored, ok := obj.(claimant.Claimant)
 	if !ok {
 		return nil, false
@@ -100,12 +100,12 @@ func (r *objects) isClaim(obj client.Object) (*Claim, bool) {
 }
 
 // claimOf names the claim that an answer is for.
-func (r *objects) claimOf(_ context.Context, obj client.Object) []reconcile.Request {
+func (r *forms) claimOf(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: r.Form.ClaimOf(obj)}}
 }
 
 // poolKeys is where the pool of an answer finds it, if it is one of Weir's.
-func (r *objects) poolKeys(obj client.Object) []string {
+func (r *forms) poolKeys(obj client.Object) []string {
 	answer := r.answerIn(obj)
 	if !r.Source.Serves(answer.Pool) {
 		return nil

@@ -83,6 +83,6 @@ func (r *reporter) warn(claim *Claim, ready *metav1.Condition) {
 }
 
 // poolOf is the pool that the claim names.
-func (r *objects) poolOf(claim *Claim) ipamv1.PoolReference {
+func (r *forms) poolOf(claim *Claim) ipamv1.PoolReference {
 	return r.Source.Reference(claim.Pool, claim.GetNamespace())
 }

@@ -112,16 +112,16 @@ type Answer struct {
 	Stored client.Object
 }
 
-func (r *objects) claim(stored claimant.Claimant) *Claim {
+func (r *forms) claim(stored claimant.Claimant) *Claim {
 	return &Claim{Object: stored, Asks: r.Form.Asks(stored), Stored: stored}
 }
 
-func (r *objects) answerIn(stored client.Object) *Answer {
+func (r *forms) answerIn(stored client.Object) *Answer {
 	return &Answer{Object: stored, Says: r.Form.Says(stored), Stored: stored}
 }
 
 // getClaim reads a claim. The error is the API server's.
-func (r *objects) getClaim(ctx context.Context, c client.Reader, key types.NamespacedName) (*Claim, error) {
+func (r *forms) getClaim(ctx context.Context, c client.Reader, key types.NamespacedName) (*Claim, error) {
 	stored := r.Form.Kinds().NewClaim()
 	if err := c.Get(ctx, key, stored); err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Claim.Kind, err)
@@ -129,11 +129,11 @@ func (r *objects) getClaim(ctx context.Context, c client.Reader, key types.Names
 	return r.claim(stored), nil
 }
 
-func (r *objects) claimFinalizer(claim *Claim) string {
+func (r *forms) claimFinalizer(claim *Claim) string {
 	return r.Form.Conventions(claim.Pool).ClaimFinalizer
 }
 
-func (r *objects) answerFinalizer(answer *Answer) string {
+func (r *forms) answerFinalizer(answer *Answer) string {
 	return r.Form.Conventions(answer.Pool).AnswerFinalizer
 }
 

@@ -80,7 +80,7 @@ func (r *Reconciler) dropLeftover(ctx context.Context, answer *Answer) error {
 }
 
 // isCarried says whether one of the answers carries what the record holds.
-func (r *objects) isCarried(h ledger.Holding, answers []*Answer) bool {
+func (r *forms) isCarried(h ledger.Holding, answers []*Answer) bool {
 	return slices.ContainsFunc(answers, func(a *Answer) bool { return r.holdsAnswer(h, a) })
 }
 
@@ -162,7 +162,7 @@ func (r *Reconciler) end(ctx context.Context, h ledger.Holding, what fate) (gone
 }
 
 // holdsAnswer says whether a record under the claim's name is of the answer's pool, and holds what that carries.
-func (r *objects) holdsAnswer(h ledger.Holding, answer *Answer) bool {
+func (r *forms) holdsAnswer(h ledger.Holding, answer *Answer) bool {
 	return h.CIDR.Addr().String() == answer.Address && h.Pool == r.Source.Reference(answer.Pool, answer.GetNamespace())
 }
 
@@ -194,7 +194,7 @@ func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error
 }
 
 // leftovers returns the answers for a dead claim's name that are ours: the garbage collector may have taken the claim off their owners.
-func (r *objects) leftovers(ctx context.Context, key types.NamespacedName) ([]*Answer, error) {
+func (r *forms) leftovers(ctx context.Context, key types.NamespacedName) ([]*Answer, error) {
 	answers, err := r.answersTo(ctx, r.Live, key)
 	return slices.DeleteFunc(answers, func(a *Answer) bool {
 		return !r.Source.Serves(a.Pool) || (r.claimUID(a) == "" && !r.isOurs(a))

@@ -67,15 +67,18 @@ type reporter struct{ addresses }
 // addresses are what is recorded, or is to be, for claims and their answers.
 type addresses struct{ objects }
 
-// objects are the claims and answers of the form: how they are read, written and told apart.
-type objects struct{ Options }
+// objects are the claims and answers of the form: how they are written and removed.
+type objects struct{ forms }
+
+// forms reads claims and answers, and tells them apart. It writes nothing.
+type forms struct{ Options }
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
 	if o.Charts == nil {
 		o.Charts = &Charts{}
 	}
-	r := &Reconciler{reporter: reporter{addresses{objects{o}}}}
+	r := &Reconciler{reporter: reporter{addresses{objects{forms{o}}}}}
 	o.Charts.add(r.secureAll)
 	return r
 }
@@ -104,10 +107,10 @@ func (r *objects) newScope(claim *Claim) *scope {
 func (r *objects) about(s *scope) *ledger.Account { return r.Ledger.About(s.ref) }
 
 // kind is that of the form's claims.
-func (r *objects) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
+func (r *forms) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
 
 // reference is how the ledger's records name a claim of the form.
-func (r *objects) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
+func (r *forms) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
 	return kinds.Claim(r.kind(), key, uid)
 }
 

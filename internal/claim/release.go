@@ -159,7 +159,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 }
 
 // lastAnswer reads the answer of a claim that is being deleted live, and says whether there is one that is its own.
-func (r *objects) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, isIts bool, err error) {
+func (r *forms) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, isIts bool, err error) {
 	if answer, err = r.getAnswer(ctx, r.Live, claim); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
@@ -216,13 +216,13 @@ func (r *objects) removeOwnerless(ctx context.Context, claim *Claim, answer *Ans
 }
 
 // arrivedFor says whether an answer is one of Weir's that arrived for the claim and carries its former UID still.
-func (r *objects) arrivedFor(claim *Claim, answer *Answer) bool {
+func (r *forms) arrivedFor(claim *Claim, answer *Answer) bool {
 	return (hasArrived(claim) || hasArrived(answer)) && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // isOwnerless says whether an answer is one of Weir's that the garbage collector has taken the claim off the owners
 // of, as it does when the claim is gone or deleted in the foreground, and a pool is an owner too.
-func (r *objects) isOwnerless(answer *Answer) bool {
+func (r *forms) isOwnerless(answer *Answer) bool {
 	return r.claimUID(answer) == "" && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 

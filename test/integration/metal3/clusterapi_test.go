@@ -212,8 +212,8 @@ var _ = Describe("What Metal3's own controller has made", func() {
 	It("is found by its claim where that has lost its status, as in a move", func(ctx SpecContext) {
 		c, a := upstream(ctx, "m", "10.0.0.77")
 		d, b := upstreamCAPI(ctx, "c", "10.0.0.78")
-		setStatus(ctx, c, `{"address":null,"conditions":null}`)
-		setStatus(ctx, d, `{"addressRef":null,"conditions":null}`)
+		setStatus(ctx, c, `null`)
+		setStatus(ctx, d, `null`)
 		Expect(k.Create(ctx, p)).To(Succeed())
 		Expect(answered(ctx, c).Name).To(Equal(a.Name))
 		Expect(told(ctx, d).Name).To(Equal(b.Name))
@@ -225,7 +225,7 @@ var _ = Describe("What Metal3's own controller has made", func() {
 		second.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "net-10-0-0-78", Finalizers: a.Finalizers, OwnerReferences: a.OwnerReferences}
 		second.Spec.Address = "10.0.0.78"
 		Expect(k.Create(ctx, second)).To(Succeed())
-		setStatus(ctx, c, `{"address":null,"conditions":null}`)
+		setStatus(ctx, c, `null`)
 		Expect(k.Create(ctx, p)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())

@@ -118,7 +118,7 @@ func (b *chooser) fitFor(s *space, e *poolEntry, r request, c Claim) (netip.Pref
 	for {
 		cidr, err := b.fit(s, e, r)
 		if err != nil && len(passed) > 0 {
-			return cidr, b.unfitting(c)
+			return cidr, errors.Join(ErrExhausted, ErrTaken) // what is in the way may go, and no record tells of that
 		}
 		if err != nil || !c.isUnfit(cidr) {
 			return cidr, err
@@ -127,15 +127,6 @@ func (b *chooser) fitFor(s *space, e *poolEntry, r request, c Claim) (netip.Pref
 		b.keepOut(p)
 		passed = append(passed, p)
 	}
-}
-
-// unfitting is what it means that all that is free is unfit: what is in the way may go, and no record tells of that. A claim that has a record
-// of it waits.
-func (b *chooser) unfitting(c Claim) error {
-	if slices.ContainsFunc(b.records.Of(records.ClaimantOf(c.Ref)), func(r *records.Record) bool { return answers(r, c) }) {
-		return ErrBusy
-	}
-	return errors.Join(ErrExhausted, ErrTaken)
 }
 
 func (c Claim) isUnfit(cidr netip.Prefix) bool { return c.IsUnfit != nil && c.IsUnfit(cidr.Addr()) }

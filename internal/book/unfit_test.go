@@ -26,7 +26,7 @@ func TestWhatIsUnfitIsPassedOver(t *testing.T) {
 		"the lowest is":                        {unfit: []string{"10.0.0.0"}, got: "10.0.0.1/32"},
 		"all but the last are":                 {unfit: []string{"10.0.0.0", "10.0.0.1", "10.0.0.2"}, got: "10.0.0.3/32"},
 		"all are":                              {unfit: []string{"10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3"}, errs: []error{ErrExhausted, ErrTaken}},
-		"all are, and it has a record of one":  {unfit: []string{"10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3"}, recorded: true, errs: []error{ErrBusy}},
+		"all are, and it has a record of one":  {unfit: []string{"10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3"}, recorded: true, errs: []error{ErrExhausted, ErrTaken}},
 		"what it asks for is":                  {unfit: []string{"10.0.0.2"}, want: "10.0.0.2/32", errs: []error{ErrRefused}},
 		"something else than what it asks for": {unfit: []string{"10.0.0.0"}, want: "10.0.0.2/32", got: "10.0.0.2/32"},
 	} {

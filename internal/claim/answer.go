@@ -33,27 +33,19 @@ var errWaiting = errors.New("waiting")
 
 // allocate gives the claim its answer.
 func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
-	answers, err := r.namesakes(ctx, s.claim)
-	if err != nil {
+	var err error
+	if s.answers, err = r.namesakes(ctx, s.claim); err != nil {
 		return err
 	}
-	answer := r.choose(answers, s.claim)
-	s.several = len(answers) > 1
+	answer := r.choose(s.answers, s.claim)
 	offer, refusal := r.offer(ctx, s.claim)
 	if refusal == nil {
 		s.offer = offer
 	}
-	if s.several && r.cameTogether(s, answers) {
-		return cmp.Or(r.secureEach(ctx, s, answers), r.refuseSeveral(answers))
-	}
-	if err := r.secureOthers(ctx, s, answers, answer); err != nil {
+	if err := r.secureOthers(ctx, s, answer); err != nil {
 		return err
 	}
-	what := r.observe(s, answer).decide()
-	if what == allocateAfresh && r.wasCommitted(s.claim) {
-		return r.remake(ctx, s)
-	}
-	return r.act(ctx, s, what, answer, refusal)
+	return r.act(ctx, s, r.observe(s, answer).decide(), answer, refusal)
 }
 
 // wasCommitted says whether the claim was told of an answer for good, whether or not that is there still.
@@ -63,7 +55,7 @@ func (r *forms) wasCommitted(claim *Claim) bool {
 
 // observe gathers the facts that decide what is done about a claim, beside its answer, which may be nil, and its pool's offer.
 func (r *addresses) observe(s *scope, answer *Answer) facts {
-	f := facts{offer: s.offer.offered(), arrived: hasArrived(s.claim)}
+	f := facts{offer: s.offer.offered(), arrived: hasArrived(s.claim), told: r.wasCommitted(s.claim), several: r.cameTogether(s)}
 	if answer == nil {
 		return f
 	}
@@ -96,6 +88,10 @@ func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *Ans
 		return r.adopt(ctx, s, answer, ledger.ForClaim)
 	case awaitAnswer:
 		return r.receive(ctx, s)
+	case remakeAnswer:
+		return r.remake(ctx, s)
+	case refuseSeveral:
+		return cmp.Or(r.secureOthers(ctx, s, nil), r.refuseSeveral(s.answers))
 	case restoreAnswer:
 		return r.restore(ctx, s, answer)
 	case discardAnswer:

@@ -26,7 +26,8 @@ import (
 //
 //	IPAddress stored -> status names it, on condition of the claim's version (the commit) -> strays go -> their records go
 //
-// A stray is read before the live read of the claim that shows that the status names another one; its record goes after it.
+// A stray is read before the live read of the claim that shows that the status names another one; its record goes after it. What no record
+// shows to have been chosen here is no stray: it came from elsewhere, and a host may use its address.
 
 // Commit is what makes an answer the claim's for good.
 type Commit uint8
@@ -92,16 +93,27 @@ func (r *forms) getAnswer(ctx context.Context, c client.Reader, claim *Claim) (*
 }
 
 // choose returns which of the answers under the claim's name is its answer, or can become it: the one that is committed, and no other where
-// one was; else one that carries its UID, or nobody's, or any; nil for none.
+// one was; else one that came from elsewhere, one that carries the claim's UID, or any; nil for none.
 func (r *forms) choose(answers []*Answer, claim *Claim) *Answer {
 	isByStatus := r.Form.Kinds().Commit == ByStatus
 	answers = slices.DeleteFunc(slices.Clone(answers), func(a *Answer) bool {
 		return isByStatus && claim.AnswerName != "" && a.GetName() != claim.AnswerName
 	})
-	if len(answers) == 0 {
+	switch len(answers) {
+	case 0:
 		return nil
+	case 1:
+		return answers[0]
 	}
-	return slices.MinFunc(answers, func(a, b *Answer) int { return int(r.relationOf(a, claim)) - int(r.relationOf(b, claim)) })
+	return slices.MinFunc(answers, func(a, b *Answer) int { return r.distance(a, claim) - r.distance(b, claim) })
+}
+
+func (r *forms) distance(answer *Answer, claim *Claim) int {
+	stands := r.relationOf(answer, claim)
+	if stands != anothers && !r.isChosenHere(answer) {
+		return 0
+	}
+	return int(stands)
 }
 
 // isCommitted says whether the answer is the claim's for good, as far as the claim was read.
@@ -122,7 +134,18 @@ func (r *forms) split(answers []*Answer, claim *Claim) (committed *Answer, other
 	return committed, others
 }
 
-// dropStrays removes what answers a claim that was answered otherwise, or one before it of the name. What somebody made by hand stays.
+// isChosenHere says whether a record shows that a manager of this cluster has chosen the answer's address for the claim whose UID the answer
+// carries, or for any of the name where the garbage collector has taken that off.
+func (r *forms) isChosenHere(answer *Answer) bool {
+	uid, isOwnerless := r.claimUID(answer), r.isOwnerless(answer)
+	recorded := r.Ledger.About(r.reference(r.Form.ClaimOf(answer.Stored), uid)).Recorded()
+	return slices.ContainsFunc(recorded, func(h ledger.Holding) bool {
+		isItsClaims := h.Claim.UID == string(uid) || isOwnerless
+		return isItsClaims && h.Purpose == ledger.ForClaim && !h.Restored && r.holdsAnswer(h, answer)
+	})
+}
+
+// dropStrays removes what managers have made for a claim that was answered otherwise, or for one before it of the name.
 func (r *objects) dropStrays(ctx context.Context, s *scope) error {
 	answers, err := r.answersTo(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
@@ -135,9 +158,9 @@ func (r *objects) dropStrays(ctx context.Context, s *scope) error {
 	case live.GetUID() != s.claim.GetUID(), live.AnswerName == "", !live.GetDeletionTimestamp().IsZero(), predicates.IsMoving(live):
 		return nil
 	}
-	_, strays := r.split(answers, live)
-	for _, stray := range strays {
-		if r.claimUID(stray) == "" {
+	_, others := r.split(answers, live)
+	for _, stray := range others {
+		if !r.isChosenHere(stray) {
 			continue
 		}
 		if err := r.removeAnswer(ctx, stray); err != nil {
@@ -168,28 +191,21 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) error {
 		"status names %s %s, which is not there, and no record tells its address: delete the claim", r.answerKind(), s.claim.AnswerName)
 }
 
-// cameTogether says whether several answers came to a claim that does not say which one it had: its status was lost in a move. Of those that
-// were made here, none has been told to anybody.
-func (r *addresses) cameTogether(s *scope, answers []*Answer) bool {
-	if r.wasCommitted(s.claim) {
-		return false
+// cameTogether says whether several answers came from elsewhere to a claim that does not say which one it had: its status was lost in a move.
+func (r *forms) cameTogether(s *scope) bool {
+	came := 0
+	for _, answer := range s.answers {
+		if r.relationOf(answer, s.claim) != anothers && !r.isChosenHere(answer) {
+			came++
+		}
 	}
-	open := slices.DeleteFunc(slices.Clone(answers), func(a *Answer) bool { return r.relationOf(a, s.claim) == anothers })
-	if len(open) < 2 {
-		return false
-	}
-	recorded := r.about(s).Recorded()
-	return slices.ContainsFunc(open, func(a *Answer) bool {
-		return !slices.ContainsFunc(recorded, func(h ledger.Holding) bool {
-			return r.holdsAnswer(h, a) && h.Claim.UID == s.ref.UID && !h.Restored
-		})
-	})
+	return came > 1 && !r.wasCommitted(s.claim)
 }
 
-// secureOthers records what somebody made by hand beside the claim's answer: it holds its address, for nobody who is here.
-func (r *addresses) secureOthers(ctx context.Context, s *scope, answers []*Answer, own *Answer) error {
-	for _, answer := range answers {
-		if answer == own || r.relationOf(answer, s.claim) != unowned {
+// secureOthers records what stands beside the claim's answer and was not chosen here: it holds its address, for nobody who is here.
+func (r *addresses) secureOthers(ctx context.Context, s *scope, own *Answer) error {
+	for _, answer := range s.answers {
+		if answer == own || r.isChosenHere(answer) {
 			continue
 		}
 		if err := r.secure(ctx, answer, nil); err != nil {
@@ -199,18 +215,8 @@ func (r *addresses) secureOthers(ctx context.Context, s *scope, answers []*Answe
 	return nil
 }
 
-// secureEach records what each of several answers stands for: the claim has one of them, and nobody can say which.
-func (r *addresses) secureEach(ctx context.Context, s *scope, answers []*Answer) error {
-	for _, answer := range answers {
-		if err := r.secure(ctx, answer, s.claim); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // refuseSeveral has a user say which of several answers stays.
-func (r *objects) refuseSeveral(answers []*Answer) error {
+func (r *forms) refuseSeveral(answers []*Answer) error {
 	names := make([]string, 0, len(answers))
 	for _, answer := range answers {
 		names = append(names, answer.GetName())

@@ -115,9 +115,11 @@ func (r *objects) patchMetadata(ctx context.Context, obj client.Object, metadata
 	return r.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body))
 }
 
-// isArriving says whether an answer may still get the claim that it arrived with.
+// isArriving says whether an answer may still get the claim that it arrived with. Of a shared pool's nothing is marked: what was not chosen here
+// may have arrived.
 func (r *objects) isArriving(answer *Answer) bool {
-	return hasArrived(answer) && r.Arrivals.age(answer.GetUID()) < r.Arrivals.grace
+	mayHave := hasArrived(answer) || r.Form.Conventions(answer.Pool).IsShared && !r.isChosenHere(answer)
+	return mayHave && r.Arrivals.age(answer.GetUID()) < r.Arrivals.grace
 }
 
 // isRestored says whether an answer for the claim's name was the claim's when it had another UID, or none is known: one of the
@@ -129,7 +131,8 @@ func (r *objects) isRestored(s *scope, answer *Answer) bool {
 	isOfOtherPool := slices.ContainsFunc(answer.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
 		return kinds.IsSame(o, s.offer.Owner) && o.UID != s.offer.Owner.UID
 	})
-	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool
+	isUnknown := r.Form.Kinds().Commit == ByStatus && !r.isChosenHere(answer)
+	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool || isUnknown
 }
 
 // restore makes an answer that came back that of the claim that came back. One that is being deleted cannot be kept: the

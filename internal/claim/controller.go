@@ -184,14 +184,16 @@ func (r *Reconciler) lostAnswer(e event.UpdateEvent) bool {
 	return ok && ok2 && before.AnswerName != "" && after.AnswerName == ""
 }
 
-// leaving passes answers that are being deleted or have lost an owner, and those that arrive or are made by hand.
+// leaving passes answers that are being deleted or have lost an owner, and new ones that arrive, are made by hand, or may be a second one.
 func (r *Reconciler) leaving() predicate.Predicate {
 	isByHand := func(obj client.Object) bool {
 		answer := r.answerIn(obj)
 		return r.isOurs(answer) && !r.isMade(answer)
 	}
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return hasArrived(e.Object) || isByHand(e.Object) },
+		CreateFunc: func(e event.CreateEvent) bool {
+			return r.Form.Kinds().Commit == ByStatus || hasArrived(e.Object) || isByHand(e.Object)
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectNew.GetDeletionTimestamp() != nil || !ownedAlike(e.ObjectOld, e.ObjectNew)
 		},

@@ -18,6 +18,8 @@ type facts struct {
 	returned bool
 	// arrived: the claim was created as a move or a restore does.
 	arrived bool
+	// told: the claim's status names an answer for good. several: more than one came to it from elsewhere, and its status names none.
+	told, several bool
 }
 
 // offered is what the claim's pool has for it.
@@ -58,6 +60,10 @@ const (
 	adoptAnswer    action = "adopt the answer"
 	// reserveAsked: somebody made an answer by hand, which asks for its address.
 	reserveAsked action = "reserve the answer's address"
+	// remakeAnswer: somebody has removed the one that the claim was told of.
+	remakeAnswer action = "make the answer once more"
+	// refuseSeveral: a user has to say which of several answers stays.
+	refuseSeveral action = "refuse several answers"
 	// awaitAnswer: what the claim had may still arrive.
 	awaitAnswer action = "await what the claim had"
 	// restoreAnswer: adopt the answer of the claim's former self.
@@ -94,11 +100,13 @@ func (f facts) decide() action { return decideBy(actions, f) }
 
 // actions is what is done about a claim. The common cases come first.
 var actions = []row[facts, action]{
-	{func(f facts) bool { return f.offer == fresh && f.answer == none && !f.arrived }, allocateAfresh},
-	{func(f facts) bool { return f.offer == fresh && f.answer == its }, adoptAnswer},
+	{func(f facts) bool { return f.offer == fresh && f.answer == none && !f.arrived && !f.told }, allocateAfresh},
+	{func(f facts) bool { return f.offer == fresh && f.answer == its && !f.several }, adoptAnswer},
 	{func(f facts) bool { return f.offer >= hidden && f.recorded }, keepAnswer},
 	{func(f facts) bool { return f.offer == unknown }, refuseClaim},
 	{func(f facts) bool { return f.offer >= halted }, withhold},
+	{func(f facts) bool { return f.several }, refuseSeveral},
+	{func(f facts) bool { return f.answer == none && f.told }, remakeAnswer},
 	{func(f facts) bool { return f.answer == none && f.arrived }, awaitAnswer},
 	{func(f facts) bool { return f.answer == none }, refuseNew},
 	{func(f facts) bool { return f.answer != its && f.returned }, restoreAnswer},

@@ -97,13 +97,14 @@ func (r *objects) isAnswerKept(ctx context.Context, answer *Answer) (bool, error
 // first, then claim and answer, live. It says whether anything was dropped.
 func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	recorded := r.about(s).Recorded()
-	if !s.several && (len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID)) {
+	several := len(s.answers) > 1
+	if !several && (len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID)) {
 		return false, nil
 	}
 	if repeated, err := r.exit().DropRepeats(ctx, s.ref); repeated {
 		return err == nil, err
 	}
-	if s.several {
+	if several {
 		if err := r.dropStrays(ctx, s); err != nil {
 			return false, err
 		}
@@ -117,6 +118,7 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 		return false, err
 	}
 	answer, others := r.split(answers, claim)
+	s.unsettled = slices.ContainsFunc(others, r.isChosenHere)
 	dropped := false
 	for _, h := range recorded {
 		if r.isCarried(h, others) {

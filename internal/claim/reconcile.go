@@ -88,9 +88,11 @@ type scope struct {
 	claim *Claim
 	ref   ipamv1.ClaimReference
 	offer *Offer
-	// answer is the claim's, once there is one. several: the cache shows more than one under its name.
+	// answers are those under its name, as the cache shows them; answer is the claim's, once there is one.
+	answers []*Answer
 	answer  *Answer
-	several bool
+	// unsettled: what is to go can go only once the claim's status names its answer.
+	unsettled bool
 	// isNew: this pass has put the finalizer on, so that the claim has never had anything.
 	isNew bool
 	// announced: this pass has recorded an event of a refusal.
@@ -142,6 +144,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.settle(client.IgnoreNotFound(err))
 	}
 	result, err := r.settle(r.report(ctx, s, r.answer(ctx, s)))
+	if s.unsettled && result.RequeueAfter == 0 {
+		result.RequeueAfter = retryBusy
+	}
 	return r.remind(s, result), err
 }
 

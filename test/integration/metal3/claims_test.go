@@ -345,6 +345,33 @@ var _ = Describe("A claim", func() {
 	})
 })
 
+var _ = Describe("What another manager chose for a claim, and could not tell it", func() {
+	It("goes: first the IPAddress, then the record", func(ctx SpecContext) {
+		ns := suite.Namespace(ctx, k, nil)
+		pool(ctx, ns, `{prefix: 24, pools: [{start: 10.0.0.1, end: 10.0.0.9}]}`)
+		c := claimOf(ns, "c")
+		own := answer(ctx, c)
+		record := &ipamv1.IPAllocation{}
+		list := &ipamv1.IPAllocationList{}
+		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+		for i := range list.Items {
+			if list.Items[i].Spec.ClaimRef.UID == string(c.UID) {
+				record = list.Items[i].DeepCopy()
+			}
+		}
+		record.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "second", Finalizers: record.Finalizers, OwnerReferences: record.OwnerReferences}
+		record.Spec.CIDR, record.Spec.Manager = "10.0.0.7/32", ipamv1.AllocationManager{Instance: "a manager that died"}
+		Expect(k.Create(ctx, record)).To(Succeed())
+		stray := own.DeepCopy()
+		stray.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "net-10-0-0-7", Finalizers: own.Finalizers, OwnerReferences: own.OwnerReferences}
+		stray.Spec.Address = "10.0.0.7"
+		Expect(k.Create(ctx, stray)).To(Succeed())
+		gone(ctx, stray)
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.1/32"))
+		Expect(answered(ctx, c).Name).To(Equal(own.Name))
+	})
+})
+
 var _ = Describe("An IPAddress that somebody else made", func() {
 	var ns string
 

@@ -232,9 +232,49 @@ var _ = Describe("What Metal3's own controller has made", func() {
 			g.Expect(c.Status.ErrorMessage).To(HaveValue(ContainSubstring("net-10-0-0-77 net-10-0-0-78")))
 		}, patience).Should(Succeed())
 		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.77/32", "10.0.0.78/32"))
+		Expect(k.Patch(ctx, c, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"look":"again"}}}`)))).To(Succeed())
+		Consistently(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			g.Expect(c.Status.Address).To(BeNil(), "also when all are recorded")
+		}, "3s").Should(Succeed())
 		Expect(k.Patch(ctx, second, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		Expect(k.Delete(ctx, second)).To(Succeed())
 		Expect(answered(ctx, c).Name).To(Equal(a.Name))
+	})
+
+	It("is its claim's, although the claim has another UID since a restore", func(ctx SpecContext) {
+		Expect(k.Create(ctx, p)).To(Succeed())
+		gone := claimOf(ns, "c")
+		gone.UID = "an-earlier-life"
+		a := &m3v1.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: ns, Name: "net-10-0-0-77", Finalizers: []string{m3v1.IPAddressFinalizer},
+				OwnerReferences: owners(gone, m3v1.GroupVersion.String(), m3v1.IPClaimKind),
+			},
+			Spec: m3v1.IPAddressSpec{
+				Claim: m3v1.ObjectReference{Name: "c", Namespace: ns}, Pool: m3v1.ObjectReference{Name: "p", Namespace: ns}, Address: "10.0.0.77",
+			},
+		}
+		Expect(k.Create(ctx, a)).To(Succeed())
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.77/32"))
+		Expect(answer(ctx, claimOf(ns, "c")).Name).To(Equal(a.Name))
+	})
+
+	It("stays, with its address, where it comes when its claim has another one already", func(ctx SpecContext) {
+		Expect(k.Create(ctx, p)).To(Succeed())
+		c := claimOf(ns, "c")
+		own := answer(ctx, c)
+		late := own.DeepCopy()
+		late.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "net-10-0-0-77", Finalizers: own.Finalizers, OwnerReferences: own.OwnerReferences}
+		late.Spec.Address = "10.0.0.77"
+		Expect(k.Create(ctx, late)).To(Succeed())
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.2/32", "10.0.0.77/32"))
+		Consistently(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(late), late)).To(Succeed())
+			g.Expect(late.DeletionTimestamp).To(BeNil())
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			g.Expect(c.Status.Address.Name).To(Equal(own.Name))
+		}, "3s").Should(Succeed())
 	})
 
 	It("is made anew where a user has removed it under its claim", func(ctx SpecContext) {

@@ -49,8 +49,9 @@ const (
 	LeaveBehindAnnotation = "ipam.weir.dev/leave-behind"
 	// HeldAnnotation on an IPAllocation that moves to another cluster names the IPAllocation that holds its prefix here instead.
 	HeldAnnotation = "ipam.weir.dev/held"
-	// MovedAnnotation on an IPAddressClaim is set at admission when clusterctl is done with it here because it has moved it to another
-	// cluster, and the claim's GlobalIPPool stays: Weir lets it go once what it has here is on its way to be held. It is the claim's UID.
+	// MovedAnnotation on a claim of a front door is set at admission when clusterctl is done with it here because it has moved it to another
+	// cluster, and the claim's pool stays: Weir lets it go once what it has here is on its way to be held. It is the claim's UID. An
+	// IPAllocation that Weir marks as moved for such a claim has it, too.
 	MovedAnnotation = "ipam.weir.dev/moved"
 	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.
 	ForceReleaseAnnotation = "ipam.weir.dev/force-release"

@@ -10,7 +10,6 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -21,9 +20,6 @@ import (
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipallocations,verbs=create,versions=v1alpha1,name=arrival.ipallocation.ipam.weir.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create,versions=v1beta2,name=arrival.ipaddress.ipam.weir.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=create,versions=v1beta2,name=arrival.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
-
-// finalizers are what is on objects that have been Weir's before.
-var finalizers = map[schema.GroupKind]string{kinds.IPAddress: ipamv1.AddressFinalizer, kinds.IPAddressClaim: ipamv1.ClaimFinalizer}
 
 // arrival is what this webhook needs to know of an IPAddress or IPAllocation.
 type arrival struct {
@@ -37,9 +33,12 @@ type arrival struct {
 }
 
 // arrivals marks what arrives.
-type arrivals struct{ rights Rights }
+type arrivals struct {
+	rights Rights
+	doors  Doors
+}
 
-// mark marks a record, or an IPAddress or IPAddressClaim with Weir's finalizer, that somebody else than Weir creates: it has
+// mark marks a record, or a claim or answer of a front door with the finalizer that it has once it was looked after, that somebody else than Weir creates: it has
 // been moved here or is restored, and what it belongs to may come later. At which revision a record was made elsewhere says nothing
 // here. The API server asks about nothing else, by the configuration's matchConditions; of claims it asks before the webhook that
 // gives new ones their finalizer, for the configuration lists this one first. Only who may manage IPAllocations restores anything: what
@@ -77,7 +76,7 @@ func (h arrivals) isOurs(ctx context.Context, req admission.Request) (bool, erro
 	if options.FieldManager != ipamv1.FieldManager {
 		return false, nil
 	}
-	if _, isAnswer := finalizers[kindOf(req)]; isAnswer {
+	if h.doors.knows(kindOf(req)) {
 		return true, nil
 	}
 	return mayManage(ctx, h.rights, req, metav1.NamespaceAll)
@@ -85,11 +84,10 @@ func (h arrivals) isOurs(ctx context.Context, req admission.Request) (bool, erro
 
 // hasArrived says whether the object has been Weir's before. No other may say that it has.
 func (h arrivals) hasArrived(ctx context.Context, req admission.Request, obj arrival) (bool, error) {
-	finalizer, isAnswer := finalizers[kindOf(req)]
 	switch {
-	case !isAnswer: // a record: only who may restore them makes any
+	case kindOf(req) == kinds.IPAllocation: // only who may restore them makes any
 		return true, nil
-	case !slices.Contains(obj.Finalizers, finalizer): // new, or made by hand
+	case !slices.Contains(obj.Finalizers, h.doors.finalizer(kindOf(req), req.Object.Raw)): // new, or made by hand
 		return false, nil
 	}
 	return mayRestore(ctx, h.rights, req)

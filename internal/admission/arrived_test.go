@@ -50,7 +50,7 @@ func TestWhatMayHaveArrivedIsNotTakenForNew(t *testing.T) {
 	object := rawYAML(t, `{metadata: {finalizers: [ipam.weir.dev/claim]}}`)
 	req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
 	req.Kind, req.Options = kindNamed("IPAddressClaim"), raw(t, metav1.CreateOptions{})
-	if response := (arrivals{unknowing{}}).mark(t.Context(), req); response.Allowed || response.Result.Code != http.StatusInternalServerError {
+	if response := (arrivals{unknowing{}, clusterAPI}).mark(t.Context(), req); response.Allowed || response.Result.Code != http.StatusInternalServerError {
 		t.Errorf("%+v, want an internal error", response)
 	}
 }
@@ -113,7 +113,7 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 			req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
 			req.Kind, req.Options = kindNamed(test.kind), raw(t, metav1.CreateOptions{FieldManager: test.manager})
 			req.Namespace = "team"
-			response := arrivals{test.rights}.mark(t.Context(), req)
+			response := arrivals{test.rights, clusterAPI}.mark(t.Context(), req)
 			if !response.Allowed {
 				t.Errorf("refused: %v", response.Result)
 			}

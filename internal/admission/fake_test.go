@@ -25,6 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -65,8 +67,11 @@ func optionsWith(tb testing.TB, h Holdings) Options {
 	rules := &tenancy.Rules{Client: none, Platform: "platform", Namespace: "weir-system"}
 	registry := &pool.Registry{Client: none, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	desk := &ipclaim.Desk{Client: none, Registry: registry, Rules: rules}
-	return Options{Holdings: h, Ledger: book, Registry: registry, Desk: desk, Authenticated: true}
+	return Options{Holdings: h, Ledger: book, Registry: registry, Desk: desk, Doors: clusterAPI, Authenticated: true}
 }
+
+// clusterAPI is what the webhooks know of the front door of IPAddressClaims.
+var clusterAPI = Doors{Forms: []claim.Form{clusterapi.Form{}}}
 
 // allowed is a user's rights: a function that says so.
 type allowed func(authorizationv1.ResourceAttributes) bool

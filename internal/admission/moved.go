@@ -5,14 +5,15 @@ package admission
 
 import (
 	"context"
+	"net/http"
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -32,18 +33,30 @@ func keepMoved(_ context.Context, req admission.Request) admission.Response {
 
 // +kubebuilder:webhook:path=/mutate-moved-ipaddressclaim,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=update,versions=v1beta2,name=moved.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
 
-// keepMovedClaim leaves Weir's finalizer on a claim of a GlobalIPPool that clusterctl deletes because it has moved it, and marks the
-// claim: its record may not have moved with it, and would be let go of if the claim just vanished. The claim's controller takes the
-// finalizer off. The API server asks about nothing but such updates, by the configuration's matchConditions.
-func keepMovedClaim(_ context.Context, req admission.Request) admission.Response {
-	var updated, old addressClaim
-	if json.Unmarshal(req.Object.Raw, &updated) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil ||
-		updated.poolKind() != kinds.GlobalIPPool || !predicates.IsMoving(&updated) ||
-		updated.DeletionTimestamp.IsZero() || !slices.Contains(old.Finalizers, ipamv1.ClaimFinalizer) {
+// departures are claims that leave.
+type departures struct{ doors Doors }
+
+// keep leaves its finalizer on a claim of a pool that stays, which clusterctl deletes because it has moved the claim, and marks the claim: its
+// record may not have moved with it, and would be let go of if the claim just vanished. The claim's controller takes the finalizer off.
+// The API server asks about nothing but such updates, by the configuration's matchConditions.
+func (h departures) keep(ctx context.Context, req admission.Request) admission.Response {
+	var updated, old struct {
+		metav1.ObjectMeta `json:"metadata"`
+	}
+	claim, ok := h.doors.asks(kindOf(req), req.Object.Raw)
+	if !ok || json.Unmarshal(req.Object.Raw, &updated) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil ||
+		!predicates.IsMoving(&updated) || updated.DeletionTimestamp.IsZero() || !slices.Contains(old.Finalizers, claim.finalizer) {
+		return admission.Allowed("")
+	}
+	stays, err := h.doors.stays(ctx, claim.pool, req.Namespace)
+	switch {
+	case err != nil:
+		return admission.Errored(http.StatusInternalServerError, err)
+	case !stays:
 		return admission.Allowed("")
 	}
 	mark := jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(ipamv1.MovedAnnotation), old.UID)
-	return admission.Patched("", append(finalizerPatch(updated.Finalizers, ipamv1.ClaimFinalizer), mark)...)
+	return admission.Patched("", append(finalizerPatch(updated.Finalizers, claim.finalizer), mark)...)
 }
 
 // movesWithoutPool says whether the record moves to another cluster, its pool does not, and nothing holds its prefix instead.

@@ -80,7 +80,9 @@ func TestAClaimThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
 				return rawYAML(t, fmt.Sprintf("{metadata: {%s}, spec: %s}", metadata, test.spec))
 			}
 			old, updated := claim(test.metadata+", finalizers: ["+test.had+"]"), claim(test.metadata)
-			response := keepMovedClaim(t.Context(), request(admissionv1.Update, runtime.RawExtension{Raw: updated}, runtime.RawExtension{Raw: old}, "jo"))
+			req := request(admissionv1.Update, runtime.RawExtension{Raw: updated}, runtime.RawExtension{Raw: old}, "jo")
+			req.Kind = kindNamed("IPAddressClaim")
+			response := departures{clusterAPI}.keep(t.Context(), req)
 			want := claim(cmp.Or(test.want, test.metadata))
 			if diff := gocmp.Diff(decoded(t, want), decoded(t, patched(t, updated, response))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -66,6 +66,7 @@ type Options struct {
 	Ledger   Ledger
 	Registry *pool.Registry
 	Desk     *ipclaim.Desk
+	Doors    Doors
 	// Authenticated says that every review comes from an API server that has proved to be one: so the user who it says has asked
 	// has. Without that, what the user may not have asked for is not named, whatever the user may read.
 	Authenticated bool
@@ -89,8 +90,8 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http
 		defaultIPClaimPath:      &admission.Webhook{Handler: admission.HandlerFunc(own.propose)},
 		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(own.reserveClaim)},
 		keepIPAllocationPath:    &admission.Webhook{Handler: admission.HandlerFunc(keepMoved)},
-		keepAddressClaimPath:    &admission.Webhook{Handler: admission.HandlerFunc(keepMovedClaim)},
-		markArrivalPath:         &admission.Webhook{Handler: admission.HandlerFunc(arrivals{rights}.mark)},
+		keepAddressClaimPath:    &admission.Webhook{Handler: admission.HandlerFunc(departures{o.Doors}.keep)},
+		markArrivalPath:         &admission.Webhook{Handler: admission.HandlerFunc(arrivals{rights, o.Doors}.mark)},
 		defaultAddressClaimPath: &admission.Webhook{Handler: admission.HandlerFunc(finalizeAddressClaim)},
 	}
 }

@@ -100,7 +100,7 @@ func (b *Book) refresh(old, r *records.Record) {
 	}
 	old.Version, old.Foreign, old.Owned = r.Version, r.Foreign, r.Owned
 	old.Terminating, old.Confirmed, old.ReleasedAt, old.Retained = r.Terminating, r.Confirmed, r.ReleasedAt, r.Retained
-	old.Restored, old.Moving = old.Restored || r.Restored, r.Moving
+	old.Restored, old.Moving, old.Leaves = old.Restored || r.Restored, r.Moving, r.Leaves
 	b.records.Update(old)
 	b.count(old)
 	if confirmed {

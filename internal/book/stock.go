@@ -207,7 +207,7 @@ func (b *stock) Cools(h Holding) bool {
 }
 
 // Leaving returns what is handed out of a pool and marked for deletion because it moves away, or is
-// held for what has moved, in no order. What lives beside the pool moves with it.
+// held for what has moved, in no order. What lives beside the pool moves with it, unless its claim has moved without the pool.
 func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	e, ok := b.pools[pool]
 	if !ok {
@@ -216,8 +216,7 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	found := make([]Holding, 0, len(e.leaving))
 	for marked := range e.leaving {
 		r := b.records.Get(marked)
-		leaves := r.Moving && pool.Namespace != r.Key.Namespace
-		if !r.Deleted && (leaves || r.Purpose == records.ForMoved) {
+		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved) {
 			found = append(found, b.holdingOf(r))
 		}
 	}

@@ -183,7 +183,7 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded [
 
 // hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
 func (r *objects) hasLeft(claim *Claim) bool {
-	isDone := claim.GetAnnotations()[ipamv1.MovedAnnotation] == string(claim.GetUID()) && r.poolOf(claim).Namespace == ""
+	isDone := claim.GetAnnotations()[ipamv1.MovedAnnotation] == string(claim.GetUID())
 	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
 

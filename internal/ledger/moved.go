@@ -38,7 +38,7 @@ import (
 // marked, it keeps its prefix until Hold has put a hold in its place.
 func (o Out) TakeAlong(ctx context.Context, h Holding) error {
 	p := o.l.patchOf(h.Version)
-	p.Metadata.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
+	p.Metadata.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: "", ipamv1.MovedAnnotation: h.Claim.UID}
 	marked, err := o.l.patch(ctx, h.Version, p)
 	if err != nil {
 		return err

@@ -67,6 +67,9 @@ type Kind struct {
 	Show   func(Object, *Report)
 	// Join writes into the metadata of a pool that belongs to a Cluster, beside the Cluster's label; nil for nothing.
 	Join func(Object, *clusterv1.Cluster)
+	// Moves says whether clusterctl moves a pool with the Clusters of its namespace; nil where it moves all of them, by a label on their CRD. A
+	// pool without a namespace stays.
+	Moves func(client.Object) bool
 	// Stamp is called when something of the status has changed and is about to be written; nil for nothing to do then.
 	Stamp func(p Object, now time.Time)
 }

@@ -118,6 +118,14 @@ func (r *reporter) setMovable(ctx context.Context, s *scope, c ledger.Capacity) 
 	if !r.remains.IsComplete() || isForAll && r.Namespace != "" || leaves {
 		return nil
 	}
+	if stays := r.Kind.Moves != nil && !r.Kind.Moves(s.pool); stays {
+		conditions.Set(s.pool, metav1.Condition{
+			Type: ipamv1.MovableCondition, Status: metav1.ConditionFalse, Reason: ipamv1.PoolMovableDependentsNotMovedReason,
+			ObservedGeneration: s.pool.GetGeneration(),
+			Message:            "clusterctl move would leave the pool behind, and keep the addresses of claims that move here: spec.clusterName names no Cluster",
+		})
+		return nil
+	}
 	condition := metav1.Condition{
 		Type: ipamv1.MovableCondition, Status: metav1.ConditionTrue, Reason: ipamv1.PoolMovableAllMovesReason,
 		ObservedGeneration: s.pool.GetGeneration(),

@@ -29,6 +29,12 @@ func (r *Reconciler) leave(ctx context.Context, pool ipamv1.PoolReference) error
 	return errors.Join(errs...)
 }
 
+// movedAlone says whether the record is of a claim that has moved to another cluster without its pool.
+func movedAlone(record *ipamv1.IPAllocation) bool {
+	_, ok := record.Annotations[ipamv1.MovedAnnotation]
+	return ok
+}
+
 // dropReturned drops a hold of what is back. When the hold was made is read live: the ledger does not keep that.
 func (r *Reconciler) dropReturned(ctx context.Context, back ledger.Return) error {
 	hold := &ipamv1.IPAllocation{}
@@ -49,7 +55,7 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 	switch {
 	case record.DeletionTimestamp.IsZero() || !slices.Contains(record.Finalizers, ipamv1.AllocationFinalizer):
 		return nil
-	case predicates.IsMoving(record) && record.Spec.PoolRef.Namespace == record.Namespace:
+	case predicates.IsMoving(record) && record.Spec.PoolRef.Namespace == record.Namespace && !movedAlone(record):
 		return nil // its pool moves, too: a move that is cut short has left it like this
 	case predicates.IsMoving(record) && record.Spec.State != ipamv1.MovedState:
 		return r.exit().Hold(ctx, h, r.Registry.Namespace)

@@ -83,6 +83,12 @@ func Owner(obj client.Object) string {
 	return ""
 }
 
+// Moves says whether clusterctl moves an object of a namespace, none of whose CRD's labels says so: an owner takes it along, or a label of its
+// own.
+func Moves(obj client.Object) bool {
+	return Owner(obj) == "" && unowned(obj, ipamv1.PoolReference{Namespace: obj.GetNamespace()}) == ""
+}
+
 // moves says whether clusterctl moves the owner, as far as its kind tells.
 func moves(owner metav1.OwnerReference) bool {
 	kind := kinds.OfOwner(owner)

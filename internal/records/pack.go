@@ -68,6 +68,7 @@ const (
 const (
 	isArrived byte = 1 << iota
 	isMoving
+	isLeaving
 )
 
 // maxText is how long a record's text may be. The API server lets none become so long.
@@ -168,6 +169,9 @@ func furtherFlagsOf(r *Record) byte {
 	if r.Moving {
 		flags |= isMoving
 	}
+	if r.Leaves {
+		flags |= isLeaving
+	}
 	return flags
 }
 
@@ -263,7 +267,7 @@ func (t *Table) Get(h Handle) *Record {
 		r.ReleasedAt, _ = strconv.ParseInt(o.releasedAt, 10, 64)
 	}
 	if o.has(furtherFlags) {
-		r.Restored, r.Moving = o.flags[0]&isArrived != 0, o.flags[0]&isMoving != 0
+		r.Restored, r.Moving, r.Leaves = o.flags[0]&isArrived != 0, o.flags[0]&isMoving != 0, o.flags[0]&isLeaving != 0
 	}
 	r.Key = types.NamespacedName{Namespace: s.Namespace, Name: o.name}
 	if !o.has(oddName) {

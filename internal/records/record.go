@@ -48,6 +48,8 @@ type Record struct {
 	Restored bool
 	// Moving: clusterctl deletes the record because it has moved it to another cluster.
 	Moving bool
+	// Leaves: its pool, which stays, is to hold what it has.
+	Leaves bool
 	// Deleted: this process has deleted the record, and the watch has not shown that yet.
 	Deleted bool
 	// Won: this process has judged the record, and it had won. It stays won while it exists.
@@ -98,6 +100,7 @@ func Decode(a *ipamv1.IPAllocation, seen int64) (*Record, error) {
 		Restored:    isRestored(a),
 		Moving:      !a.DeletionTimestamp.IsZero() && has(a.Annotations, clusterctlv1.DeleteForMoveAnnotation),
 	}
+	r.Leaves = r.Moving && (r.Pool.Namespace != r.Key.Namespace || has(a.Annotations, ipamv1.MovedAnnotation))
 	if r.IsTooLong() {
 		return nil, fmt.Errorf("reading IPAllocation %s/%s: its names are too long", a.Namespace, a.Name)
 	}

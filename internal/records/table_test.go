@@ -131,7 +131,7 @@ func TestEveryFieldIsPacked(t *testing.T) {
 	r := plain()
 	r.Role, r.Space, r.Pool = Stored, "s", poolRef("p")
 	r.Foreign, r.ReleasedAt, r.Retained, r.Terminating, r.Confirmed, r.Deleted, r.Won = true, 7, true, true, true, true, true
-	r.Restored, r.Moving = true, true
+	r.Restored, r.Moving, r.Leaves = true, true, true
 	for _, v := range []reflect.Value{reflect.ValueOf(r), reflect.ValueOf(r.Identity), reflect.ValueOf(r.Claim)} {
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Handle" && name != "Role" {

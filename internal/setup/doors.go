@@ -6,6 +6,8 @@ package setup
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,14 +82,15 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	if err = w.claims(ctx); err != nil {
 		return err
 	}
-	if err = admission.SetupWithManager(mgr, admission.Options{
-		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Desk: w.desk, Authenticated: o.WebhookClientCAFile != "",
-	}); err != nil {
-		return fmt.Errorf("setting up the webhooks: %w", err)
-	}
 	doors := append([]Door{clusterAPI(&o)}, o.Doors...)
 	if o.isMetal3On() {
 		doors = append(doors, metal3Door())
+	}
+	if err = admission.SetupWithManager(mgr, admission.Options{
+		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Desk: w.desk, Doors: w.known(doors),
+		Authenticated: o.WebhookClientCAFile != "",
+	}); err != nil {
+		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
 	for i := range doors {
 		if err = mgr.Add(&opener{Door: doors[i], wiring: w}); err != nil {
@@ -95,6 +98,16 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		}
 	}
 	return nil
+}
+
+// known is what the webhooks know of the doors, open or not.
+func (w *wiring) known(doors []Door) admission.Doors {
+	known := admission.Doors{Live: w.GetAPIReader()}
+	for _, door := range doors {
+		known.Forms = slices.AppendSeq(known.Forms, maps.Values(door.Forms))
+		known.Pools = slices.AppendSeq(known.Pools, maps.Values(door.Pools))
+	}
+	return known
 }
 
 // pools registers the controller of a kind of pools.

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
 )
 
 // provider is the value of Cluster API's provider label on the pools of Clusters.
@@ -37,7 +38,7 @@ var IPPools = pool.Kind{
 	New:     func() pool.Object { return &m3v1.IPPool{} },
 	NewList: func() client.ObjectList { return &m3v1.IPPoolList{} },
 	Is:      pool.Is[*m3v1.IPPool],
-	Says:    says, Resolve: resolve, Join: join,
+	Says:    says, Resolve: resolve, Join: join, Moves: preflight.Moves,
 	Status: func(p pool.Object) any { return asPool(p).Status },
 	Show:   show,
 	Stamp:  func(p pool.Object, now time.Time) { asPool(p).Status.LastUpdated = ptr.To(metav1.NewTime(now)) },

@@ -9,6 +9,7 @@
 //   - preflight_test.go: what Movable names stays, and clusterctl waits for it.
 //   - stopped_test.go, paused_test.go: Weir is down on the source; a Cluster is paused for hours.
 //   - killed_test.go, copied_test.go: clusterctl is killed; it goes through a directory.
+//   - metal3_test.go: Metal3's kinds, there and back, and a pool of them that stays.
 //   - orphaned_test.go: the claims' Cluster is missing.
 //   - cluster_test.go: tenants, their Clusters, pools and claims.
 //   - checks_test.go, history_test.go: what must hold on both sides, each second and at each moment.
@@ -22,7 +23,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/format"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -65,19 +69,30 @@ var _ = Describe("clusterctl move", func() {
 	It("a move that is killed while it creates goes on when it is called again; what was being deleted lives again", killedCreating, SpecTimeout(6*time.Minute))
 	It("a move that is killed while it deletes is finished by hand", killedDeleting, SpecTimeout(6*time.Minute))
 	It("a move through a directory leaves two owners until one of them is removed", copied, SpecTimeout(6*time.Minute))
+	It("Metal3's claims move there and back with their pool, if that is of their Cluster", metal3Moves, SpecTimeout(6*time.Minute))
+	It("a pool of Metal3's that is of no Cluster stays, and holds what its claims have", metal3Stays, SpecTimeout(6*time.Minute))
 	It("claims whose Cluster is missing wait with what they have; one that goes then gives up what was held for it", orphaned, SpecTimeout(6*time.Minute))
 })
 
+func scheme() (*runtime.Scheme, error) {
+	s, err := setup.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	return s, m3v1.AddToScheme(s)
+}
+
 func startSide(ctx context.Context) *side {
 	GinkgoHelper()
-	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}})}
+	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: scheme})}
 	var err error
 	s.ctl, err = s.Clusterctl(version)
 	Expect(err).NotTo(HaveOccurred())
+	Expect(s.ctl.ChooseComponents(framework.Metal3Components)).To(Succeed())
 	_, err = s.ctl.Init(ctx, version)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(s.StartControllerManager(ctx)).To(Succeed())
-	s.manager = suite.StartManager(ctx, s.Site)
+	s.manager = suite.StartManager(ctx, s.Site, "--feature-gates=Metal3=true")
 	Expect(s.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
 	s.history, err = framework.FollowHistory(ctx, s.EtcdURL())
 	Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,85 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+)
+
+// Doors are what the webhooks know of the front doors, whether or not their kinds are served: the forms of their claims, and the kinds of
+// their pools.
+type Doors struct {
+	Forms []claim.Form
+	Pools []pool.Kind
+	// Live reads pools, past the cache.
+	Live client.Reader
+}
+
+// knows says whether claims or answers of a door are of the kind.
+func (d Doors) knows(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(d.Forms, func(f claim.Form) bool {
+		return kind == f.Kinds().Claim.GroupKind() || kind == f.Kinds().Answer.GroupKind()
+	})
+}
+
+// doorClaim is what a claim asks of which pool, and the finalizer that it has once a controller has looked after it.
+type doorClaim struct {
+	pool      claim.PoolName
+	finalizer string
+}
+
+// asks returns what a claim asks, and false for what is none.
+func (d Doors) asks(kind schema.GroupKind, raw []byte) (doorClaim, bool) {
+	for _, form := range d.Forms {
+		stored := form.Kinds().NewClaim()
+		if kind == form.Kinds().Claim.GroupKind() && read(raw, stored) {
+			name := form.Asks(stored).Pool
+			return doorClaim{name, form.Conventions(name).ClaimFinalizer}, true
+		}
+	}
+	return doorClaim{}, false
+}
+
+// finalizer returns the one that a claim or answer has once a controller has looked after it; "" for anything else.
+func (d Doors) finalizer(kind schema.GroupKind, raw []byte) string {
+	if claim, ok := d.asks(kind, raw); ok {
+		return claim.finalizer
+	}
+	for _, form := range d.Forms {
+		stored := form.Kinds().NewAnswer()
+		if kind == form.Kinds().Answer.GroupKind() && read(raw, stored) {
+			return form.Conventions(form.Says(stored).Pool).AnswerFinalizer
+		}
+	}
+	return ""
+}
+
+// stays says whether the pool that a claim of the namespace names stays where it is when clusterctl moves the claim. One that is gone, or
+// unknown, does not.
+func (d Doors) stays(ctx context.Context, name claim.PoolName, namespace string) (bool, error) {
+	known := slices.Concat([]pool.Kind{pool.IPPools, pool.GlobalIPPools}, d.Pools)
+	i := slices.IndexFunc(known, func(k pool.Kind) bool { return k.GroupKind == name.GroupKind })
+	if i < 0 || known[i].ClusterScoped || known[i].Moves == nil {
+		return i >= 0 && known[i].ClusterScoped, nil
+	}
+	stored := known[i].New()
+	err := d.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name.Name}, stored)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("getting %s %s: %w", name.Kind, name.Name, err)
+	}
+	return !known[i].Moves(stored), nil
+}

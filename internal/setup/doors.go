@@ -202,13 +202,20 @@ func (c *clusters) add(mgr ctrl.Manager, f follower) error {
 	return nil
 }
 
-// appear is called when Clusters are served.
-func (c *clusters) appear(mgr ctrl.Manager, doors ...pool.Door) error {
+// join has controllers that are still to come follow the claims of a door.
+func (c *clusters) join(door pool.Door) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open, c.doors = true, doors
+	c.doors = append(c.doors, door)
+}
+
+// appear is called when Clusters and their claims are served.
+func (c *clusters) appear(mgr ctrl.Manager) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = true
 	for _, f := range c.waiting {
-		if err := f.WatchClusters(mgr, doors...); err != nil {
+		if err := f.WatchClusters(mgr, c.doors...); err != nil {
 			return err
 		}
 	}
@@ -228,7 +235,8 @@ type Door struct {
 	Forms map[string]claim.Form
 	// Source says what its claims may ask of which pool; nil where it has none.
 	Source func(*pool.Registry) claim.Source
-	// Follows is what the controllers of pools are told of its claims where they follow Clusters; nil for nothing.
+	// Follows is what the controllers of pools are told of its claims where they follow Clusters; nil for nothing. Those of pools that were there
+	// before it are not.
 	Follows func(client.Reader, claim.Source) pool.Door
 }
 
@@ -264,6 +272,9 @@ func metal3Door() Door {
 		Pools:  map[string]pool.Kind{"metal3-ippool": metal3.IPPools},
 		Forms:  map[string]claim.Form{"metal3-ipclaim": form},
 		Source: func(registry *pool.Registry) claim.Source { return metal3.Source(registry, "spec.pool") },
+		Follows: func(c client.Reader, _ claim.Source) pool.Door {
+			return &metal3.Door{Client: c}
+		},
 	}
 }
 
@@ -310,6 +321,9 @@ func (o *opener) open(ctx context.Context) error {
 	for name, form := range o.Forms {
 		claims[name] = o.wiring.newClaims(form, source)
 	}
+	if o.Follows != nil {
+		o.wiring.clusters.join(o.Follows(o.wiring.GetClient(), source))
+	}
 	for name, kind := range o.Pools {
 		if err := o.wiring.openPools(ctx, name, kind); err != nil {
 			return err
@@ -320,10 +334,10 @@ func (o *opener) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if o.Follows == nil {
-		return nil
+	if len(o.Pools) > 0 {
+		return nil // a door of pools is not what other pools wait for
 	}
-	return o.wiring.clusters.appear(o.wiring, o.Follows(o.wiring.GetClient(), source))
+	return o.wiring.clusters.appear(o.wiring)
 }
 
 // openPools registers the controller of a kind of pools, and has claims that may name them, and were there before, follow them.

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -301,6 +303,34 @@ var _ = Describe("An IPPool of Metal3", func() {
 			cluster := builder.Cluster(s.Namespace, "c").Build()
 			suite.Change(ctx, k, cluster, func() { cluster.Spec.Paused = nil })
 			s.Ready(ctx, p)
+		})
+
+		It("stops clusterctl while a claim would stay, and says which", func(ctx SpecContext) {
+			cluster := builder.Cluster(s.Namespace, "c").Build()
+			s.Create(ctx, cluster)
+			p := newPool(s.Namespace, "p", spec)
+			s.Create(ctx, p)
+			s.Ready(ctx, p)
+			claim := claimOf(s.Namespace, "vip")
+			s.Create(ctx, claim)
+			movable := func() (string, string, bool) {
+				get(ctx, p)
+				_, blocked := p.Annotations[clusterctlv1.BlockMoveAnnotation]
+				return string(conditions.Get(p, ipamv1.MovableCondition).Status), conditions.GetMessage(p, ipamv1.MovableCondition), blocked
+			}
+			Eventually(func(g Gomega) {
+				status, message, blocked := movable()
+				g.Expect(status).To(Equal("False"))
+				g.Expect(message).To(ContainSubstring("IPClaim " + s.Namespace + "/vip (it has no owner that moves)"))
+				g.Expect(blocked).To(BeTrue())
+			}, "1m", "100ms").Should(Succeed())
+			owners := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "c", UID: cluster.UID}}
+			suite.Change(ctx, k, claim, func() { claim.OwnerReferences = owners })
+			Eventually(func(g Gomega) {
+				status, _, blocked := movable()
+				g.Expect(status).To(Equal("True"))
+				g.Expect(blocked).To(BeFalse())
+			}, "1m", "100ms").Should(Succeed())
 		})
 
 		It("goes with it", func(ctx SpecContext) {

@@ -1,0 +1,76 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
+)
+
+// Door tells the controllers of pools of Metal3's IPClaims and IPAddresses.
+type Door struct {
+	// Client reads from the cache.
+	Client client.Reader
+}
+
+var _ pool.Door = &Door{}
+
+// NewClaim implements pool.Door.
+func (d *Door) NewClaim() client.Object { return &m3v1.IPClaim{} }
+
+// Left implements pool.Door.
+func (d *Door) Left(obj client.Object) preflight.Remain {
+	c, ok := obj.(*m3v1.IPClaim)
+	if !ok {
+		return preflight.Remain{}
+	}
+	return preflight.LeftClaim(m3v1.IPClaimKind, c, ipamv1.PoolReference{
+		APIGroup: PoolKind.Group, Kind: PoolKind.Kind, Namespace: c.Namespace, Name: c.Spec.Pool.Name,
+	})
+}
+
+// Outdated implements pool.Door.
+func (d *Door) Outdated(ctx context.Context, ref ipamv1.PoolReference, shape *pooltree.Pool) (number int, err error) {
+	list := &m3v1.IPAddressList{}
+	if ref.GroupKind() != PoolKind {
+		return 0, nil
+	}
+	if err := d.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return 0, fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	for i := range list.Items {
+		if list.Items[i].Spec.Pool.Name == ref.Name && !isCurrent(&list.Items[i].Spec, shape) {
+			number++
+		}
+	}
+	return number, nil
+}
+
+// isCurrent says whether an IPAddress carries what its pool says now. One that the pool does not contain has nothing to compare with.
+func isCurrent(spec *m3v1.IPAddressSpec, shape *pooltree.Pool) bool {
+	address, err := ParseAddress(spec.Address)
+	if err != nil || !shape.Contains(netip.PrefixFrom(address, address.BitLen())) {
+		return true
+	}
+	want := shape.NetworkOf(address)
+	var gateway netip.Addr
+	if spec.Gateway != nil {
+		gateway, _ = ParseAddress(*spec.Gateway) // what is no address differs
+	}
+	return gateway == want.Gateway && spec.Prefix == want.Bits &&
+		slices.EqualFunc(spec.DNSServers, want.DNSServers, func(text m3v1.Address, server netip.Addr) bool {
+			said, err := ParseAddress(text)
+			return err == nil && said == server
+		})
+}

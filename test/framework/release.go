@@ -45,12 +45,12 @@ func modified(path string) time.Time {
 	return info.ModTime()
 }
 
-func releaseObjects() ([]*unstructured.Unstructured, error) {
+func releaseObjects(components string) ([]*unstructured.Unstructured, error) {
 	dir, err := ReleaseDir()
 	if err != nil {
 		return nil, err
 	}
-	return ReadManifests(filepath.Join(dir, componentsFile))
+	return ReadManifests(filepath.Join(dir, components))
 }
 
 func splitWebhooks(objects []*unstructured.Unstructured) (others, webhooks []*unstructured.Unstructured) {
@@ -68,7 +68,11 @@ func splitWebhooks(objects []*unstructured.Unstructured) (others, webhooks []*un
 // it uses. Its webhook configurations come with PointWebhooks: before a manager
 // runs they would refuse all pools. Nobody makes pods of its Deployment.
 func InstallRelease(ctx context.Context, cfg *rest.Config) error {
-	objects, err := releaseObjects()
+	return installComponents(ctx, cfg, componentsFile)
+}
+
+func installComponents(ctx context.Context, cfg *rest.Config, components string) error {
+	objects, err := releaseObjects(components)
 	if err != nil {
 		return err
 	}

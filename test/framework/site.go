@@ -4,6 +4,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type SiteOptions struct {
 	// Options are the control plane's. ControllerManager is started after all
 	// steps, so that its garbage collector knows the kinds.
 	Options
+	// Components is the built release's set of components to install before anything else, as InstallRelease does with the usual one; "" for none.
+	Components string
 	// Install are the steps, in order.
 	Install []Step
 	// Namespaces are made after them.
@@ -40,6 +43,8 @@ type Site struct {
 	*ControlPlane
 	scheme *runtime.Scheme
 	client client.WithWatch
+	// components is the set whose webhooks are installed.
+	components string
 	// ca signed the certificate that all managers' webhooks serve.
 	ca []byte
 
@@ -58,7 +63,7 @@ func StartSite(ctx context.Context, opts SiteOptions) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{ControlPlane: cp}
+	s := &Site{ControlPlane: cp, components: cmp.Or(opts.Components, componentsFile)}
 	if err := s.furnish(ctx, opts); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -76,6 +81,11 @@ func (s *Site) furnish(ctx context.Context, opts SiteOptions) (err error) {
 	}
 	if s.client, err = s.ClientFor(s.Config()); err != nil {
 		return err
+	}
+	if opts.Components != "" {
+		if err = installComponents(ctx, s.Config(), opts.Components); err != nil {
+			return err
+		}
 	}
 	for _, install := range opts.Install {
 		if err = install(ctx, s.Config()); err != nil {

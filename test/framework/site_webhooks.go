@@ -48,7 +48,7 @@ func (s *Site) PointWebhooks(ctx context.Context, address string) error {
 // installWebhooks installs the configurations as they are shipped: until they
 // are changed all pools are refused, and so one sees when they count.
 func (s *Site) installWebhooks(ctx context.Context) error {
-	objects, err := releaseObjects()
+	objects, err := releaseObjects(s.components)
 	if err != nil {
 		return err
 	}

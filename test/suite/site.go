@@ -10,7 +10,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // for specs only
 	. "github.com/onsi/gomega"    //nolint:staticcheck // for specs only
+	"k8s.io/apimachinery/pkg/runtime"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -37,6 +39,15 @@ func StartSite(ctx context.Context, options framework.SiteOptions) *framework.Si
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(site.Stop)
 	return site
+}
+
+// SchemeWithMetal3 has Weir's kinds and Metal3's.
+func SchemeWithMetal3() (*runtime.Scheme, error) {
+	s, err := setup.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	return s, m3v1.AddToScheme(s)
 }
 
 // StartManager runs a manager process with these flags, and waits until it is ready.

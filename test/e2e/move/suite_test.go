@@ -23,10 +23,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/format"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -74,17 +71,9 @@ var _ = Describe("clusterctl move", func() {
 	It("claims whose Cluster is missing wait with what they have; one that goes then gives up what was held for it", orphaned, SpecTimeout(6*time.Minute))
 })
 
-func scheme() (*runtime.Scheme, error) {
-	s, err := setup.Scheme()
-	if err != nil {
-		return nil, err
-	}
-	return s, m3v1.AddToScheme(s)
-}
-
 func startSide(ctx context.Context) *side {
 	GinkgoHelper()
-	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: scheme})}
+	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: suite.SchemeWithMetal3})}
 	var err error
 	s.ctl, err = s.Clusterctl(version)
 	Expect(err).NotTo(HaveOccurred())

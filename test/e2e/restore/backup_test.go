@@ -19,6 +19,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -36,11 +37,14 @@ var kinds = []schema.GroupVersionKind{
 	ipamv1.GroupVersion.WithKind("IPPool"),
 	ipamv1.GroupVersion.WithKind("IPClaim"),
 	ipamv1.GroupVersion.WithKind("IPAllocation"),
+	m3v1.GroupVersion.WithKind("IPPool"),
+	m3v1.GroupVersion.WithKind("IPClaim"),
+	m3v1.GroupVersion.WithKind("IPAddress"),
 }
 
 // wiped are etcd's keys of the same.
 var wiped = []string{
-	"/registry/ipam.weir.dev/", "/registry/ipam.cluster.x-k8s.io/", "/registry/cluster.x-k8s.io/", "/registry/namespaces/" + red, "/registry/namespaces/" + blue,
+	"/registry/ipam.weir.dev/", "/registry/ipam.metal3.io/", "/registry/ipam.cluster.x-k8s.io/", "/registry/cluster.x-k8s.io/", "/registry/namespaces/" + red, "/registry/namespaces/" + blue,
 }
 
 // backup is all objects as a backup tool keeps them, and what there was.

@@ -16,6 +16,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -97,7 +98,7 @@ func (b *backup) expectSafe(ctx context.Context) {
 // told is what claims have: prefix or address by kind, namespace and name.
 type told map[string]string
 
-// book reads what claims have. Of an IPAddressClaim that is its IPAddress's.
+// book reads what claims have, but for Metal3's, which collide with nobody's. Of an IPAddressClaim that is its IPAddress's.
 func book(ctx context.Context) told {
 	GinkgoHelper()
 	var found []*unstructured.Unstructured
@@ -112,6 +113,9 @@ func book(ctx context.Context) told {
 func bookOf(objects []*unstructured.Unstructured) told {
 	found := told{}
 	for _, obj := range objects {
+		if obj.GroupVersionKind().Group == m3v1.GroupVersion.Group {
+			continue
+		}
 		name := " " + obj.GetNamespace() + "/" + obj.GetName()
 		if address, ok, _ := unstructured.NestedString(obj.Object, "spec", "address"); ok && obj.GetKind() == "IPAddress" {
 			found["IPAddressClaim"+name] = address

@@ -15,11 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
@@ -70,6 +72,29 @@ var asked = []struct {
 	{blue, ipamv1.IPPoolKind, "v4", 10, 5},
 }
 
+// metal3 is a pool of Metal3's in a space of its own, with an address that is kept for a claim, and its claims of both kinds.
+func metal3() []client.Object {
+	const number = 10
+	all := make([]client.Object, 0, 1+2*number)
+	all = append(all, &m3v1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: red, Name: "hosts"},
+		Spec: m3v1.IPPoolSpec{
+			NamePrefix: "net", Prefix: 24, Gateway: ptr.To(m3v1.Address("203.0.113.1")),
+			Pools:          []m3v1.Pool{{Subnet: ptr.To(m3v1.Subnet("203.0.113.0/26"))}},
+			PreAllocations: map[string]m3v1.Address{"host-4": "203.0.113.40", "host-capi-3": "203.0.113.41"},
+		},
+	})
+	for i := range number {
+		all = append(all, &m3v1.IPClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: red, Name: fmt.Sprintf("host-%d", i)}, Spec: m3v1.IPClaimSpec{Pool: m3v1.ObjectReference{Name: "hosts"}},
+		})
+		claim := builder.IPAddressClaim(red, fmt.Sprintf("host-capi-%d", i), "IPPool", "hosts").Build()
+		claim.Spec.PoolRef.APIGroup = m3v1.GroupVersion.Group
+		all = append(all, claim)
+	}
+	return all
+}
+
 // settle makes the inventory, and gives back some of what it has handed out: some addresses cool down, and some prefixes are retained.
 func settle(ctx context.Context) {
 	GinkgoHelper()
@@ -77,8 +102,8 @@ func settle(ctx context.Context) {
 		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"backup": "yes"}}})).To(Succeed())
 		Expect(k.Create(ctx, builder.Cluster(name, name).Build())).To(Succeed())
 	}
-	for _, p := range pools() {
-		persist(ctx, p)
+	for _, obj := range append(pools(), metal3()...) {
+		persist(ctx, obj)
 	}
 	var leaving []client.Object
 	for _, a := range asked {
@@ -132,7 +157,7 @@ func state(ctx context.Context) []string {
 	GinkgoHelper()
 	records, answers, living := &ipamv1.IPAllocationList{}, &ipamv1beta2.IPAddressList{}, map[types.UID]bool{}
 	var lines []string
-	for _, list := range []client.ObjectList{&ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}, &ipamv1.GlobalIPPoolList{}} {
+	for _, list := range []client.ObjectList{&ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}, &ipamv1.GlobalIPPoolList{}, &m3v1.IPPoolList{}, &m3v1.IPClaimList{}} {
 		Expect(k.List(ctx, list)).To(Succeed())
 		for _, obj := range suite.Items(list) {
 			living[obj.GetUID()] = true
@@ -146,6 +171,12 @@ func state(ctx context.Context) []string {
 			r.Spec.ClaimRef.Kind, r.Spec.ClaimRef.Namespace, r.Spec.ClaimRef.Name, r.Spec.CIDR, r.Spec.PoolRef.Kind, r.Spec.PoolRef.Namespace,
 			r.Spec.PoolRef.Name, r.Spec.Purpose, !r.Spec.ReleasedAt.IsZero(), r.Spec.State,
 			living[types.UID(r.Spec.ClaimRef.UID)], ownersOf(&r, living), !r.DeletionTimestamp.IsZero() && r.Spec.ReleasedAt.IsZero()))
+	}
+	hosts := &m3v1.IPAddressList{}
+	Expect(k.List(ctx, hosts)).To(Succeed())
+	for _, a := range hosts.Items {
+		lines = append(lines, fmt.Sprintf("Metal3's IPAddress %s/%s %s/%d for %s gateway=%s owners=%s deleting=%t finalizers=%v",
+			a.Namespace, a.Name, a.Spec.Address, a.Spec.Prefix, a.Spec.Claim.Name, ptr.Deref(a.Spec.Gateway, ""), ownersOf(&a, living), !a.DeletionTimestamp.IsZero(), a.Finalizers))
 	}
 	for _, a := range answers.Items {
 		lines = append(lines, fmt.Sprintf("IPAddress %s/%s %s/%d gateway=%q owners=%s deleting=%t finalizers=%v",
@@ -176,6 +207,10 @@ func line(obj client.Object) string {
 		what = "answered by " + o.Status.AddressRef.Name + " for " + o.Annotations["user"]
 	case *ipamv1.IPClaim:
 		kind, what = ipamv1.IPClaimKind, fmt.Sprintf("%s (%s) %s", o.Spec.CIDR, o.Status.AllocatedCIDR, o.Spec.ReclaimPolicy)
+	case *m3v1.IPClaim:
+		kind, what = "Metal3's IPClaim", fmt.Sprintf("%+v", o.Status.Address)
+	case *m3v1.IPPool:
+		kind, what = "Metal3's IPPool", fmt.Sprintf("%v %v", o.Status.Allocations, ptr.Deref(o.Status.AvailableIPCount, -1))
 	case pool.Own:
 		kind, what = o.PoolReference().Kind, fmt.Sprintf("%s (%s) %+v", o.PoolSpec().CIDR, o.PoolStatus().AllocatedCIDR, o.PoolStatus().Capacity)
 	}

@@ -43,7 +43,13 @@ func TestRestore(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	site, manager = suite.Start(ctx)
+	site = suite.StartSite(ctx, framework.SiteOptions{
+		Options:    framework.Options{ControllerManager: true},
+		Components: framework.Metal3Components, Install: []framework.Step{framework.InstallCAPICRDs},
+		Scheme: suite.SchemeWithMetal3,
+	})
+	manager = suite.StartManager(ctx, site, "--feature-gates=Metal3=true")
+	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
 	k = site.Client()
 }, NodeTimeout(3*time.Minute))
 

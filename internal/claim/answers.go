@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -143,6 +144,12 @@ func (r *forms) isChosenHere(answer *Answer) bool {
 		isItsClaims := h.Claim.UID == string(uid) || isOwnerless
 		return isItsClaims && h.Purpose == ledger.ForClaim && !h.Restored && r.holdsAnswer(h, answer)
 	})
+}
+
+// hasWonHere says whether this process itself has chosen the answer's address.
+func (r *forms) hasWonHere(answer *Answer) bool {
+	address, err := ipspace.ParseAddr(answer.Address)
+	return err == nil && r.Ledger.About(r.reference(r.Form.ClaimOf(answer.Stored), r.claimUID(answer))).HasWon(address)
 }
 
 // dropStrays removes what managers have made for a claim that was answered otherwise, or for one before it of the name.

@@ -192,7 +192,8 @@ func (r *Reconciler) leaving() predicate.Predicate {
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
-			return r.Form.Kinds().Commit == ByStatus || hasArrived(e.Object) || isByHand(e.Object)
+			isSecond := r.Form.Kinds().Commit == ByStatus && !r.hasWonHere(r.answerIn(e.Object))
+			return isSecond || hasArrived(e.Object) || isByHand(e.Object)
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectNew.GetDeletionTimestamp() != nil || !ownedAlike(e.ObjectOld, e.ObjectNew)

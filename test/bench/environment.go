@@ -22,7 +22,9 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -70,14 +72,15 @@ type environment struct {
 func newEnvironment(ctx context.Context, o options) (*environment, error) {
 	site, err := framework.StartSite(ctx, framework.SiteOptions{
 		Options:    framework.Options{Fsync: o.fsync},
-		Install:    []framework.Step{framework.InstallCAPICRDs, framework.InstallRelease},
+		Components: framework.Metal3Components,
+		Install:    []framework.Step{framework.InstallCAPICRDs},
 		Namespaces: []string{benchNamespace},
 		Scheme:     scheme,
 	})
 	if err != nil {
 		return nil, err
 	}
-	e := &environment{options: o, site: site, config: site.Config(), client: site.Client(), managerArgs: strings.Fields(o.args)}
+	e := &environment{options: o, site: site, config: site.Config(), client: site.Client(), managerArgs: append(strings.Fields(o.args), "--feature-gates=Metal3=true")}
 	e.identity, err = site.RESTConfigAs(ctx, framework.ManagerAccount)
 	if err = errors.Join(err, e.openDiagnostics(ctx)); err != nil {
 		return nil, errors.Join(err, e.stop())
@@ -91,7 +94,7 @@ func (e *environment) stop() error {
 
 func scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	return s, errors.Join(clientgoscheme.AddToScheme(s), ipamv1beta2.AddToScheme(s), ipamv1.AddToScheme(s))
+	return s, errors.Join(clientgoscheme.AddToScheme(s), ipamv1beta2.AddToScheme(s), ipamv1.AddToScheme(s), m3v1.AddToScheme(s))
 }
 
 // startManager starts Weir with its webhooks, and returns when it answers.
@@ -106,7 +109,7 @@ func (e *environment) startManager(ctx context.Context) (err error) {
 	if err = e.site.PointWebhooks(ctx, e.manager.WebhookAddress()); err != nil {
 		return err
 	}
-	if err = e.ensurePool(ctx); err != nil {
+	if err = errors.Join(e.ensurePool(ctx, ownPool(e.blockBits())), e.ensurePool(ctx, metal3Pool(e.blockBits()))); err != nil {
 		return err
 	}
 	return e.awaitFinalizer(ctx, true)
@@ -131,9 +134,20 @@ func (e *environment) removeWebhooks(ctx context.Context) error {
 	return e.awaitFinalizer(ctx, false)
 }
 
-// ensurePool creates the pool, unless it is there, and waits until it is ready.
-func (e *environment) ensurePool(ctx context.Context) error {
-	pool := builder.IPPool(benchNamespace, poolName).WithCIDR(fmt.Sprintf("10.0.0.0/%d", e.blockBits())).Build()
+func ownPool(bits int) pool.Object {
+	return builder.IPPool(benchNamespace, poolName).WithCIDR(fmt.Sprintf("10.0.0.0/%d", bits)).Build()
+}
+
+// metal3Pool is one of Metal3's, of the same addresses: those are its own.
+func metal3Pool(bits int) pool.Object {
+	return &m3v1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, Name: poolName},
+		Spec:       m3v1.IPPoolSpec{NamePrefix: poolName, Pools: []m3v1.Pool{{Subnet: new(m3v1.Subnet(fmt.Sprintf("10.0.0.0/%d", bits)))}}},
+	}
+}
+
+// ensurePool creates a pool, unless it is there, and waits until it is ready.
+func (e *environment) ensurePool(ctx context.Context, pool pool.Object) error {
 	key := client.ObjectKeyFromObject(pool)
 	return eventually(ctx, "the pool to be ready", func(ctx context.Context) (bool, error) {
 		err := e.client.Get(ctx, key, pool)
@@ -150,20 +164,21 @@ func (e *environment) awaitFinalizer(ctx context.Context, want bool) error {
 	n := 0
 	err := eventually(ctx, fmt.Sprintf("claims to be created with finalizer: %t", want), func(ctx context.Context) (bool, error) {
 		n++
-		claim := newClaim(fmt.Sprintf("probe-%t-%d", want, n), "probe")
+		claim := newAddressClaim(fmt.Sprintf("probe-%t-%d", want, n), "probe")
 		err := e.client.Create(ctx, claim)
 		return err == nil && slices.Contains(claim.Finalizers, ipamv1.ClaimFinalizer) == want, err
 	})
-	return errors.Join(err, e.clean(ctx, "probe"))
+	return errors.Join(err, e.clean(ctx, addressClaims, "probe"))
 }
 
 // clean deletes the claims of a round and waits until Weir has released them.
-func (e *environment) clean(ctx context.Context, round string) error {
-	if err := e.deleteAll(ctx, ipamv1beta2.GroupVersion.WithKind("IPAddressClaimList"), round); err != nil {
+func (e *environment) clean(ctx context.Context, of watched, round string) error {
+	if err := e.deleteAll(ctx, of.list(), round); err != nil {
 		return err
 	}
 	return eventually(ctx, "claims of "+round+" to go", func(ctx context.Context) (bool, error) {
-		claims := &ipamv1beta2.IPAddressClaimList{}
+		claims := &metav1.PartialObjectMetadataList{}
+		claims.SetGroupVersionKind(of.list())
 		err := e.client.List(ctx, claims, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: round}, client.Limit(1))
 		return err == nil && len(claims.Items) == 0, err
 	})

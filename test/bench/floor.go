@@ -28,20 +28,20 @@ type floorRound struct {
 
 // floor returns how many claims a second the API server stores by itself. It
 // creates more claims than a round of Weir, so as to last about as long.
-func (e *environment) floor(ctx context.Context, name string, creators int) (*floorRound, error) {
+func (e *environment) floor(ctx context.Context, of watched, name string, creators int) (*floorRound, error) {
 	n := floorFactor * e.claims
-	result, err := e.timedWatched(ctx, name, n, func() error { return e.createAll(ctx, name, n, creators, newStopwatch(addressClaims)) })
+	result, err := e.timedWatched(ctx, of, name, n, func() error { return e.createAll(ctx, name, n, creators, newStopwatch(of)) })
 	if err != nil {
 		return nil, err
 	}
-	return result, e.clean(ctx, name)
+	return result, e.clean(ctx, of, name)
 }
 
 // ceiling returns how many claims a second could be answered by somebody who
 // knew the answers: the claim and Weir's three writes, and nothing else. The
 // floor is no such bound, because a bare claim is the cheapest of the four.
 func (e *environment) ceiling(ctx context.Context, name string, creators int) (*floorRound, error) {
-	result, err := e.timedWatched(ctx, name, e.claims, func() error {
+	result, err := e.timedWatched(ctx, addressClaims, name, e.claims, func() error {
 		return parallel(e.claims, creators, func(i int) error { return e.answerBare(ctx, name, i) })
 	})
 	if err != nil {
@@ -54,15 +54,15 @@ func (e *environment) ceiling(ctx context.Context, name string, creators int) (*
 			return nil, err
 		}
 	}
-	return result, e.clean(ctx, name)
+	return result, e.clean(ctx, addressClaims, name)
 }
 
 // timedWatched is timed, with the watch open that a round of Weir is measured with:
 // what the bench costs the API server by looking on is not to be Weir's cost.
-func (e *environment) timedWatched(ctx context.Context, name string, claims int, do func() error) (*floorRound, error) {
+func (e *environment) timedWatched(ctx context.Context, of watched, name string, claims int, do func() error) (*floorRound, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := e.watch(ctx, addressClaims, name)
+	stream, err := e.watch(ctx, of, name)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (e *environment) timed(claims int, do func() error) (*floorRound, error) {
 
 // answerBare makes the writes of a claim and its answer.
 func (e *environment) answerBare(ctx context.Context, round string, i int) error {
-	claim := newClaim(fmt.Sprintf("%s-%05d", round, i), round)
+	claim := newAddressClaim(fmt.Sprintf("%s-%05d", round, i), round)
 	if err := e.client.Create(ctx, claim); err != nil {
 		return fmt.Errorf("creating a claim: %w", err)
 	}

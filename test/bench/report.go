@@ -47,6 +47,9 @@ type report struct {
 // mode holds the rounds with one number of creators; Median is computed at the
 // end, each figure by itself.
 type mode struct {
+	of       watched
+	Kind     string        `json:"kind"`
+	Claims   int           `json:"claims"`
 	Creators int           `json:"creators"`
 	Floor    []*floorRound `json:"floor"`
 	Weir     []*weirRound  `json:"weir"`
@@ -73,11 +76,16 @@ func newReport(o options) *report {
 	if !o.parts.has(answersPart) {
 		return r
 	}
-	r.Modes = []*mode{{Creators: o.creators}}
+	r.Modes = []*mode{newMode(addressClaims, o.claims, o.creators)}
 	if o.creators != 1 {
-		r.Modes = append(r.Modes, &mode{Creators: 1})
+		r.Modes = append(r.Modes, newMode(addressClaims, o.claims, 1))
 	}
+	r.Modes = append(r.Modes, newMode(metal3Claims, metal3Factor*o.claims, o.creators))
 	return r
+}
+
+func newMode(of watched, claims, creators int) *mode {
+	return &mode{of: of, Kind: of.kind + "." + of.group.Group, Claims: claims, Creators: creators}
 }
 
 // versions says in the report what is measured.
@@ -161,7 +169,7 @@ func isWeirs(key framework.RequestKey, write bool) bool {
 		return key.Verb != "POST" || key.Resource != "ipaddressclaims"
 	case "coordination.k8s.io":
 		return false
-	case "ipam.weir.dev":
+	case "ipam.weir.dev", "ipam.metal3.io":
 		return key.Verb != "POST" || key.Resource != "ipclaims"
 	case "cluster.x-k8s.io", "events.k8s.io":
 		return true
@@ -252,17 +260,17 @@ func (r *report) tables() string {
 	return text.String() + "\n"
 }
 
-// writeModes writes how Cluster API's claims are answered.
+// writeModes writes how Cluster API's and Metal3's claims are answered.
 func (r *report) writeModes(text *strings.Builder) {
 	if len(r.Modes) == 0 {
 		return
 	}
 	w := tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "creators\tAPI floor/s\tWeir/s\tp50 ms\tp95 ms\tp99 ms\twrites/claim\treads/claim\tfloor/(1+writes)\tshare\t")
+	fmt.Fprintln(w, "claims of\tcreators\tAPI floor/s\tWeir/s\tp50 ms\tp95 ms\tp99 ms\twrites/claim\treads/claim\tfloor/(1+writes)\tshare\t")
 	for _, m := range r.Modes {
 		m.summarize()
 		s := m.Median
-		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.2f\t%.2f\t%.0f\t%.0f %%\t\n", m.Creators, s.Floor.Rate, s.Weir.Rate,
+		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.2f\t%.2f\t%.0f\t%.0f %%\t\n", m.Kind, m.Creators, s.Floor.Rate, s.Weir.Rate,
 			s.Weir.P50, s.Weir.P95, s.Weir.P99, s.AllWrites, s.AllReads, s.Floor.Rate/(1+s.AllWrites), 100*s.Share)
 	}
 	_ = w.Flush() // A strings.Builder does not fail.
@@ -282,7 +290,7 @@ func (r *report) writeCeiling(text *strings.Builder) {
 
 // writeDetails writes what the table's line of this mode consists of.
 func (m *mode) writeDetails(text *strings.Builder) {
-	fmt.Fprintf(text, "\nWith %d at once: floor and Weir of each round, claims/s:", m.Creators)
+	fmt.Fprintf(text, "\n%s, %d at once: floor and Weir of each round, claims/s:", m.Kind, m.Creators)
 	for i, round := range m.Weir {
 		fmt.Fprintf(text, "  %.0f and %.0f", m.Floor[i].Rate, round.Rate)
 	}

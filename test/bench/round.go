@@ -12,8 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -27,6 +30,8 @@ const (
 	// floorFactor is how many more claims a floor round has: as many writes as
 	// Weir and the bench make together.
 	floorFactor = 4
+	// metal3Factor is how many more claims a round of Metal3's has: enough that looking through their IPAddresses would show.
+	metal3Factor = 4
 	// warmUpClaims are answered before a round is measured.
 	warmUpClaims = 100
 	// answerTimeout bounds the time without any answer.
@@ -36,7 +41,7 @@ const (
 // measureAll alternates floor and Weir, each with several creators and with
 // one. Floor and Weir are warmed up: a cold API server is slow.
 func (e *environment) measureAll(ctx context.Context, r *report) error {
-	if _, err := e.floor(ctx, "warm-up-floor", e.creators); err != nil {
+	if _, err := e.floor(ctx, addressClaims, "warm-up-floor", e.creators); err != nil {
 		return err
 	}
 	for n := range e.rounds {
@@ -46,7 +51,7 @@ func (e *environment) measureAll(ctx context.Context, r *report) error {
 		}
 		r.Ceiling = append(r.Ceiling, ceiling)
 		for _, m := range r.Modes {
-			result, err := e.floor(ctx, fmt.Sprintf("floor-%d-%d", m.Creators, n), m.Creators)
+			result, err := e.floor(ctx, m.of, fmt.Sprintf("floor-%s-%d-%d", m.of.resource, m.Creators, n), m.Creators)
 			if err != nil {
 				return err
 			}
@@ -71,13 +76,13 @@ func (e *environment) weirRounds(ctx context.Context, r *report, n int) error {
 		}
 	}
 	warmUp := fmt.Sprintf("warm-up-%d", n)
-	if err := errors.Join(e.unmeasured(ctx, warmUp, warmUpClaims), e.clean(ctx, warmUp)); err != nil {
+	if err := errors.Join(e.unmeasured(ctx, warmUp, warmUpClaims), e.clean(ctx, addressClaims, warmUp)); err != nil {
 		return err
 	}
 	for _, m := range r.Modes {
-		name := fmt.Sprintf("weir-%d-%d", m.Creators, n)
+		name := fmt.Sprintf("weir-%s-%d-%d", m.of.resource, m.Creators, n)
 		time.Sleep(settleTime) // what Weir does about claims that are gone is not this round's
-		result, err := profiled(ctx, e, name, func() (*weirRound, error) { return e.weir(ctx, name, m.Creators) })
+		result, err := profiled(ctx, e, name, func() (*weirRound, error) { return e.weir(ctx, m, name) })
 		if err != nil {
 			return fmt.Errorf("round %s: %w", name, err)
 		}
@@ -99,10 +104,10 @@ type weirRound struct {
 	CPU    cpuTimes           `json:"cpuMsPerClaim"`
 }
 
-// weir measures Weir with claims of its own, has the result checked, and
+// weir measures Weir with claims of the mode's kind, has the result checked, and
 // deletes the claims.
-func (e *environment) weir(ctx context.Context, name string, creators int) (*weirRound, error) {
-	answers, err := e.watch(ctx, addressClaims, name)
+func (e *environment) weir(ctx context.Context, m *mode, name string) (*weirRound, error) {
+	answers, err := e.watch(ctx, m.of, name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +117,12 @@ func (e *environment) weir(ctx context.Context, name string, creators int) (*wei
 		return nil, err
 	}
 	used := e.cpuTimes()
-	times, err := e.answered(ctx, answers, name, e.claims, creators)
+	times, err := e.answered(ctx, m.of, answers, name, m.Claims, m.Creators)
 	if err != nil {
 		return nil, err
 	}
 	result := times.result()
-	result.CPU = e.cpuTimes().perClaim(used, e.claims)
+	result.CPU = e.cpuTimes().perClaim(used, m.Claims)
 	time.Sleep(settleTime)
 	after, err := framework.APIRequests(ctx, e.config)
 	if err != nil {
@@ -126,8 +131,8 @@ func (e *environment) weir(ctx context.Context, name string, creators int) (*wei
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	result.Writes, result.Reads = perClaim(after.Since(before), e.claims)
-	return result, e.clean(ctx, name)
+	result.Writes, result.Reads = perClaim(after.Since(before), m.Claims)
+	return result, e.clean(ctx, m.of, name)
 }
 
 // check lets the independent checker judge what was handed out.
@@ -141,8 +146,8 @@ func (e *environment) check(ctx context.Context) error {
 
 // answered creates claims and returns when the watch has shown the answers of
 // all of them.
-func (e *environment) answered(ctx context.Context, answers io.ReadCloser, name string, n, creators int) (*stopwatch, error) {
-	times := newStopwatch(addressClaims)
+func (e *environment) answered(ctx context.Context, of watched, answers io.ReadCloser, name string, n, creators int) (*stopwatch, error) {
+	times := newStopwatch(of)
 	created := make(chan error, 1)
 	go func() { created <- e.createAll(ctx, name, n, creators, times) }()
 	return times, errors.Join(times.follow(answers, n), <-created)
@@ -155,7 +160,7 @@ func (e *environment) unmeasured(ctx context.Context, name string, n int) error 
 		return err
 	}
 	defer answers.Close()
-	_, err = e.answered(ctx, answers, name, n, e.creators)
+	_, err = e.answered(ctx, addressClaims, answers, name, n, e.creators)
 	return err
 }
 
@@ -163,8 +168,8 @@ func (e *environment) unmeasured(ctx context.Context, name string, n int) error 
 // for.
 func (e *environment) createAll(ctx context.Context, name string, n, creators int, times *stopwatch) error {
 	return parallel(n, creators, func(i int) error {
-		claim := newClaim(fmt.Sprintf("%s-%05d", name, i), name)
-		times.ask(claim.Name)
+		claim := times.of.claim(fmt.Sprintf("%s-%05d", name, i), name)
+		times.ask(claim.GetName())
 		return e.client.Create(ctx, claim)
 	})
 }
@@ -185,6 +190,15 @@ func parallel(n, workers int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-func newClaim(name, round string) *ipamv1beta2.IPAddressClaim {
+func newClaim(name, round string) client.Object { return newAddressClaim(name, round) }
+
+func newAddressClaim(name, round string) *ipamv1beta2.IPAddressClaim {
 	return builder.IPAddressClaim(benchNamespace, name, ipamv1.IPPoolKind, poolName).WithLabel(roundLabel, round).Build()
+}
+
+func newMetal3Claim(name, round string) client.Object {
+	return &m3v1.IPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, Name: name, Labels: map[string]string{roundLabel: round}},
+		Spec:       m3v1.IPClaimSpec{Pool: m3v1.ObjectReference{Name: poolName}},
+	}
 }

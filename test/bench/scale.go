@@ -58,10 +58,10 @@ func (e *environment) scaleRound(ctx context.Context, records int) (*scaleRound,
 	}
 	round := &scaleRound{Records: records, Ready: float64(e.ready.Sub(begin).Milliseconds())}
 	name := fmt.Sprintf("scale-%d", records)
-	if err := errors.Join(e.unmeasured(ctx, name+"-warm-up", warmUpClaims), e.clean(ctx, name+"-warm-up")); err != nil {
+	if err := errors.Join(e.unmeasured(ctx, name+"-warm-up", warmUpClaims), e.clean(ctx, addressClaims, name+"-warm-up")); err != nil {
 		return nil, err
 	}
-	measured, err := e.weir(ctx, name, 1)
+	measured, err := e.weir(ctx, newMode(addressClaims, e.claims, 1), name)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
@@ -29,12 +30,18 @@ type watched struct {
 	kind, resource string
 	// mark is only in the events of answered claims.
 	mark string
+	// claim makes one; nil for a kind that is measured otherwise.
+	claim func(name, round string) client.Object
 }
 
 var (
-	addressClaims = watched{ipamv1beta2.GroupVersion, "IPAddressClaim", "ipaddressclaims", `"addressRef":{"name":"`}
-	ownClaims     = watched{ipamv1.GroupVersion, ipamv1.IPClaimKind, "ipclaims", `"allocationRef":{"name":"`}
+	addressClaims = watched{ipamv1beta2.GroupVersion, "IPAddressClaim", "ipaddressclaims", `"addressRef":{"name":"`, newClaim}
+	metal3Claims  = watched{m3v1.GroupVersion, m3v1.IPClaimKind, "ipclaims", `"address":{"name":"`, newMetal3Claim}
+	ownClaims     = watched{ipamv1.GroupVersion, ipamv1.IPClaimKind, "ipclaims", `"allocationRef":{"name":"`, nil}
 )
+
+// list is the kind of a list of them.
+func (w watched) list() schema.GroupVersionKind { return w.group.WithKind(w.kind + "List") }
 
 // nameMark is what follows an object's name: its keys are in order.
 var nameMark = []byte(`","namespace":"` + benchNamespace + `"`)
@@ -51,7 +58,7 @@ func (w watched) answered(event []byte) (name string, ok bool) {
 // watch opens a watch of the claims of a round that is about to begin.
 func (e *environment) watch(ctx context.Context, w watched, name string) (io.ReadCloser, error) {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(w.group.WithKind(w.kind + "List"))
+	list.SetGroupVersionKind(w.list())
 	err := e.client.List(ctx, list, client.InNamespace(benchNamespace), client.MatchingLabels{roundLabel: name})
 	if err != nil {
 		return nil, fmt.Errorf("listing claims: %w", err)

@@ -37,16 +37,17 @@ type Clusterctl struct {
 // NewClusterctl makes the configuration and the repository of the core provider in dir.
 func NewClusterctl(dir, kubeconfig string) (*Clusterctl, error) {
 	c := &Clusterctl{dir: dir, kubeconfig: kubeconfig}
-	return c, errors.Join(c.writeConfig(), c.writeCore())
+	return c, errors.Join(c.ChooseComponents(componentsFile), c.writeCore())
 }
 
-func (c *Clusterctl) writeConfig() error {
+// ChooseComponents has Weir's URL name one of its sets of components: componentsFile, unless it is called.
+func (c *Clusterctl) ChooseComponents(file string) error {
 	config := fmt.Sprintf(`providers:
 - {name: cluster-api, type: CoreProvider, url: "file://%[1]s/cluster-api/latest/core-components.yaml"}
-- {name: weir, type: IPAMProvider, url: "file://%[1]s/ipam-weir/latest/ipam-components.yaml"}
+- {name: weir, type: IPAMProvider, url: "file://%[1]s/ipam-weir/latest/%[2]s"}
 cert-manager: {externallyProvisioned: "true", timeout: 60s}
 overridesFolder: %[1]s/overrides
-`, c.dir)
+`, c.dir, file)
 	return writeFiles(c.dir, map[string][]byte{"clusterctl.yaml": []byte(config)})
 }
 
@@ -122,7 +123,7 @@ func emptyDeployment(namespace, name string) map[string]any {
 // occurrence of its version changed to this one.
 func (c *Clusterctl) AddWeir(release, version string) error {
 	files := map[string][]byte{}
-	for _, name := range []string{"ipam-components.yaml", "metadata.yaml"} {
+	for _, name := range []string{componentsFile, Metal3Components, "metadata.yaml"} {
 		text, err := os.ReadFile(filepath.Join(release, name))
 		if err != nil {
 			return fmt.Errorf("reading the release: %w", err)

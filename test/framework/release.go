@@ -16,7 +16,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const componentsFile = "ipam-components.yaml"
+const (
+	componentsFile = "ipam-components.yaml"
+	// Metal3Components is the other set of components, for Clusterctl.ChooseComponents and ReadManifests.
+	Metal3Components = "ipam-components-metal3.yaml"
+)
 
 // ReleaseDir returns the folder that `make release-manifests` wrote last.
 func ReleaseDir() (string, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -221,6 +223,46 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 		suite.Gone(ctx, k, claim, address)
 		Expect(k.Delete(ctx, brief)).To(Succeed())
 		suite.Gone(ctx, k, brief)
+	}, NodeTimeout(3*time.Minute))
+
+	It("has samples that are answered as they are, and keep what they got when they are applied again", func(ctx SpecContext) {
+		samples, err := framework.ReadManifests(filepath.Join(repository, "config", "samples", "metal3"))
+		Expect(err).NotTo(HaveOccurred())
+		for range 2 {
+			Expect(framework.Apply(ctx, site.Config(), samples...)).To(Succeed())
+			for name, want := range map[string]string{"host-0": `^192\.0\.2\.10[01]$`, "host-7": `^192\.0\.2\.107$`, "console": `^192\.0\.2\.149$`} {
+				claim := hostClaim(name, "provisioning")
+				claim.Namespace = metav1.NamespaceDefault
+				Expect(told(ctx, claim)).To(MatchRegexp(want))
+			}
+			claim := &ipamv1beta2.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "host-0-provisioning-v4"}}
+			Eventually(func(g Gomega) {
+				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+				g.Expect(claim.Status.AddressRef.Name).NotTo(BeEmpty(), "%v", claim.Status.Conditions)
+			}, "1m", "100ms").Should(Succeed())
+		}
+	}, NodeTimeout(3*time.Minute))
+
+	It("has a template that clusterctl renders, whose hosts get all that they are to be told from its pool", func(ctx SpecContext) {
+		kinds := applyTemplate(ctx, ctl, "metal3", map[string]string{
+			"CLUSTER_NAME": "c1", "NAMESPACE": metav1.NamespaceDefault,
+			"NODE_FIRST_ADDRESS": "203.0.113.21", "NODE_LAST_ADDRESS": "203.0.113.99", "NODE_INTERFACE": "enp2s0",
+			"IMAGE_URL": "http://images/node.raw", "IMAGE_CHECKSUM": "aa", "IMAGE_CHECKSUM_TYPE": "sha256", "IMAGE_FORMAT": "raw",
+			"SSH_AUTHORIZED_KEY": "k",
+		})
+		pool := kinds["IPPool"].GetName()
+		spec, err := yaml.Marshal(kinds["Metal3DataTemplate"].Object["spec"])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(regexp.MustCompile(`(?:FromIPPool|fromIPPool|- key: node_ip\n\s+name): (\S+)`).FindAllStringSubmatch(string(spec), -1)).To(And(
+			HaveLen(4), HaveEach(HaveExactElements(Not(BeEmpty()), pool)))) // address, gateway, DNS, and the address for kubelet
+		claim := hostClaim("c1-0", pool)
+		claim.Namespace = metav1.NamespaceDefault
+		Expect(k.Create(ctx, claim)).To(Succeed())
+		Expect(told(ctx, claim)).To(Equal("203.0.113.21"))
+		address := &m3v1.IPAddress{}
+		Expect(k.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: pool + "-203-0-113-21"}, address)).To(Succeed())
+		Expect(address.Spec).To(And(HaveField("Prefix", 24), HaveField("Gateway", HaveValue(BeEquivalentTo("203.0.113.1"))),
+			HaveField("DNSServers", HaveExactElements(BeEquivalentTo("203.0.113.2")))))
 	}, NodeTimeout(3*time.Minute))
 
 	It("keeps every object and address when clusterctl upgrades it", func(ctx SpecContext) {

@@ -51,6 +51,13 @@ func hostClaim(name, pool string) *m3v1.IPClaim {
 	}
 }
 
+// claimOfMetal3Pool is a claim of Cluster API's of a pool of Metal3's.
+func claimOfMetal3Pool(name, pool string) *ipamv1beta2.IPAddressClaim {
+	claim := builder.IPAddressClaim(machines, name, m3v1.IPPoolKind, pool).Build()
+	claim.Spec.PoolRef.APIGroup = m3v1.GroupVersion.Group
+	return claim
+}
+
 // told returns the address of a claim of Metal3's, found as CAPM3 finds it.
 func told(ctx context.Context, claim *m3v1.IPClaim) string {
 	GinkgoHelper()
@@ -71,9 +78,7 @@ func answers(ctx context.Context, pool string, names ...string) map[string]strin
 		claim := hostClaim(name, pool)
 		Expect(k.Create(ctx, claim)).To(Succeed())
 		got["IPClaim "+claim.Name] = told(ctx, claim)
-		theirs := builder.IPAddressClaim(machines, name+"-capi", m3v1.IPPoolKind, pool).Build()
-		theirs.Spec.PoolRef.APIGroup = m3v1.GroupVersion.Group
-		Expect(k.Create(ctx, theirs)).To(Succeed())
+		Expect(k.Create(ctx, claimOfMetal3Pool(name+"-capi", pool))).To(Succeed())
 	}
 	Eventually(func() int { return len(addresses(ctx)) }, "1m", "100ms").Should(Equal(len(allClaims(ctx))))
 	for _, name := range names {
@@ -290,6 +295,37 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 		keepTheirs(ctx, held)
 	}, NodeTimeout(2*time.Minute))
 })
+
+var _ = It("The gate Metal3 opens its door when the kinds appear, also for claims that were there before", func(ctx SpecContext) {
+	start(ctx, framework.SiteOptions{
+		Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
+		Namespaces: []string{machines},
+	})
+	m := suite.StartManager(ctx, site, "--feature-gates=Metal3=true")
+	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
+	early := claimOfMetal3Pool("early", "provisioning")
+	Expect(k.Create(ctx, early)).To(Succeed())
+	Expect(k.Create(ctx, builder.IPPool(machines, "p").WithCIDR("192.0.2.0/24").Build())).To(Succeed())
+	claimAndWait(ctx, "usual", 1)
+	Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
+	Expect(early.Status.AddressRef.Name).To(BeEmpty())
+
+	release, err := framework.ReleaseDir()
+	Expect(err).NotTo(HaveOccurred())
+	objects, err := framework.ReadManifests(filepath.Join(release, framework.Metal3Components))
+	Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		if strings.Contains(o.GetName(), "metal3") { // what the usual components lack
+			Expect(framework.Apply(ctx, site.Config(), o)).To(Succeed())
+		}
+	}
+	_, pool := hostPool("provisioning", "198.51.100.0/24", "198.51.100.3")
+	pool.Spec.ClusterName = nil
+	Expect(k.Create(ctx, pool)).To(Succeed())
+	Eventually(func() map[string]string { return addresses(ctx) }, "1m", "100ms").Should(HaveKey(early.Name))
+	Expect(answers(ctx, "provisioning", "node-7")).To(HaveKeyWithValue("IPClaim node-7-provisioning", "198.51.100.3"))
+	Expect(m.Running()).To(BeTrue())
+}, SpecTimeout(5*time.Minute))
 
 // records counts what is recorded for claims.
 func records(ctx context.Context) int {

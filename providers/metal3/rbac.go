@@ -6,8 +6,9 @@ package metal3
 // What the manager may do with Metal3's kinds: the source of config/metal3/rbac/role.yaml, which is part of the component set with Metal3's
 // API only. The rights on Cluster API's kinds are the manager's anyway.
 
-// Pools: finalizer, label and owner of the Cluster, and status. Finalizers: pools are owners with blockOwnerDeletion.
-// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools,verbs=get;list;patch;watch
+// Pools: finalizer, label and owner of the Cluster, and status. Finalizers: pools are owners with blockOwnerDeletion. Delete: none is
+// deleted, but OwnerReferencesPermissionEnforcement lets only who may delete an object give it an owner.
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools,verbs=delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools/finalizers,verbs=update
 

@@ -71,11 +71,12 @@ func (a *account) farewell(s *stage) {
 	}
 	fmt.Fprintf(a.out, `
 The cluster is kept. To look around:
-  export KUBECONFIG=%s
-  %s get ippools.ipam.weir.dev,globalippools.ipam.weir.dev,ipclaims.ipam.weir.dev,ipaddressclaims.ipam.cluster.x-k8s.io -A
+  export KUBECONFIG=%[1]s
+  %[2]s get ippools.ipam.weir.dev,globalippools.ipam.weir.dev,ipclaims.ipam.weir.dev,ipaddressclaims.ipam.cluster.x-k8s.io -A
+  %[2]s get ippools.ipam.metal3.io,ipclaims.ipam.metal3.io,ipaddresses.ipam.metal3.io -A
 The manager's log:
-  %s
-To stop everything (%s):
+  %[3]s
+To stop everything (%[4]s):
   make demo-stop
 `, s.site.KubeconfigPath(), kubectl, s.manager.LogPath(), strings.Join(slices.Sorted(maps.Keys(s.pids())), ", "))
 }

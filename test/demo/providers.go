@@ -12,7 +12,8 @@ import (
 )
 
 // installProviders installs Cluster API's CRDs and Weir's release manifests as
-// a platform engineer would: by clusterctl init, from a local repository.
+// a platform engineer would: by clusterctl init, from a local repository. The
+// components are those with Metal3's API.
 func (p *play) installProviders(ctx context.Context) error {
 	begin := time.Now()
 	release, err := framework.ReleaseDir()
@@ -27,9 +28,12 @@ func (p *play) installProviders(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := clusterctl.ChooseComponents(framework.Metal3Components); err != nil {
+		return err
+	}
 	if _, err := clusterctl.Init(ctx, version); err != nil {
 		return err
 	}
-	p.did(begin, "clusterctl init --core cluster-api --ipam weir:%s", version)
+	p.did(begin, "clusterctl init --core cluster-api --ipam weir:%s, whose URL names %s", version, framework.Metal3Components)
 	return nil
 }

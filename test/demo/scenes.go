@@ -17,6 +17,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -48,6 +49,7 @@ func (p *play) scenes() []scene {
 		{"A pool that becomes full, and recovers", p.fillPool},
 		{"What is refused", p.refuse},
 		{"A tree of pools, and claims answered in the call", p.growTree},
+		{"Metal3's pools and claims", p.serveMetal3},
 		{"What is handed out now", p.checkAll},
 		{"The end", p.leave},
 	}
@@ -265,22 +267,27 @@ func (p *play) leave(ctx context.Context) error {
 		return nil
 	}
 	begin := time.Now()
-	for _, namespace := range []string{red, blue} {
-		for _, kind := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}} {
+	for _, namespace := range []string{red, blue, racks} {
+		for _, kind := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}, &m3v1.IPClaim{}} {
 			if err := p.client.DeleteAllOf(ctx, kind, client.InNamespace(namespace)); err != nil {
 				return fmt.Errorf("deleting claims: %w", err)
 			}
 		}
 	}
-	if err := p.awaitGone(ctx, &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{}); err != nil {
+	err := p.awaitGone(ctx, &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{},
+		&m3v1.IPClaimList{}, &m3v1.IPAddressList{})
+	if err != nil {
 		return err
 	}
 	p.did(begin, "All claims are deleted, and their addresses with them")
 	begin = time.Now()
+	if err := p.client.DeleteAllOf(ctx, &m3v1.IPPool{}, client.InNamespace(racks)); err != nil {
+		return fmt.Errorf("deleting pools: %w", err)
+	}
 	if err := p.deletePools(ctx); err != nil {
 		return err
 	}
-	if err := p.awaitGone(ctx, &ipamv1.IPPoolList{}, &ipamv1.GlobalIPPoolList{}, &ipamv1.IPAllocationList{}); err != nil {
+	if err := p.awaitGone(ctx, &ipamv1.IPPoolList{}, &ipamv1.GlobalIPPoolList{}, &m3v1.IPPoolList{}, &ipamv1.IPAllocationList{}); err != nil {
 		return err
 	}
 	p.did(begin, "All pools are deleted; nothing is left in the ledger")

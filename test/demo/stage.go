@@ -15,6 +15,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -48,13 +49,13 @@ func (s *stage) startCluster(ctx context.Context) (err error) {
 
 func scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	return s, errors.Join(clientgoscheme.AddToScheme(s), ipamv1beta2.AddToScheme(s), ipamv1.AddToScheme(s))
+	return s, errors.Join(clientgoscheme.AddToScheme(s), ipamv1beta2.AddToScheme(s), ipamv1.AddToScheme(s), m3v1.AddToScheme(s))
 }
 
 // startManager runs Weir as a process, with the rights that the release gives
 // it, and points the installed webhooks at it.
 func (s *stage) startManager(ctx context.Context) (err error) {
-	s.manager, err = s.site.StartManager(ctx, framework.ManagerOptions{Name: "manager"})
+	s.manager, err = s.site.StartManager(ctx, framework.ManagerOptions{Name: "manager", Args: []string{"--feature-gates=Metal3=true"}})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,19 +177,16 @@ func remaining(ctx context.Context) []string {
 	return names
 }
 
-// expectNothingInstalled looks for webhooks and policies of Weir's.
+// expectNothingInstalled looks for webhooks, policies and roles of Weir's.
 func expectNothingInstalled(ctx context.Context) {
 	GinkgoHelper()
 	ours := client.MatchingLabels{"cluster.x-k8s.io/provider": "ipam-weir"}
-	mutating := &admissionregistrationv1.MutatingWebhookConfigurationList{}
-	validating := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
-	policies := &admissionregistrationv1.ValidatingAdmissionPolicyList{}
-	bindings := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
-	for _, list := range []client.ObjectList{mutating, validating, policies, bindings} {
+	for _, list := range []client.ObjectList{
+		&admissionregistrationv1.MutatingWebhookConfigurationList{}, &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+		&admissionregistrationv1.ValidatingAdmissionPolicyList{}, &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+	} {
 		Expect(k.List(ctx, list, ours)).To(Succeed())
+		Expect(meta.ExtractList(list)).To(BeEmpty())
 	}
-	Expect(mutating.Items).To(BeEmpty())
-	Expect(validating.Items).To(BeEmpty())
-	Expect(policies.Items).To(BeEmpty())
-	Expect(bindings.Items).To(BeEmpty())
 }

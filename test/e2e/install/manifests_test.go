@@ -6,6 +6,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -202,33 +203,14 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 	}, NodeTimeout(time.Minute))
 
 	It("have a template that clusterctl renders and whose pool is accepted", func(ctx SpecContext) {
-		for name, value := range map[string]string{
-			"CLUSTER_NAME": "c1", "NAMESPACE": tenant, "KUBERNETES_VERSION": "v1.36.3",
-			"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2",
-			"CONTROL_PLANE_ENDPOINT_IP": "203.0.113.20", "NODE_ADDRESSES": "203.0.113.20-203.0.113.99",
-			"NODE_PREFIX": "24", "NODE_GATEWAY": "203.0.113.1", "NODE_DNS": "203.0.113.2",
+		ctl, err := site.Clusterctl()
+		Expect(err).NotTo(HaveOccurred())
+		kinds := applyTemplate(ctx, ctl, "vsphere", map[string]string{
+			"CLUSTER_NAME": "c1", "NAMESPACE": tenant, "NODE_ADDRESSES": "203.0.113.20-203.0.113.99",
 			"VSPHERE_SERVER": "vc", "VSPHERE_TLS_THUMBPRINT": "aa", "VSPHERE_USERNAME": "u", "VSPHERE_PASSWORD": "p",
 			"VSPHERE_DATACENTER": "dc", "VSPHERE_DATASTORE": "ds", "VSPHERE_NETWORK": "n", "VSPHERE_RESOURCE_POOL": "rp",
 			"VSPHERE_FOLDER": "f", "VSPHERE_TEMPLATE": "t", "VSPHERE_SSH_AUTHORIZED_KEY": "k",
-		} {
-			GinkgoT().Setenv(name, value)
-		}
-		ctl, err := site.Clusterctl()
-		Expect(err).NotTo(HaveOccurred())
-		out, err := ctl.Run(ctx, "generate", "yaml", "--from", filepath.Join(repository, "templates", "cluster-template-vsphere.yaml"))
-		Expect(err).NotTo(HaveOccurred())
-		objects, err := framework.ParseManifests([]byte(out))
-		Expect(err).NotTo(HaveOccurred())
-		kinds := map[string]*unstructured.Unstructured{}
-		for _, o := range objects {
-			kinds[o.GetKind()] = o
-		}
-		Expect(kinds).To(HaveLen(8))
-		Expect(framework.Apply(ctx, site.Config(), kinds["IPPool"], kinds["Cluster"])).To(Succeed())
-		Expect(framework.InstallKubeadmCRDs(ctx, site.Config())).To(Succeed())
-		for _, kind := range []string{"MachineDeployment", "KubeadmControlPlane", "KubeadmConfigTemplate"} {
-			Expect(client.WithFieldValidation(k, metav1.FieldValidationStrict).Create(ctx, kinds[kind], client.DryRunAll)).To(Succeed())
-		}
+		})
 		devices, _, err := unstructured.NestedSlice(kinds["VSphereMachineTemplate"].Object, "spec", "template", "spec", "network", "devices")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(devices[0]).To(HaveKeyWithValue("addressesFromPools", ConsistOf(map[string]any{
@@ -236,3 +218,31 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		})))
 	})
 })
+
+// applyTemplate has clusterctl render a template, creates its pool and Cluster, has the API server validate what kubeadm's providers get, and
+// returns its objects by kind.
+func applyTemplate(ctx context.Context, ctl *framework.Clusterctl, flavor string, variables map[string]string) map[string]*unstructured.Unstructured {
+	GinkgoHelper()
+	maps.Copy(variables, map[string]string{
+		"KUBERNETES_VERSION": "v1.36.3", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2",
+		"CONTROL_PLANE_ENDPOINT_IP": "203.0.113.20", "NODE_PREFIX": "24", "NODE_GATEWAY": "203.0.113.1", "NODE_DNS": "203.0.113.2",
+	})
+	for name, value := range variables {
+		GinkgoT().Setenv(name, value)
+	}
+	out, err := ctl.Run(ctx, "generate", "yaml", "--from", filepath.Join(repository, "templates", "cluster-template-"+flavor+".yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	objects, err := framework.ParseManifests([]byte(out))
+	Expect(err).NotTo(HaveOccurred())
+	kinds := map[string]*unstructured.Unstructured{}
+	for _, o := range objects {
+		kinds[o.GetKind()] = o
+	}
+	Expect(kinds).To(HaveLen(8))
+	Expect(framework.Apply(ctx, site.Config(), kinds["IPPool"], kinds["Cluster"])).To(Succeed())
+	Expect(framework.InstallKubeadmCRDs(ctx, site.Config())).To(Succeed())
+	for _, kind := range []string{"MachineDeployment", "KubeadmControlPlane", "KubeadmConfigTemplate"} {
+		Expect(client.WithFieldValidation(k, metav1.FieldValidationStrict).Create(ctx, kinds[kind], client.DryRunAll)).To(Succeed())
+	}
+	return kinds
+}

@@ -6,6 +6,7 @@
 //
 //   - clusterctl_test.go: clusterctl installs, upgrades and deletes Weir while claims live.
 //   - manifests_test.go: the manager's start before Cluster API is there, roles, samples and templates.
+//   - metal3_test.go: the component set with Metal3's API: clusterctl installs, upgrades and deletes it; its rights, samples and template, and kinds that appear later.
 //   - components_test.go: the optional components for the webhooks' port.
 //   - diagnostics_test.go: who gets metrics and profiles.
 //   - policies_test.go: who may do what with Weir kinds and with projects, decided by policies without a manager.
@@ -22,8 +23,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -58,10 +61,19 @@ var _ = AfterSuite(func() {
 	}
 })
 
+// scheme has Weir's kinds and Metal3's.
+func scheme() (*runtime.Scheme, error) {
+	s, err := setup.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	return s, m3v1.AddToScheme(s)
+}
+
 // start gives the spec a control plane, which runs until the suite ends.
 func start(ctx context.Context, opts framework.SiteOptions) {
 	GinkgoHelper()
-	opts.Scheme = setup.Scheme
+	opts.Scheme = scheme
 	s, err := framework.StartSite(ctx, opts)
 	Expect(err).NotTo(HaveOccurred())
 	started = append(started, s)

@@ -11,7 +11,9 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -29,6 +31,9 @@ func weirPool(ctx context.Context, ns string, change func(*ipamv1.IPPoolSpec)) {
 	change(&p.Spec)
 	Expect(k.Create(ctx, p)).To(Succeed())
 }
+
+// deleting is the message of the condition Deleting.
+func deleting(c suite.Conditioned) string { return conditions.GetMessage(c, ipamv1.DeletingCondition) }
 
 var _ = DescribeTable("CAPM3 tells a host", func(ctx SpecContext, spec, want string) {
 	ns := suite.Namespace(ctx, k, nil)
@@ -145,6 +150,44 @@ var _ = Describe("CAPM3", func() {
 	},
 		Entry("of the Metal3Data's name", "data-0", func(d *capm3) *capm3 { return d }),
 		Entry("of the host's name", "data-7", (*capm3).byHost),
+	)
+
+	// Such claims CAPM3 makes like others, and never releases.
+	DescribeTable("leaves its finalizer on claims of fromPoolAnnotation, which then say so", func(ctx SpecContext, from ipamv1beta2.IPPoolReference) {
+		const slow = "example.com/slow"
+		pool(ctx, ns, one)
+		weirPool(ctx, ns, func(*ipamv1.IPPoolSpec) {})
+		d := provision(ctx, ns, "data-0", "host-0").from(from)
+		want := d.configured(ctx)
+		claims, err := d.claims(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		c, ok := claims[0].(suite.Conditioned)
+		Expect(ok).To(BeTrue())
+		finalizers := c.GetFinalizers()
+		suite.Change(ctx, k, c, func() { c.SetFinalizers(append(c.GetFinalizers(), slow)) })
+		d.lose(ctx)
+		Expect(client.IgnoreNotFound(k.Delete(ctx, c))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			g.Expect(deleting(c)).To(And(ContainSubstring(capm3Finalizer+", "+slow), ContainSubstring("never off claims of fromPoolAnnotation")))
+		}, patience).Should(Succeed())
+		suite.Change(ctx, k, c, func() { c.SetFinalizers(finalizers) })
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			g.Expect(deleting(c)).To(And(ContainSubstring(capm3Finalizer), Not(ContainSubstring(slow))))
+		}, patience).Should(Succeed())
+		version := c.GetResourceVersion()
+		Consistently(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			g.Expect(c.GetResourceVersion()).To(Equal(version), "said once")
+			g.Expect(records(ctx, ns)).To(HaveLen(1), "who uses it keeps it: %s", want)
+		}, "2s").Should(Succeed())
+		suite.Change(ctx, k, c, func() { controllerutil.RemoveFinalizer(c, capm3Finalizer) })
+		gone(ctx, c)
+		empty(ctx)
+	},
+		Entry("an IPClaim", poolRef),
+		Entry("an IPAddressClaim", weirs),
 	)
 
 	It("waits for the IPAddressClaim of a predecessor that is being deleted", func(ctx SpecContext) {

@@ -24,7 +24,12 @@ const (
 	// NetworkCurrentCondition is false on a pool while IPAddresses carry another prefix length, gateway or DNS servers than the pool
 	// says now: an IPAddress never changes. It is absent otherwise, and does not count towards Ready.
 	NetworkCurrentCondition = "NetworkCurrent"
+	// DeletingCondition is true on a claim that is being deleted and that finalizers of others keep. It is absent otherwise.
+	DeletingCondition = "Deleting"
 )
+
+// WaitingForFinalizersReason of the Deleting condition: the message names the finalizers. The claim keeps what it has until they are off.
+const WaitingForFinalizersReason = "WaitingForFinalizers"
 
 // AddressesOutdatedReason of the NetworkCurrent condition: the message counts the IPAddresses. They are gone when their machines have
 // been replaced.

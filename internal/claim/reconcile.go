@@ -49,6 +49,8 @@ type Options struct {
 	Concurrency int
 	// Charts are shared by all forms whose claims may name the same pools.
 	Charts *Charts
+	// Hints are what is known of finalizers of others.
+	Hints claimant.Hints
 	// Arrivals is what has arrived and is not complete.
 	Arrivals *Arrivals
 	Clock    clock.PassiveClock

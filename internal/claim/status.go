@@ -18,7 +18,9 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // retryTaken is when a claim asks again for an address that another pool's claim holds, or for a record that a quota forbids: its own
@@ -40,7 +42,7 @@ func (r *reporter) report(ctx context.Context, s *scope, outcome error) error {
 }
 
 // tell writes what came of the claim into its status, if that says something new. Where the outcome is still open, that is only whether the
-// claim is paused.
+// claim is paused, and what keeps it if it is being deleted.
 func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 	before := conditions.Get(s.claim.Stored, ipamv1.ReadyCondition)
 	after, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
@@ -49,7 +51,11 @@ func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 		r.Form.Report(after, ready, s.answerName(), outcome)
 		claimant.SetWithinPool(after, r.overridden(ctx, s))
 	}
-	claimant.SetPaused(after, pausedBy(outcome))
+	paused := pausedBy(outcome)
+	claimant.SetPaused(after, paused)
+	if paused == "" {
+		r.Hints.SetDeleting(after, r.keepers(s.claim))
+	}
 	if equality.Semantic.DeepEqual(r.Form.Status(after), r.Form.Status(s.claim.Stored)) {
 		return nil
 	}
@@ -60,6 +66,14 @@ func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 		s.announced = r.announce(s.claim, before, ready)
 	}
 	return nil
+}
+
+// keepers are the finalizers of others that keep a claim which is being deleted; none where clusterctl takes them off.
+func (r *reporter) keepers(claim *Claim) []string {
+	if claim.GetDeletionTimestamp().IsZero() || predicates.IsMoving(claim) {
+		return nil
+	}
+	return finalizer.Foreign(claim.Stored, r.claimFinalizer(claim))
 }
 
 // answerName is the name of the claim's answer; "" before there is one.

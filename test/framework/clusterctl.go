@@ -169,25 +169,9 @@ func InstallKubeadmCRDs(ctx context.Context, cfg *rest.Config) error {
 // InstallCertManagerCRDs installs the two kinds of cert-manager that clusterctl looks for and Weir's manifests use. Nobody
 // acts on them.
 func InstallCertManagerCRDs(ctx context.Context, cfg *rest.Config) error {
-	crds := []*unstructured.Unstructured{certManagerCRD("Issuer", "issuers"), certManagerCRD("Certificate", "certificates")}
-	return installCRDs(ctx, cfg, crds)
-}
-
-func certManagerCRD(kind, plural string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": plural + ".cert-manager.io"},
-		"spec": map[string]any{
-			"group": "cert-manager.io", "scope": "Namespaced",
-			"names": map[string]any{"kind": kind, "plural": plural, "singular": plural[:len(plural)-1], "listKind": kind + "List"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-				}},
-			}},
-		},
-	}}
+	return installCRDs(ctx, cfg, []*unstructured.Unstructured{
+		permissiveCRD("cert-manager.io", "v1", "Issuer", "issuers"), permissiveCRD("cert-manager.io", "v1", "Certificate", "certificates"),
+	})
 }
 
 // AwaitCertManagerTestGone waits until the namespace is gone in which clusterctl tries cert-manager: the next init or

@@ -53,6 +53,32 @@ func InstallCAPICRDs(ctx context.Context, cfg *rest.Config) error {
 	return installCRDs(ctx, cfg, objects)
 }
 
+// InstallCAPM3CRDs installs the kinds of CAPM3 that lead from a claim to its host. They take whatever is written, and nobody acts on them.
+func InstallCAPM3CRDs(ctx context.Context, cfg *rest.Config) error {
+	const group, version = "infrastructure.cluster.x-k8s.io", "v1beta1"
+	return installCRDs(ctx, cfg, []*unstructured.Unstructured{
+		permissiveCRD(group, version, "Metal3Data", "metal3datas"), permissiveCRD(group, version, "Metal3DataClaim", "metal3dataclaims"),
+		permissiveCRD(group, version, "Metal3Machine", "metal3machines"),
+	})
+}
+
+func permissiveCRD(group, version, kind, plural string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced",
+			"names": map[string]any{"kind": kind, "plural": plural, "singular": strings.ToLower(kind), "listKind": kind + "List"},
+			"versions": []any{map[string]any{
+				"name": version, "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
+			}},
+		},
+	}}
+}
+
 // CAPICRDs returns the CRDs of Cluster API's core provider (clusters, machines,
 // ipaddressclaims, ipaddresses, ...) from the module that go.mod names. They
 // serve their storage version only, v1beta2: the others need the core

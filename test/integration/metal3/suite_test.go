@@ -7,6 +7,7 @@
 //   - policies_test.go: who may change what.
 //   - claims_test.go: Metal3's IPClaims and IPAddresses.
 //   - clusterapi_test.go: IPAddressClaims of Metal3's pools, and what Metal3's own controller has made.
+//   - capm3_test.go: what CAPM3 does with claims, step by step, and the network data that a host gets.
 //   - pools_test.go: the life of a pool: which addresses it has, conditions, Cluster, address space, deletion.
 package metal3
 
@@ -52,6 +53,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Options: framework.Options{ControllerManager: true},
 		Install: []framework.Step{
 			framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallMetal3CRDs, framework.InstallMetal3Policies,
+			framework.InstallCAPM3CRDs,
 		},
 		Scheme: scheme,
 	})

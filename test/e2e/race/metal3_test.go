@@ -17,10 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 )
 
@@ -49,11 +51,21 @@ func metal3Claim(i int) *m3v1.IPClaim {
 	}
 }
 
-// makeMetal3Claims makes claims of Metal3 and deletes fewer, always under the same names, until ctx ends.
+// addressClaim is one of Cluster API's for the first of Metal3's pools.
+func addressClaim(i int) *ipamv1beta2.IPAddressClaim {
+	claim := builder.IPAddressClaim(namespace, fmt.Sprintf("metal3-%d", i), "IPPool", metal3Pools()[0].Name).Build()
+	claim.Spec.PoolRef.APIGroup = m3v1.GroupVersion.Group
+	return claim
+}
+
+// makeMetal3Claims makes claims of both kinds for Metal3's pools and deletes fewer, always under the same names, until ctx ends.
 func makeMetal3Claims(ctx context.Context) {
 	random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 400))
 	for ctx.Err() == nil {
-		claim := metal3Claim(random.IntN(metal3Claims))
+		var claim client.Object = metal3Claim(random.IntN(metal3Claims))
+		if random.IntN(3) == 0 {
+			claim = addressClaim(random.IntN(metal3Claims / 4))
+		}
 		if random.IntN(3) > 0 {
 			Expect(client.IgnoreAlreadyExists(ignorePassing(k.Create(context.WithoutCancel(ctx), claim)))).To(Succeed())
 		} else {

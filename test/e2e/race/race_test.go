@@ -19,6 +19,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -52,6 +53,7 @@ type race struct {
 	journal   *faults.Journal
 	history   *framework.History
 	others    others
+	metal3    metal3
 	// told are the claims that have ever named an answer; how many is read while they come.
 	told      map[types.UID]bool
 	toldCount atomic.Int64
@@ -81,6 +83,7 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 	Eventually(func() int { return len(known(ctx)) }, "10m", "1s").Should(BeZero())
 	suite.AtRest(ctx, config, r.expectSafe)
 	r.deleteOthers(ctx)
+	r.restMetal3(ctx)
 	expectBlocksOnly(ctx)
 	r.expectHistory(ctx)
 
@@ -94,13 +97,16 @@ func start(ctx context.Context) *race {
 	GinkgoHelper()
 	r := &race{told: map[types.UID]bool{}, others: others{}, injector: &faults.Injector{Site: site, Quiet: quiet, Pause: pause, Long: time.Minute}}
 	r.journal = faults.NewJournal(ctx, claims, r.look, &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPAllocation{},
-		&otherdoor.IPClaim{}, &otherdoor.IPAddress{})
+		&otherdoor.IPClaim{}, &otherdoor.IPAddress{}, &m3v1.IPClaim{}, &m3v1.IPAddress{})
 	binary, err := framework.Binary("other-manager")
 	Expect(err).NotTo(HaveOccurred())
 	for _, name := range []string{"one", "two", "three"} {
-		r.injector.Replicas = append(r.injector.Replicas, faults.StartReplica(ctx, site, framework.ManagerOptions{Name: name, Config: config, Binary: binary}))
+		r.injector.Replicas = append(r.injector.Replicas, faults.StartReplica(ctx, site, framework.ManagerOptions{
+			Name: name, Config: config, Binary: binary, Args: []string{"--feature-gates=Metal3=true"},
+		}))
 	}
 	r.follow(ctx)
+	r.metal3.follow(ctx)
 	r.strangers = newStrangers(ctx, r.history)
 	r.injector.Proxies = r.strangers.proxies
 	return r
@@ -127,7 +133,7 @@ func pause(random *rand.Rand, before int64) time.Duration {
 // run has everybody at it until there have been enough allocations and enough trouble.
 func (r *race) run(ctx context.Context) {
 	GinkgoHelper()
-	faults.Together(ctx, makeClaims, makeOtherClaims, r.strangers.run, r.injector.Run, r.injector.Restart, r.sample, r.wait)
+	faults.Together(ctx, makeClaims, makeOtherClaims, makeMetal3Claims, r.strangers.run, r.injector.Run, r.injector.Restart, r.sample, r.wait)
 	Expect(ctx.Err()).NotTo(HaveOccurred())
 	Expect(r.injector.Ended()).To(BeZero(), "managers that ended by themselves, though none leads")
 	Expect(r.strangers.claims.Doubles()).To(BeEmpty())
@@ -153,6 +159,7 @@ func (r *race) sample(ctx context.Context) {
 		r.expectSafe(report)
 		r.expectPast(context.WithoutCancel(ctx))
 		r.expectOthers(context.WithoutCancel(ctx))
+		r.expectMetal3(context.WithoutCancel(ctx))
 		r.samples.Add(1)
 		faults.Sleep(ctx, checks)
 	}
@@ -197,6 +204,7 @@ func (r *race) account(counted faults.Counters) string {
 	fmt.Fprintf(&b, "%d allocations: %d for claims, %d for claims without object (%d times exhausted, %d left over)\n",
 		r.allocations(), r.toldCount.Load(), s.answered.Load(), s.exhausted.Load(), r.swept)
 	fmt.Fprintf(&b, "%d claims of the other front door were seen with an address\n", len(r.others))
+	fmt.Fprintf(&b, "%d claims of Metal3 were told an address\n", len(r.metal3.told))
 	fmt.Fprintln(&b, r.injector)
 	fmt.Fprintf(&b, "%d checks on the way without overlap or early release\n", r.samples.Load())
 	for _, name := range slices.Sorted(maps.Keys(counted)) {

@@ -10,17 +10,20 @@
 //   - claims_test.go: the creators of claims.
 //   - strangers_test.go: the ledgers in this process, and what they claim.
 //   - history_test.go: that nothing was wrong at any moment.
+//   - metal3_test.go: the same of Metal3's, whose commit is the status of the claim.
 //   - other_test.go: the other front door's pool and claims, and that nothing of them is given up or counted for Cluster API's.
 package race
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -28,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -91,9 +95,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	// long as it remembers: more than a minute.
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options:    framework.Options{ControllerManager: true, APIServerArgs: []string{"--watch-cache=false"}},
-		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, otherdoor.InstallCRDs},
+		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallMetal3CRDs, otherdoor.InstallCRDs},
 		Namespaces: []string{namespace},
-		Scheme:     otherdoor.Scheme,
+		Scheme:     scheme,
 	})
 	config, k = site.Config(), site.Client()
 	var err error
@@ -102,7 +106,15 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	faults.Follow(func(ctx context.Context) error { return claims.Start(ctx) })
 	createPools(ctx)
 	Expect(k.Create(ctx, otherPool())).To(Succeed())
+	for _, p := range metal3Pools() {
+		Expect(k.Create(ctx, p)).To(Succeed())
+	}
 }, NodeTimeout(2*time.Minute))
+
+func scheme() (*runtime.Scheme, error) {
+	s, err := otherdoor.Scheme()
+	return s, errors.Join(err, m3v1.AddToScheme(s))
+}
 
 var _ = AfterEach(func() { suite.ShowLogs(site) })
 

@@ -38,8 +38,8 @@ type arrivals struct {
 	doors  Doors
 }
 
-// mark marks a record, or a claim or answer of a front door with the finalizer that it has once it was looked after, that somebody else than Weir creates: it has
-// been moved here or is restored, and what it belongs to may come later. At which revision a record was made elsewhere says nothing
+// mark marks a record, or a claim or answer of a front door that has its finalizer already, where somebody else than Weir creates it: it
+// has been moved here or is restored, and what it belongs to may come later. At which revision a record was made elsewhere says nothing
 // here. The API server asks about nothing else, by the configuration's matchConditions; of claims it asks before the webhook that
 // gives new ones their finalizer, for the configuration lists this one first. Only who may manage IPAllocations restores anything: what
 // has arrived keeps its address even where somebody else has it.

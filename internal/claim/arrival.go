@@ -115,8 +115,8 @@ func (r *objects) patchMetadata(ctx context.Context, obj client.Object, metadata
 	return r.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body))
 }
 
-// isArriving says whether an answer may still get the claim that it arrived with. Of a shared pool's nothing is marked: what was not chosen here
-// may have arrived.
+// isArriving says whether an answer may still get the claim that it arrived with. Of a shared pool's, what was not chosen here may have arrived
+// without a mark: another controller may have made it.
 func (r *objects) isArriving(answer *Answer) bool {
 	mayHave := hasArrived(answer) || r.Form.Conventions(answer.Pool).IsShared && !r.isChosenHere(answer)
 	return mayHave && r.Arrivals.age(answer.GetUID()) < r.Arrivals.grace

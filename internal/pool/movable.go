@@ -4,6 +4,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,9 +123,10 @@ func (r *reporter) setMovable(ctx context.Context, s *scope, c ledger.Capacity) 
 		conditions.Set(s.pool, metav1.Condition{
 			Type: ipamv1.MovableCondition, Status: metav1.ConditionFalse, Reason: ipamv1.PoolMovableDependentsNotMovedReason,
 			ObservedGeneration: s.pool.GetGeneration(),
-			Message:            "clusterctl move would leave the pool behind, and keep the addresses of claims that move here: spec.clusterName names no Cluster",
+			Message: "clusterctl move leaves the pool here (" + cmp.Or(preflight.Owner(s.pool), "spec.clusterName names no Cluster that owns it") +
+				"); of claims that move Weir holds the addresses",
 		})
-		return nil
+		return r.block(ctx, s, false)
 	}
 	condition := metav1.Condition{
 		Type: ipamv1.MovableCondition, Status: metav1.ConditionTrue, Reason: ipamv1.PoolMovableAllMovesReason,

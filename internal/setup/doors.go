@@ -334,8 +334,8 @@ func (o *opener) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(o.Pools) > 0 {
-		return nil // a door of pools is not what other pools wait for
+	if o.Follows == nil || len(o.Pools) > 0 {
+		return nil // it is Cluster API's claims that all pools wait for
 	}
 	return o.wiring.clusters.appear(o.wiring)
 }

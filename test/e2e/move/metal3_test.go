@@ -29,7 +29,9 @@ import (
 func metal3Moves(ctx SpecContext) {
 	t := tenant{name: "metal3-moves"}
 	t.found(ctx, left)
-	Expect(left.Client().Create(ctx, t.metal3Pool("hosts", "192.0.2.10", &t.name))).To(Succeed())
+	pool := t.metal3Pool("hosts", "192.0.2.10", &t.name)
+	pool.Annotations = map[string]string{m3v1.AddressSpaceAnnotation: "metal3-hosts"}
+	Expect(left.Client().Create(ctx, pool)).To(Succeed())
 	number := framework.Scale(5, 50)
 	t.askMetal3(ctx, left, "old", "hosts", number)
 	had := t.awaitMetal3(ctx, left, 2*number)

@@ -40,6 +40,9 @@ import (
 // doorInterval is how often a front door whose kinds are not served yet looks for them.
 const doorInterval = 3 * time.Second
 
+// afterInterval is how often a front door looks whether the one before it is open.
+const afterInterval = 50 * time.Millisecond
+
 // wiring is what all that a manager serves is made of.
 type wiring struct {
 	ctrl.Manager
@@ -55,6 +58,8 @@ type wiring struct {
 	opening   sync.Mutex
 	answering []*claim.Reconciler
 	charts    claim.Charts
+	// open are the names of the doors that are.
+	open map[string]bool
 }
 
 // wireDoors registers what Weir serves by itself: its pools, claims and their webhooks, and the front doors.
@@ -226,6 +231,9 @@ func (c *clusters) appear(mgr ctrl.Manager) error {
 // Door is a front door: kinds of pools and claims of others, which may be installed later than Weir.
 type Door struct {
 	Name string
+	// After is the door that must be open before, because its claims may name the pools of this one: what they have is recorded before
+	// anything of those is handed out. "" for none.
+	After string
 	// AddToScheme adds the door's types; nil if the scheme has them.
 	AddToScheme func(*runtime.Scheme) error
 	// Kinds must be served before the door opens.
@@ -240,6 +248,9 @@ type Door struct {
 	Follows func(client.Reader, claim.Source) pool.Door
 }
 
+// clusterAPIDoor is the name of the front door of IPAddressClaims.
+const clusterAPIDoor = "Cluster API"
+
 // clusterAPI is the front door of IPAddressClaims. With it controllers begin to follow Clusters.
 func clusterAPI(o *Options) Door {
 	form := clusterapi.Form{}
@@ -251,7 +262,7 @@ func clusterAPI(o *Options) Door {
 		}
 	}
 	return Door{
-		Name:   "Cluster API",
+		Name:   clusterAPIDoor,
 		Kinds:  []schema.GroupVersionKind{clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), form.Kinds().Claim, form.Kinds().Answer},
 		Forms:  map[string]claim.Form{"ipaddressclaim": form},
 		Source: source,
@@ -265,7 +276,7 @@ func clusterAPI(o *Options) Door {
 func metal3Door() Door {
 	form := metal3.Form{}
 	return Door{
-		Name: "Metal3",
+		Name: "Metal3", After: clusterAPIDoor,
 		Kinds: []schema.GroupVersionKind{
 			clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), metal3.PoolKind.WithVersion(metal3.IPPools.Version), form.Kinds().Claim, form.Kinds().Answer,
 		},
@@ -288,7 +299,10 @@ type opener struct {
 // Start waits until the door's kinds are served, and opens it.
 func (o *opener) Start(ctx context.Context) error {
 	log := ctrl.LoggerFrom(ctx).WithName("door").WithValues("door", o.Name)
-	err := wait.PollUntilContextCancel(ctx, doorInterval, true, func(context.Context) (bool, error) { return o.isServed(), nil })
+	err := wait.PollUntilContextCancel(ctx, afterInterval, true, func(context.Context) (bool, error) { return o.wiring.isOpen(o.After), nil })
+	if err == nil {
+		err = wait.PollUntilContextCancel(ctx, doorInterval, true, func(context.Context) (bool, error) { return o.isServed(), nil })
+	}
 	if err != nil {
 		return nil //nolint:nilerr // the manager stops before the kinds appeared
 	}
@@ -334,10 +348,21 @@ func (o *opener) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if o.wiring.open == nil {
+		o.wiring.open = map[string]bool{}
+	}
+	o.wiring.open[o.Name] = true
 	if o.Follows == nil || len(o.Pools) > 0 {
 		return nil // it is Cluster API's claims that all pools wait for
 	}
 	return o.wiring.clusters.appear(o.wiring)
+}
+
+// isOpen says whether the door is; one without a name is.
+func (w *wiring) isOpen(door string) bool {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	return door == "" || w.open[door]
 }
 
 // openPools registers the controller of a kind of pools, and has claims that may name them, and were there before, follow them.

@@ -20,16 +20,24 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// Charts say of which pools every answer is recorded, once in the life of this process. Claims of several forms may name one pool: the
-// answers of all of them are.
+// Charts say of which pools every answer is recorded, once in the life of this process for each spec of a pool: what the pool did not contain
+// before could not be recorded. Claims of several forms may name one pool: the answers of all of them are.
 type Charts struct {
 	mu sync.Mutex
 	// parts record the answers of one form each.
 	parts []func(context.Context, ipamv1.PoolReference) error
-	// done is by the UID of the pool.
-	done map[ipamv1.PoolReference]types.UID
-	busy map[ipamv1.PoolReference]bool
+	done  map[ipamv1.PoolReference]charted
+	busy  map[ipamv1.PoolReference]bool
 }
+
+// charted is the pool, and its spec, of which every answer is recorded.
+type charted struct {
+	uid        types.UID
+	generation int64
+}
+
+// covers says whether it was of this very pool, and of no older spec.
+func (c charted) covers(of charted) bool { return c.uid == of.uid && c.generation >= of.generation }
 
 // add has the answers of a further form recorded, also of pools of which those of the others are.
 func (c *Charts) add(part func(context.Context, ipamv1.PoolReference) error) {
@@ -40,11 +48,11 @@ func (c *Charts) add(part func(context.Context, ipamv1.PoolReference) error) {
 }
 
 // begin returns what is left to do, nil if nothing is. If another goroutine is at it, it errs with ErrBusy.
-func (c *Charts) begin(pool ipamv1.PoolReference, uid types.UID) (parts []func(context.Context, ipamv1.PoolReference) error, err error) {
+func (c *Charts) begin(pool ipamv1.PoolReference, of charted) (parts []func(context.Context, ipamv1.PoolReference) error, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.done[pool] == uid:
+	case c.done[pool].covers(of):
 		return nil, nil
 	case c.busy[pool]:
 		return nil, fmt.Errorf("recording the IPAddresses of %s %s: %w", pool.Kind, pool.Name, ledger.ErrBusy)
@@ -56,28 +64,28 @@ func (c *Charts) begin(pool ipamv1.PoolReference, uid types.UID) (parts []func(c
 }
 
 // end is for when so many parts are done.
-func (c *Charts) end(pool ipamv1.PoolReference, uid types.UID, parts int, err error) {
+func (c *Charts) end(pool ipamv1.PoolReference, of charted, parts int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.busy, pool)
 	if err == nil && parts == len(c.parts) {
 		if c.done == nil {
-			c.done = map[ipamv1.PoolReference]types.UID{}
+			c.done = map[ipamv1.PoolReference]charted{}
 		}
-		c.done[pool] = uid
+		c.done[pool] = of
 	}
 }
 
-// chart sees to it that every answer of a pool is recorded before this process hands out the first address of the pool afresh: they
-// may have been restored while nobody looked. It reads the cache alone. One that cannot be recorded holds the pool back, and no other.
+// chart sees to it that every answer of a pool is recorded before this process hands out the first address of the pool, as its spec is,
+// afresh: they may have been restored while nobody looked. It reads the cache alone. One that cannot be recorded holds the pool back, and no other.
 func (r *addresses) chart(ctx context.Context, s *scope) error {
-	pool, uid := s.offer.Pool, s.offer.Owner.UID
-	parts, err := r.Charts.begin(pool, uid)
+	pool, of := s.offer.Pool, charted{s.offer.Owner.UID, s.offer.Generation}
+	parts, err := r.Charts.begin(pool, of)
 	if len(parts) == 0 || err != nil {
 		return err
 	}
 	err = errors.New("it did not come to an end")
-	defer func() { r.Charts.end(pool, uid, len(parts), err) }()
+	defer func() { r.Charts.end(pool, of, len(parts), err) }()
 	errs := make([]error, 0, len(parts))
 	for _, part := range parts {
 		errs = append(errs, part(ctx, pool))

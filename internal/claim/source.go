@@ -32,8 +32,9 @@ type Source interface {
 // Offer is what a claim can have from its pool.
 type Offer struct {
 	Pool ipamv1.PoolReference
-	// Owner is the owner reference to the pool.
-	Owner metav1.OwnerReference
+	// Owner is the owner reference to the pool, and Generation that of its spec.
+	Owner      metav1.OwnerReference
+	Generation int64
 	// Leaving: the pool is being deleted. The garbage collector takes it off its dependents' owners then, and nobody puts it back.
 	Leaving bool
 	// Halted says why nothing is to be done: the pool or its Cluster is paused, or the Cluster is not there; nil if neither is so.

@@ -91,6 +91,7 @@ func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) 
 	return &claim.Offer{
 		Pool:       ref,
 		Owner:      s.Registry.OwnerReference(p),
+		Generation: p.GetGeneration(),
 		Leaving:    !p.GetDeletionTimestamp().IsZero(),
 		Halted:     halted,
 		NamePrefix: p.Says.NamePrefix,

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -397,6 +398,21 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 		Expect(k.Delete(ctx, a)).To(Succeed())
 		gone(ctx, a)
 		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.2/32"))
+	})
+
+	It("holds it also where its pool gains the address later", func(ctx SpecContext) {
+		answer(ctx, claimOf(ns, "first"))
+		Expect(k.Create(ctx, made("by-hand", "nobody", "10.0.0.10"))).To(Succeed())
+		p := &m3v1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}}
+		suite.Change(ctx, k, p, func() { p.Spec.Pools[0].End = ptr.To[m3v1.Address]("10.0.0.11") })
+		Expect(string(answer(ctx, asking(claimOf(ns, "grown"), "10.0.0.11")).Spec.Address)).To(Equal("10.0.0.11"))
+		c := asking(claimOf(ns, "late"), "10.0.0.10")
+		Expect(k.Create(ctx, c)).To(Succeed())
+		Eventually(func() *string {
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			return c.Status.ErrorMessage
+		}, patience).Should(HaveValue(Equal(m3v1.NotAvailableMessage)))
+		Expect(c.Status.Address).To(BeNil())
 	})
 
 	It("is its claim's, under its own name, when that comes", func(ctx SpecContext) {

@@ -67,14 +67,12 @@ func (w *world) visit(m, i int) {
 	w.catchUp(m)
 }
 
-// visitNames has repair look under the names that are answered by status. There, an answer can be
-// left over although no record is.
+// visitNames has repair look under the names of claims that have answers: one can be left over
+// although no record is.
 func (w *world) visitNames(m int) {
-	for name := range names {
-		if w.server.isByStatus(name) {
-			w.managers[m].repair.look(name, entry{})
-			w.turn(m, actorRepair)
-		}
+	for name := range weirName {
+		w.managers[m].repair.look(name, entry{})
+		w.turn(m, actorRepair)
 	}
 }
 

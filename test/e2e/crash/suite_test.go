@@ -35,7 +35,9 @@ var (
 
 func TestCrash(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "Crash")
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout = time.Duration(framework.Scale(1, 12)) * time.Hour // Ginkgo's own is an hour
+	RunSpecs(t, "Crash", suite, reporter)
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -303,7 +303,8 @@ func labelsOf(claim *Claim) map[string]string {
 // the name.
 const lateCommit = 2 * time.Second
 
-// commit creates the answer. Where the name is the commit, only one manager's choice can be it; else the status that names it is.
+// commit creates the answer. Where the name is the commit, only one manager's choice can be it; else the status that names it is. The record of
+// what is not told is tidied up later, and cools down: the claim may be on its way out, and have been told that before.
 func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
 	if r.Clock.Since(s.began) > lateCommit || r.Clock.Since(s.claim.GetCreationTimestamp().Time) > lateCommit {
 		if err := r.proveStored(ctx, s.claim); err != nil {
@@ -325,11 +326,6 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 	}
 	if r.isAnothersName(stored, s.claim) {
 		return r.yield(ctx, a, stored)
-	}
-	if r.claimUID(stored) == s.claim.GetUID() && stored.Address != answer.Address {
-		if err := r.exit().Void(ctx, a); err != nil {
-			return err
-		}
 	}
 	return r.act(ctx, s, r.observe(s, stored).decide(), stored, nil)
 }

@@ -149,6 +149,7 @@ var necessities = map[string]struct {
 	"OlderRecordRule":            {finds: ErrStuck},
 	"LiveReadsBeforeRelease":     {finds: ErrOverlap},
 	"NoReleaseByAge":             {finds: ErrOverlap},
+	"WinnersCool":                {finds: ErrCooling, about: theme{cooldown: true}, first: toldAndReleased},
 	"NoForeignAnswer":            {finds: ErrOverlap},
 	"StatusNamesUID":             {finds: ErrOverlap},
 	"CommitNamesVersion":         {finds: ErrTwoAnswers, about: theme{statusCommits: true}},

@@ -40,6 +40,9 @@ type Rules struct {
 
 	// Answers.
 
+	// WinnersCool: a record that has won, whose claim is answered otherwise, is released like one that was
+	// reported: the claim may be on its way out, and have been told of both.
+	WinnersCool bool
 	// NoForeignAnswer: an answer that carries another claim's UID is not adopted.
 	NoForeignAnswer bool
 	// StatusNamesUID: a status is written only to the claim of the UID that it is about.

@@ -65,6 +65,26 @@ func wonAndKept(w *world) {
 	w.catchUp(1)
 }
 
+// toldAndReleased: two managers have a record each for claim 0, and M2 answers with its own. The claim
+// is deleted. M1 removes the answer, and hangs before it releases the records. M2's cache still shows
+// a claim that lives and has no answer. Left to chance: M2 answers with the other record, and finds
+// that the claim has an answer when it answers with its own; another claim is answered; M1 wakes.
+func toldAndReleased(w *world) {
+	w.server.createClaim(0, claim{uid: w.server.newID()})
+	w.refresh(0)
+	w.refresh(1)
+	w.run(0, 0, 3) // begin, choose, create
+	w.run(1, 0, 3)
+	w.managers[0].tasks[0].stop()
+	w.run(1, actorWatch, len(w.server.log))
+	w.run(1, 0, 3) // handleVerdict, commit, report
+	w.deleteClaim(0)
+	w.catchUp(0)
+	w.run(0, 0, 3) // begin, proveDeleted, releaseAnswer
+	w.hang(0, 0)
+	w.server.createClaim(1, claim{uid: w.server.newID()})
+}
+
 // lostAndLate: M1 records both addresses for claim 1, while claim 0 has one, sees that it lost, and
 // hangs before it deletes the record. Claim 0 is removed. Left to chance: M2 takes the record over,
 // wins and answers; M1 deletes it; another claim gets an address.

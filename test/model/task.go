@@ -11,7 +11,7 @@ import "slices"
 //	begin -> choose -> create | takeOver -> handleVerdict, when the watch shows the record
 //	            \-> prove, then report exhaustion
 //	  won: commit -> report
-//	         \-> readAnswer -> report, or delete and report, or proveLeftover -> deleteLeftover
+//	         \-> readAnswer -> report, or proveLeftover -> deleteLeftover
 //	  lost: delete, and begin again; blocked: choose another; superseded: stop
 //
 // For an existing answer see adopt.go, for a claim that is answered by status bystatus.go, for a Weir
@@ -225,7 +225,11 @@ func (t *task) readAnswer() {
 		t.next = (*task).commit
 	case t.answer.uid == t.claim.uid && t.answer.cidr != t.record.cidr:
 		t.manager.tally.mismatches++
-		t.deleteThen((*task).checkAnswer)
+		if !t.manager.rules.WinnersCool {
+			t.deleteThen((*task).checkAnswer)
+			return
+		}
+		fallthrough // repair releases the record: before it was deleted, the claim may have been told of that, too
 	default:
 		t.checkAnswer()
 	}

@@ -414,6 +414,32 @@ var _ = Describe("A claim that is released", func() {
 	})
 })
 
+var _ = Describe("A record that has won", func() {
+	It("cools down where the claim has another answer: the claim may be on its way out, and have been told of both", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		spec := ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{CooldownSeconds: ptr.To[int32](3600)}}
+		poolReady(ctx, create(ctx, newPool(ns, "p", spec)), metav1.ConditionTrue, "Available")
+		stored := lives(ctx, ns, "a")
+		manager, clock := lateManager(ctx, unpaused(stored), 0)
+		manager.Live = unpausing{k}
+		other := answerOf(stored)
+		other.Spec.Address = "10.1.0.9"
+		onWrites(manager, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				if _, ok := obj.(*ipamv1beta2.IPAddress); ok && other.UID == "" {
+					create(ctx, other)
+				}
+				return c.Create(ctx, obj, opts...)
+			},
+		})
+		reconciled(ctx, manager, clock, stored)
+		Expect(records(ctx, ns)).To(ConsistOf(
+			And(HaveField("Spec.CIDR", "10.1.0.9/32"), HaveField("Spec.ReleasedAt", metav1.Time{})),
+			And(HaveField("Spec.CIDR", Not(Equal("10.1.0.9/32"))), HaveField("Spec.State", ipamv1.CoolingState)),
+		))
+	})
+})
+
 var _ = Describe("A claim that asks for an address", func() {
 	It("that somebody else has does not drop a record of the claim that another manager may still tell it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)

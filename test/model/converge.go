@@ -189,7 +189,8 @@ func (w *world) isContested(c claim) bool {
 }
 
 // lacksName says whether the claim cannot be answered, because the names of the answers to all its
-// records are taken: by answers of claims that were restored with them, and could not record them.
+// records are taken: by answers of claims that were restored with them, and could not record them, or
+// wait for their pool.
 func (w *world) lacksName(c claim) bool {
 	if c.status != noSpace {
 		return false
@@ -200,7 +201,8 @@ func (w *world) lacksName(c claim) bool {
 			continue
 		}
 		its++
-		if a := w.server.answers[w.server.slot(r.name, r.cidr)]; a.id == 0 || a.name == r.name || !w.server.claims[a.name].conflict {
+		a := w.server.answers[w.server.slot(r.name, r.cidr)]
+		if by := w.server.claims[a.name]; a.id == 0 || a.name == r.name || !by.conflict && !w.waitsForPool(by) {
 			return false
 		}
 	}

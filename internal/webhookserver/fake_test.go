@@ -102,6 +102,12 @@ type served struct {
 
 func serve(t *testing.T, hook http.HandlerFunc, connections int, clients *Clients) *served {
 	t.Helper()
+	return serveWith(t, hook, clients, func(s *Server) { s.connections = connections })
+}
+
+// serveWith is serve of a server that is changed before it starts.
+func serveWith(t *testing.T, hook http.HandlerFunc, clients *Clients, change func(*Server)) *served {
+	t.Helper()
 	certs := t.TempDir()
 	bundle, err := framework.ServingCerts(certs)
 	if err != nil {
@@ -112,7 +118,7 @@ func serve(t *testing.T, hook http.HandlerFunc, connections int, clients *Client
 		t.Fatal(err)
 	}
 	s := New(Options{Host: "127.0.0.1", Port: port, CertDir: certs, Clients: clients})
-	s.connections = connections
+	change(s)
 	s.Register("/hook", hook)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

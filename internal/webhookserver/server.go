@@ -65,7 +65,9 @@ type Server struct {
 	mux         *http.ServeMux
 	limits      limits
 	connections int
-	serving     atomic.Bool
+	// send is the sendTime of connections.
+	send    time.Duration
+	serving atomic.Bool
 }
 
 var _ webhook.Server = &Server{}
@@ -74,7 +76,8 @@ var _ webhook.Server = &Server{}
 func New(o Options) *Server {
 	mux := http.NewServeMux()
 	return &Server{
-		Server: webhook.NewServer(webhook.Options{WebhookMux: mux}), options: o, mux: mux, limits: newLimits(), connections: maxConnections,
+		Server: webhook.NewServer(webhook.Options{WebhookMux: mux}), options: o, mux: mux, limits: newLimits(),
+		connections: maxConnections, send: sendTime,
 	}
 }
 
@@ -111,7 +114,7 @@ func (s *Server) server(ctx context.Context, config *tls.Config, logger logr.Log
 	protocols.SetHTTP1(true) // as the API server does: many requests on one connection would pass the bound by
 	return &http.Server{
 		Handler: s.limits.around(s.admit(s.mux)), TLSConfig: config, Protocols: protocols,
-		ReadHeaderTimeout: sendTime, ReadTimeout: sendTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: s.send, ReadTimeout: s.send, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, visitorKey{}, visitorOf(conn))

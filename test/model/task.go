@@ -71,7 +71,7 @@ func (t *task) begin() {
 func (t *task) choose() {
 	x := &t.manager.index
 	t.onWon, t.requested = (*task).commit, noSpace
-	if t.stuck == 0 && t.reuse() {
+	if t.reuse() {
 		return
 	}
 	free := x.free(t.name, t.claim)
@@ -88,9 +88,9 @@ func (t *task) choose() {
 }
 
 // reuse continues with a record that the claim already has: one that has won here, or else one that
-// is taken over.
+// is taken over; not with the one that it is stuck with.
 func (t *task) reuse() bool {
-	made := t.manager.index.answering(t.claim, t.requested)
+	made := slices.DeleteFunc(t.manager.index.answering(t.claim, t.requested), func(e entry) bool { return e.id == t.stuck })
 	if len(made) == 0 {
 		return false
 	}

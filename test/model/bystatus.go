@@ -102,7 +102,7 @@ func (t *task) readNamed() {
 	case !t.manager.rules.NameClashDropsNothing:
 		t.manager.tally.namesTaken++
 		t.deleteThen((*task).stop)
-	case t.requested != noSpace:
+	case t.requested != noSpace, t.stuck != 0:
 		t.stop()
 	default:
 		t.manager.tally.namesTaken++

@@ -65,7 +65,7 @@ type Server struct {
 	mux         *http.ServeMux
 	limits      limits
 	connections int
-	// send is the sendTime of connections.
+	// send is sendTime, but in tests.
 	send    time.Duration
 	serving atomic.Bool
 }

@@ -225,11 +225,11 @@ func (t *task) readAnswer() {
 		t.next = (*task).commit
 	case t.answer.uid == t.claim.uid && t.answer.cidr != t.record.cidr:
 		t.manager.tally.mismatches++
-		if !t.manager.rules.WinnersCool {
-			t.deleteThen((*task).checkAnswer)
+		if t.manager.rules.WinnersCool { // the record is left to repair
+			t.checkAnswer()
 			return
 		}
-		fallthrough // repair releases the record: before it was deleted, the claim may have been told of that, too
+		t.deleteThen((*task).checkAnswer)
 	default:
 		t.checkAnswer()
 	}

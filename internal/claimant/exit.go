@@ -80,7 +80,7 @@ func (e *Exit) ReleaseAll(ctx context.Context, claim ipamv1.ClaimReference) erro
 	return e.Ledger.Out().Release(ctx, claim)
 }
 
-// Void deletes the record of an allocation whose claim was answered otherwise.
+// Void deletes the record of an allocation that its claim was not told of, and cannot be.
 func (e *Exit) Void(ctx context.Context, a ledger.Allocation) error {
 	return e.Ledger.Out().Void(ctx, a)
 }

@@ -25,7 +25,7 @@ type Out struct{ l *Ledger }
 // Out returns the way out.
 func (l *Ledger) Out() Out { return Out{l} }
 
-// Void drops an allocation whose claim was answered otherwise.
+// Void drops an allocation that its claim was not told of, and cannot be.
 func (o Out) Void(ctx context.Context, a Allocation) error {
 	if h, ok := ask2(o.l.feed, (*book.Book).Current, a.record); ok {
 		return o.deleteAndReport(ctx, h, audit.Void)

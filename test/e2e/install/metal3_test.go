@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -116,6 +117,18 @@ func installed(ctx context.Context) *appsv1.Deployment {
 	return deployment
 }
 
+// may says whether a user may do this with Metal3's objects.
+func may(ctx context.Context, user, verb, resource string) bool {
+	GinkgoHelper()
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: machines, Verb: verb, Group: m3v1.GroupVersion.Group, Resource: resource,
+		},
+	}}
+	Expect(as(ctx, user).Create(ctx, review)).To(Succeed())
+	return review.Status.Allowed
+}
+
 // startInstalled runs a manager with the rights and the gates of what is installed, and points the webhooks at it.
 func startInstalled(ctx context.Context, version string) *framework.Manager {
 	GinkgoHelper()
@@ -189,20 +202,34 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 		}
 	})
 
-	It("has Metal3's rights in a ClusterRole of their own", func(ctx SpecContext) {
+	It("has the manager's rights on Metal3's kinds in a ClusterRole of their own", func(ctx SpecContext) {
 		roles := &rbacv1.ClusterRoleList{}
 		Expect(k.List(ctx, roles, client.MatchingLabels{"cluster.x-k8s.io/provider": "ipam-weir"})).To(Succeed())
 		groups := map[string][]string{}
 		for i := range roles.Items {
 			for _, rule := range roles.Items[i].Rules {
 				for _, group := range rule.APIGroups {
-					groups[group] = append(groups[group], roles.Items[i].Name)
+					groups[group] = append(groups[group], strings.TrimSuffix(strings.TrimPrefix(roles.Items[i].Name, "weir-system-"), "-role"))
 				}
 			}
 		}
-		Expect(groups[m3v1.GroupVersion.Group]).To(HaveEach("weir-system-metal3-manager-role"))
+		Expect(groups[m3v1.GroupVersion.Group]).To(HaveEach(HavePrefix("metal3-")))
+		Expect(groups[m3v1.GroupVersion.Group]).To(ContainElement("metal3-manager"))
 		delete(groups, m3v1.GroupVersion.Group)
-		Expect(groups).To(HaveEach(Not(ContainElement("weir-system-metal3-manager-role"))))
+		Expect(groups).To(HaveEach(Not(ContainElement(HavePrefix("metal3-")))))
+	})
+
+	It("has roles for users: viewers look, editors claim, pool admins make pools", func(ctx SpecContext) {
+		for _, user := range []string{"viewer", "claim-editor", "pool-admin"} {
+			bind(ctx, user, "", "weir-system-metal3-"+user+"-role")
+		}
+		for resource, writer := range map[string]string{"ippools": "pool-admin", "ipclaims": "claim-editor", "ipaddresses": "pool-admin"} {
+			for _, user := range []string{"viewer", "claim-editor", "pool-admin"} {
+				isReader := user != "claim-editor" || resource != "ippools"
+				Expect(may(ctx, user, "list", resource)).To(Equal(isReader), "%s list %s", user, resource)
+				Expect(may(ctx, user, "create", resource)).To(Equal(user == writer), "%s create %s", user, resource)
+			}
+		}
 	})
 
 	It("answers claims of both kinds, keeps what is pre-allocated, and gives back", func(ctx SpecContext) {

@@ -5,13 +5,14 @@ package move
 
 import (
 	"context"
-	"time"
+	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
 // stopped: a move while Weir is down on the source stops and frees nothing.
@@ -22,10 +23,8 @@ func stopped(ctx SpecContext) {
 
 	By("moving without Weir on the source")
 	Expect(left.manager.Kill()).To(Succeed())
-	some, cancel := context.WithTimeout(ctx, 20*time.Second) // it tries each object many times
-	defer cancel()
-	out, err := left.ctl.Run(some, "move", "--to-kubeconfig", right.KubeconfigPath(), "--namespace", t.name)
-	Expect(err).To(HaveOccurred(), out)
+	// It deletes nothing before all is on the other side, and tries each object many times.
+	killAt(ctx, left, right, t.name, moment{at: left, is: to(http.MethodPatch, "/"+t.name+"/ip"), n: 8, loss: framework.RequestLost})
 	Expect(outOf(records(ctx, left, t.name), t.global)).To(HaveLen(4 + 1))
 
 	By("going on with the target, and with Weir on the source")

@@ -74,7 +74,7 @@ func hostSuffix(offer *claim.Offer) string { return "-" + offer.Pool.Name }
 // keepsForHosts says whether something that one of Weir's pools keeps may be for the host of a claim, and nothing is kept for the claim's own
 // name, which comes first.
 func keepsForHosts(offer *claim.Offer, c client.Object) bool {
-	if offer.Pool.APIGroup != ipamv1.GroupVersion.Group {
+	if offer.Pool.GroupKind().Group != ipamv1.GroupVersion.Group {
 		return false
 	}
 	own := pooltree.Claimant{Group: kinds.IPAddressClaim.Group, Kind: kinds.IPAddressClaim.Kind, Namespace: c.GetNamespace(), Name: c.GetName()}

@@ -53,7 +53,7 @@ func newChain() *chain {
 	}
 	c := &chain{
 		claim:     &ipamv1beta2.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data-0-w"}},
-		offer:     &claim.Offer{Pool: ipamv1.PoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Namespace: "ns", Name: "w"}},
+		offer:     &claim.Offer{Pool: kinds.Pool(kinds.IPPool, "ns", "w")},
 		data:      stored(dataKind, "data-0", "uid of data-0"),
 		dataClaim: stored(dataClaimKind, "machine-0", "uid of the claim"),
 		machine:   stored(machineKind, "machine-0", "uid of machine-0"),
@@ -124,7 +124,7 @@ func TestAliasIsTheHostsName(t *testing.T) {
 	}{
 		"a host's claim": {edit: func(*chain) {}, want: "host-0-w", reads: 3},
 		"one of a pool of all namespaces": {edit: func(c *chain) {
-			c.offer.Pool.Kind, c.offer.Pool.Namespace = ipamv1.GlobalIPPoolKind, ""
+			c.offer.Pool = kinds.Pool(kinds.GlobalIPPool, "", "w")
 		}, want: "host-0-w", reads: 3},
 		"a host whose name has dots":                  {edit: func(c *chain) { c.runsOn("ns/rack-1.host-0") }, want: "rack-1.host-0-w", reads: 3},
 		"a Metal3Data that does not say where its is": {edit: func(c *chain) { c.pointTo("machine-0", "") }, want: "host-0-w", reads: 3},

@@ -71,6 +71,13 @@ var _ = Describe("What one of Weir's pools keeps for a host", func() {
 		Expect(k.Get(ctx, d.key(d.name()), c)).To(Succeed())
 		return c
 	}
+	byHand := func(ctx context.Context, name, address string, finalizers ...string) {
+		GinkgoHelper()
+		Expect(k.Create(ctx, &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: finalizers},
+			Spec:       ipamv1beta2.IPAddressSpec{ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: name}, PoolRef: weirs, Address: address, Prefix: ptr.To(int32(24)), Gateway: "192.0.2.1"},
+		})).To(Succeed())
+	}
 	// waits waits until the claim says what it waits for, and that nothing is recorded for it.
 	waits := func(ctx context.Context, d *capm3, words string) {
 		GinkgoHelper()
@@ -214,22 +221,40 @@ var _ = Describe("What one of Weir's pools keeps for a host", func() {
 		Expect(reads()).To(BeNumerically(">", before))
 	})
 
+	It("stays the claim's that comes with its record, too, although the rest of what leads to its host has not come", func(ctx SpecContext) {
+		weirPool(ctx, ns, cooling(keeping(map[string]string{"host-0": "192.0.2.15"})))
+		d := provision(ctx, ns, "data-0", "host-0").from(weirs)
+		suite.Change(ctx, k, d.data, func() { d.data.Object["spec"] = map[string]any{} })
+		Expect(k.Create(ctx, &ipamv1.IPAllocation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "former", Finalizers: []string{ipamv1.AllocationFinalizer}},
+			Spec: ipamv1.IPAllocationSpec{
+				PoolRef: ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "w"}, AddressSpace: ns, CIDR: "192.0.2.15/32",
+				ClaimRef:   ipamv1.ClaimReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: ns, Name: d.name(), UID: "former"},
+				ClaimAlias: "host-0-w", Purpose: ipamv1.ClaimPurpose, Manager: ipamv1.AllocationManager{Instance: "former", CreatedRevision: "1"},
+			},
+			Status: ipamv1.IPAllocationStatus{AllocatedCIDR: "192.0.2.15/32"},
+		})).To(Succeed())
+		byHand(ctx, d.name(), "192.0.2.15", ipamv1.AddressFinalizer)
+		Expect(d.configured(ctx)).To(Equal("192.0.2.15" + rest))
+		Eventually(func(g Gomega) {
+			record := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "former"}}
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(record), record)).NotTo(Succeed())
+			g.Expect(recorded(ctx)).To(Equal(map[string]string{"192.0.2.15/32": "Active host-0-w"}))
+		}, patience).Should(Succeed())
+		Expect(conditions.Has(claimOfHost(ctx, d), ipamv1.WithinPoolCondition)).To(BeFalse())
+		d.deprovision(ctx)
+		Expect(provision(ctx, ns, "data-1", "host-0").from(weirs).configured(ctx)).To(Equal("192.0.2.15" + rest))
+	}, SpecTimeout(2*time.Minute))
+
 	It("is not what decides about a claim that comes with its IPAddress; one that only asks waits for its host", func(ctx SpecContext) {
 		weirPool(ctx, ns, cooling(keeping(map[string]string{"host-0": "192.0.2.15", "host-1": "192.0.2.16"})))
-		byHand := func(name, address string, finalizers ...string) {
-			GinkgoHelper()
-			Expect(k.Create(ctx, &ipamv1beta2.IPAddress{
-				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: finalizers},
-				Spec:       ipamv1beta2.IPAddressSpec{ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: name}, PoolRef: weirs, Address: address, Prefix: ptr.To(int32(24)), Gateway: "192.0.2.1"},
-			})).To(Succeed())
-		}
 		back, asks := provision(ctx, ns, "data-0", "host-0").from(weirs), provision(ctx, ns, "data-1", "host-1").from(weirs)
 		spec := asks.data.Object["spec"]
 		for _, d := range []*capm3{back, asks} {
 			suite.Change(ctx, k, d.data, func() { d.data.Object["spec"] = map[string]any{} })
 		}
-		byHand(back.name(), "192.0.2.15", ipamv1.AddressFinalizer)
-		byHand(asks.name(), "192.0.2.17")
+		byHand(ctx, back.name(), "192.0.2.15", ipamv1.AddressFinalizer)
+		byHand(ctx, asks.name(), "192.0.2.17")
 		Expect(back.configured(ctx)).To(Equal("192.0.2.15" + rest))
 		waits(ctx, asks, "Metal3Data "+ns+"/data-1: spec.claim.name: is not set yet")
 		Expect(recorded(ctx)).To(Equal(map[string]string{"192.0.2.15/32": "Active "}))

@@ -31,8 +31,8 @@ EOF
 
 build default ipam-components.yaml
 build metal3 ipam-components-metal3.yaml
-if grep -q metal3 "${overlay}/ipam-components.yaml"; then
-  echo "release-manifests: config/default names Metal3" >&2
+if grep -q 'ipam\.metal3\.io' "${overlay}/ipam-components.yaml"; then
+  echo "release-manifests: config/default names ipam.metal3.io" >&2
   exit 1
 fi
 cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" metadata.yaml "${dir}/"

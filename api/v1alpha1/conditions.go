@@ -96,6 +96,9 @@ const (
 	// ClaimReadyWaitingForRestoreReason: the claim was created with Weir's finalizer, as a restore does, and waits for its IPAddress or its
 	// record to arrive, too.
 	ClaimReadyWaitingForRestoreReason = "WaitingForRestore"
+	// ClaimReadyWaitingForHostReason: the claim is of a Metal3Data, its pool keeps addresses for hosts, and which host the claim is for
+	// is not known yet; the message names the object that is missing or does not say. The claim gets no address before that.
+	ClaimReadyWaitingForHostReason = "WaitingForHost"
 	// ClaimReadyClusterNotFoundReason: the claim's Cluster does not exist. Nothing is done for the claim before it does.
 	ClaimReadyClusterNotFoundReason = "ClusterNotFound"
 	// ClaimReadyAddressConflictReason: the claim, or its IPAddress, carries what somebody else holds; neither side is renumbered.

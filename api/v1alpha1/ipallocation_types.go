@@ -69,6 +69,9 @@ type ClaimReference struct {
 	UID string `json:"uid,omitempty"`
 }
 
+// MaxClaimAlias is how many characters spec.claimAlias of an IPAllocation has at most.
+const MaxClaimAlias = 200
+
 // AllocationPurpose says what an allocation is for.
 // +kubebuilder:validation:Enum=Claim;PoolBlock
 type AllocationPurpose string
@@ -135,6 +138,7 @@ type ExternalReference struct {
 // IPAllocationSpec is the ledger's record of one prefix in use.
 // +structType=atomic
 // +kubebuilder:validation:XValidation:rule="has(self.origin) == has(oldSelf.origin) && (!has(self.origin) || self.origin == oldSelf.origin)",message="origin is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.claimAlias) == has(oldSelf.claimAlias) && (!has(self.claimAlias) || self.claimAlias == oldSelf.claimAlias)",message="claimAlias is immutable"
 type IPAllocationSpec struct {
 	// poolRef names the pool that the prefix comes from; the pool itself for blocks of a root pool. Immutable.
 	// +required
@@ -160,6 +164,15 @@ type IPAllocationSpec struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="claimRef is immutable"
 	ClaimRef ClaimReference `json:"claimRef,omitempty,omitzero"`
+
+	// claimAlias is a second name of the claim: what the pool keeps for a claim of that name, in the namespace and of the kind of
+	// claimRef, it keeps for this one. For a host of Metal3 that is <BareMetalHost>-<pool>, 200 characters at most. Set with the
+	// create, by Weir only; immutable. Absent means that the claim has no other name, or none was known.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:Pattern=`^[!-~]+$`
+	ClaimAlias string `json:"claimAlias,omitempty"`
 
 	// purpose of the allocation. Immutable.
 	// +required

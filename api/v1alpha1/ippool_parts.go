@@ -197,7 +197,8 @@ type AllocationPolicy struct {
 
 // PreAllocation keeps an address for the claim of a name, before that exists and between its lives. Nobody else gets it.
 type PreAllocation struct {
-	// claimName is the name of the claim. At most one address is kept for a claim.
+	// claimName is the name of the claim, or of an IPAddressClaim that CAPM3 makes for a host: <BareMetalHost>-<pool>, whatever
+	// CAPM3 names it. At most one address is kept for a claim; its own name comes first.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

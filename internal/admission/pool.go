@@ -142,7 +142,7 @@ func (v poolValidator[P]) promised(ctx context.Context, to *audience, p P, c cha
 			continue
 		}
 		others := slices.DeleteFunc(v.holdings.Overlapping(poolspec.Space(p.PoolSpec()), k.Prefix), func(h ledger.Holding) bool {
-			return h.Purpose == ledger.ForRoot || k.IsFor(h.Claimant()) || encloses(h, p)
+			return h.Purpose == ledger.ForRoot || k.IsFor(h.Names()...) || encloses(h, p)
 		})
 		if len(others) > 0 {
 			path, address := preAllocationOf(p.PoolSpec(), k)

@@ -28,8 +28,8 @@ type chooser struct{ serving }
 // find picks a prefix for the claim. What is asked for while an object is admitted comes before the
 // API server has looked at the object's name: no row could hold one that is too long.
 func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
-	if (&records.Record{Claim: c.Ref}).IsTooLong() {
-		return nil, netip.Prefix{}, fmt.Errorf("the claim's name has %d characters", len(c.Ref.Name))
+	if (&records.Record{Claim: c.Ref, Alias: c.Alias}).IsTooLong() {
+		return nil, netip.Prefix{}, fmt.Errorf("the claim's name has %d characters, and its alias %d", len(c.Ref.Name), len(c.Alias))
 	}
 	e, ok := b.open(c)
 	if !ok {
@@ -189,7 +189,7 @@ func (b *chooser) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error
 
 // keptFor returns what the pool keeps for the claim, or retains for it, if it hands that out still.
 func (b *chooser) keptFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
-	if own, ok := e.pool.Shape.KeptFor(records.ClaimantOf(c.Ref)); ok {
+	if own, ok := e.pool.Shape.KeptFor(c.names()...); ok {
 		return own, true
 	}
 	retained, ok := b.retainedFor(e, c)
@@ -258,7 +258,7 @@ func (b *chooser) refuses(e *poolEntry, c Claim) error {
 	shape := e.pool.Shape
 	if c.Purpose != records.ForAdopted {
 		for _, k := range shape.KeptIn(c.Want) {
-			if !k.IsFor(records.ClaimantOf(c.Ref)) {
+			if !k.IsFor(c.names()...) {
 				return &RefusedError{CIDR: c.Want, Reason: "is kept for another claim", Kept: k}
 			}
 		}
@@ -281,7 +281,7 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	if reason, refused = shape.Refuses(c.Want); refused {
 		return reason, true
 	}
-	own, isKept := shape.KeptFor(records.ClaimantOf(c.Ref))
+	own, isKept := shape.KeptFor(c.names()...)
 	switch longest := shape.LongestBits(); {
 	case isKept && c.Want != own:
 		return fmt.Sprintf("the pool keeps %s for the claim, which gets nothing else", own), true
@@ -293,7 +293,7 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 
 // whyRefused tells apart why refusal refuses.
 func whyRefused(shape *pooltree.Pool, c Claim) Why {
-	own, isKept := shape.KeptFor(records.ClaimantOf(c.Ref))
+	own, isKept := shape.KeptFor(c.names()...)
 	switch {
 	case !shape.Contains(c.Want):
 		return OutsidePool
@@ -314,7 +314,7 @@ func (b *chooser) outsidePolicy(claim ipamv1.ClaimReference) error {
 		if e.pool == nil {
 			continue
 		}
-		c := Claim{Ref: r.Claim, Pool: r.Pool, Want: r.CIDR, Purpose: r.Purpose}
+		c := Claim{Ref: r.Claim, Alias: r.Alias, Pool: r.Pool, Want: r.CIDR, Purpose: r.Purpose}
 		if c.Purpose == records.ForAdopted {
 			c.Purpose = records.ForClaim
 		}

@@ -49,6 +49,9 @@ func TestWhatIsKeptForTheClaimNeedNotCool(t *testing.T) {
 		{Holding{CIDR: kept, Pool: p.Ref, Claim: owner}, false},
 		{Holding{CIDR: netip.MustParsePrefix("10.0.0.2/32"), Pool: p.Ref, Claim: owner}, true},
 		{Holding{CIDR: kept, Pool: p.Ref, Claim: other}, true},
+		{Holding{CIDR: kept, Pool: p.Ref, Claim: other, Alias: owner.Name}, false},
+		{Holding{CIDR: netip.MustParsePrefix("10.0.0.2/32"), Pool: p.Ref, Claim: other, Alias: owner.Name}, true},
+		{Holding{CIDR: kept, Pool: p.Ref, Claim: other, Alias: "another"}, true},
 	} {
 		if got := b.x.Cools(test.h); got != test.want {
 			t.Errorf("%s of %s cools: %t", test.h.CIDR, test.h, got)

@@ -60,7 +60,16 @@ func TestWhatIsKept(t *testing.T) {
 		"another finds nothing else":          {claim: "a", held: "10.0.0.0/30 10.0.0.5/32 10.0.0.6/31 10.0.0.12/30", is: ErrUnproved, err: ErrUnproved.Error()},
 		"a namesake elsewhere is another":     {claim: owner, want: "10.0.0.4/32", edit: func(c *Claim) { c.Ref.Namespace = "elsewhere" }, is: ErrRefused, err: "10.0.0.4/32: is kept for another claim: 10.0.0.4 is kept for IPAddressClaim ns/owner-of-10.0.0.4"},
 		"a namesake of a kind is another":     {claim: owner, edit: func(c *Claim) { c.Ref.APIGroup, c.Ref.Kind = ipamv1.GroupVersion.Group, ipamv1.IPClaimKind }, chosen: "10.0.0.0/32"},
-		"a namesake of a later life is not":   {claim: owner, edit: func(c *Claim) { c.Ref.UID = "later" }, chosen: "10.0.0.4/32"},
+		"it counts by another name":           {claim: "a", edit: alias(owner), chosen: "10.0.0.4/32"},
+		"its own name comes first":            {claim: owner, edit: alias(ownerOfBlock), chosen: "10.0.0.4/32"},
+		"another's other name is no reason":   {claim: "a", edit: alias("owner-of-10.0.0.5"), chosen: "10.0.0.0/32"},
+		"it asks by another name":             {claim: "a", want: "10.0.0.4/32", edit: alias(owner), chosen: "10.0.0.4/32"},
+		"by another name, for something else": {claim: "a", want: "10.0.0.2/32", edit: alias(owner), is: ErrRefused, err: "10.0.0.2/32: the pool keeps 10.0.0.4/32 for the claim, which gets nothing else"},
+		"by another name it finds it taken":   {claim: "a", edit: alias(owner), held: "10.0.0.4/32", is: ErrTaken, err: "the pool keeps 10.0.0.4/32 for the claim: 10.0.0.4 is taken: 10.0.0.4 is held for IPAddressClaim ns/other"},
+		"by another name of another kind": {claim: "a", edit: func(c *Claim) {
+			c.Alias, c.Ref.APIGroup, c.Ref.Kind = owner, ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
+		}, chosen: "10.0.0.0/32"},
+		"a namesake of a later life is not": {claim: owner, edit: func(c *Claim) { c.Ref.UID = "later" }, chosen: "10.0.0.4/32"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -88,6 +97,33 @@ func TestWhatIsKept(t *testing.T) {
 }
 
 func adopted(c *Claim) { c.Purpose = records.ForAdopted }
+
+// alias gives a claim another name.
+func alias(name string) func(*Claim) { return func(c *Claim) { c.Alias = name } }
+
+// TestWhatIsKeptForAnAliasIsWithinThePool: who has what is kept for its other name has what the pool hands out to it; who has it and is
+// somebody else does not.
+func TestWhatIsKeptForAnAliasIsWithinThePool(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/28", kept: "10.0.0.4/32 10.0.0.5/32", reserved: four.reserved})
+	as := func(alias string) edit { return func(a *ipamv1.IPAllocation) { a.Spec.ClaimAlias = alias } }
+	for name, test := range map[string]struct {
+		alias, cidr, want string
+	}{
+		"its":      {"owner-of-10.0.0.4", "10.0.0.4/32", ""},
+		"anothers": {"owner-of-10.0.0.9", "10.0.0.5/32", "10.0.0.5/32: is kept for another claim: 10.0.0.5 is kept for IPAddressClaim ns/owner-of-10.0.0.5"},
+	} {
+		r := b.put(recordNamed(name, test.cidr, as(test.alias)))
+		got := ""
+		if err := b.x.About(r.Spec.ClaimRef).OutsidePolicy(); err != nil {
+			got = told(err)
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
 
 // TestWhatIsKeptFollowsTheShape: what a pool keeps, and for whom, is what its last shape says,
 // while it serves.

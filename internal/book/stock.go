@@ -196,13 +196,13 @@ func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
 }
 
 // Cools says whether a prefix cools down when it is released, as far as the book knows. What the
-// pool keeps for the very claim nobody else gets, so that need not.
+// pool keeps for the very claim, by its name or its alias, nobody else gets, so that need not.
 func (b *stock) Cools(h Holding) bool {
 	e, ok := b.pools[h.Pool]
 	if !ok || e.pool == nil {
 		return true
 	}
-	own, isKept := e.pool.Shape.KeptFor(h.Claimant())
+	own, isKept := e.pool.Shape.KeptFor(h.Names()...)
 	return e.pool.Cooldown > 0 && (!isKept || own != h.CIDR)
 }
 

@@ -43,6 +43,8 @@ func (p *Pool) IsCarved() bool { return p.Parent.Name != "" }
 type Claim struct {
 	// Ref names the claim; its UID is what the record is made for.
 	Ref ipamv1.ClaimReference
+	// Alias is another name of the claim: what is kept for that is kept for the claim; "" for none.
+	Alias string
 	// GenerateName is what the claim's name will begin with, where it has none yet.
 	GenerateName string
 	Pool         ipamv1.PoolReference
@@ -75,6 +77,9 @@ type Claim struct {
 	Stored bool
 }
 
+// names are those that something may be kept for.
+func (c Claim) names() []pooltree.Claimant { return records.NamesOf(c.Ref, c.Alias) }
+
 // overrides says whether the claim keeps what it came with although the pool does not hand it out
 // any more.
 func (c Claim) overrides() bool { return c.Purpose == records.ForAdopted || c.Arrived }
@@ -88,6 +93,8 @@ type Holding struct {
 	Purpose records.Purpose
 	Pool    ipamv1.PoolReference
 	Claim   ipamv1.ClaimReference
+	// Alias is another name of the claim; "" for none.
+	Alias string
 	// Record is the IPAllocation's namespace and name.
 	Record types.NamespacedName
 	// ReleasedAt is when the claim let go of the prefix, which cools down since; zero while the
@@ -114,7 +121,7 @@ type Holding struct {
 
 // HoldingOf returns a record as readers see it.
 func HoldingOf(r *records.Record) Holding {
-	h := Holding{CIDR: r.CIDR, Purpose: r.Purpose, Pool: r.Pool, Claim: r.Claim, Record: r.Key, Version: r.Identity, Space: r.Space, Seen: r.Seen}
+	h := Holding{CIDR: r.CIDR, Purpose: r.Purpose, Pool: r.Pool, Claim: r.Claim, Alias: r.Alias, Record: r.Key, Version: r.Identity, Space: r.Space, Seen: r.Seen}
 	if r.Released() {
 		h.ReleasedAt, h.Retained = time.Unix(r.ReleasedAt, 0), r.Retained
 	}
@@ -137,8 +144,8 @@ func SortHoldings(holdings []Holding) []Holding {
 	return holdings
 }
 
-// Claimant is what the prefix is held for, whatever its UID.
-func (h Holding) Claimant() pooltree.Claimant { return records.ClaimantOf(h.Claim) }
+// Names are those of what the prefix is held for that something may be kept for.
+func (h Holding) Names() []pooltree.Claimant { return records.NamesOf(h.Claim, h.Alias) }
 
 // String names what the prefix is held for, or was.
 func (h Holding) String() string {

@@ -240,7 +240,11 @@ func refuse(reason, format string, args ...any) error {
 }
 
 func (r *addresses) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {
-	return r.Ledger.Reserve(ctx, r.request(ctx, s, want, purpose))
+	c, err := r.request(ctx, s, want, purpose)
+	if err != nil {
+		return ledger.Allocation{}, err
+	}
+	return r.Ledger.Reserve(ctx, c)
 }
 
 // record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its answer was
@@ -254,12 +258,21 @@ func (r *addresses) record(ctx context.Context, s *scope, want netip.Prefix, isM
 			return ledger.Allocation{}, err
 		}
 	}
-	return r.Ledger.Bind(ctx, r.request(ctx, s, want, ledger.ForAdopted))
+	c, err := r.request(ctx, s, want, ledger.ForAdopted)
+	if err != nil {
+		return ledger.Allocation{}, err
+	}
+	return r.Ledger.Bind(ctx, c)
 }
 
-func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) ledger.Claim {
+func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Claim, error) {
+	alias, err := r.aliasFor(ctx, s, want, purpose)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
 	c := ledger.Claim{
 		Ref:      s.ref,
+		Alias:    alias,
 		Pool:     s.offer.Pool,
 		Bits:     s.offer.Bits,
 		Revision: s.claim.GetResourceVersion(),
@@ -273,7 +286,7 @@ func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, pu
 	if purpose == ledger.ForClaim && r.Form.Kinds().Commit == ByStatus {
 		c.IsUnfit = r.isNameTaken(ctx, s)
 	}
-	return c
+	return c, nil
 }
 
 // ownerOf returns the claim as controlling owner. It blocks the deletion of the answer's owner in the foreground, and

@@ -302,7 +302,10 @@ func (r *addresses) recordUnseen(ctx context.Context, s *scope, want netip.Prefi
 	if s.offer.Hidden != nil && !hasArrived {
 		return nil // anybody may make an answer that looks like one of Weir's
 	}
-	c := r.request(ctx, s, want, ledger.ForAdopted)
+	c, err := r.request(ctx, s, want, ledger.ForAdopted)
+	if err != nil {
+		return err
+	}
 	if s.claim.GetResourceVersion() == "" { // it stands in for one that has not arrived
 		c.Owners = nil
 	}

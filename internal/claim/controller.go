@@ -133,6 +133,8 @@ func (r *Reconciler) waits(obj client.Object) claimant.Waits {
 	switch conditions.GetReason(claim.Stored, ipamv1.ReadyCondition) {
 	case ipamv1.ClaimReadyPoolExhaustedReason:
 		return claimant.ForRoom
+	case ipamv1.ClaimReadyWaitingForHostReason:
+		return claimant.ForOthers // room does not help it
 	case ipamv1.ClaimReadyAllocationFailedReason:
 		if r.isAskedTaken(claim) {
 			return claimant.ForOthers

@@ -51,6 +51,8 @@ type Options struct {
 	Charts *Charts
 	// Hints are what is known of finalizers of others.
 	Hints claimant.Hints
+	// Alias finds the other name of a claim; nil: none has one.
+	Alias Alias
 	// Arrivals is what has arrived and is not complete.
 	Arrivals *Arrivals
 	Clock    clock.PassiveClock
@@ -145,9 +147,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if s.isNew, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.claimFinalizer(claim)); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
 	}
-	result, err := r.settle(r.report(ctx, s, r.answer(ctx, s)))
-	if s.unsettled && result.RequeueAfter == 0 {
+	outcome := r.report(ctx, s, r.answer(ctx, s))
+	result, err := r.settle(outcome)
+	switch {
+	case result.RequeueAfter != 0:
+	case s.unsettled:
 		result.RequeueAfter = retryBusy
+	case isNameless(outcome):
+		result = claimant.After(r.retryNameless(s))
 	}
 	return r.remind(s, result), err
 }

@@ -49,6 +49,8 @@ type Offer struct {
 	NamePrefix string
 	// Bits is the prefix length that a claim gets, HostBits that of an address: 32 or 128.
 	Bits, HostBits int
+	// Kept is what the pool keeps for certain claims. Not to be modified.
+	Kept []pooltree.Kept
 	// Network returns what comes with an address.
 	Network func(netip.Addr) pooltree.Network
 }

@@ -39,7 +39,7 @@ const (
 	ForAnything Waits = iota
 	// ForRoom: its Ready says that the pool is exhausted, and it asks for no certain prefix. Such claims are on the waitlist.
 	ForRoom
-	// ForOthers: another claim has what it asks for.
+	// ForOthers: another claim has what it asks for, or what it waits for is no room.
 	ForOthers
 )
 

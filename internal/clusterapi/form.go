@@ -203,7 +203,8 @@ func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer stri
 	switch ready.Reason {
 	case ipamv1.ClaimReadyPoolExhaustedReason:
 		severity = clusterv1.ConditionSeverityWarning
-	case ipamv1.ClaimReadyPoolNotReadyReason, ipamv1.ClaimReadyClusterNotFoundReason, ipamv1.ClaimReadyWaitingForRestoreReason:
+	case ipamv1.ClaimReadyPoolNotReadyReason, ipamv1.ClaimReadyClusterNotFoundReason, ipamv1.ClaimReadyWaitingForRestoreReason,
+		ipamv1.ClaimReadyWaitingForHostReason:
 		severity = clusterv1.ConditionSeverityInfo
 	}
 	v1beta1conditions.MarkFalse(c, clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)

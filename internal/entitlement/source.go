@@ -97,6 +97,7 @@ func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) 
 		NamePrefix: p.Says.NamePrefix,
 		Bits:       p.Registered.Shape.ClaimBits(),
 		HostBits:   p.Registered.Shape.HostBits(),
+		Kept:       p.Registered.Shape.Kept(),
 		Network:    p.Registered.Shape.NetworkOf,
 	}
 }

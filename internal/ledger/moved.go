@@ -53,7 +53,7 @@ func (o Out) TakeAlong(ctx context.Context, h Holding) error {
 func (o Out) Hold(ctx context.Context, h Holding, namespace string) error {
 	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
 	mark := &records.Record{CIDR: h.CIDR, Space: h.Space}
-	hold := newRecord(o.l.instance, Claim{Ref: h.Claim, Pool: h.Pool, Purpose: h.Purpose}, key, mark)
+	hold := newRecord(o.l.instance, Claim{Ref: h.Claim, Alias: h.Alias, Pool: h.Pool, Purpose: h.Purpose}, key, mark)
 	if isCooling := !h.ReleasedAt.IsZero() && !h.Retained; isCooling { // no claim comes back with it: it goes on cooling down
 		hold.Spec.ReleasedAt, hold.Spec.State = metav1.NewTime(h.ReleasedAt), ipamv1.CoolingState
 	} else {

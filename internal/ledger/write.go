@@ -38,6 +38,7 @@ func newRecord(instance string, c Claim, key types.NamespacedName, mark *records
 			AddressSpace: mark.Space,
 			CIDR:         mark.CIDR.String(),
 			ClaimRef:     c.Ref,
+			ClaimAlias:   c.Alias,
 			Manager:      ipamv1.AllocationManager{Instance: instance},
 			External:     ipamv1.ExternalReference{ID: c.ExternalID},
 		},

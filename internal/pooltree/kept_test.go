@@ -51,6 +51,9 @@ func TestKeptFor(t *testing.T) {
 			t.Errorf("%s: %s is kept (%t), want %q", name, got, ok, test.want)
 		}
 	}
+	if got, _ := p.KeptFor(claimant("c"), claimant("b"), claimant("a")); got.String() != "192.0.2.5/32" {
+		t.Errorf("%s is kept for the first of several names that something is kept for", got)
+	}
 	if got, ok := keeping(t, "192.0.2.0/24", nil).KeptFor(claimant("a")); ok {
 		t.Errorf("a pool that keeps nothing keeps %s", got)
 	}

@@ -85,8 +85,10 @@ type Kept struct {
 	For    Claimant
 }
 
-// IsFor says whether the prefix is kept for the claim.
-func (k Kept) IsFor(c Claimant) bool { return k.For == c || k.For == c.OfAnyKind() }
+// IsFor says whether the prefix is kept for the claim that has these names.
+func (k Kept) IsFor(names ...Claimant) bool {
+	return slices.ContainsFunc(names, func(c Claimant) bool { return k.For == c || k.For == c.OfAnyKind() })
+}
 
 // Config says what a pool consists of.
 type Config struct {

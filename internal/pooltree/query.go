@@ -167,13 +167,17 @@ func (p *Pool) RefusesAdopted(prefix netip.Prefix) (reason string, refused bool)
 // modified.
 func (p *Pool) Kept() []Kept { return p.kept }
 
-// KeptFor returns what the pool keeps for the claim, and whether it does.
-func (p *Pool) KeptFor(c Claimant) (netip.Prefix, bool) {
-	prefix, ok := p.keptFor[c]
-	if !ok {
-		prefix, ok = p.keptFor[c.OfAnyKind()]
+// KeptFor returns what the pool keeps for the claim that has these names, and
+// whether it does. The first name that something is kept for counts.
+func (p *Pool) KeptFor(names ...Claimant) (netip.Prefix, bool) {
+	for _, c := range names {
+		for _, name := range []Claimant{c, c.OfAnyKind()} {
+			if prefix, ok := p.keptFor[name]; ok {
+				return prefix, true
+			}
+		}
 	}
-	return prefix, ok
+	return netip.Prefix{}, false
 }
 
 // Denies says why the claim gets nothing.

@@ -60,11 +60,11 @@ const (
 	oddVersion
 	otherCreation
 	release
-	furtherFlags
+	further   // a byte of flags, and the alias
 	retention // nothing follows for it
 )
 
-// Further flags, which few records have.
+// Further flags, which few records have; as few have an alias.
 const (
 	isArrived byte = 1 << iota
 	isMoving
@@ -81,7 +81,7 @@ const maxTerms = 1<<22 - 1
 // textLength bounds the text of a record.
 func (r *Record) textLength() int {
 	const lengths = 64 // of the texts, each before its own
-	return len(r.Key.Name) + len(r.UID) + len(r.Claim.UID) + len(r.Version) + len(r.Created) + len(r.Claim.Name) + lengths
+	return len(r.Key.Name) + len(r.UID) + len(r.Claim.UID) + len(r.Version) + len(r.Created) + len(r.Claim.Name) + len(r.Alias) + lengths
 }
 
 // IsTooLong says whether a row has no room for the names of the record.
@@ -200,8 +200,8 @@ func (t *Table) packTexts(w *row, r *Record) []byte {
 	if r.ReleasedAt != 0 {
 		add(release, strconv.FormatInt(r.ReleasedAt, 10))
 	}
-	if flags := furtherFlagsOf(r); flags != 0 {
-		add(furtherFlags, string([]byte{flags}))
+	if flags := furtherFlagsOf(r); flags != 0 || r.Alias != "" {
+		add(further, string([]byte{flags})+r.Alias)
 	}
 	if r.Retained {
 		text[0] |= retention
@@ -215,14 +215,14 @@ func (t *Table) packTexts(w *row, r *Record) []byte {
 
 // odds are what the text of a record says.
 type odds struct {
-	what                                                     byte
-	name, uid, claimUID, version, created, releasedAt, flags string
-	claim                                                    []byte
+	what                                                       byte
+	name, uid, claimUID, version, created, releasedAt, further string
+	claim                                                      []byte
 }
 
 // fields are in the order of the bits that say whether they are there.
 func (o *odds) fields() [7]*string {
-	return [...]*string{&o.name, &o.uid, &o.claimUID, &o.version, &o.created, &o.releasedAt, &o.flags}
+	return [...]*string{&o.name, &o.uid, &o.claimUID, &o.version, &o.created, &o.releasedAt, &o.further}
 }
 
 func (o *odds) has(what byte) bool { return o.what&what != 0 }
@@ -266,8 +266,9 @@ func (t *Table) Get(h Handle) *Record {
 	if o.has(release) {
 		r.ReleasedAt, _ = strconv.ParseInt(o.releasedAt, 10, 64)
 	}
-	if o.has(furtherFlags) {
-		r.Restored, r.Moving, r.Leaves = o.flags[0]&isArrived != 0, o.flags[0]&isMoving != 0, o.flags[0]&isLeaving != 0
+	if o.has(further) {
+		r.Restored, r.Moving, r.Leaves = o.further[0]&isArrived != 0, o.further[0]&isMoving != 0, o.further[0]&isLeaving != 0
+		r.Alias = o.further[1:]
 	}
 	r.Key = types.NamespacedName{Namespace: s.Namespace, Name: o.name}
 	if !o.has(oddName) {

@@ -26,9 +26,11 @@ type Record struct {
 	Role   Role
 	CIDR   netip.Prefix
 	// Space is the address space, Pool what the prefix comes out of.
-	Space   string
-	Pool    ipamv1.PoolReference
-	Claim   ipamv1.ClaimReference
+	Space string
+	Pool  ipamv1.PoolReference
+	Claim ipamv1.ClaimReference
+	// Alias is the claim's other name; "" for none.
+	Alias   string
 	Purpose Purpose
 
 	// ReleasedAt is when the claim released the prefix, in seconds; 0 before that.
@@ -89,6 +91,7 @@ func Decode(a *ipamv1.IPAllocation, seen int64) (*Record, error) {
 		Space:       a.Spec.AddressSpace,
 		Pool:        a.Spec.PoolRef.Canonical(),
 		Claim:       a.Spec.ClaimRef,
+		Alias:       a.Spec.ClaimAlias,
 		Purpose:     PurposeOf(&a.Spec),
 		Seen:        seen,
 		Instance:    a.Spec.Manager.Instance,
@@ -169,6 +172,17 @@ func ForeignFinalizers(a *ipamv1.IPAllocation) []string {
 // ClaimantOf names a claim without its UID: claims of the same name, other UID, share it.
 func ClaimantOf(c ipamv1.ClaimReference) pooltree.Claimant {
 	return pooltree.Claimant{Group: c.APIGroup, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
+}
+
+// NamesOf returns the names of a claim that something may be kept for: its own, and its alias unless
+// that is "".
+func NamesOf(c ipamv1.ClaimReference, alias string) []pooltree.Claimant {
+	names := []pooltree.Claimant{ClaimantOf(c)}
+	if alias != "" {
+		c.Name = alias
+		names = append(names, ClaimantOf(c))
+	}
+	return names
 }
 
 // TouchedAnnotation changes with every write that must show in the watch: a manager takes the

@@ -68,15 +68,19 @@ func TestWhatIsPackedComesOut(t *testing.T) {
 		"changed since its creation":    {edit: func(r *Record) { r.Created = "99" }, isOdd: true},
 		"it has arrived":                {edit: func(r *Record) { r.Restored = true }, isOdd: true},
 		"it moves, released":            {edit: func(r *Record) { r.Moving, r.ReleasedAt, r.Retained = true, 7, true }, isOdd: true},
-		"of unknown age":                {edit: func(r *Record) { r.Created = "" }, isOdd: true},
-		"a UID in capitals":             {edit: func(r *Record) { r.UID = types.UID(strings.ToUpper(otherUUID)) }, isOdd: true},
-		"a UID that is none":            {edit: func(r *Record) { r.UID = "uid of a" }, isOdd: true},
-		"a UID of other groups":         {edit: func(r *Record) { r.UID = "7f9c2ba4e88f-4e5b-8a3e-5f1d-2c3b4a59" }, isOdd: true},
-		"a UID without groups":          {edit: func(r *Record) { r.UID = "7f9c2ba4e88f4e5b8a3e5f1d2c3b4a59" }, isOdd: true},
-		"the UID of zeros":              {edit: func(r *Record) { r.UID = "00000000-0000-0000-0000-000000000000" }, isOdd: true},
-		"a UID of dashes":               {edit: func(r *Record) { r.UID = types.UID(strings.Repeat("-", 36)) }, isOdd: true},
-		"no UID":                        {edit: func(r *Record) { r.UID = "" }},
-		"a claim's UID that is none":    {edit: func(r *Record) { r.Claim.UID = "1"; r.Key.Name = FirstName("claim-1", "1") }, isOdd: true},
+		"of a claim of two names":       {edit: func(r *Record) { r.Alias = "host-1-pool" }, isOdd: true},
+		"of the longest alias, back": {edit: func(r *Record) {
+			r.Alias, r.Restored, r.ReleasedAt = strings.Repeat("h", ipamv1.MaxClaimAlias), true, 7
+		}, isOdd: true},
+		"of unknown age":             {edit: func(r *Record) { r.Created = "" }, isOdd: true},
+		"a UID in capitals":          {edit: func(r *Record) { r.UID = types.UID(strings.ToUpper(otherUUID)) }, isOdd: true},
+		"a UID that is none":         {edit: func(r *Record) { r.UID = "uid of a" }, isOdd: true},
+		"a UID of other groups":      {edit: func(r *Record) { r.UID = "7f9c2ba4e88f-4e5b-8a3e-5f1d-2c3b4a59" }, isOdd: true},
+		"a UID without groups":       {edit: func(r *Record) { r.UID = "7f9c2ba4e88f4e5b8a3e5f1d2c3b4a59" }, isOdd: true},
+		"the UID of zeros":           {edit: func(r *Record) { r.UID = "00000000-0000-0000-0000-000000000000" }, isOdd: true},
+		"a UID of dashes":            {edit: func(r *Record) { r.UID = types.UID(strings.Repeat("-", 36)) }, isOdd: true},
+		"no UID":                     {edit: func(r *Record) { r.UID = "" }},
+		"a claim's UID that is none": {edit: func(r *Record) { r.Claim.UID = "1"; r.Key.Name = FirstName("claim-1", "1") }, isOdd: true},
 		"a claim's UID of 128 letters": {edit: func(r *Record) {
 			r.Claim.UID = strings.Repeat("ü", 64)
 			r.Key.Name = FirstName("claim-1", r.Claim.UID)
@@ -131,7 +135,7 @@ func TestEveryFieldIsPacked(t *testing.T) {
 	r := plain()
 	r.Role, r.Space, r.Pool = Stored, "s", poolRef("p")
 	r.Foreign, r.ReleasedAt, r.Retained, r.Terminating, r.Confirmed, r.Deleted, r.Won = true, 7, true, true, true, true, true
-	r.Restored, r.Moving, r.Leaves = true, true, true
+	r.Restored, r.Moving, r.Leaves, r.Alias = true, true, true, "a"
 	for _, v := range []reflect.Value{reflect.ValueOf(r), reflect.ValueOf(r.Identity), reflect.ValueOf(r.Claim)} {
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Handle" && name != "Role" {

@@ -383,7 +383,7 @@ func (w *wiring) newClaims(form claim.Form, source claim.Source) *claim.Reconcil
 	return claim.New(claim.Options{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules,
 		Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
-		Charts: &w.charts, Hints: metal3.Hints,
+		Charts: &w.charts, Hints: metal3.Hints, Alias: (&metal3.Hosts{Live: w.GetAPIReader(), Mapper: w.GetRESTMapper()}).Alias,
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 	})
 }

@@ -32,6 +32,9 @@ package setup
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
+// For which host CAPM3 made a claim, where a pool keeps addresses for hosts. Read live, one at a time.
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas;metal3dataclaims;metal3machines,verbs=get
+
 // Refusals and recoveries are told in events. Reviews: who scrapes metrics, and whether who
 // is refused may know the names of what is in the way. Which front doors exist is read from discovery,
 // which everybody may.

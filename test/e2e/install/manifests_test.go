@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,8 +34,11 @@ import (
 
 const tenant = "tenant"
 
-// diagnostics is where the manager of onRelease serves its metrics and profiles.
-var diagnostics string
+var (
+	// shipped is the manager of onRelease, and diagnostics is where it serves its metrics and profiles.
+	shipped     *framework.Manager
+	diagnostics string
+)
 
 // onRelease gives specs a control plane with the release and one manager, before Cluster API is there.
 var onRelease = shared(framework.SiteOptions{
@@ -42,8 +48,8 @@ var onRelease = shared(framework.SiteOptions{
 	port, err := framework.FreePort()
 	Expect(err).NotTo(HaveOccurred())
 	diagnostics = fmt.Sprintf("127.0.0.1:%d", port)
-	m := suite.StartManager(ctx, site, "--diagnostics-address="+diagnostics)
-	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
+	shipped = suite.StartManager(ctx, site, "--diagnostics-address="+diagnostics)
+	Expect(site.PointWebhooks(ctx, shipped.WebhookAddress())).To(Succeed())
 	bind(ctx, "editor", "", "edit")
 	bind(ctx, "editor", "", "weir-system-claim-editor-role")
 	bind(ctx, "pooladmin", "", "weir-system-pool-admin-role")
@@ -53,6 +59,44 @@ var onRelease = shared(framework.SiteOptions{
 // rootPool is a pool of the tenant's, in an address space of its own.
 func rootPool(name, cidr string) *ipamv1.IPPool {
 	return builder.IPPool(tenant, name).WithCIDR(cidr).WithSpace(name).Build()
+}
+
+// provision stores what CAPM3 has of a machine on a host, and the claim that it makes of the tenant's pool hosts.
+func provision(ctx context.Context, name, host string) *ipamv1beta2.IPAddressClaim {
+	GinkgoHelper()
+	stored := func(kind, name string, owners ...metav1.OwnerReference) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": kind}}
+		o.SetNamespace(tenant)
+		o.SetName(name)
+		o.SetOwnerReferences(owners)
+		return o
+	}
+	owner := func(o *unstructured.Unstructured) metav1.OwnerReference {
+		return *metav1.NewControllerRef(o, o.GroupVersionKind())
+	}
+	machine := stored("Metal3Machine", "for-"+name)
+	machine.SetAnnotations(map[string]string{"metal3.io/BareMetalHost": tenant + "/" + host})
+	Expect(k.Create(ctx, machine)).To(Succeed())
+	Expect(k.Create(ctx, stored("Metal3DataClaim", "for-"+name, owner(machine)))).To(Succeed())
+	data := stored("Metal3Data", name)
+	data.Object["spec"] = map[string]any{"claim": map[string]any{"name": "for-" + name}}
+	Expect(k.Create(ctx, data)).To(Succeed())
+	claim := builder.IPAddressClaim(tenant, name+"-hosts", ipamv1.IPPoolKind, "hosts").Build()
+	claim.OwnerReferences = []metav1.OwnerReference{owner(data)}
+	Expect(k.Create(ctx, claim)).To(Succeed())
+	return claim
+}
+
+// addressOf waits until a claim is answered.
+func addressOf(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) string {
+	GinkgoHelper()
+	address := &ipamv1beta2.IPAddress{}
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		g.Expect(claim.Status.AddressRef.Name).To(Equal(claim.Name), "%v", claim.Status.Conditions)
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), address)).To(Succeed())
+	}, "60s", "100ms").Should(Succeed())
+	return address.Spec.Address
 }
 
 var _ = Describe("The shipped manifests", Ordered, func() {
@@ -119,6 +163,43 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		labelled.Labels = nil
 		Expect(meddler.Create(ctx, labelled)).To(Succeed())
 	})
+
+	It("let Weir follow claims of CAPM3's to their hosts, across a restart", func(ctx SpecContext) {
+		Expect(framework.InstallCAPM3CRDs(ctx, site.Config())).To(Succeed())
+		p := rootPool("hosts", "10.5.0.0/24")
+		p.Spec.Allocation = &ipamv1.AllocationPolicy{CooldownSeconds: ptr.To(int32(3600))}
+		p.Spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "host-0-hosts", Address: "10.5.0.9"}}
+		Expect(k.Create(ctx, p)).To(Succeed())
+		claims := map[string]*ipamv1beta2.IPAddressClaim{}
+		for name, host := range map[string]string{"data-0": "host-0", "data-1": "host-1"} {
+			claims[host] = provision(ctx, name, host)
+		}
+		Expect(addressOf(ctx, claims["host-0"])).To(Equal("10.5.0.9"))
+		Expect(addressOf(ctx, claims["host-1"])).To(Equal("10.5.0.1"))
+
+		By("keeping for a host what it has, and for no other")
+		keep := func(host string) error {
+			kept := append(slices.Clone(p.Spec.PreAllocations), ipamv1.PreAllocation{ClaimName: host + "-hosts", Address: "10.5.0.1"})
+			changed := rootPool("hosts", "")
+			return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+				Expect(k.Get(ctx, client.ObjectKeyFromObject(p), changed)).To(Succeed())
+				changed.Spec.PreAllocations = kept
+				return k.Update(ctx, changed)
+			})
+		}
+		Expect(keep("host-2")).To(MatchError(ContainSubstring("spec.preAllocations[1].address: Invalid value: \"10.5.0.1\": is in use")))
+		Expect(keep("host-1")).To(Succeed())
+
+		By("restarting")
+		for _, c := range claims {
+			Expect(k.Delete(ctx, c)).To(Succeed())
+			suite.Gone(ctx, k, c)
+		}
+		Expect(shipped.Restart(ctx)).To(Succeed())
+		Expect(addressOf(ctx, provision(ctx, "data-2", "host-1"))).To(Equal("10.5.0.1"))
+		Expect(addressOf(ctx, provision(ctx, "data-3", "host-0"))).To(Equal("10.5.0.9"))
+		Expect(addressOf(ctx, provision(ctx, "data-4", "host-2"))).To(Equal("10.5.0.2"))
+	}, NodeTimeout(2*time.Minute))
 
 	It("let Weir read whose a namespace is, and ask what a user may get", func(ctx SpecContext) {
 		red := builder.GlobalIPPool("red").WithCIDR("10.6.0.0/24").WithSpace("red").Build()

@@ -1,0 +1,60 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// Alias returns the other name of a claim, as live reads show it, if its pool may keep something for a claim of that name; "" if it has none,
+// or the pool keeps nothing of the kind: then nothing is read. While it may have one that is not known yet, the error is a Refusal with the
+// reason WaitingForHost.
+type Alias func(ctx context.Context, claim client.Object, offer *Offer) (string, error)
+
+// aliasFor returns the claim's other name, for its record. While that is not known, nothing is chosen for the claim: it would be something
+// else than what the pool keeps for it. What it arrived with is recorded all the same, without it or with that of an earlier record of just
+// that; what it lacks then is that its release need not cool down.
+func (r *addresses) aliasFor(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (string, error) {
+	if r.Alias == nil {
+		return "", nil
+	}
+	alias, err := r.Alias(ctx, s.claim.Stored, s.offer)
+	if alias != "" || err == nil && purpose == ledger.ForClaim {
+		return alias, err
+	}
+	recorded := r.about(s).Recorded()
+	i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
+		isIts := h.Claim.UID == s.ref.UID || purpose == ledger.ForAdopted && h.CIDR == want
+		return isIts && h.Alias != "" && h.Pool == s.offer.Pool
+	})
+	switch {
+	case i >= 0:
+		return recorded[i].Alias, nil
+	case purpose == ledger.ForAdopted:
+		return "", nil
+	}
+	return "", err
+}
+
+// isNameless says whether the claim got nothing because its other name is not known yet.
+func isNameless(outcome error) bool {
+	var refusal *claimant.Refusal
+	return errors.As(outcome, &refusal) && refusal.Reason == ipamv1.ClaimReadyWaitingForHostReason
+}
+
+// retryNameless is when such a claim is looked at again, which no watch tells: soon while it is young, every minute or two in the end.
+func (r *reporter) retryNameless(s *scope) time.Duration {
+	age := r.Clock.Since(s.claim.GetCreationTimestamp().Time)
+	return min(max(age/2, retryBusy), retryWaiting)
+}

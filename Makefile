@@ -47,6 +47,7 @@ CRD_REF_DOCS := $(BIN)/crd-ref-docs
 GOLANGCI_LINT := $(BIN)/golangci-lint
 KUSTOMIZE := $(BIN)/kustomize
 CLUSTERCTL := $(BIN)/clusterctl
+JQ := $(BIN)/jq
 KUBECTL := $(BIN)/kubectl
 ETCD := $(BIN)/etcd
 
@@ -55,13 +56,14 @@ tool-version = $(shell awk '$$1 == "$(2)" {print $$2} $$2 == "$(2)" {print $$3}'
 # $(call semver-part,version,index) is one number of a version such as v1.36.3.
 semver-part = $(word $(2),$(subst ., ,$(patsubst v%,%,$(1))))
 # Which step of what the demo and the end-to-end tests need a program is, and how long it is built on two cores with empty caches.
-STEP_etcd := (1 of 7, cold about 2 minutes)
-STEP_kube-apiserver := (2 of 7, cold about 7 minutes)
-STEP_kube-controller-manager := (3 of 7, cold about 2 minutes)
-STEP_kubectl := (4 of 7, cold about 1 minute)
-STEP_clusterctl := (5 of 7, cold about 1 minute)
-STEP_kustomize := (6 of 7, cold less than a minute)
-STEP_manager := (7 of 7, cold about 1 minute)
+STEP_etcd := (1 of 8, cold about 2 minutes)
+STEP_kube-apiserver := (2 of 8, cold about 7 minutes)
+STEP_kube-controller-manager := (3 of 8, cold about 2 minutes)
+STEP_kubectl := (4 of 8, cold about 1 minute)
+STEP_clusterctl := (5 of 8, cold about 1 minute)
+STEP_kustomize := (6 of 8, cold less than a minute)
+STEP_jq := (7 of 8, cold less than a minute)
+STEP_manager := (8 of 8, cold about 1 minute)
 # $(call build,command) builds $@, and says so and how long it took: nobody shall wait for minutes and not know what for.
 build = @echo "building $(notdir $@) $(STEP_$(notdir $@)) ..."; $(1); echo "built $(notdir $@) in $$SECONDS s"
 # $(call build-tool,folder,package[,ldflags]) builds $@ from hack/tools/<folder>.
@@ -93,6 +95,10 @@ $(KUSTOMIZE): hack/tools/kustomize/go.mod
 $(CLUSTERCTL): hack/tools/clusterctl/go.mod
 	$(call build-tool,clusterctl,sigs.k8s.io/cluster-api/cmd/clusterctl,$(CLUSTERCTL_LDFLAGS))
 
+# Commands of the guides use jq; this is gojq, which understands the same.
+$(JQ): hack/tools/gojq/go.mod
+	$(call build-tool,gojq,github.com/itchyny/gojq/cmd/gojq)
+
 $(ETCD): hack/tools/etcd/go.mod
 	$(call build-tool,etcd,go.etcd.io/etcd/server/v3)
 
@@ -112,7 +118,7 @@ setup-envtest: control-plane ## Make the test control plane ready and print its 
 	@echo $(or $(KUBEBUILDER_ASSETS),$(abspath $(BIN)))
 
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(KUSTOMIZE) $(CLUSTERCTL) ## Build the development tools
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(KUSTOMIZE) $(CLUSTERCTL) $(JQ) ## Build the development tools
 
 ##@ Generate
 
@@ -210,8 +216,8 @@ manager: ## Build the manager into bin/
 # and prints packages, failures and a count. Without debugger's tables a test is linked in half the time.
 gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json -ldflags=-w $(2) $(GOTESTFLAGS)
 # The suites that last come first, so that none of them is left over to run alone.
-E2E_LONG := crash move race restore processes admission install
-E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) manager other-manager release-manifests
+E2E_LONG := crash move race restore processes admission install takeover
+E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) $(JQ) manager other-manager release-manifests
 
 .PHONY: other-manager
 other-manager: ## Build the manager with a second front door, for tests, into bin/

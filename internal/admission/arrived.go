@@ -5,12 +5,16 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -34,15 +38,17 @@ type arrival struct {
 
 // arrivals marks what arrives.
 type arrivals struct {
-	rights Rights
-	doors  Doors
+	rights   Rights
+	doors    Doors
+	recorder events.EventRecorder
 }
 
 // mark marks a record, or a claim or answer of a front door that has its finalizer already, where somebody else than Weir creates it: it
 // has been moved here or is restored, and what it belongs to may come later. At which revision a record was made elsewhere says nothing
 // here. The API server asks about nothing else, by the configuration's matchConditions; of claims it asks before the webhook that
 // gives new ones their finalizer, for the configuration lists this one first. Only who may manage IPAllocations restores anything: what
-// has arrived keeps its address even where somebody else has it.
+// has arrived keeps its address even where somebody else has it. An answer that anybody else makes with the finalizer of a controller out of
+// a pool that two may serve is refused.
 func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Response {
 	var obj arrival
 	if json.Unmarshal(req.Object.Raw, &obj) != nil {
@@ -59,11 +65,29 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
+	if answer, ok := h.doors.answers(kindOf(req), req.Object.Raw); ok && !arrived && answer.IsShared && slices.Contains(obj.Finalizers, answer.AnswerFinalizer) {
+		return h.refuseOther(ctx, req, answer)
+	}
 	patch := arrivalPatch(&obj, arrived)
 	if obj.Spec.Manager.CreatedRevision != "" {
 		patch = append(patch, jsonpatch.NewOperation("remove", "/spec/manager/createdRevision", nil))
 	}
 	return admission.Patched("", patch...)
+}
+
+// otherController is the reason of the event on a pool whose claims another controller tries to answer, too.
+const otherController = "OtherController"
+
+// refuseOther refuses the answer that another controller makes out of a pool, and tells the pool. The two do not know of each other's
+// choices: stored, it could be a second claim's address.
+func (h arrivals) refuseOther(ctx context.Context, req admission.Request, answer doorAnswer) admission.Response {
+	message := fmt.Sprintf("metadata.finalizers: %s: user %s creates %s %s out of %s %s, whose claims Weir answers: stop the other IPAM controller, "+
+		"or two hosts get one address; to restore what Weir has made takes the verb manage on ipallocations.ipam.weir.dev",
+		answer.AnswerFinalizer, req.UserInfo.Username, req.Kind.Kind, req.Name, answer.pool.Kind, answer.pool.Name)
+	if p, err := h.doors.pool(ctx, answer.pool, req.Namespace); err == nil && !ptr.Deref(req.DryRun, false) {
+		h.recorder.Eventf(p, nil, corev1.EventTypeWarning, otherController, "Refuse", "%s", message)
+	}
+	return admission.Denied(message)
 }
 
 // isOurs says whether Weir itself makes the object. Anybody may write under its name. For an IPAddress that gains nothing; who makes a

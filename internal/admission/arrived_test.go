@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,8 +18,12 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 )
 
 // restorer says whether the user may restore.
@@ -50,7 +55,7 @@ func TestWhatMayHaveArrivedIsNotTakenForNew(t *testing.T) {
 	object := rawYAML(t, `{metadata: {finalizers: [ipam.weir.dev/claim]}}`)
 	req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
 	req.Kind, req.Options = kindNamed("IPAddressClaim"), raw(t, metav1.CreateOptions{})
-	if response := (arrivals{unknowing{}, clusterAPI}).mark(t.Context(), req); response.Allowed || response.Result.Code != http.StatusInternalServerError {
+	if response := (arrivals{rights: unknowing{}, doors: clusterAPI}).mark(t.Context(), req); response.Allowed || response.Result.Code != http.StatusInternalServerError {
 		t.Errorf("%+v, want an internal error", response)
 	}
 }
@@ -113,7 +118,7 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 			req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
 			req.Kind, req.Options = kindNamed(test.kind), raw(t, metav1.CreateOptions{FieldManager: test.manager})
 			req.Namespace = "team"
-			response := arrivals{test.rights, clusterAPI}.mark(t.Context(), req)
+			response := arrivals{rights: test.rights, doors: clusterAPI}.mark(t.Context(), req)
 			if !response.Allowed {
 				t.Errorf("refused: %v", response.Result)
 			}
@@ -135,5 +140,42 @@ func TestArrivalsAreMarkedBeforeTheFinalizerIsGiven(t *testing.T) {
 	gives := bytes.Index(manifests, []byte("name: default.ipaddressclaim.ipam.weir.dev"))
 	if marks < 0 || gives < marks {
 		t.Errorf("marked at byte %d, given at byte %d: every new claim would count as arrived", marks, gives)
+	}
+}
+
+// TestAnotherControllersAnswerIsRefused: pools that two controllers may serve must not be served by both.
+func TestAnotherControllersAnswerIsRefused(t *testing.T) {
+	t.Parallel()
+	const finalizer = "ipam.shared.test/answer"
+	doors := Doors{
+		Forms: []claim.Form{clusterapi.Form{Others: map[string]clusterapi.Ways{
+			"ipam.shared.test": {Conventions: claim.Conventions{AnswerFinalizer: finalizer, IsShared: true}},
+		}}},
+		Live: fake.NewClientBuilder().Build(),
+	}
+	for sentence, test := range map[string]struct {
+		rights           Rights
+		group, finalizer string
+		allowed          bool
+	}{
+		"what somebody makes who may not restore":           {rights: restorer(false), group: "ipam.shared.test", finalizer: finalizer},
+		"what is restored":                                  {rights: restorer(true), group: "ipam.shared.test", finalizer: finalizer, allowed: true},
+		"what somebody makes by hand":                       {rights: restorer(false), group: "ipam.shared.test", finalizer: "a/b", allowed: true},
+		"what somebody makes out of a pool that is Weir's":  {rights: restorer(false), group: ipamv1.GroupVersion.Group, finalizer: "ipam.weir.dev/address", allowed: true},
+		"what somebody makes out of another provider's one": {rights: restorer(false), group: "ipam.other.test", finalizer: finalizer, allowed: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			object := rawYAML(t, `{metadata: {finalizers: [`+test.finalizer+`]}, spec: {poolRef: {apiGroup: `+test.group+`, kind: IPPool, name: p}}}`)
+			req := request(admissionv1.Create, runtime.RawExtension{Raw: object}, runtime.RawExtension{}, "jo")
+			req.Kind, req.Options = kindNamed("IPAddress"), raw(t, metav1.CreateOptions{FieldManager: "manager"})
+			response := arrivals{rights: test.rights, doors: doors, recorder: events.NewFakeRecorder(1)}.mark(t.Context(), req)
+			if response.Allowed != test.allowed {
+				t.Errorf("allowed: %t (%v), want %t", response.Allowed, response.Result, test.allowed)
+			}
+			if !test.allowed && !strings.Contains(response.Result.Message, "user jo creates IPAddress") {
+				t.Errorf("message: %q", response.Result.Message)
+			}
+		})
 	}
 }

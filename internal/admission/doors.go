@@ -56,30 +56,65 @@ func (d Doors) finalizer(kind schema.GroupKind, raw []byte) string {
 	if claim, ok := d.asks(kind, raw); ok {
 		return claim.finalizer
 	}
+	answer, _ := d.answers(kind, raw)
+	return answer.AnswerFinalizer
+}
+
+// doorAnswer is the pool that an answer is of, and what depends on that.
+type doorAnswer struct {
+	claim.Conventions
+
+	pool claim.PoolName
+}
+
+// answers returns what an answer says, and false for what is none.
+func (d Doors) answers(kind schema.GroupKind, raw []byte) (doorAnswer, bool) {
 	for _, form := range d.Forms {
 		stored := form.Kinds().NewAnswer()
 		if kind == form.Kinds().Answer.GroupKind() && read(raw, stored) {
-			return form.Conventions(form.Says(stored).Pool).AnswerFinalizer
+			name := form.Says(stored).Pool
+			return doorAnswer{*form.Conventions(name), name}, true
 		}
 	}
-	return ""
+	return doorAnswer{}, false
 }
 
 // stays says whether the pool that a claim of the namespace names stays where it is when clusterctl moves the claim. One that is gone, or
 // unknown, does not.
 func (d Doors) stays(ctx context.Context, name claim.PoolName, namespace string) (bool, error) {
-	known := slices.Concat([]pool.Kind{pool.IPPools, pool.GlobalIPPools}, d.Pools)
-	i := slices.IndexFunc(known, func(k pool.Kind) bool { return k.GroupKind == name.GroupKind })
-	if i < 0 || known[i].ClusterScoped || known[i].Moves == nil {
-		return i >= 0 && known[i].ClusterScoped, nil
+	kind, known := d.poolKind(name)
+	if !known || kind.ClusterScoped || kind.Moves == nil {
+		return known && kind.ClusterScoped, nil
 	}
-	stored := known[i].New()
-	err := d.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name.Name}, stored)
+	stored, err := d.pool(ctx, name, namespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("getting %s %s: %w", name.Kind, name.Name, err)
 	}
-	return !known[i].Moves(stored), nil
+	return !kind.Moves(stored), nil
+}
+
+func (d Doors) poolKind(name claim.PoolName) (pool.Kind, bool) {
+	known := slices.Concat([]pool.Kind{pool.IPPools, pool.GlobalIPPools}, d.Pools)
+	i := slices.IndexFunc(known, func(k pool.Kind) bool { return k.GroupKind == name.GroupKind })
+	if i < 0 {
+		return pool.Kind{}, false
+	}
+	return known[i], true
+}
+
+// pool reads live the pool that a claim or an answer of the namespace names. The error is the API server's; NotFound also where the kind is
+// none.
+func (d Doors) pool(ctx context.Context, name claim.PoolName, namespace string) (pool.Object, error) {
+	kind, known := d.poolKind(name)
+	if !known {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: name.Group, Resource: name.Kind}, name.Name)
+	}
+	if kind.ClusterScoped {
+		namespace = ""
+	}
+	stored := kind.New()
+	return stored, d.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name.Name}, stored)
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -67,6 +68,7 @@ type Options struct {
 	Registry *pool.Registry
 	Desk     *ipclaim.Desk
 	Doors    Doors
+	Recorder events.EventRecorder
 	// Authenticated says that every review comes from an API server that has proved to be one: so the user who it says has asked
 	// has. Without that, what the user may not have asked for is not named, whatever the user may read.
 	Authenticated bool
@@ -91,7 +93,7 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http
 		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(own.reserveClaim)},
 		keepIPAllocationPath:    &admission.Webhook{Handler: admission.HandlerFunc(keepMoved)},
 		keepAddressClaimPath:    &admission.Webhook{Handler: admission.HandlerFunc(departures{o.Doors}.keep)},
-		markArrivalPath:         &admission.Webhook{Handler: admission.HandlerFunc(arrivals{rights, o.Doors}.mark)},
+		markArrivalPath:         &admission.Webhook{Handler: admission.HandlerFunc(arrivals{rights, o.Doors, o.Recorder}.mark)},
 		defaultAddressClaimPath: &admission.Webhook{Handler: admission.HandlerFunc(finalizeAddressClaim)},
 	}
 }

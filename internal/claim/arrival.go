@@ -253,6 +253,11 @@ func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
 			r.Arrivals.notePaused(claim.GetUID())
 		}
 	}
+	return r.secureOwn(ctx, claim)
+}
+
+// secureOwn records what the claim's answer stands for, if there is one.
+func (r *addresses) secureOwn(ctx context.Context, claim *Claim) error {
 	answer, err := r.getAnswer(ctx, r.Client, claim)
 	if err != nil {
 		return client.IgnoreNotFound(err)

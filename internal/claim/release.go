@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,8 @@ import (
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	if !r.isLeftToUs(s.claim) {
-		return errWaiting
+	if !r.isLeftToUs(s.claim) { // its answer may be another controller's, and its address not recorded yet
+		return cmp.Or(r.secureOwn(ctx, s.claim), errWaiting)
 	}
 	recorded := r.about(s).Recorded()
 	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))

@@ -92,7 +92,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		doors = append(doors, metal3Door())
 	}
 	if err = admission.SetupWithManager(mgr, admission.Options{
-		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Desk: w.desk, Doors: w.known(doors),
+		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Desk: w.desk, Doors: w.known(doors), Recorder: w.recorder(),
 		Authenticated: o.WebhookClientCAFile != "",
 	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)

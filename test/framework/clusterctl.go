@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,6 +46,7 @@ func (c *Clusterctl) ChooseComponents(file string) error {
 	config := fmt.Sprintf(`providers:
 - {name: cluster-api, type: CoreProvider, url: "file://%[1]s/cluster-api/latest/core-components.yaml"}
 - {name: weir, type: IPAMProvider, url: "file://%[1]s/ipam-weir/latest/%[2]s"}
+- {name: metal3, type: IPAMProvider, url: "file://%[1]s/ipam-metal3/latest/ipam-components.yaml"}
 cert-manager: {externallyProvisioned: "true", timeout: 60s}
 overridesFolder: %[1]s/overrides
 `, c.dir, file)
@@ -134,6 +136,43 @@ func (c *Clusterctl) AddWeir(release, version string) error {
 	return writeFiles(filepath.Join(c.dir, "ipam-weir", version), files)
 }
 
+// AddMetal3 puts a version of a stand-in for Metal3's IPAM provider into its local repository: these objects.
+func (c *Clusterctl) AddMetal3(version string, objects ...any) error {
+	components, err := documents(objects)
+	if err != nil {
+		return err
+	}
+	series := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	return writeFiles(filepath.Join(c.dir, "ipam-metal3", version), map[string][]byte{
+		componentsFile: components,
+		"metadata.yaml": fmt.Appendf(nil, "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\n"+
+			"releaseSeries:\n- {major: %s, minor: %s, contract: v1beta2}\n", series[0], series[1]),
+	})
+}
+
+// Shell runs commands as an administrator's shell does, in this folder, and returns what they print. The first that fails ends it; the error
+// shows what it says. The programs are those of bin/.
+func (c *Clusterctl) Shell(ctx context.Context, folder, commands string) (string, error) {
+	path, err := Binary("clusterctl")
+	if err != nil {
+		return "", err
+	}
+	script := fmt.Sprintf("set -euo pipefail\nclusterctl() { command clusterctl \"$@\" --config %q; }\n%s", filepath.Join(c.dir, "clusterctl.yaml"), commands)
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir = folder
+	cmd.Env = append(c.env(), "PATH="+filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_PROXY=*", "no_proxy=*")
+	var output, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &complaint
+	if err := cmd.Run(); err != nil {
+		return output.String(), fmt.Errorf("%w: %s\nof these commands:\n%s", err, complaint.String(), commands)
+	}
+	return output.String(), nil
+}
+
+func (c *Clusterctl) env() []string {
+	return append(os.Environ(), "KUBECONFIG="+c.kubeconfig, "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+c.dir)
+}
+
 // Run runs clusterctl with these arguments and returns what it printed. A failure's error carries it too.
 func (c *Clusterctl) Run(ctx context.Context, args ...string) (string, error) {
 	path, err := Binary("clusterctl")
@@ -141,8 +180,7 @@ func (c *Clusterctl) Run(ctx context.Context, args ...string) (string, error) {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, path, append(args, "--config", filepath.Join(c.dir, "clusterctl.yaml"))...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig, "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
-		"XDG_CONFIG_HOME="+c.dir)
+	cmd.Env = c.env()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("clusterctl %v: %w:\n%s", args, err, out)

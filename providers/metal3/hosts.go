@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -54,6 +55,9 @@ const hostAnnotation = "metal3.io/BareMetalHost"
 // Alias is a claim.Alias: <BareMetalHost>-<pool>, which is the name that a pool keeps an address for a host under.
 func (h *Hosts) Alias(ctx context.Context, c client.Object, offer *claim.Offer) (string, error) {
 	owner := metav1.GetControllerOf(c)
+	if _, isAddressClaim := c.(*ipamv1beta2.IPAddressClaim); !isAddressClaim { // claims of other doors have no such name
+		return "", nil
+	}
 	if owner == nil || kinds.OfOwner(*owner) != dataKind || !keepsForHosts(offer, c) {
 		return "", nil
 	}

@@ -201,6 +201,19 @@ func TestAliasIsWaitedFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAliasIsOfAddressClaimsOnly(t *testing.T) {
+	t.Parallel()
+	c := newChain()
+	other := &ipamv1.IPClaim{ObjectMeta: c.claim.ObjectMeta}
+	if alias, err := (&Hosts{}).Alias(t.Context(), other, c.offer); alias != "" || err != nil {
+		t.Errorf("an IPClaim of a Metal3Data is %q (%v)", alias, err)
+	}
+}
+
+func TestAliasErrsWhereAReadFails(t *testing.T) {
+	t.Parallel()
 	c := newChain()
 	c.get = apierrors.NewInternalError(errors.New("etcd"))
 	var refusal *claimant.Refusal

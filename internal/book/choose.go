@@ -32,7 +32,10 @@ func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
 		return nil, netip.Prefix{}, fmt.Errorf("the claim's name has %d characters", len(c.Ref.Name))
 	}
 	e, ok := b.open(c)
-	if !ok {
+	switch {
+	case !ok && e.isEmpty() && !c.IsRestored():
+		return nil, netip.Prefix{}, ErrExhausted
+	case !ok:
 		return nil, netip.Prefix{}, ErrNotReady
 	}
 	cidr, err := b.pickKept(b.spaceOf(e.pool.Space), e, c)
@@ -98,7 +101,7 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		}
 		return b.fitFor(s, e, r, c)
 	}
-	if err := b.refuses(e, c); err != nil {
+	if err := b.refuses(e, c); err != nil && !b.isWithinOwn(c) {
 		return netip.Prefix{}, err
 	}
 	if c.isUnfit(c.Want) {
@@ -334,6 +337,7 @@ func (b *chooser) taken(s *space, e *poolEntry, c Claim) error {
 		r := b.records.Get(h)
 		switch {
 		case b.isAbove(r, e.ref, c.Want), r.Role == records.Stored && isBack && b.isAbove(asked, r.Pool, r.CIDR):
+		case r.Role == records.Stored && areOfOnePool(r, asked):
 		case r.Role == records.Stored && isPredecessor(r, asked) && (!hasGone(r) || c.returnsTo(r)):
 		case isOtherTry(r, asked):
 		case r.Role == tentative, r.Role == promised:

@@ -1,0 +1,149 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+// parentField is how messages name the annotation.
+const parentField = "metadata.annotations[ipam.weir.dev/parent]"
+
+// address is the text of one.
+func address(text string) *m3v1.Address { return ptr.To(m3v1.Address(text)) }
+
+// carvedBlocks returns the blocks of a pool that are recorded in a parent, and checks whose they are.
+func carvedBlocks(ctx context.Context, s *suite.Spec, p *m3v1.IPPool, parent *ipamv1.GlobalIPPool) []string {
+	GinkgoHelper()
+	records := s.Records(ctx, p)
+	blocks := make([]string, 0, len(records))
+	for _, record := range records {
+		Expect(record.Namespace).To(Equal(p.Namespace))
+		Expect(record.Spec.Purpose).To(Equal(ipamv1.PoolBlockPurpose))
+		Expect(record.Spec.PoolRef).To(Equal(ipamv1.PoolReference{Kind: "GlobalIPPool", Name: parent.Name}))
+		Expect(record.Spec.AddressSpace).To(Equal(parent.Spec.AddressSpace))
+		Expect(metav1.IsControlledBy(&record, p)).To(BeTrue())
+		blocks = append(blocks, record.Spec.CIDR)
+	}
+	slices.Sort(blocks)
+	return blocks
+}
+
+var _ = Describe("An IPPool of Metal3 with a parent", func() {
+	var s *suite.Spec
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) {
+		s = suite.New(ctx, site)
+		ns = s.Another(ctx, map[string]string{ipamv1.ProjectLabel: s.Namespace})
+	})
+
+	// root begins a parent of the project of ns.
+	root := func() *builder.PoolBuilder[*ipamv1.GlobalIPPool] {
+		return s.GlobalRoot("root", "10.0.0.0/16").WithLabel(ipamv1.ProjectLabel, s.Namespace)
+	}
+	under := func(name, spec string) *m3v1.IPPool {
+		p := newPool(ns, name, spec)
+		p.Annotations = map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/" + s.Global("root")}
+		return p
+	}
+
+	It("has each of its ranges from there before it hands out anything, and gives all back when it is deleted", func(ctx SpecContext) {
+		parent := root().Build()
+		s.Create(ctx, parent)
+		s.Ready(ctx, parent)
+		p := under("p", "{pools: [{start: 10.0.0.16, end: 10.0.0.19}, {start: 10.0.1.4, end: 10.0.1.5}, {start: 10.0.0.20, end: 10.0.0.20}]}")
+		s.Create(ctx, p)
+		s.Ready(ctx, p)
+		Expect(carvedBlocks(ctx, s, p, parent)).To(Equal([]string{"10.0.0.16/30", "10.0.0.20/32", "10.0.1.4/31"}))
+		Expect(counts(p)).To(Equal("7/7"))
+		first := claimOf(ns, "first")
+		Expect(string(answer(ctx, first).Spec.Address)).To(Equal("10.0.0.16"))
+		for _, record := range s.Records(ctx, first) {
+			Expect(record.Spec.AddressSpace).To(Equal(s.Namespace))
+		}
+		By("having nobody else take anything of it")
+		taken := builder.IPClaim(ns, "taken").From(ipamv1.GlobalIPPoolKind, parent.Name).WithCIDR("10.0.0.18/32").Build()
+		s.Refuses(ctx, taken, 409, "10.0.0.18/32")
+		beside := builder.IPPool(ns, "beside").WithParent(ipamv1.GlobalIPPoolKind, "", parent.Name).WithBits(29).Build()
+		s.Create(ctx, beside)
+		s.Ready(ctx, beside)
+		Expect(beside.Spec.CIDR).To(Equal("10.0.0.0/29"))
+		By("being deleted")
+		Expect(k.Delete(ctx, p)).To(Succeed())
+		s.NotReady(ctx, p, ipamv1.PoolReadyDeletingReason, "first")
+		Expect(carvedBlocks(ctx, s, p, parent)).To(HaveLen(3))
+		s.Delete(ctx, first)
+		s.Gone(ctx, p)
+		Expect(s.Records(ctx, p)).To(BeEmpty())
+		s.Create(ctx, taken)
+	})
+
+	It("waits for a parent that is not there, and says so", func(ctx SpecContext) {
+		p := under("p", "{pools: [{start: 10.0.0.16, end: 10.0.0.19}]}")
+		s.Create(ctx, p)
+		s.NotReady(ctx, p, ipamv1.PoolReadyParentNotReadyReason, parentField, "there is no GlobalIPPool", "or it is not visible")
+		waiting := claimOf(ns, "waiting")
+		s.Create(ctx, waiting)
+		s.NotReady(ctx, waiting, ipamv1.ClaimReadyPoolNotReadyReason)
+		s.Create(ctx, root().Build())
+		s.Ready(ctx, p)
+		Expect(string(answered(ctx, waiting).Spec.Address)).To(Equal("10.0.0.16"))
+	})
+
+	DescribeTable("says what the parent does not give it, and serves nothing", func(ctx SpecContext,
+		change func(*builder.PoolBuilder[*ipamv1.GlobalIPPool]), spec, reason string, words ...any,
+	) {
+		b := root()
+		change(b)
+		parent := b.Build()
+		s.Create(ctx, parent)
+		p := under("p", spec)
+		s.Create(ctx, p)
+		texts := []string{parentField}
+		for _, word := range words {
+			texts = append(texts, word.(string)) //nolint:forcetypeassert // all are
+		}
+		s.NotReady(ctx, p, reason, texts...)
+		waiting := claimOf(ns, "waiting")
+		s.Create(ctx, waiting)
+		s.NotReady(ctx, waiting, ipamv1.ClaimReadyPoolNotReadyReason)
+		s.Delete(ctx, waiting, p)
+		Expect(s.Records(ctx, p)).To(BeEmpty())
+	},
+		Entry("not visible", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) {
+			b.WithVisibility(ipamv1.PlatformVisibility)
+		}, "{pools: [{subnet: 10.0.1.0/28}]}", ipamv1.PoolReadyParentNotReadyReason, "or it is not visible"),
+		Entry("outside", func(*builder.PoolBuilder[*ipamv1.GlobalIPPool]) {},
+			"{pools: [{subnet: 10.0.1.0/28}, {start: 10.1.0.0, end: 10.1.0.3}]}", ipamv1.PoolReadyParentNotReadyReason, "10.1.0.0/30", "not in the pool"),
+		Entry("of the other family", func(*builder.PoolBuilder[*ipamv1.GlobalIPPool]) {},
+			"{pools: [{subnet: '2001:db8::/120'}]}", ipamv1.PoolReadyParentNotReadyReason, "is not of the parent"),
+		Entry("excluded there", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) { b.WithExcluded("10.0.1.6") },
+			"{pools: [{start: 10.0.1.0, end: 10.0.1.7}]}", ipamv1.PoolReadyParentNotReadyReason, "10.0.1.0/29 is excluded"),
+		Entry("the gateway there", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) { b.WithNetwork(16, "10.0.1.6") },
+			"{pools: [{start: 10.0.1.0, end: 10.0.1.7}]}", ipamv1.PoolReadyParentNotReadyReason, "gateway"),
+		Entry("longer than its bounds allow", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) { b.WithLengths(20, 28, 24) },
+			"{pools: [{start: 10.0.1.0, end: 10.0.1.16}]}", ipamv1.PoolReadyParentNotReadyReason, "10.0.1.16/32 of the parent", "is longer than a /28"),
+		Entry("another project's without bounds", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) {
+			b.WithLabel(ipamv1.ProjectLabel, "somebody")
+		}, "{pools: [{start: 10.0.1.0, end: 10.0.1.7}]}", ipamv1.PoolReadyParentNotReadyReason, "belongs to another project"),
+		Entry("draining", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) { b.WithMode(ipamv1.DrainingMode) },
+			"{pools: [{start: 10.0.1.0, end: 10.0.1.7}]}", ipamv1.PoolReadyParentNotReadyReason, "is draining"),
+	)
+})
+
+var _ = setup.Options{}
+var _ = address

@@ -32,10 +32,7 @@ func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
 		return nil, netip.Prefix{}, fmt.Errorf("the claim's name has %d characters", len(c.Ref.Name))
 	}
 	e, ok := b.open(c)
-	switch {
-	case !ok && e.isEmpty() && !c.IsRestored():
-		return nil, netip.Prefix{}, ErrExhausted
-	case !ok:
+	if !ok {
 		return nil, netip.Prefix{}, ErrNotReady
 	}
 	cidr, err := b.pickKept(b.spaceOf(e.pool.Space), e, c)

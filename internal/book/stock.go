@@ -52,11 +52,6 @@ type poolEntry struct {
 	chosen  netip.Prefix
 }
 
-// isEmpty says whether the pool is registered and has no addresses: no block of it is ever confirmed, and it gives nothing.
-func (e *poolEntry) isEmpty() bool {
-	return e != nil && e.pool != nil && e.pool.Shape.Total().IsZero()
-}
-
 // sums returns the sum of addresses and the number of records that a record counts in.
 func (e *poolEntry) sums(r *records.Record) (*ipspace.Count, *int32) {
 	switch {

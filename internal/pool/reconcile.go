@@ -275,7 +275,7 @@ func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) 
 	if live == nil || live.GetGeneration() != s.pool.GetGeneration() {
 		return err
 	}
-	return r.drop(ctx, s.pool, others)
+	return r.drop(ctx, s.pool, others, claimant.PoolShrunk)
 }
 
 // isInUse says of a block that the pool was carved and is to have no more whether something is handed out of it that lies in none of the
@@ -289,12 +289,12 @@ func (r *Reconciler) isInUse(s *scope) func(ledger.Holding) bool {
 	}
 }
 
-// drop gives up blocks that a pool does not have any more, or that another one of its name had, which is gone.
-func (r *Reconciler) drop(ctx context.Context, p Object, blocks []ledger.Holding) error {
+// drop gives up blocks that a pool does not have any more, with the proof of that, or that another one of its name had, which is gone.
+func (r *Reconciler) drop(ctx context.Context, p Object, blocks []ledger.Holding, proof claimant.Proof) error {
 	errs := make([]error, 0, len(blocks))
 	for _, block := range blocks {
 		if block.Claim.UID == string(p.GetUID()) {
-			errs = append(errs, r.exit().ReleaseBlock(ctx, block, claimant.ClaimDeleted))
+			errs = append(errs, r.exit().ReleaseBlock(ctx, block, proof))
 		} else {
 			errs = append(errs, r.giveBackOfGone(ctx, block))
 		}

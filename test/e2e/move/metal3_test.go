@@ -99,7 +99,7 @@ func metal3Carved(ctx SpecContext) {
 	Expect(left.Client().Create(ctx, pool)).To(Succeed())
 	number := framework.Scale(3, 30)
 	t.askMetal3(ctx, left, "old", "carved", number)
-	had := t.awaitMetal3(ctx, left, 2*number)
+	t.awaitMetal3(ctx, left, 2*number)
 	blocks := blocksOfMetal3(ctx, left, pool)
 	Expect(blocks).NotTo(BeEmpty())
 
@@ -108,7 +108,7 @@ func metal3Carved(ctx SpecContext) {
 	Expect(left.manager.Restart(ctx)).To(Succeed())
 	Expect(left.PointWebhooks(ctx, left.manager.WebhookAddress())).To(Succeed())
 	t.askMetal3(ctx, left, "restarted", "carved", 1)
-	had = t.awaitMetal3(ctx, left, 2*number+2)
+	had := t.awaitMetal3(ctx, left, 2*number+2)
 	Expect(blocksOfMetal3(ctx, left, pool)).To(Equal(blocks))
 	check(ctx)
 

@@ -114,7 +114,7 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 		s.Create(ctx, parent)
 		p := under("p", spec)
 		s.Create(ctx, p)
-		texts := []string{parentField}
+		texts := append(make([]string, 0, 1+len(words)), parentField)
 		for _, word := range words {
 			texts = append(texts, word.(string)) //nolint:forcetypeassert // all are
 		}

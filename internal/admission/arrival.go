@@ -49,7 +49,7 @@ func isSaid(obj metav1.Object) bool {
 }
 
 // keptArrival puts back the mark that an update leaves out, as clusterctl does when it goes on with a move that was cut short.
-func keptArrival(updated, old client.Object) []jsonpatch.Operation {
+func keptArrival(updated, old metav1.Object) []jsonpatch.Operation {
 	if !hasArrived(old) || hasArrived(updated) {
 		return nil
 	}

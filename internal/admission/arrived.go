@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -25,7 +26,7 @@ import (
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create,versions=v1beta2,name=arrival.ipaddress.ipam.weir.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=create,versions=v1beta2,name=arrival.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
 
-// arrival is what this webhook needs to know of an IPAddress or IPAllocation.
+// arrival is what this webhook needs to know of an object.
 type arrival struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -43,16 +44,24 @@ type arrivals struct {
 	recorder events.EventRecorder
 }
 
-// mark marks a record, or a claim or answer of a front door that has its finalizer already, where somebody else than Weir creates it: it
+// mark marks a record, or a claim, answer or carved pool of a front door that has its finalizer already, where somebody else than Weir creates it: it
 // has been moved here or is restored, and what it belongs to may come later. At which revision a record was made elsewhere says nothing
 // here. The API server asks about nothing else, by the configuration's matchConditions; of claims it asks before the webhook that
 // gives new ones their finalizer, for the configuration lists this one first. Only who may manage IPAllocations restores anything: what
 // has arrived keeps its address even where somebody else has it. An answer that anybody else makes with the finalizer of a controller out of
 // a pool that two may serve is refused.
+//
+// A pool of a front door keeps the mark when it is changed. The API server asks about those only that lose it.
 func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Response {
-	var obj arrival
+	var obj, old arrival
 	if json.Unmarshal(req.Object.Raw, &obj) != nil {
 		return admission.Allowed("")
+	}
+	if req.Operation == admissionv1.Update {
+		if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
+			return admission.Errored(http.StatusBadRequest, err)
+		}
+		return admission.Patched("", keptArrival(&obj, &old)...)
 	}
 	isOurs, err := h.isOurs(ctx, req)
 	if err != nil {

@@ -18,12 +18,15 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
 
 // restorer says whether the user may restore.
@@ -119,6 +122,54 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 			req.Kind, req.Options = kindNamed(test.kind), raw(t, metav1.CreateOptions{FieldManager: test.manager})
 			req.Namespace = "team"
 			response := arrivals{rights: test.rights, doors: clusterAPI}.mark(t.Context(), req)
+			if !response.Allowed {
+				t.Errorf("refused: %v", response.Result)
+			}
+			if diff := cmp.Diff(decoded(t, rawYAML(t, test.want)), decoded(t, patched(t, object, response))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPoolsOfADoorThatArrive looks at creations and updates of a door's pools: those that came with what they have keep the mark.
+func TestPoolsOfADoorThatArrive(t *testing.T) {
+	t.Parallel()
+	doors := Doors{Pools: []pool.Kind{{GroupKind: schema.GroupKind{Group: kinds.IPPool.Group, Kind: "Subnet"}, Finalizer: "door/subnet"}}}
+	for sentence, test := range map[string]struct {
+		rights            Rights
+		old, object, want string
+	}{
+		"one that has been a pool": {
+			rights: restorer(true), object: `{metadata: {finalizers: [door/subnet]}}`,
+			want: `{metadata: {finalizers: [door/subnet], annotations: {ipam.weir.dev/arrived: "true"}}}`,
+		},
+		"one that somebody who may not restore says has been one": {
+			rights: restorer(false), object: `{metadata: {finalizers: [door/subnet], annotations: {ipam.weir.dev/arrived: "true"}}}`,
+			want: `{metadata: {finalizers: [door/subnet], annotations: {}}}`,
+		},
+		"a new one": {
+			rights: restorer(true), object: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`, want: `{metadata: {annotations: {}}}`,
+		},
+		"one that loses the mark": {
+			old: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`, object: `{metadata: {annotations: {a: b}}}`,
+			want: `{metadata: {annotations: {a: b, ipam.weir.dev/arrived: "true"}}}`,
+		},
+		"one that loses all annotations": {
+			old: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`, object: `{metadata: {}}`,
+			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`,
+		},
+		"one that never had it": {old: `{metadata: {}}`, object: `{metadata: {}}`, want: `{metadata: {}}`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			object, operation, old := rawYAML(t, test.object), admissionv1.Create, runtime.RawExtension{}
+			if test.old != "" {
+				operation, old.Raw = admissionv1.Update, rawYAML(t, test.old)
+			}
+			req := request(operation, runtime.RawExtension{Raw: object}, old, "jo")
+			req.Kind, req.Options = kindNamed("Subnet"), raw(t, metav1.CreateOptions{})
+			response := arrivals{rights: test.rights, doors: doors}.mark(t.Context(), req)
 			if !response.Allowed {
 				t.Errorf("refused: %v", response.Result)
 			}

@@ -51,8 +51,13 @@ func (d Doors) asks(kind schema.GroupKind, raw []byte) (doorClaim, bool) {
 	return doorClaim{}, false
 }
 
-// finalizer returns the one that a claim or answer has once a controller has looked after it; "" for anything else.
+// finalizer returns the one that a claim, answer or pool has once a controller has looked after it; "" for anything else.
 func (d Doors) finalizer(kind schema.GroupKind, raw []byte) string {
+	for _, pools := range d.Pools {
+		if kind == pools.GroupKind {
+			return pools.Finalizer
+		}
+	}
 	if claim, ok := d.asks(kind, raw); ok {
 		return claim.finalizer
 	}

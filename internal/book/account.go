@@ -106,6 +106,13 @@ func (a *Account) Holds(first netip.Addr) bool {
 	return a.has(func(r accounted) bool { return r.CIDR.Addr() == first && r.Purpose != records.ForMoved })
 }
 
+// HoldsAll says whether a record of the claim holds all of the prefix.
+func (a *Account) HoldsAll(prefix netip.Prefix) bool {
+	return a.has(func(r accounted) bool {
+		return contains(r.CIDR, prefix) && r.Purpose != records.ForMoved && !r.Released()
+	})
+}
+
 // HasWon says whether a record of the claim that begins with this address has won its judgement in
 // this process.
 func (a *Account) HasWon(first netip.Addr) bool {

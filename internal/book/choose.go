@@ -98,7 +98,7 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		}
 		return b.fitFor(s, e, r, c)
 	}
-	if err := b.refuses(e, c); err != nil {
+	if err := b.refuses(e, c); err != nil && !b.isWithinOwn(c) {
 		return netip.Prefix{}, err
 	}
 	if c.isUnfit(c.Want) {
@@ -334,7 +334,7 @@ func (b *chooser) taken(s *space, e *poolEntry, c Claim) error {
 		r := b.records.Get(h)
 		switch {
 		case b.isAbove(r, e.ref, c.Want), r.Role == records.Stored && isBack && b.isAbove(asked, r.Pool, r.CIDR):
-		case r.Role == records.Stored && isPredecessor(r, asked) && (!hasGone(r) || c.returnsTo(r)):
+		case r.Role == records.Stored && c.passes(r, asked):
 		case isOtherTry(r, asked):
 		case r.Role == tentative, r.Role == promised:
 			return ErrBusy
@@ -343,6 +343,11 @@ func (b *chooser) taken(s *space, e *poolEntry, c Claim) error {
 		}
 	}
 	return nil
+}
+
+// passes says whether a record, which overlaps what the claim asks for, leaves that to it.
+func (c Claim) passes(r, asked *records.Record) bool {
+	return areOfOnePool(r, asked) || isPredecessor(r, asked) && (!hasGone(r) || c.returnsTo(r))
 }
 
 // exhausted says what it means that the pool has no room: nothing but what is certain may be called

@@ -97,6 +97,21 @@ func (b *claims) Repeats(claim ipamv1.ClaimReference) []*records.Record {
 	return found
 }
 
+// isWithinOwn says whether a carved pool, by UID, has all of the block already: it shrinks, and what its
+// parent has begun to keep back since takes nothing from it.
+func (b *claims) isWithinOwn(c Claim) bool {
+	if c.Purpose != records.ForChildPool {
+		return false
+	}
+	return slices.ContainsFunc(b.confirmedOf(c.Ref.Pool()), func(r *records.Record) bool {
+		return r.Claim == c.Ref && r.Pool == c.Pool && contains(r.CIDR, c.Want)
+	})
+}
+
+func contains(outer, inner netip.Prefix) bool {
+	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
+}
+
 // isMade says whether there is a record of just what the claim wants: one is enough.
 func (b *claims) isMade(c Claim) bool {
 	return slices.ContainsFunc(b.records.Of(records.ClaimantOf(c.Ref)), func(r *records.Record) bool {

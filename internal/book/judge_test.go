@@ -148,6 +148,43 @@ func TestJudgementOfANewRecord(t *testing.T) {
 			record: recordNamed("a", "10.0.1.0/24", carved("child")),
 			want:   Won,
 		},
+		"a carved pool that grows may have a block around one of its own": {
+			before: []*ipamv1.IPAllocation{root("p", "10.0.0.0/16"), recordNamed("b", "10.0.1.0/25", carved("child"))},
+			record: recordNamed("a", "10.0.1.0/24", carved("child")),
+			want:   Won,
+		},
+		"and one that shrinks a block inside": {
+			before: []*ipamv1.IPAllocation{root("p", "10.0.0.0/16"), recordNamed("b", "10.0.1.0/24", carved("child"))},
+			record: recordNamed("a", "10.0.1.0/25", carved("child")),
+			want:   Won,
+		},
+		"not around one of another pool": {
+			before: []*ipamv1.IPAllocation{
+				root("p", "10.0.0.0/16"), recordNamed("b", "10.0.1.0/25", carved("child")), recordNamed("c", "10.0.1.128/25", carved("other")),
+			},
+			record: recordNamed("a", "10.0.1.0/24", carved("child")),
+			want:   Lost,
+		},
+		"nor around one of an earlier pool of its name": {
+			before: []*ipamv1.IPAllocation{root("p", "10.0.0.0/16"), recordNamed("b", "10.0.1.0/25", carved("child"), reborn)},
+			record: recordNamed("a", "10.0.1.0/24", carved("child")),
+			want:   Lost,
+		},
+		"nor around one that it has released": {
+			before: []*ipamv1.IPAllocation{root("p", "10.0.0.0/16"), recordNamed("b", "10.0.1.0/25", carved("child"), released)},
+			record: recordNamed("a", "10.0.1.0/24", carved("child")),
+			want:   Lost,
+		},
+		"nor around one of another parent": {
+			before: []*ipamv1.IPAllocation{root("p", "10.0.0.0/16"), recordNamed("b", "10.0.1.0/25", fromPool("q"), carved("child"))},
+			record: recordNamed("a", "10.0.1.0/24", carved("child")),
+			want:   Lost,
+		},
+		"a carved pool of a front door takes over the block of an earlier one of its name": {
+			before: []*ipamv1.IPAllocation{root("p", "10.0.0.0/16"), recordNamed("b", "10.0.1.0/24", carved("child"), ofDoor, reborn)},
+			record: recordNamed("a", "10.0.1.0/24", carved("child"), ofDoor),
+			want:   Won,
+		},
 		"what is handed out of the parent loses to a child pool's block": {
 			before: []*ipamv1.IPAllocation{root("p", "10.0.0.0/16"), recordNamed("b", "10.0.1.0/24", carved("child"))},
 			record: recordNamed("a", "10.0.1.1/32"),
@@ -180,6 +217,12 @@ func TestJudgementOfANewRecord(t *testing.T) {
 		})
 	}
 }
+
+// reborn makes the record that of another object of the name.
+func reborn(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.UID += " before" }
+
+// ofDoor makes it that of a front door's object.
+func ofDoor(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.APIGroup = "door.weir.test" }
 
 func TestVerdictNamesWhoDecided(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ import (
 //	                        meant to overlap
 //	isPredecessor           other stands for another claim of r's name, whose prefix r takes over
 //	isRepeat                other says the very same of the very same claim, and is not older
+//	areOfOnePool            both are blocks of one carved pool, which grows or shrinks
 //	Older                   other was certainly made first: r loses, unless other mayHaveEnclosed r
 //	none of these           r is blocked: it neither wins nor goes while other is there
 //
@@ -45,9 +46,10 @@ func isOwnBlock(r *records.Record) bool {
 	return r.Role == records.Stored && r.Purpose == records.ForRoot
 }
 
-// IsWeirKind says whether the record is for an IPClaim or for a carved pool.
+// IsWeirKind says whether the record is for an IPClaim or for a carved pool, of whatever group: such
+// an object is its own answer.
 func IsWeirKind(r *records.Record) bool {
-	return r.Claim.APIGroup == ipamv1.GroupVersion.Group && r.Purpose != records.ForRoot
+	return r.Purpose == records.ForChildPool || r.Claim.APIGroup == ipamv1.GroupVersion.Group && r.Purpose != records.ForRoot
 }
 
 // awaitsObject says whether the record itself does not show that its object, of one of Weir's own
@@ -96,7 +98,7 @@ func (b *lineage) Judge(r *records.Record) Verdict {
 	v := Verdict{Outcome: Won}
 	for _, other := range b.overlapping(r.Space, r.CIDR) {
 		switch {
-		case other.Handle == r.Handle || b.encloses(other, r) || b.encloses(r, other) || isPredecessor(other, r) || isRepeat(other, r):
+		case other.Handle == r.Handle || b.encloses(other, r) || b.encloses(r, other) || isPredecessor(other, r) || isRepeat(other, r) || areOfOnePool(other, r):
 		case Older(other, r) && !b.mayHaveEnclosed(other, r):
 			return Verdict{Outcome: Lost, By: HoldingOf(other)}
 		case v.Outcome == Won:
@@ -148,6 +150,14 @@ func saysSame(a, b *records.Record) bool {
 	return isTold && a.Claim == b.Claim && a.CIDR == b.CIDR && a.Pool == b.Pool && !a.Released() && !b.Released()
 }
 
+// areOfOnePool says whether the very same pool, by UID, was carved both from the same one. Its blocks
+// are the fewest prefixes that make it up: when it grows or shrinks, the new ones lie over those that
+// it is about to give up. Neither takes anything from anybody else.
+func areOfOnePool(a, b *records.Record) bool {
+	isCarved := a.Purpose == records.ForChildPool && b.Purpose == records.ForChildPool && !a.Released() && !b.Released()
+	return isCarved && a.Claim == b.Claim && a.Claim.UID != "" && a.Pool == b.Pool && a.CIDR != b.CIDR
+}
+
 // Older says whether r was certainly created before s.
 func Older(r, s *records.Record) bool {
 	if r.Created == "" || s.Created == "" {
@@ -185,7 +195,8 @@ func answers(r *records.Record, c Claim) bool {
 // Weir's own kinds that is held under its present UID is not back: it is just leaving, and nothing
 // pauses it.
 func (c Claim) returnsTo(r *records.Record) bool {
-	leaves := r.Purpose == records.ForMoved && IsWeirKind(r) && r.Claim.UID == c.Ref.UID
+	isItsOwnAnswer := c.Purpose == records.ForChildPool || IsWeirKind(r)
+	leaves := r.Purpose == records.ForMoved && isItsOwnAnswer && r.Claim.UID == c.Ref.UID
 	return c.IsRestored() && !leaves
 }
 

@@ -139,6 +139,9 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	if isEmpty := s.offer.HostBits == 0; isEmpty { // no block of the pool will ever make the ledger say so
+		return ledger.ErrExhausted
+	}
 	if err = r.chart(ctx, s); err != nil {
 		return err
 	}

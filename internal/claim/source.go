@@ -47,7 +47,7 @@ type Offer struct {
 	Closed error
 	// NamePrefix is what the names of the pool's answers begin with, where they are named after their addresses.
 	NamePrefix string
-	// Bits is the prefix length that a claim gets, HostBits that of an address: 32 or 128.
+	// Bits is the prefix length that a claim gets, HostBits that of an address: 32 or 128; 0 where the pool has no addresses.
 	Bits, HostBits int
 	// Kept is what the pool keeps for certain claims. Not to be modified.
 	Kept []pooltree.Kept

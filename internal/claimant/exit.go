@@ -43,6 +43,8 @@ const (
 	Untold
 	// CooledDown: the record was released, and its cooldown is over.
 	CooledDown
+	// PoolShrunk: the record is of a block of a pool that lives, and has it no more, and nothing is handed out of what goes with it.
+	PoolShrunk
 )
 
 // Release gives up a record, whose prefix cools down if its pool says so and somebody may have been told of it. It says whether the record
@@ -133,13 +135,17 @@ func (e *Exit) ReleaseUnwanted(ctx context.Context, h ledger.Holding) error {
 	return e.Ledger.Out().LetGo(ctx, h)
 }
 
-// ReleaseBlock gives up a block that its pool does not have any more: a root's own is free at once, a carved one cools down if the parent
-// says so, and somebody may have had it.
+// ReleaseBlock gives up a block that its pool does not have any more: a root's own is free at once, and so is what a carved pool shrinks by. The
+// block of a carved pool that is gone cools down if the parent says so, and somebody may have had it.
 func (e *Exit) ReleaseBlock(ctx context.Context, block ledger.Holding, proof Proof) error {
-	if proof != Untold && block.Purpose == ledger.ForChildPool {
+	switch {
+	case proof == Untold || block.Purpose != ledger.ForChildPool:
+		return e.Ledger.Out().Drop(ctx, block)
+	case proof == PoolShrunk:
+		return e.Ledger.Out().DropBlock(ctx, block)
+	default:
 		return e.Ledger.Out().LetGo(ctx, block)
 	}
-	return e.Ledger.Out().Drop(ctx, block)
 }
 
 // isKept says whether a record must stay for now: clusterctl moves it or has moved its claim, or its Cluster is paused.

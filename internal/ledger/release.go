@@ -42,6 +42,11 @@ func (o Out) Drop(ctx context.Context, h Holding) error {
 	return o.deleteAndReport(ctx, h, audit.Void)
 }
 
+// DropBlock drops a block of a carved pool that lives. It does not cool: what the pool has instead may lie in it.
+func (o Out) DropBlock(ctx context.Context, h Holding) error {
+	return o.deleteAndReport(ctx, h, audit.Gone)
+}
+
 // Release lets go of all records of the claim of this UID. The caller has proved by a live read,
 // begun after the book showed the records, that the claim is gone or is being deleted with nobody
 // else holding it, and has removed its answer. A hold stays.

@@ -4,6 +4,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,38 +27,61 @@ func cannotCarve(cause claimant.Cause, field, format string, args ...any) error 
 	}
 }
 
+// fieldOf returns the field that a refusal is about: one of Weir's kinds, or where else the pool says what it wants of its parent.
+func fieldOf(says poolspec.Pool, own string) string { return cmp.Or(says.ParentField, own) }
+
 // Carving returns what a pool with a parent asks of the ledger, and its parent as registered. It errs with a Refusal. The pool
 // may lack its UID, and the end of its name. One that arrived with its block keeps that, although its parent may be closed.
 func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, ledger.Pool, error) {
-	says := r.Says(child)
-	ref := says.Parent
-	p, err := r.Open(ctx, ref)
+	return r.carving(ctx, child, r.Says(child))
+}
+
+// mayHave errs with a Refusal if the parent does not give the pool this one of its blocks.
+func (r *Registry) mayHave(ctx context.Context, child Object, says poolspec.Pool, block netip.Prefix) error {
+	says.CIDR = block.String()
+	_, _, err := r.carving(ctx, child, says)
+	return err
+}
+
+func (r *Registry) carving(ctx context.Context, child Object, says poolspec.Pool) (ledger.Claim, ledger.Pool, error) {
+	p, err := r.parentOf(ctx, says)
 	parent := p.registration()
+	if err != nil {
+		return ledger.Claim{}, parent, err
+	}
+	if says.CIDR == "" && says.PrefixLength == nil && !p.Says.HasDefaultLength {
+		return ledger.Claim{}, parent, cannotCarve(claimant.Invalid, "spec.prefixLength",
+			"required, because %s %q has no allocation.defaultPrefixLength", says.Parent.Kind, says.Parent.Name)
+	}
+	c, err := r.carveRequest(child, says, parent)
+	if err != nil || says.Arrived {
+		return c, parent, err
+	}
+	return c, parent, r.checkCarveLength(ctx, says, p, c)
+}
+
+// parentOf returns the parent of a pool, if that gives it anything: it is there, visible and open. One that is closed is told of with the
+// Refusal.
+func (r *Registry) parentOf(ctx context.Context, says poolspec.Pool) (*Known, error) {
+	ref, field := says.Parent, fieldOf(says, "spec.parentRef.name")
+	p, err := r.Open(ctx, ref)
 	var closed *ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
-		return ledger.Claim{}, parent, cannotCarve(claimant.Missing, "spec.parentRef.name", "%s", tenancy.Absent(ref, child.GetNamespace()))
+		return p, cannotCarve(claimant.Missing, field, "%s", tenancy.Absent(ref, says.Ref.Namespace))
 	case err != nil && !isClosed:
-		return ledger.Claim{}, parent, err
+		return p, err
 	}
 	ok, reason, err := r.Rules.MayCarve(ctx, says, p.Says)
 	switch {
 	case err != nil:
-		return ledger.Claim{}, parent, err
+		return p, err
 	case !ok:
-		return ledger.Claim{}, parent, cannotCarve(claimant.Forbidden, "spec.parentRef.name", "%s", reason)
-	case closed != nil && (closed.Invalid || child.GetAnnotations()[ipamv1.ArrivedAnnotation] == ""):
-		return ledger.Claim{}, parent, cannotCarve(claimant.Invalid, "spec.parentRef.name", "%s", closed.Message)
+		return p, cannotCarve(claimant.Forbidden, field, "%s", reason)
+	case closed != nil && (closed.Invalid || !says.Arrived):
+		return p, cannotCarve(claimant.Invalid, field, "%s", closed.Message)
 	}
-	if says.CIDR == "" && says.PrefixLength == nil && !p.Says.HasDefaultLength {
-		return ledger.Claim{}, parent, cannotCarve(claimant.Invalid, "spec.prefixLength",
-			"required, because %s %q has no allocation.defaultPrefixLength", ref.Kind, ref.Name)
-	}
-	c, err := r.carveRequest(child, says, parent)
-	if err != nil || child.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" {
-		return c, parent, err
-	}
-	return c, parent, r.checkCarveLength(ctx, says, p, c)
+	return p, nil
 }
 
 // carveRequest reads what is asked of the parent: this very block, or any of a length.
@@ -70,15 +94,15 @@ func (r *Registry) carveRequest(child Object, says poolspec.Pool, parent ledger.
 	if says.CIDR != "" {
 		var err error
 		if want, err = netip.ParsePrefix(says.CIDR); err != nil {
-			return ledger.Claim{}, cannotCarve(claimant.Invalid, "spec.cidr", "%v", err)
+			return ledger.Claim{}, cannotCarve(claimant.Invalid, fieldOf(says, "spec.cidr"), "%v", err)
 		}
 		bits = want.Bits()
 	}
 	asksForSpace := says.AsksSpace || says.CIDR != "" && child.GetUID() != "" // a block past the webhooks has no space of the parent's
 	if asksForSpace && says.Space != parent.Space {
-		return ledger.Claim{}, cannotCarve(claimant.Invalid, "spec.addressSpace", "a pool is of its parent's address space, %s", parent.Space)
+		return ledger.Claim{}, cannotCarve(claimant.Invalid, fieldOf(says, "spec.addressSpace"), "a pool is of its parent's address space, %s", parent.Space)
 	}
-	if err := refusesBlock(parent, want, bits); err != nil && child.GetAnnotations()[ipamv1.ArrivedAnnotation] == "" {
+	if err := refusesBlock(says, parent, want, bits); err != nil && !says.Arrived {
 		return ledger.Claim{}, err
 	}
 	c := ledger.CarveClaim(ledger.Pool{Ref: says.Ref, UID: child.GetUID(), Parent: parent.Ref, Namespace: r.RecordNamespace(says.Ref)}, bits)
@@ -87,23 +111,31 @@ func (r *Registry) carveRequest(child Object, says poolspec.Pool, parent ledger.
 }
 
 // lengthField is the field that says how long a block is asked for.
-func lengthField(want netip.Prefix) string {
+func lengthField(says poolspec.Pool, want netip.Prefix) string {
 	if want.IsValid() {
-		return "spec.cidr"
+		return fieldOf(says, "spec.cidr")
 	}
-	return "spec.prefixLength"
+	return fieldOf(says, "spec.prefixLength")
 }
 
 // refusesBlock says why the parent never gives the block, or one of that length.
-func refusesBlock(parent ledger.Pool, want netip.Prefix, bits int) error {
+func refusesBlock(says poolspec.Pool, parent ledger.Pool, want netip.Prefix, bits int) error {
 	family := poolspec.FamilyOf(parent.Shape.Blocks()[0].Addr())
 	if want.IsValid() && poolspec.FamilyOf(want.Addr()) != family {
-		return cannotCarve(claimant.Invalid, "spec.cidr", "%s is not of the parent, whose addresses are %s", want, family)
+		return cannotCarve(claimant.Invalid, fieldOf(says, "spec.cidr"), "%s is not of the parent, whose addresses are %s", want, family)
 	}
 	if reason, refused := parent.Shape.RefusesLength(bits); refused {
-		return cannotCarve(claimant.Invalid, lengthField(want), "/%d of the parent: %s", bits, reason)
+		return cannotCarve(claimant.Invalid, lengthField(says, want), "%s of the parent: %s", asked(want, bits), reason)
 	}
 	return nil
+}
+
+// asked names what is asked of a parent.
+func asked(want netip.Prefix, bits int) string {
+	if want.IsValid() {
+		return want.String()
+	}
+	return fmt.Sprintf("/%d", bits)
 }
 
 // checkCarveLength keeps to the default length whom a parent without bounds does not belong to.
@@ -120,7 +152,7 @@ func (r *Registry) checkCarveLength(ctx context.Context, child poolspec.Pool, p 
 	if err != nil || asking.Sees(own) {
 		return err
 	}
-	return cannotCarve(claimant.Forbidden, lengthField(c.Want),
+	return cannotCarve(claimant.Forbidden, lengthField(child, c.Want),
 		"the parent belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", parent.Shape.ClaimBits())
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -151,10 +152,10 @@ func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) [
 	return requests
 }
 
-// waitsFor names the parent of a pool that has no block yet.
+// waitsFor names the parent of a pool that has no block yet, or not all of them.
 func (r *Reconciler) waitsFor(obj client.Object) []string {
-	p, ok := obj.(Own)
-	if !ok || p.PoolStatus().AllocatedCIDR != "" {
+	p, ok := obj.(Object)
+	if !ok || hasBlocks(p) {
 		return nil
 	}
 	says := r.Kind.Says(p)
@@ -162,6 +163,14 @@ func (r *Reconciler) waitsFor(obj client.Object) []string {
 		return nil
 	}
 	return []string{keyOf(says.Parent)}
+}
+
+// hasBlocks says whether a pool says in its status that it serves.
+func hasBlocks(p Object) bool {
+	if own, ok := p.(Own); ok {
+		return own.PoolStatus().AllocatedCIDR != ""
+	}
+	return conditions.IsTrue(p, ipamv1.ReadyCondition)
 }
 
 func keyOf(ref ipamv1.PoolReference) string {

@@ -67,6 +67,8 @@ type Kind struct {
 	Show   func(Object, *Report)
 	// Join writes into the metadata of a pool that belongs to a Cluster, beside the Cluster's label; nil for nothing.
 	Join func(Object, *clusterv1.Cluster)
+	// Doubts says what of a pool is served but probably not meant; nil for nothing.
+	Doubts func(Object) []string
 	// Moves says whether clusterctl moves a pool with the Clusters of its namespace; nil where it moves all of them, by a label on their CRD. A
 	// pool without a namespace stays.
 	Moves func(client.Object) bool
@@ -121,7 +123,9 @@ var (
 
 func says(p Object) poolspec.Pool {
 	own, _ := p.(Own) // by New
-	return poolspec.Read(own.PoolSpec(), own.PoolReference(), p.GetLabels())
+	says := poolspec.Read(own.PoolSpec(), own.PoolReference(), p.GetLabels())
+	says.Arrived = p.GetAnnotations()[ipamv1.ArrivedAnnotation] != ""
+	return says
 }
 
 func resolve(p Object, parent *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
@@ -159,10 +163,14 @@ type Known struct {
 	Object
 	// Says is what it says of itself.
 	Says poolspec.Pool
-	// Registered is how the ledger knows it; the zero value where Invalid says why it cannot be served.
+	// Registered is how the ledger knows it; the zero value where Invalid says why it cannot be served, and where it is of its parent's
+	// address space and that is not known.
 	Registered ledger.Pool
 	Invalid    field.ErrorList
 }
+
+// isUnknown says whether nothing is known of its shape: its spec cannot be served, or what it is carved from is not there.
+func (k *Known) isUnknown() bool { return len(k.Invalid) > 0 || k.Registered.Shape == nil }
 
 // registration is how the ledger knows the pool; the zero value for nil.
 func (k *Known) registration() ledger.Pool {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -210,6 +211,13 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	if len(s.invalid) > 0 {
 		return nil
 	}
+	if known.isUnknown() { // before its parent is
+		if _, err := r.Registry.parentOf(ctx, s.says); err != nil {
+			return err
+		}
+		return ledger.ErrNotReady
+	}
+	s.says = known.Says
 	blocks := s.registered.Shape.Blocks()
 	for _, block := range blocks {
 		if err := r.mayHave(ctx, s, block); err != nil {
@@ -250,17 +258,16 @@ func (r *Reconciler) join(ctx context.Context, s *scope) error {
 
 // mayHave checks a carved block that is not recorded yet: the pool may have come past the webhooks.
 func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) error {
-	if !s.registered.IsCarved() || r.Ledger.About(ledger.CarveClaim(s.registered, block.Bits()).Ref).Holds(block.Addr()) {
+	if !s.registered.IsCarved() || r.Ledger.About(ledger.CarveClaim(s.registered, block.Bits()).Ref).HoldsAll(block) {
 		return nil
 	}
-	_, _, err := r.Registry.Carving(ctx, s.pool)
-	return err
+	return r.Registry.mayHave(ctx, s.pool, s.says, block)
 }
 
 // shed gives up the recorded blocks that the pool does not have any more, and those of an earlier pool of its name. What it
 // has is proved by a live read after the blocks were read: the cache may show a pool of another time.
 func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) error {
-	others := r.Ledger.Of(s.registered.Ref).OtherBlocks(s.registered.UID, blocks)
+	others := slices.DeleteFunc(r.Ledger.Of(s.registered.Ref).OtherBlocks(s.registered.UID, blocks), r.isInUse(s))
 	if len(others) == 0 {
 		return nil
 	}
@@ -268,15 +275,26 @@ func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) 
 	if live == nil || live.GetGeneration() != s.pool.GetGeneration() {
 		return err
 	}
-	return r.drop(ctx, s.pool, others)
+	return r.drop(ctx, s.pool, others, claimant.PoolShrunk)
 }
 
-// drop gives up blocks that a pool does not have any more, or that another one of its name had, which is gone.
-func (r *Reconciler) drop(ctx context.Context, p Object, blocks []ledger.Holding) error {
+// isInUse says of a block that the pool was carved and is to have no more whether something is handed out of it that lies in none of the
+// others: it stays its own until that has gone, and the ledger names the pool then.
+func (r *Reconciler) isInUse(s *scope) func(ledger.Holding) bool {
+	return func(block ledger.Holding) bool {
+		isOwn := block.Purpose == ledger.ForChildPool && block.Claim.UID == string(s.registered.UID)
+		return isOwn && slices.ContainsFunc(r.Ledger.Overlapping(block.Space, block.CIDR), func(h ledger.Holding) bool {
+			return h.Pool == s.registered.Ref && !s.registered.Shape.Contains(h.CIDR)
+		})
+	}
+}
+
+// drop gives up blocks that a pool does not have any more, with the proof of that, or that another one of its name had, which is gone.
+func (r *Reconciler) drop(ctx context.Context, p Object, blocks []ledger.Holding, proof claimant.Proof) error {
 	errs := make([]error, 0, len(blocks))
 	for _, block := range blocks {
 		if block.Claim.UID == string(p.GetUID()) {
-			errs = append(errs, r.exit().ReleaseBlock(ctx, block, claimant.ClaimDeleted))
+			errs = append(errs, r.exit().ReleaseBlock(ctx, block, proof))
 		} else {
 			errs = append(errs, r.giveBackOfGone(ctx, block))
 		}

@@ -119,7 +119,7 @@ func (r *Registry) Register(p Object) *Known {
 	known := &Known{Object: p, Says: r.Says(p)}
 	ref := known.Says.Ref
 	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
-		known.Registered = v.pool
+		known.Registered, known.Says.Space = v.pool, v.pool.Space
 		return known
 	}
 	shape, errs := r.resolve(p, known.Says)
@@ -128,10 +128,14 @@ func (r *Registry) Register(p Object) *Known {
 		known.Invalid = errs
 		return known
 	}
+	known.Says.Space = cmp.Or(known.Says.Space, r.known[known.Says.Parent].pool.Space)
+	if known.Says.Space == "" { // before its parent's is known nobody can tell what else has its addresses
+		return known
+	}
 	known.Registered = ledger.Pool{
 		Ref: ref, UID: p.GetUID(), Space: known.Says.Space, Shape: shape,
 		Parent: known.Says.Parent, Namespace: r.RecordNamespace(ref),
-		Arrived:  p.GetAnnotations()[ipamv1.ArrivedAnnotation] != "",
+		Arrived:  known.Says.Arrived,
 		Cooldown: known.Says.Cooldown,
 	}
 	r.Ledger.SetPool(known.Registered)
@@ -205,7 +209,7 @@ func (r *Registry) IsStored(ctx context.Context, obj client.Object) (bool, error
 type ClosedError struct {
 	// Missing: there is no such pool.
 	Missing bool
-	// Invalid: its spec cannot be served, so that nothing is known of its shape.
+	// Invalid: its spec cannot be served, or not before its parent is there, so that nothing is known of its shape.
 	Invalid bool
 	// Paused: it is paused, by itself or with its Cluster.
 	Paused  bool
@@ -224,7 +228,7 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (*Known, 
 		return nil, &ClosedError{Missing: true, Message: fmt.Sprintf("there is no %s %q%s", ref.Kind, ref.Name, inNamespace(ref))}
 	case err != nil:
 		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
-	case len(p.Invalid) > 0:
+	case p.isUnknown():
 		return p, &ClosedError{Invalid: true, Message: saying(ref, "cannot be served; see its Ready condition")}
 	case !p.GetDeletionTimestamp().IsZero():
 		return p, closed(ref, "is being deleted")

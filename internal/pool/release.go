@@ -113,7 +113,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if live == nil || live.GetDeletionTimestamp().IsZero() || r.isKept(live) {
 		return err
 	}
-	if err = r.drop(ctx, live, blocks); err != nil {
+	if err = r.drop(ctx, live, blocks, claimant.ClaimDeleted); err != nil {
 		return err
 	}
 	err = finalizer.Remove(ctx, r.Client, live, r.Kind.Finalizer)
@@ -140,7 +140,7 @@ func (r *Reconciler) shedStrays(ctx context.Context, p Object) error {
 	if live == nil {
 		return err
 	}
-	return r.drop(ctx, p, strays)
+	return r.drop(ctx, p, strays, claimant.ClaimDeleted)
 }
 
 // holdings returns what is handed out of a pool; that it is nothing is proved.

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // shownHoldings is how many allocations, or finalizers, a message names.
@@ -155,7 +156,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 	case s.overlap != nil:
 		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
 	case isParents(outcome):
-		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, parentMessage(outcome)
+		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, parentMessage(s.says, outcome)
 	case errors.Is(outcome, ledger.ErrBusy) && s.says.CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
 		// That the parent is still full is being proved. Said in between, something else would make the pool newer than the proof.
 		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, conditions.GetMessage(s.pool, ipamv1.ReadyCondition)
@@ -168,6 +169,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason
+		condition.Message = r.doubtsMessage(s.pool)
 	}
 	return condition
 }
@@ -205,7 +207,7 @@ func invalidMessage(mistakes field.ErrorList) string {
 func (r *reporter) overridden(s *scope) string {
 	var refused *ledger.RefusedError
 	if errors.As(r.Ledger.About(ledger.ClaimOf(s.says.Ref, string(s.pool.GetUID()))).OutsidePolicy(), &refused) {
-		return "spec.cidr: " + refused.Reason
+		return fieldOf(s.says, "spec.cidr") + ": " + refused.Reason
 	}
 	return ""
 }
@@ -217,18 +219,20 @@ func isParents(outcome error) bool {
 		errors.Is(outcome, ledger.ErrRefused)
 }
 
-func parentMessage(outcome error) string {
+func parentMessage(says poolspec.Pool, outcome error) string {
 	var refusal *claimant.Refusal
 	var refused *ledger.RefusedError
 	switch {
 	case errors.As(outcome, &refusal):
 		return refusal.Error()
+	case errors.As(outcome, &refused) && says.ParentField != "":
+		return fmt.Sprintf("%s: %s %s", says.ParentField, refused.CIDR, refused.Reason)
 	case errors.As(outcome, &refused):
 		return "spec.cidr: " + refused.Reason
 	case errors.Is(outcome, ledger.ErrExhausted):
-		return "spec.parentRef: the parent has no free block of that length"
+		return fieldOf(says, "spec.parentRef") + ": the parent has no free block of that length"
 	default:
-		return "spec.parentRef: the parent does not hand out blocks now; see its Ready condition"
+		return fieldOf(says, "spec.parentRef") + ": the parent does not hand out blocks now; see its Ready condition"
 	}
 }
 
@@ -258,8 +262,25 @@ func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 
 // overlapMessage says which block is taken, and by what if that is of the pool's own project.
 func (r *reporter) overlapMessage(ctx context.Context, s *scope) string {
-	if who, words, ok := ledger.HeldFor(s.overlap); ok && r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), who) {
-		return s.overlap.Error() + ": " + words
+	message := s.overlap.Error()
+	if s.says.ParentField != "" {
+		message = s.says.ParentField + ": " + message
 	}
-	return s.overlap.Error()
+	if who, words, ok := ledger.HeldFor(s.overlap); ok && r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), who) {
+		return message + ": " + words
+	}
+	return message
+}
+
+// doubtsMessage tells the first of what of a pool is served but probably not meant, and how many more there are.
+func (r *reporter) doubtsMessage(p Object) string {
+	if r.Kind.Doubts == nil {
+		return ""
+	}
+	doubts := r.Kind.Doubts(p)
+	shown := strings.Join(doubts[:min(len(doubts), shownMistakes)], "; ")
+	if more := len(doubts) - shownMistakes; more > 0 {
+		return fmt.Sprintf("%s; and %d more", shown, more)
+	}
+	return shown
 }

@@ -19,11 +19,16 @@ type Pool struct {
 	Ref ipamv1.PoolReference
 	// Project is the value of the pool's project label; "" if it has none.
 	Project string
-	// Space is the address space.
+	// Space is the address space; "" for that of its parent.
 	Space string
-	// Parent is the pool that its block is carved from; the zero value for a
+	// Parent is the pool that its blocks are carved from; the zero value for a
 	// root.
 	Parent ipamv1.PoolReference
+	// ParentField is where it names its parent, if it says there all that it
+	// wants of it; "" where it has spec.parentRef, spec.cidr and the like.
+	ParentField string
+	// Arrived: it was created with blocks that it has had before.
+	Arrived bool
 	// Inherits: it has its parent's network settings.
 	Inherits bool
 	// CIDR is the block that it says; "" where it has none yet, or consists of

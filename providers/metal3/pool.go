@@ -41,6 +41,7 @@ var IPPools = pool.Kind{
 	Says:    says, Resolve: resolve, Join: join, Moves: preflight.Moves,
 	Status: func(p pool.Object) any { return asPool(p).Status },
 	Show:   show,
+	Doubts: func(p pool.Object) []string { return doubts(asPool(p)) },
 	Stamp:  func(p pool.Object, now time.Time) { asPool(p).Status.LastUpdated = ptr.To(metav1.NewTime(now)) },
 }
 
@@ -52,21 +53,37 @@ func asPool(p pool.Object) *m3v1.IPPool {
 // says returns what a pool says of itself. Nothing that Metal3 releases cools down, and a pool is for the claims of its namespace.
 func says(p pool.Object) poolspec.Pool {
 	own := asPool(p)
-	return poolspec.Pool{
+	says := poolspec.Pool{
 		Ref: kinds.Pool(PoolKind, own.Namespace, own.Name), Space: Space(own), NamePrefix: own.Spec.NamePrefix,
 		ClusterName: ptr.Deref(own.Spec.ClusterName, ""), Visibility: ipamv1.ConsumerVisibility,
 	}
+	if parent, ok := parentOf(own); ok {
+		says.Parent, says.ParentField, says.Arrived = parent, parentPath.String(), hasArrived(own)
+	}
+	return says
 }
 
-// resolve returns the shape of a pool, which is carved from no other, or every mistake in its spec and its annotations.
+// resolve returns the shape of a pool, which has nothing from its parent but addresses, or every mistake in its spec and its annotations.
 func resolve(p pool.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 	own := asPool(p)
 	shape, errs := Read(&own.Spec, own.Namespace)
-	if errs = append(errs, checkSpace(own)...); len(errs) > 0 {
+	if errs = append(errs, append(checkSpace(own), checkParent(own)...)...); len(errs) > 0 {
 		return nil, errs
 	}
 	return pooltree.New(shape.Config), nil
 }
+
+// doubts are what of a pool is served but probably not meant.
+func doubts(p *m3v1.IPPool) []string {
+	shape, errs := Read(&p.Spec, p.Namespace)
+	if len(errs) > 0 {
+		return nil
+	}
+	return shape.Warnings
+}
+
+// spacePath is where a pool names its address space.
+var spacePath = field.NewPath("metadata", "annotations").Key(m3v1.AddressSpaceAnnotation)
 
 // checkSpace refuses an address space that Weir's own pools could not have: the name of one of a pool's own is not to be had by another.
 func checkSpace(p *m3v1.IPPool) field.ErrorList {
@@ -75,8 +92,7 @@ func checkSpace(p *m3v1.IPPool) field.ErrorList {
 	if !ok || space == "" || len(problems) == 0 {
 		return nil
 	}
-	path := field.NewPath("metadata", "annotations").Key(m3v1.AddressSpaceAnnotation)
-	return field.ErrorList{field.Invalid(path, space, strings.Join(problems, "; "))}
+	return field.ErrorList{field.Invalid(spacePath, space, strings.Join(problems, "; "))}
 }
 
 // join labels a pool, and has its Cluster own it without control, as Metal3 does. A reference to that very Cluster stays as it is, one

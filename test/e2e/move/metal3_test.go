@@ -87,6 +87,103 @@ func metal3Stays(ctx SpecContext) {
 	check(ctx)
 }
 
+// metal3Carved: a pool that is carved from a GlobalIPPool takes along what it has of that, which is held at home meanwhile.
+func metal3Carved(ctx SpecContext) {
+	t := tenant{name: "metal3-carved"}
+	t.found(ctx, left)
+	parent := builder.GlobalIPPool("metal3-parent").WithCIDR("198.18.0.0/16").WithSpace("metal3-carved").WithLengths(16, 32, 24).Build()
+	Expect(left.Client().Create(ctx, parent)).To(Succeed())
+	pool := t.metal3Pool("carved", "198.18.0.10", &t.name)
+	pool.Annotations = map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/metal3-parent"}
+	pool.Spec.Pools[0].End = ptr.To[m3v1.Address]("198.18.0.250")
+	Expect(left.Client().Create(ctx, pool)).To(Succeed())
+	number := framework.Scale(3, 30)
+	t.askMetal3(ctx, left, "old", "carved", number)
+	t.awaitMetal3(ctx, left, 2*number)
+	blocks := blocksOfMetal3(ctx, left, pool)
+	Expect(blocks).NotTo(BeEmpty())
+
+	By("restarting")
+	Expect(left.manager.Kill()).To(Succeed())
+	Expect(left.manager.Restart(ctx)).To(Succeed())
+	Expect(left.PointWebhooks(ctx, left.manager.WebhookAddress())).To(Succeed())
+	t.askMetal3(ctx, left, "restarted", "carved", 1)
+	had := t.awaitMetal3(ctx, left, 2*number+2)
+	Expect(blocksOfMetal3(ctx, left, pool)).To(Equal(blocks))
+	check(ctx)
+
+	By("moving")
+	move(ctx, left, right, t.name)
+	Eventually(func() map[string]string { return metal3Book(ctx, right, t.name) }, "60s", "500ms").Should(Equal(had), func() string {
+		return metal3Reasons(ctx, right, t.name)
+	})
+	Eventually(func() []string { return append(metal3Objects(ctx, left, t.name), remaining(ctx, left, t.name)...) }, "1m", "500ms").Should(BeEmpty())
+	Eventually(func() []string { return heldOf(ctx, left, parent.Name) }, "1m", "500ms").Should(ConsistOf(blocks))
+	t.metal3Ready(ctx, right, pool)
+	Expect(blocksOfMetal3(ctx, right, pool)).To(Equal(blocks))
+	Expect(pool.Annotations).To(HaveKeyWithValue(ipamv1.ArrivedAnnotation, "true"))
+	t.askMetal3(ctx, right, "new", "carved", 2)
+	has := t.awaitMetal3(ctx, right, 2*number+6)
+	Expect(changed(had, keep(has, had))).To(BeEmpty())
+
+	By("asking its parent for what it has")
+	taken := builder.IPClaim(t.name, "taken").From(ipamv1.GlobalIPPoolKind, parent.Name).WithCIDR("198.18.0.200/32").Build()
+	Expect(left.Client().Create(ctx, taken)).To(suite.Refused(409, "198.18.0.200"))
+
+	By("losing the mark, and asking for more where its parent is not at home")
+	delete(pool.Annotations, ipamv1.ArrivedAnnotation)
+	Expect(right.Client().Update(ctx, pool)).To(Succeed())
+	Expect(pool.Annotations).To(HaveKeyWithValue(ipamv1.ArrivedAnnotation, "true"))
+	pool.Spec.Pools = append(pool.Spec.Pools, m3v1.Pool{Start: ptr.To[m3v1.Address]("198.18.9.0"), End: ptr.To[m3v1.Address]("198.18.9.7")})
+	Expect(right.Client().Update(ctx, pool)).To(Succeed())
+	Eventually(func(g Gomega) {
+		g.Expect(right.Client().Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		g.Expect(conditions.GetMessage(pool, ipamv1.ReadyCondition)).To(And(ContainSubstring(m3v1.ParentAnnotation), ContainSubstring("at home in another cluster")))
+	}, "1m", "500ms").Should(Succeed())
+	pool.Spec.Pools = pool.Spec.Pools[:1]
+	Expect(right.Client().Update(ctx, pool)).To(Succeed())
+	t.metal3Ready(ctx, right, pool)
+	Expect(blocksOfMetal3(ctx, right, pool)).To(Equal(blocks))
+	check(ctx)
+
+	By("moving back")
+	t.provision(ctx, right)
+	move(ctx, right, left, t.name)
+	Eventually(func() map[string]string { return metal3Book(ctx, left, t.name) }, "60s", "500ms").Should(Equal(has), func() string {
+		return metal3Reasons(ctx, left, t.name)
+	})
+	Eventually(func() []string { return append(metal3Objects(ctx, right, t.name), remaining(ctx, right, t.name)...) }, "1m", "500ms").Should(BeEmpty())
+	t.metal3Ready(ctx, left, pool)
+	Eventually(func() []string { return heldOf(ctx, left, parent.Name) }, "1m", "500ms").Should(BeEmpty(), "it has them again")
+	Expect(blocksOfMetal3(ctx, left, pool)).To(Equal(blocks))
+	check(ctx)
+}
+
+// metal3Ready waits until a pool of Metal3's is ready on a side.
+func (t tenant) metal3Ready(ctx context.Context, s *side, pool *m3v1.IPPool) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(s.Client().Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		ready := conditions.Get(pool, ipamv1.ReadyCondition)
+		g.Expect(ready).NotTo(BeNil())
+		g.Expect(ready.ObservedGeneration).To(Equal(pool.Generation))
+		g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
+	}, "1m", "500ms").Should(Succeed())
+}
+
+// blocksOfMetal3 returns the blocks that are recorded for a pool of Metal3's.
+func blocksOfMetal3(ctx context.Context, s *side, pool *m3v1.IPPool) []string {
+	GinkgoHelper()
+	var blocks []string
+	for _, record := range records(ctx, s, pool.Namespace) {
+		if record.Spec.Purpose == ipamv1.PoolBlockPurpose && record.Spec.ClaimRef.Name == pool.Name {
+			blocks = append(blocks, record.Spec.CIDR)
+		}
+	}
+	slices.Sort(blocks)
+	return blocks
+}
+
 // metal3Pool is a pool of Metal3's from an address on, of a Cluster or none.
 func (t tenant) metal3Pool(name, start string, cluster *string) *m3v1.IPPool {
 	return &m3v1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: name}, Spec: m3v1.IPPoolSpec{

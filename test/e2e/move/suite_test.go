@@ -9,7 +9,7 @@
 //   - preflight_test.go: what Movable names stays, and clusterctl waits for it.
 //   - stopped_test.go, paused_test.go: Weir is down on the source; a Cluster is paused for hours.
 //   - killed_test.go, copied_test.go: clusterctl is killed; it goes through a directory.
-//   - metal3_test.go: Metal3's kinds, there and back, and a pool of them that stays.
+//   - metal3_test.go: Metal3's kinds, there and back, a pool of them that stays, and one that is carved.
 //   - orphaned_test.go: the claims' Cluster is missing.
 //   - cluster_test.go: tenants, their Clusters, pools and claims.
 //   - checks_test.go, history_test.go: what must hold on both sides, each second and at each moment.
@@ -68,6 +68,7 @@ var _ = Describe("clusterctl move", func() {
 	It("a move through a directory leaves two owners until one of them is removed", copied, SpecTimeout(6*time.Minute))
 	It("Metal3's claims move there and back with their pool, if that is of their Cluster", metal3Moves, SpecTimeout(6*time.Minute))
 	It("a pool of Metal3's that is of no Cluster stays, and holds what its claims have", metal3Stays, SpecTimeout(6*time.Minute))
+	It("a pool of Metal3's that is carved moves with what it has of its parent, which stays at home", metal3Carved, SpecTimeout(6*time.Minute))
 	It("claims whose Cluster is missing wait with what they have; one that goes then gives up what was held for it", orphaned, SpecTimeout(6*time.Minute))
 })
 

@@ -5,6 +5,7 @@ package metal3
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -44,14 +45,70 @@ var _ = DescribeTable("Of a pool", func(ctx SpecContext, patch, words string) {
 	}
 },
 	Entry("the address space stays", `{"metadata":{"annotations":{"ipam.weir.dev/address-space":"x"}}}`, "is set when the pool is created, and never changed"),
-	Entry("a parent is not supported yet", `{"metadata":{"annotations":{"ipam.weir.dev/parent":"GlobalIPPool/g"}}}`, "not supported yet"),
+	Entry("a parent is not given later", `{"metadata":{"annotations":{"ipam.weir.dev/parent":"GlobalIPPool/g"}}}`, "is set when the pool is created, and never changed"),
+	Entry("the family stays one", `{"spec":{"pools":[{"start":"10.0.0.1","end":"10.0.0.9"},{"start":"2001:db8::1"}]}}`, "spec.pools: mixes IPv4 and IPv6"),
 	Entry("the name prefix stays", `{"spec":{"namePrefix":"other"}}`, "spec.namePrefix: is immutable"),
 	Entry("the strategy stays", `{"spec":{"allocationStrategy":"random"}}`, "spec.allocationStrategy: is immutable"),
 	Entry("the strategy may be written out", `{"spec":{"allocationStrategy":"sequential"}}`, ""),
 	Entry("the entries may change", `{"spec":{"pools":[{"start":"10.0.0.1","end":"10.0.0.20"}]}}`, ""),
 )
 
+func annotated(ns, spec string, annotations map[string]string) *m3v1.IPPool {
+	p := newPool(ns, "p", spec)
+	p.Annotations = annotations
+	return p
+}
+
+var _ = DescribeTable("A pool is created", func(ctx SpecContext, spec string, annotations map[string]string, words string) {
+	p := annotated(suite.Namespace(ctx, k, nil), spec, annotations)
+	create := func() error {
+		p.ResourceVersion, p.UID = "", ""
+		return k.Create(ctx, p, client.DryRunAll)
+	}
+	if words == "" {
+		Expect(create()).To(Succeed())
+		return
+	}
+	Eventually(create, patience, "100ms").Should(MatchError(ContainSubstring(words)))
+},
+	Entry("with a parent", onePool, map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/g.1"}, ""),
+	Entry("but not with one of another kind", onePool, map[string]string{m3v1.ParentAnnotation: "IPPool/g"}, "must be GlobalIPPool/<name>"),
+	Entry("nor with an empty one", onePool, map[string]string{m3v1.ParentAnnotation: ""}, "must be GlobalIPPool/<name>"),
+	Entry("nor with one that cannot be a name", onePool, map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/a/b"}, "must be GlobalIPPool/<name>"),
+	Entry("nor with an address space beside it", onePool,
+		map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/g", m3v1.AddressSpaceAnnotation: "x"}, "not together with ipam.weir.dev/parent"),
+	Entry("nor with a range without an end", `{pools: [{start: 10.0.0.1}]}`, map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/g"}, "set end or subnet"),
+	Entry("without a parent with a range without an end", `{pools: [{start: 10.0.0.1}]}`, nil, ""),
+	Entry("but not of two families", `{pools: [{subnet: 192.0.2.0/24}, {subnet: '2001:db8::/64'}]}`, nil, "spec.pools: mixes IPv4 and IPv6"),
+	Entry("nor with an entry of two", `{pools: [{start: 192.0.2.1, end: '2001:db8::1'}]}`, nil, "spec.pools: mixes IPv4 and IPv6"),
+	Entry("with gateways and servers of another family", `{gateway: '2001:db8::1', pools: [{subnet: 192.0.2.0/24, dnsServers: ['2001:db8::53']}]}`, nil, ""),
+	Entry("of IPv6, however it is written", `{pools: [{start: '2001:0DB8::0001', end: '2001:DB8:0:0::F'}, {subnet: 'fd00::/08'}]}`, nil, ""),
+	Entry("of IPv4 addresses that are written as those of IPv6", `{pools: [{start: '::ffff:c000:201', end: '::ffff:c000:202'}, {subnet: 192.0.2.16/28}]}`, nil, ""),
+	Entry("with an end that bounds nothing", `{pools: [{subnet: 192.0.2.0/24}, {end: '2001:db8::1'}]}`, nil, ""),
+)
+
 var _ = Describe("Policies on Metal3's kinds", func() {
+	It("let a pool have thousands of entries", func(ctx SpecContext) {
+		p := newPool(suite.Namespace(ctx, k, nil), "p", onePool)
+		for i := range 4000 {
+			text := fmt.Sprintf("10.1.%d.%d", i/250, i%250)
+			p.Spec.Pools = append(p.Spec.Pools, m3v1.Pool{Start: address(text), End: address(text)})
+		}
+		Expect(k.Create(ctx, p)).To(Succeed())
+		Expect(k.Delete(ctx, p)).To(Succeed())
+	})
+
+	It("keep a parent, but for who takes all annotations off what has moved", func(ctx SpecContext) {
+		ns := suite.Namespace(ctx, k, nil)
+		p := annotated(ns, onePool, map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/g"})
+		Expect(k.Create(ctx, p)).To(Succeed())
+		for _, annotation := range []string{`"GlobalIPPool/h"`, "null"} {
+			refuses(ctx, p, `{"metadata":{"annotations":{"ipam.weir.dev/parent":`+annotation+`}}}`, "is set when the pool is created, and never changed")
+		}
+		refuses(ctx, p, `{"spec":{"pools":[{"start":"10.0.0.1"}]}}`, "set end or subnet")
+		allows(ctx, p, `{"metadata":{"annotations":{"ipam.weir.dev/parent":null,"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)
+	})
+
 	It("let a claim ask once, and let its answer be for that claim", func(ctx SpecContext) {
 		ns := suite.Namespace(ctx, k, nil)
 		pool(ctx, ns, onePool)

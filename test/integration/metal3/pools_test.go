@@ -144,6 +144,27 @@ var _ = Describe("An IPPool of Metal3", func() {
 		Entry("with a start outside of its subnet", "{pools: [{start: 192.0.3.1, subnet: 192.0.2.0/24}]}"),
 	)
 
+	It("that has no addresses tells its claims so, until it has", func(ctx SpecContext) {
+		pool(ctx, s.Namespace, "{pools: []}")
+		claim, asked, other := claimOf(s.Namespace, "c"), asking(claimOf(s.Namespace, "asked"), "192.0.2.9"), addressClaim(s.Namespace, "other")
+		s.Create(ctx, claim, asked, other)
+		refused(ctx, claim, m3v1.ExhaustedMessage)
+		refused(ctx, asked, m3v1.ExhaustedMessage)
+		s.NotReady(ctx, other, ipamv1.ClaimReadyPoolExhaustedReason)
+		p := &m3v1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "p"}}
+		suite.Change(ctx, k, p, func() { p.Spec.Pools = []m3v1.Pool{{Subnet: ptr.To[m3v1.Subnet]("192.0.2.0/28")}} })
+		answered(ctx, claim)
+		answered(ctx, asked)
+		s.Ready(ctx, other)
+	})
+
+	It("says what is served but probably not meant", func(ctx SpecContext) {
+		p := newPool(s.Namespace, "p", "{prefix: 24, pools: [{start: 192.0.2.1, end: 192.0.2.9}, {start: 192.0.2.9, end: 192.0.2.12}]}")
+		s.Create(ctx, p)
+		s.Ready(ctx, p)
+		Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("spec.pools[1]: overlaps pools[0]"))
+	})
+
 	It("whose only address is the gateway is exhausted", func(ctx SpecContext) {
 		p := newPool(s.Namespace, "p", "{gateway: 192.0.2.1, pools: [{start: 192.0.2.1, end: 192.0.2.1}]}")
 		s.Create(ctx, p)
@@ -153,6 +174,7 @@ var _ = Describe("An IPPool of Metal3", func() {
 
 	DescribeTable("says at which field a spec cannot be served", func(ctx SpecContext, spec string, words ...any) {
 		p := newPool(s.Namespace, "p", spec)
+		p.Finalizers = []string{m3v1.IPPoolFinalizer} // it has been stored before the policies were
 		s.Create(ctx, p)
 		texts := make([]string, 0, len(words))
 		for _, word := range words {
@@ -161,6 +183,7 @@ var _ = Describe("An IPPool of Metal3", func() {
 		s.NotReady(ctx, p, ipamv1.PoolReadyInvalidSpecReason, texts...)
 		Expect(counts(p)).To(Equal("-/-"))
 		Expect(blocksOf(ctx, s, p)).To(BeEmpty())
+		suite.Change(ctx, k, p, func() { p.Spec.Prefix = 24 })
 		s.Delete(ctx, p)
 	},
 		Entry("entries of two families", "{pools: [{subnet: 192.0.2.0/24}, {subnet: '2001:db8::/64'}]}", "spec.pools[1]", "is IPv6, and the entries before are IPv4"),

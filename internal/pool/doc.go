@@ -5,5 +5,6 @@
 // and holds a pool that is being deleted until nothing is allocated from it.
 //
 // All kinds of pools are one implementation: IPPool, GlobalIPPool and those of front doors. What differs between them is in Kind, as
-// data; Registry knows the kinds. Only Weir's own kinds (Own) can be carved from other pools.
+// data; Registry knows the kinds. Pools of any kind may be carved from others: of Weir's own (Own) the parent chooses the
+// block, if they do not say one; those of front doors say all their addresses.
 package pool

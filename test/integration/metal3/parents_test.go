@@ -158,7 +158,7 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 	}
 
 	It("records what it grows by, and gives back what it shrinks by once nothing is held there", func(ctx SpecContext) {
-		parent := root().Build()
+		parent := root().WithCooldown(3600).Build()
 		p := under("p", "{pools: [{start: 10.0.0.16, end: 10.0.0.18}]}")
 		s.Create(ctx, parent, p)
 		has(ctx, p, parent, "10.0.0.16/31", "10.0.0.18/32")
@@ -189,6 +189,24 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 		refused(ctx, third, m3v1.ExhaustedMessage)
 		suite.Change(ctx, k, parent, func() { parent.Spec.ExcludedAddresses = nil })
 		Expect(string(answered(ctx, third).Spec.Address)).To(Equal("10.0.0.18"))
+	})
+
+	It("is judged anew when it grows, by what its parent says then", func(ctx SpecContext) {
+		parent := root().WithLengths(20, 28, 24).Build()
+		p := under("p", "{pools: [{start: 10.0.0.0, end: 10.0.0.15}]}")
+		s.Create(ctx, parent, p)
+		has(ctx, p, parent, "10.0.0.0/28")
+		change(ctx, p, entry("10.0.0.0", "10.0.31.255"))
+		s.NotReady(ctx, p, ipamv1.PoolReadyParentNotReadyReason, parentField, "10.0.0.0/19 of the parent", "is shorter than a /20")
+		change(ctx, p, entry("10.0.0.0", "10.0.0.31"))
+		has(ctx, p, parent, "10.0.0.0/27")
+		By("not being visible any more")
+		suite.Change(ctx, k, parent, func() { parent.Spec.Visibility = ipamv1.PlatformVisibility })
+		answer(ctx, claimOf(ns, "first"))
+		change(ctx, p, entry("10.0.0.0", "10.0.0.63"))
+		s.NotReady(ctx, p, ipamv1.PoolReadyParentNotReadyReason, parentField, "or it is not visible")
+		change(ctx, p, entry("10.0.0.0", "10.0.0.15"))
+		has(ctx, p, parent, "10.0.0.0/28")
 	})
 
 	It("does not grow into what another one has, and serves nothing while it asks for that", func(ctx SpecContext) {

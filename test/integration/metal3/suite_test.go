@@ -8,6 +8,7 @@
 //   - claims_test.go: Metal3's IPClaims and IPAddresses.
 //   - clusterapi_test.go: IPAddressClaims of Metal3's pools, and what Metal3's own controller has made.
 //   - capm3_test.go: what CAPM3 does with claims, step by step, and the network data that a host gets.
+//   - parents_test.go: pools that are carved from a GlobalIPPool.
 //   - pools_test.go: the life of a pool: which addresses it has, conditions, Cluster, address space, deletion.
 package metal3
 

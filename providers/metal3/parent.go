@@ -19,8 +19,8 @@ var parentPath = field.NewPath("metadata", "annotations").Key(m3v1.ParentAnnotat
 
 // parentOf returns the pool that a pool is carved from, and false where it names none, or none that there can be.
 func parentOf(p *m3v1.IPPool) (parent ipamv1.PoolReference, ok bool) {
-	kind, name, _ := strings.Cut(p.Annotations[m3v1.ParentAnnotation], "/")
-	if kind != kinds.GlobalIPPool.Kind || name == "" || len(content.IsPathSegmentName(name)) > 0 {
+	name, ok := strings.CutPrefix(p.Annotations[m3v1.ParentAnnotation], kinds.GlobalIPPool.Kind+"/")
+	if !ok || name == "" || len(content.IsPathSegmentName(name)) > 0 {
 		return ipamv1.PoolReference{}, false
 	}
 	return kinds.Pool(kinds.GlobalIPPool, "", name), true

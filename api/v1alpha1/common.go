@@ -45,6 +45,9 @@ const (
 	ArrivedAnnotation = "ipam.weir.dev/arrived"
 	// HomeAnnotation on a GlobalIPPool is the UID of the kube-system namespace of the cluster that it was created in.
 	HomeAnnotation = "ipam.weir.dev/home"
+	// GrantedAnnotation on a pool of another API that is carved from one of Weir's is a digest of the blocks that it has of that. It
+	// moves and is restored with the pool: what the spec says beyond that, the pool only asks for.
+	GrantedAnnotation = "ipam.weir.dev/granted"
 	// LeaveBehindAnnotation on an IPPool lets clusterctl move it although something of it stays: Weir does not block the move.
 	LeaveBehindAnnotation = "ipam.weir.dev/leave-behind"
 	// HeldAnnotation on an IPAllocation that moves to another cluster names the IPAllocation that holds its prefix here instead.

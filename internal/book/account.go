@@ -106,11 +106,16 @@ func (a *Account) Holds(first netip.Addr) bool {
 	return a.has(func(r accounted) bool { return r.CIDR.Addr() == first && r.Purpose != records.ForMoved })
 }
 
-// HoldsAll says whether a record of the claim holds all of the prefix.
-func (a *Account) HoldsAll(prefix netip.Prefix) bool {
+// HasBlock says whether a confirmed block of the pool, in that address space, contains all of the prefix.
+func (a *Account) HasBlock(space string, prefix netip.Prefix) bool {
 	return a.has(func(r accounted) bool {
-		return contains(r.CIDR, prefix) && r.Purpose != records.ForMoved && !r.Released()
+		return r.Confirmed && r.Space == space && contains(r.CIDR, prefix) && r.Purpose != records.ForMoved && !r.Released()
 	})
+}
+
+// IsInOtherSpace says whether a block of the pool is recorded in another address space than that.
+func (a *Account) IsInOtherSpace(space string) bool {
+	return a.has(func(r accounted) bool { return r.Space != space && r.Purpose == records.ForChildPool })
 }
 
 // HasWon says whether a record of the claim that begins with this address has won its judgement in

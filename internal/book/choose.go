@@ -98,7 +98,7 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		}
 		return b.fitFor(s, e, r, c)
 	}
-	if err := b.refuses(e, c); err != nil && !b.isWithinOwn(c) {
+	if err := b.refuses(e, c); err != nil && !b.isWithinOwn(e.pool.Space, c) {
 		return netip.Prefix{}, err
 	}
 	if c.isUnfit(c.Want) {

@@ -98,13 +98,13 @@ func (b *claims) Repeats(claim ipamv1.ClaimReference) []*records.Record {
 }
 
 // isWithinOwn says whether a carved pool, by UID, has all of the block already: it shrinks, and what its
-// parent has begun to keep back since takes nothing from it.
-func (b *claims) isWithinOwn(c Claim) bool {
+// parent, of that address space, has begun to keep back since takes nothing from it.
+func (b *claims) isWithinOwn(space string, c Claim) bool {
 	if c.Purpose != records.ForChildPool {
 		return false
 	}
 	return slices.ContainsFunc(b.confirmedOf(c.Ref.Pool()), func(r *records.Record) bool {
-		return r.Claim == c.Ref && r.Pool == c.Pool && contains(r.CIDR, c.Want)
+		return r.Claim == c.Ref && r.Pool == c.Pool && r.Space == space && contains(r.CIDR, c.Want)
 	})
 }
 

@@ -28,7 +28,11 @@ import (
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	if !r.isLeftToUs(s.claim) { // its answer may be another controller's, and its address not recorded yet
+	switch {
+	case r.isLeftToUs(s.claim):
+	case predicates.IsMoving(s.claim):
+		return errWaiting
+	default: // its answer may be another controller's, and its address not recorded yet
 		return cmp.Or(r.secureOwn(ctx, s.claim), errWaiting)
 	}
 	recorded := r.about(s).Recorded()

@@ -142,10 +142,22 @@ func (e *Exit) ReleaseBlock(ctx context.Context, block ledger.Holding, proof Pro
 	case proof == Untold || block.Purpose != ledger.ForChildPool:
 		return e.Ledger.Out().Drop(ctx, block)
 	case proof == PoolShrunk:
-		return e.Ledger.Out().DropBlock(ctx, block)
+		return e.releaseShrunk(ctx, block)
 	default:
 		return e.Ledger.Out().LetGo(ctx, block)
 	}
+}
+
+// releaseShrunk gives up a block that its pool has no more, unless it is just moving away with what was handed out of it.
+func (e *Exit) releaseShrunk(ctx context.Context, block ledger.Holding) error {
+	record := &ipamv1.IPAllocation{}
+	if err := e.Live.Get(ctx, block.Record, record); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if kept, err := e.isKept(ctx, record); kept || err != nil {
+		return err
+	}
+	return e.Ledger.Out().DropBlock(ctx, block)
 }
 
 // isKept says whether a record must stay for now: clusterctl moves it or has moved its claim, or its Cluster is paused.

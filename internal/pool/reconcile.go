@@ -5,6 +5,8 @@ package pool
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -218,6 +220,9 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		return ledger.ErrNotReady
 	}
 	s.says = known.Says
+	if err := r.checkSpace(s); err != nil {
+		return err
+	}
 	blocks := s.registered.Shape.Blocks()
 	for _, block := range blocks {
 		if err := r.mayHave(ctx, s, block); err != nil {
@@ -231,7 +236,38 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 			return fmt.Errorf("recording block %s: %w", block, err)
 		}
 	}
+	r.grant(s, blocks)
 	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
+	return nil
+}
+
+// grant notes on a carved pool of another API which blocks it has: its spec says what it asks for, granted or not. Metadata is written with the
+// status; a pool that moves before that counts as new elsewhere.
+func (r *Reconciler) grant(s *scope, blocks []netip.Prefix) {
+	if _, isOwn := s.pool.(Own); isOwn || !s.registered.IsCarved() {
+		return
+	}
+	annotations := maps.Clone(s.pool.GetAnnotations())
+	annotations[ipamv1.GrantedAnnotation] = GrantOf(blocks)
+	s.pool.SetAnnotations(annotations)
+}
+
+// GrantOf is what GrantedAnnotation says of these blocks, ascending: 32 hexadecimal digits.
+func GrantOf(blocks []netip.Prefix) string {
+	digest := sha256.New()
+	for _, block := range blocks {
+		fmt.Fprintln(digest, block)
+	}
+	return hex.EncodeToString(digest.Sum(nil)[:16])
+}
+
+// checkSpace refuses a pool what it has in another address space already: its parent was made again in one. What was handed out there is unknown
+// to those who judge in this one.
+func (r *Reconciler) checkSpace(s *scope) error {
+	if s.registered.IsCarved() && r.Ledger.About(ledger.ClaimOf(s.says.Ref, string(s.pool.GetUID()))).IsInOtherSpace(s.registered.Space) {
+		return cannotCarve(claimant.Invalid, fieldOf(s.says, "spec.parentRef"),
+			"the pool has blocks in another address space than %s, which its parent is of now; make the pool anew", s.registered.Space)
+	}
 	return nil
 }
 
@@ -258,7 +294,7 @@ func (r *Reconciler) join(ctx context.Context, s *scope) error {
 
 // mayHave checks a carved block that is not recorded yet: the pool may have come past the webhooks.
 func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) error {
-	if !s.registered.IsCarved() || r.Ledger.About(ledger.CarveClaim(s.registered, block.Bits()).Ref).HoldsAll(block) {
+	if !s.registered.IsCarved() || r.Ledger.About(ledger.CarveClaim(s.registered, block.Bits()).Ref).HasBlock(s.registered.Space, block) {
 		return nil
 	}
 	return r.Registry.mayHave(ctx, s.pool, s.says, block)
@@ -272,8 +308,11 @@ func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) 
 		return nil
 	}
 	live, err := r.live(ctx, s.pool)
-	if live == nil || live.GetGeneration() != s.pool.GetGeneration() {
+	if live == nil || live.GetGeneration() != s.pool.GetGeneration() || predicates.IsMoving(live) || predicates.IsPaused(nil, live) {
 		return err
+	}
+	if paused, err := claimant.IsClusterPaused(ctx, r.Live, live); paused || err != nil {
+		return err // it may be moving: what was handed out of a block may have left before it
 	}
 	return r.drop(ctx, s.pool, others, claimant.PoolShrunk)
 }

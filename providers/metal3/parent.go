@@ -12,6 +12,8 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 // parentPath is where a pool names what it is carved from.
@@ -26,10 +28,14 @@ func parentOf(p *m3v1.IPPool) (parent ipamv1.PoolReference, ok bool) {
 	return kinds.Pool(kinds.GlobalIPPool, "", name), true
 }
 
-// hasArrived says whether a pool has had its addresses before it was created here. That holds for those that it came with: what its spec
-// says since it was changed is judged like anything else that is carved.
+// hasArrived says whether a pool has had its addresses before it was created here: all that its spec says was granted. What the spec says since
+// it was changed, or said without having it, is judged like anything else that is carved.
 func hasArrived(p *m3v1.IPPool) bool {
-	return p.Annotations[ipamv1.ArrivedAnnotation] != "" && p.Generation <= 1
+	if p.Annotations[ipamv1.ArrivedAnnotation] == "" || p.Generation > 1 {
+		return false
+	}
+	shape, errs := Read(&p.Spec, p.Namespace)
+	return len(errs) == 0 && p.Annotations[ipamv1.GrantedAnnotation] == pool.GrantOf(pooltree.New(shape.Config).Blocks())
 }
 
 // checkParent refuses an annotation that names no GlobalIPPool, and what a pool that is carved cannot have: an address space that is not its

@@ -4,6 +4,7 @@
 package metal3_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3"
 )
 
@@ -77,22 +79,30 @@ func TestParent(t *testing.T) {
 	}
 }
 
-// TestArrivedWithItsAddresses: what a pool says since it was changed it did not come with.
+// TestArrivedWithItsAddresses: what a pool only asked for, or says since it was changed, it did not come with.
 func TestArrivedWithItsAddresses(t *testing.T) {
 	t.Parallel()
-	parent, mark := map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/hosts"}, map[string]string{ipamv1.ArrivedAnnotation: "true"}
-	both := map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/hosts", ipamv1.ArrivedAnnotation: "true"}
+	entry := m3v1.Pool{Start: ptr.To[m3v1.Address]("192.0.2.16"), End: ptr.To[m3v1.Address]("192.0.2.20")}
+	all := pool.GrantOf([]netip.Prefix{netip.MustParsePrefix("192.0.2.16/30"), netip.MustParsePrefix("192.0.2.20/32")})
+	part := pool.GrantOf([]netip.Prefix{netip.MustParsePrefix("192.0.2.16/30")})
 	for sentence, test := range map[string]struct {
-		annotations map[string]string
-		generation  int64
-		want        bool
+		parent, arrived, granted string
+		generation               int64
+		want                     bool
 	}{
-		"a new one has not": {parent, 1, false}, "a root has none of a parent": {mark, 1, false},
-		"one as it came has": {both, 1, true}, "one that was changed has not": {both, 2, false},
+		"a new one has not":                       {parent: "GlobalIPPool/hosts", granted: all, generation: 1},
+		"a root has none of a parent":             {arrived: "true", granted: all, generation: 1},
+		"one as it came has":                      {parent: "GlobalIPPool/hosts", arrived: "true", granted: all, generation: 1, want: true},
+		"one that was changed has not":            {parent: "GlobalIPPool/hosts", arrived: "true", granted: all, generation: 2},
+		"one that asked for more has not":         {parent: "GlobalIPPool/hosts", arrived: "true", granted: part, generation: 1},
+		"one that was not granted anything never": {parent: "GlobalIPPool/hosts", arrived: "true", generation: 1},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			p := carvedPool(test.annotations)
+			p := carvedPool(map[string]string{ipamv1.ArrivedAnnotation: test.arrived, ipamv1.GrantedAnnotation: test.granted}, entry)
+			if test.parent != "" {
+				p.Annotations[m3v1.ParentAnnotation] = test.parent
+			}
 			p.Generation = test.generation
 			if got := metal3.IPPools.Says(p).Arrived; got != test.want {
 				t.Errorf("got %v", got)

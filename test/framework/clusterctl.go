@@ -150,14 +150,14 @@ func (c *Clusterctl) AddMetal3(version string, objects ...any) error {
 	})
 }
 
-// Shell runs commands as an administrator's shell does, in this folder, and returns what they print. The first that fails ends it; the error
-// shows what it says. The programs are those of bin/.
+// Shell runs commands as an administrator's shell does, in this folder, and returns what they print: one that fails ends nothing. It errs if the
+// last one fails, and the error shows what all of them say. The programs are those of bin/.
 func (c *Clusterctl) Shell(ctx context.Context, folder, commands string) (string, error) {
 	path, err := Binary("clusterctl")
 	if err != nil {
 		return "", err
 	}
-	script := fmt.Sprintf("set -euo pipefail\nclusterctl() { command clusterctl \"$@\" --config %q; }\n%s", filepath.Join(c.dir, "clusterctl.yaml"), commands)
+	script := fmt.Sprintf("clusterctl() { command clusterctl \"$@\" --config %q; }\n%s", filepath.Join(c.dir, "clusterctl.yaml"), commands)
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir = folder
 	cmd.Env = append(c.env(), "PATH="+filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_PROXY=*", "no_proxy=*")

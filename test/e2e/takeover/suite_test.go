@@ -24,8 +24,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -106,16 +108,41 @@ func startInstalled(ctx context.Context) *framework.Manager {
 }
 
 // goBack ends the manager and follows the guide back.
-func goBack(ctx context.Context, m *framework.Manager) {
+func goBack(ctx context.Context, m *framework.Manager, pool *m3v1.IPPool) {
 	GinkgoHelper()
 	follow(ctx, "### 1. Remove Weir")
 	Expect(m.Stop()).To(Succeed())
-	follow(ctx, "### 2. Name the addresses of IPAddressClaims as Metal3 does")
-	follow(ctx, "### 2. Name the addresses of IPAddressClaims as Metal3 does") // once more
+	renameInTheWay(ctx, pool)
+	Expect(follow(ctx, renaming)).NotTo(ContainSubstring("NOT DONE"))
+	follow(ctx, renaming) // once more
 	follow(ctx, "### 3. Give the kinds back")
 	follow(ctx, "### 4. Install Metal3's manager")
 	silence(ctx)
 	follow(ctx, "### 5. Remove Weir's records")
+}
+
+const renaming = "### 2. Name the addresses of IPAddressClaims as Metal3 does"
+
+// renameInTheWay follows the guide where something else has the name of a twin: the claim keeps what it has.
+func renameInTheWay(ctx context.Context, pool *m3v1.IPPool) {
+	GinkgoHelper()
+	own := &ipamv1beta2.IPAddress{}
+	Expect(k.Get(ctx, client.ObjectKey{Namespace: hosts, Name: "weir-0"}, own)).To(Succeed())
+	other := own.DeepCopy()
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: hosts, Name: nameOf(pool, own.Spec.Address)}
+	other.Spec.ClaimRef.Name, other.Spec.Address = "somebody", "10.0.3.250"
+	Expect(k.Create(ctx, other)).To(Succeed())
+	blocks, err := guide.Commands(renaming)
+	Expect(err).NotTo(HaveOccurred())
+	var out string
+	for _, block := range blocks {
+		out, _ = ctl.Shell(ctx, notes, block) // one of them fails
+	}
+	Expect(strings.Count(out, "NOT DONE")).To(Equal(1), out)
+	Expect(out).To(ContainSubstring("NOT DONE: hosts/weir-0\n"))
+	Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
+	Expect(own.DeletionTimestamp).To(BeNil())
+	Expect(k.Delete(ctx, other)).To(Succeed())
 }
 
 // lines returns those of a file that a command has written.

@@ -124,7 +124,7 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 	}, SpecTimeout(5*time.Minute))
 
 	It("goes back: Metal3's manager knows every address, and would hand out none a second time", func(ctx SpecContext) {
-		goBack(ctx, m)
+		goBack(ctx, m, pool)
 		Expect(told(ctx)).To(Equal(had))
 		of := known(ctx, pool)
 		Expect(of).To(HaveLen(len(had) - 1))

@@ -5,6 +5,7 @@ package metal3
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,6 +16,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	weirpool "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -263,6 +265,35 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 			s.Delete(ctx, pools[serving])
 			pools = slices.Delete(pools, serving, serving+1)
 		}
+	})
+
+	It("that was moved here has what it was granted, and of what it only asked for nothing", func(ctx SpecContext) {
+		parent := root().WithMode(ipamv1.DrainingMode).Build() // it gives nothing to new ones
+		s.Create(ctx, parent)
+		s.NotReady(ctx, parent, ipamv1.PoolReadyDrainingReason)
+		granted := weirpool.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.16/30")})
+		came := under("p", "{pools: [{start: 10.0.0.16, end: 10.0.0.19}]}")
+		asked := under("asked", "{pools: [{start: 10.0.0.16, end: 10.0.0.19}, {start: 10.0.0.40, end: 10.0.0.40}]}")
+		for _, p := range []*m3v1.IPPool{asked, came} {
+			p.Finalizers = []string{m3v1.IPPoolFinalizer}
+			p.Annotations[ipamv1.ArrivedAnnotation], p.Annotations[ipamv1.GrantedAnnotation] = "true", granted
+			s.Create(ctx, p)
+		}
+		s.NotReady(ctx, asked, ipamv1.PoolReadyParentNotReadyReason, parentField, "is draining")
+		Expect(s.Records(ctx, asked)).To(BeEmpty())
+		s.Ready(ctx, came)
+		Expect(string(answer(ctx, claimOf(ns, "first")).Spec.Address)).To(Equal("10.0.0.16"))
+		By("saying itself what it has, once it has that")
+		suite.Change(ctx, k, parent, func() { parent.Spec.Mode = ipamv1.ServingMode })
+		s.Delete(ctx, asked)
+		later := under("later", "{pools: [{start: 10.0.0.32, end: 10.0.0.35}]}")
+		s.Create(ctx, later)
+		s.Ready(ctx, later)
+		Eventually(func() string { get(ctx, later); return later.Annotations[ipamv1.GrantedAnnotation] }, patience).Should(
+			Equal(weirpool.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.32/30")})))
+		change(ctx, later, entry("10.0.0.16", "10.0.0.16"), entry("10.0.0.32", "10.0.0.35"))
+		s.NotReady(ctx, later, ipamv1.PoolReadyOverlapReason)
+		Expect(later.Annotations[ipamv1.GrantedAnnotation]).To(Equal(weirpool.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.32/30")})))
 	})
 
 	It("has what its parent keeps for nobody else", func(ctx SpecContext) {

@@ -90,9 +90,9 @@ const otherController = "OtherController"
 // refuseOther refuses the answer that another controller makes out of a pool, and tells the pool. The two do not know of each other's
 // choices: stored, it could be a second claim's address.
 func (h arrivals) refuseOther(ctx context.Context, req admission.Request, answer doorAnswer) admission.Response {
-	message := fmt.Sprintf("metadata.finalizers: %s: user %s creates %s %s out of %s %s, whose claims Weir answers: stop the other IPAM controller, "+
+	message := fmt.Sprintf("metadata.finalizers: %s: user %s creates %s %s out of %s %s/%s, whose claims Weir answers: stop the other IPAM controller, "+
 		"or two hosts get one address; to restore what Weir has made takes the verb manage on ipallocations.ipam.weir.dev",
-		answer.AnswerFinalizer, req.UserInfo.Username, req.Kind.Kind, req.Name, answer.pool.Kind, answer.pool.Name)
+		answer.AnswerFinalizer, req.UserInfo.Username, req.Kind.Kind, req.Name, answer.pool.Kind, req.Namespace, answer.pool.Name)
 	if p, err := h.doors.pool(ctx, answer.pool, req.Namespace); err == nil && !ptr.Deref(req.DryRun, false) {
 		h.recorder.Eventf(p, nil, corev1.EventTypeWarning, otherController, "Refuse", "%s", message)
 	}

@@ -67,7 +67,8 @@ func (h *Hosts) Alias(ctx context.Context, c client.Object, offer *claim.Offer) 
 	}
 	alias := host.Name + hostSuffix(offer)
 	if len(alias) > ipamv1.MaxClaimAlias {
-		return "", unknown("%s has %d characters: at most %d are possible for the names of a host and its pool", alias, len(alias), ipamv1.MaxClaimAlias)
+		return "", unknown("metadata.name of BareMetalHost %s, with that of pool %s, is too long: %d characters together, %d at most",
+			host.Name, offer.Pool.Name, len(alias), ipamv1.MaxClaimAlias)
 	}
 	return alias, nil
 }

@@ -185,7 +185,7 @@ func TestAliasIsWaitedFor(t *testing.T) {
 		"one whose host has no namespace":   {func(c *chain) { c.runsOn("host-0") }, `Metal3Machine ns/machine-0: metadata.annotations[metal3.io/BareMetalHost]: "host-0" is not <namespace>/<name> of a BareMetalHost`},
 		"one whose host is none":            {func(c *chain) { c.runsOn("ns/Host 0") }, `Metal3Machine ns/machine-0: metadata.annotations[metal3.io/BareMetalHost]: "ns/Host 0" is not <namespace>/<name> of a BareMetalHost`},
 		"a name that is too long": {func(c *chain) { c.runsOn("ns/" + strings.Repeat("h", 199)) },
-			strings.Repeat("h", 199) + "-w has 201 characters: at most 200 are possible for the names of a host and its pool"},
+			"metadata.name of BareMetalHost " + strings.Repeat("h", 199) + ", with that of pool w, is too long: 201 characters together, 200 at most"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

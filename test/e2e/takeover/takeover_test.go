@@ -93,7 +93,7 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
 		for _, err := range []error{answer(ctx, upstream, pool, claim, free), answerCAPI(ctx, upstream, pool, other, free)} {
 			Expect(err).To(Satisfy(apierrors.IsForbidden))
-			Expect(err).To(MatchError(ContainSubstring("user " + metal3Account + " creates IPAddress " + nameOf(pool, free) + " out of IPPool hosts")))
+			Expect(err).To(MatchError(ContainSubstring("user " + metal3Account + " creates IPAddress " + nameOf(pool, free) + " out of IPPool hosts/hosts")))
 		}
 		Eventually(func(g Gomega) {
 			events := &eventsv1.EventList{}

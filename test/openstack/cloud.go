@@ -128,8 +128,9 @@ func (c *Cloud) startServices(ctx context.Context) error {
 			return err
 		}
 	}
-	c.keystoneURL, c.neutronURL = fmt.Sprintf("http://127.0.0.1:%d/v3", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	settings := settings{Dir: c.dir, Keystone: c.keystoneURL, NeutronPort: ports[1], AdminPassword: Password(Admin)}
+	keystone := fmt.Sprintf("http://127.0.0.1:%d", ports[0])
+	c.keystoneURL, c.neutronURL = keystone+"/v3", fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	settings := settings{Dir: c.dir, Keystone: keystone, NeutronPort: ports[1], AdminPassword: Password(Admin)}
 	if err := settings.write(); err != nil {
 		return err
 	}

@@ -50,37 +50,20 @@ func (l *login) secrets() []string {
 	return slices.DeleteFunc([]string{l.options.Password, l.options.ApplicationCredentialSecret}, func(s string) bool { return s == "" })
 }
 
-// cloud is one entry of clouds.yaml.
+// cloud is one entry of clouds.yaml. The YAML library gives a scalar as it is written: a password of digits stays what it is.
 type cloud struct {
-	AuthType           scalar            `yaml:"auth_type"`
-	Auth               map[string]scalar `yaml:"auth"`
-	RegionName         scalar            `yaml:"region_name"`
-	Interface          scalar            `yaml:"interface"`
-	EndpointType       scalar            `yaml:"endpoint_type"`
-	Verify             scalar            `yaml:"verify"`
-	IdentityAPIVersion scalar            `yaml:"identity_api_version"`
-	Cert               scalar            `yaml:"cert"`
-	Key                scalar            `yaml:"key"`
-	Profile            scalar            `yaml:"profile"`
+	AuthType           string            `yaml:"auth_type"`
+	Auth               map[string]string `yaml:"auth"`
+	RegionName         string            `yaml:"region_name"`
+	Interface          string            `yaml:"interface"`
+	EndpointType       string            `yaml:"endpoint_type"`
+	Verify             string            `yaml:"verify"`
+	IdentityAPIVersion string            `yaml:"identity_api_version"`
+	Cert               string            `yaml:"cert"`
+	Key                string            `yaml:"key"`
+	Profile            string            `yaml:"profile"`
 	// Cloud is the old name of profile.
-	Cloud scalar `yaml:"cloud"`
-}
-
-// scalar is a value as it is written: a password of digits stays what it is.
-type scalar string
-
-// UnmarshalYAML takes the text of a scalar. Its error has no text of the file.
-func (s *scalar) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if node.Kind != yaml.ScalarNode {
-		return fmt.Errorf("line %d", node.Line)
-	}
-	if node.Tag != "!!null" {
-		*s = scalar(node.Value)
-	}
-	return nil
+	Cloud string `yaml:"cloud"`
 }
 
 // ParseClouds reads the entry clouds.<cloudName> of a clouds.yaml.
@@ -113,8 +96,8 @@ func ParseClouds(cloudsYAML, cacert []byte, cloudName, region string) (Credentia
 	}
 	return Credentials{&login{
 		options:   options,
-		region:    cmp.Or(region, string(entry.RegionName)),
-		endpoints: string(cmp.Or(entry.Interface, entry.EndpointType, "public")),
+		region:    cmp.Or(region, entry.RegionName),
+		endpoints: cmp.Or(entry.Interface, entry.EndpointType, "public"),
 		cacert:    slices.Clone(cacert),
 	}}, nil
 }
@@ -165,8 +148,8 @@ func (c cloud) check(path string) error {
 		{"key", c.Key != "", "client certificates are not supported"},
 		{"profile", c.Profile != "", "profiles of vendors are not read; write the fields out"},
 		{"cloud", c.Cloud != "", "profiles of vendors are not read; write the fields out"},
-		{"verify", strings.EqualFold(string(c.Verify), "false"), "must be true; give the certificate as cacert of the Secret"},
-		{"identity_api_version", c.IdentityAPIVersion != "" && !strings.HasPrefix(string(c.IdentityAPIVersion), "3"), "must be 3"},
+		{"verify", strings.EqualFold(c.Verify, "false"), "must be true; give the certificate as cacert of the Secret"},
+		{"identity_api_version", c.IdentityAPIVersion != "" && !strings.HasPrefix(c.IdentityAPIVersion, "3"), "must be 3"},
 		{"interface", !slices.Contains(interfaces, cmp.Or(c.Interface, c.EndpointType)), "must be public, internal or admin"},
 	} {
 		if field.refused {
@@ -181,12 +164,12 @@ func (c cloud) check(path string) error {
 	return nil
 }
 
-const credentialType scalar = "v3applicationcredential"
+const credentialType = "v3applicationcredential"
 
 var (
 	// passwordTypes, and no type, also allow for an application credential: such files are common.
-	passwordTypes = []scalar{"", "password", "v3password"}
-	interfaces    = []scalar{"", "public", "internal", "admin"}
+	passwordTypes = []string{"", "password", "v3password"}
+	interfaces    = []string{"", "public", "internal", "admin"}
 	authFields    = []string{
 		"auth_url", "username", "user_id", "password", "user_domain_id", "user_domain_name", "domain_id", "domain_name",
 		"project_id", "project_name", "project_domain_id", "project_domain_name",
@@ -194,7 +177,7 @@ var (
 	}
 )
 
-func (c cloud) auth(name string) string { return string(c.Auth[name]) }
+func (c cloud) auth(name string) string { return c.Auth[name] }
 
 func (c cloud) options(path string) (gophercloud.AuthOptions, error) {
 	var o gophercloud.AuthOptions

@@ -126,12 +126,13 @@ func (a attempt) fault(err error, now time.Time, redact func(string) string) err
 // ofAnswer sets kind and message by a whole answer.
 func (e *Error) ofAnswer(answer gophercloud.ErrUnexpectedResponseCode, changes bool) {
 	problemType, message := problem(answer.Body)
-	e.Code, e.Kind = answer.Actual, kindOf(answer.Actual, problemType)
+	kind := kindOf(answer.Actual, problemType)
+	e.Code, e.Kind = answer.Actual, kind
 	e.Message = cmp.Or(strings.Trim(problemType+": "+message, ": "), strings.ToLower(http.StatusText(e.Code)))
 	switch {
 	case e.Code/100 == 3:
 		e.Message = "the endpoint redirects, and redirects are not followed"
-	case e.Code == http.StatusNotFound && e.Kind != NotFound:
+	case e.Code == http.StatusNotFound && kind != NotFound:
 		e.Message = "the endpoint has no such path: " + e.Message
 	case changes && (e.Code/100 == 2 || e.Code/100 == 5 && e.Code != http.StatusServiceUnavailable):
 		e.Kind = Uncertain

@@ -29,7 +29,7 @@ type FloatingIP struct {
 	ProjectID   string
 	Description string
 	Tags        []string
-	// Revision grows with every change; 0 where the cloud has no revisions.
+	// Revision grows with every change, of tags and port too. A new one's may be 0, and so is every one's where the cloud has none.
 	Revision int
 	// Status is ACTIVE, DOWN or ERROR. One that is not bound is DOWN.
 	Status string
@@ -50,7 +50,7 @@ func read(f floatingips.FloatingIP) (FloatingIP, error) {
 // List returns the project's floating IPs of a network, in the order of their ids, with one request for each page.
 //
 // Whatever exists from beginning to end is in it, once. What comes or goes meanwhile may or may not be. If the last one of a page is
-// deleted before the next is read, Neutron refuses to go on: that is Unavailable, and the list is to be read again.
+// deleted before the next is read, Neutron begins anew: that is Unavailable, and the list is to be read again.
 func (c *Client) List(ctx context.Context, networkID string) ([]FloatingIP, error) {
 	return c.list(ctx, networkID, url.Values{}, func(FloatingIP) bool { return true })
 }
@@ -169,7 +169,7 @@ func (c *Client) Describe(ctx context.Context, seen FloatingIP, description stri
 		return FloatingIP{}, err
 	}
 	body := floatingips.UpdateOpts{Description: &description}
-	if c.isConditionalFor(seen) {
+	if c.isConditional {
 		body.RevisionNumber = &seen.Revision
 	}
 	var described FloatingIP
@@ -195,7 +195,7 @@ func (c *Client) Delete(ctx context.Context, seen FloatingIP) error {
 		return err
 	}
 	options := gophercloud.RequestOpts{OkCodes: []int{http.StatusNoContent}}
-	if c.isConditionalFor(seen) {
+	if c.isConditional {
 		options.MoreHeaders = map[string]string{"If-Match": fmt.Sprintf("revision_number=%d", seen.Revision)}
 	}
 	return c.change(ctx, callDelete, func(ctx context.Context) error {
@@ -204,11 +204,9 @@ func (c *Client) Delete(ctx context.Context, seen FloatingIP) error {
 	})
 }
 
-func (c *Client) isConditionalFor(seen FloatingIP) bool { return c.isConditional && seen.Revision > 0 }
-
 // verify returns a Changed error if the floating IP is not as it was seen. Where the change itself is conditional, nothing is read.
 func (c *Client) verify(ctx context.Context, call string, seen FloatingIP) error {
-	if c.isConditionalFor(seen) {
+	if c.isConditional {
 		return nil
 	}
 	now, err := c.Get(ctx, seen.ID)

@@ -6,7 +6,6 @@ package neutron
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -35,15 +34,15 @@ func (l collection[T]) list(ctx context.Context, c *Client, query url.Values) ([
 		if err != nil {
 			return nil, err
 		}
+		if len(page) > 0 && l.id(page[0]) <= query.Get("marker") {
+			// Neutron ignores a marker that is gone, and begins anew.
+			return nil, &Error{Call: l.call, Kind: Unavailable, Message: "the list changed while it was read"}
+		}
 		all = append(all, page...)
 		if !hasNext || len(page) == 0 {
 			return all, nil
 		}
-		last := l.id(page[len(page)-1])
-		if last <= query.Get("marker") {
-			return nil, &Error{Call: l.call, Kind: Unavailable, Message: "the cloud repeats a page"}
-		}
-		query.Set("marker", last)
+		query.Set("marker", l.id(page[len(page)-1]))
 	}
 }
 
@@ -61,10 +60,6 @@ func (l collection[T]) page(ctx context.Context, c *Client, query url.Values) (p
 		}
 		return failed
 	})
-	if KindOf(err) == NotFound {
-		// It is the marker that was not found.
-		err = &Error{Call: l.call, Code: http.StatusNotFound, Kind: Unavailable, Message: "the list changed while it was read"}
-	}
 	for _, link := range links {
 		hasNext = hasNext || link.Rel == "next"
 	}

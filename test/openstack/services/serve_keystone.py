@@ -57,4 +57,4 @@ def serve(environ, start_response):
         return application(environ, start_response)
 
 
-eventlet.wsgi.server(eventlet.listen(("127.0.0.1", int(port))), serve, log_output=False)
+eventlet.wsgi.server(eventlet.listen(("127.0.0.1", int(port))), serve, log_output=False, keepalive=False)

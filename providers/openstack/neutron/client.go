@@ -102,7 +102,7 @@ func Connect(ctx context.Context, credentials Credentials, options Options) (*Cl
 	if credentials.login == nil {
 		return nil, &Error{Call: callLogIn, Kind: Invalid, Message: "no credentials"}
 	}
-	c := &Client{login: credentials.login, options: options.withDefaults()}
+	c := &Client{login: credentials.login(), options: options.withDefaults()}
 	provider, err := c.newProvider()
 	if err != nil {
 		return nil, err

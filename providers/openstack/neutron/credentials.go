@@ -19,8 +19,8 @@ import (
 
 // Credentials say how to log in to one cloud, as one project. Make them with ParseClouds; the zero value is of no use.
 type Credentials struct {
-	// login is behind a pointer, so that no printing of an enclosing value shows secrets.
-	login *login
+	// login is behind a function: printing an enclosing value follows pointers, past String, and would show secrets.
+	login func() *login
 }
 
 type login struct {
@@ -37,7 +37,7 @@ func (c Credentials) String() string {
 	if c.login == nil {
 		return "no credentials"
 	}
-	o := c.login.options
+	o := c.login().options
 	return fmt.Sprintf("credentials of %s at %s",
 		cmp.Or(o.ApplicationCredentialID, o.ApplicationCredentialName, o.UserID, o.Username), o.IdentityEndpoint)
 }
@@ -94,12 +94,13 @@ func ParseClouds(cloudsYAML, cacert []byte, cloudName, region string) (Credentia
 	if len(cacert) > 0 && !x509.NewCertPool().AppendCertsFromPEM(cacert) {
 		return Credentials{}, errors.New("cacert: must have at least one PEM certificate")
 	}
-	return Credentials{&login{
+	parsed := &login{
 		options:   options,
 		region:    cmp.Or(region, entry.RegionName),
 		endpoints: cmp.Or(entry.Interface, entry.EndpointType, "public"),
 		cacert:    slices.Clone(cacert),
-	}}, nil
+	}
+	return Credentials{func() *login { return parsed }}, nil
 }
 
 func findCloud(cloudsYAML []byte, name string) (cloud, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 )
 
-var _ = onEvery("A conditional change", func(s *site) {
+var _ = Describe("A conditional change", onEvery(func(s *site) {
 	It("of the description is made once, of two that saw the same", func(ctx SpecContext) {
 		seen := s.create(ctx, "old")
 		second := s.connect(ctx, openstack.Member)
@@ -65,4 +65,4 @@ var _ = onEvery("A conditional change", func(s *site) {
 		_, err = s.member.Describe(ctx, described, "newer")
 		Expect(err).To(failAs(neutron.Changed), "the port went")
 	})
-})
+}))

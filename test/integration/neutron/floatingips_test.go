@@ -17,7 +17,7 @@ import (
 
 const unknownID = "00000000-0000-0000-0000-000000000000"
 
-var _ = onEvery("A floating IP", func(s *site) {
+var _ = Describe("A floating IP", onEvery(func(s *site) {
 	It("has its description from its creation on, and is found by all that is known of it", func(ctx SpecContext) {
 		created := s.create(ctx, "weir key=1 & more")
 		Expect(created.Address.IsValid()).To(BeTrue())
@@ -34,9 +34,9 @@ var _ = onEvery("A floating IP", func(s *site) {
 	})
 
 	It("is listed once, in the order of ids, over several pages", func(ctx SpecContext) {
-		var ids []string
-		for range 5 { // with two a page
-			ids = append(ids, s.create(ctx, "").ID)
+		ids := make([]string, 5) // with two a page
+		for i := range ids {
+			ids[i] = s.create(ctx, "").ID
 		}
 		all, err := s.member.List(ctx, s.public.ID)
 		Expect(err).NotTo(HaveOccurred())
@@ -139,4 +139,4 @@ var _ = onEvery("A floating IP", func(s *site) {
 		_, err = s.member.Describe(ctx, created, "gone")
 		Expect(err).To(failAs(neutron.NotFound))
 	})
-})
+}))

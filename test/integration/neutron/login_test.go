@@ -14,7 +14,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 )
 
-var _ = onEvery("Logging in", func(s *site) {
+var _ = Describe("Logging in", onEvery(func(s *site) {
 	It("works with an application credential as with a password, and is for the same project", func(ctx SpecContext) {
 		id, err := s.ApplicationCredential(ctx, "weir", "a-secret")
 		Expect(err).NotTo(HaveOccurred())
@@ -54,4 +54,4 @@ var _ = onEvery("Logging in", func(s *site) {
 		_, err = neutron.Connect(ctx, credentials, s.options())
 		Expect(err).To(And(failAs(neutron.Invalid), MatchError(ContainSubstring(`region "nowhere"`))))
 	})
-})
+}))

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 )
 
-var _ = onEvery("Finding", func(s *site) {
+var _ = Describe("Finding", onEvery(func(s *site) {
 	It("finds a network by name and by id", func(ctx SpecContext) {
 		Expect(s.public.Name).To(Equal(openstack.Public))
 		Expect(s.member.FindNetwork(ctx, neutron.NetworkFilter{ID: s.public.ID})).To(Equal(s.public))
@@ -40,4 +40,4 @@ var _ = onEvery("Finding", func(s *site) {
 		_, err = s.member.Create(ctx, neutron.CreateOptions{NetworkID: s.public.ID, SubnetID: subnet.ID})
 		Expect(err).NotTo(HaveOccurred())
 	})
-})
+}))

@@ -82,17 +82,18 @@ var _ = AfterSuite(func() {
 	}
 })
 
-// onEvery makes a container for each kind of cloud. After each spec the member has no floating IP, no quota and no policy.
-func onEvery(text string, specs func(s *site)) bool {
-	for _, k := range kinds {
-		Describe(text+" ("+k.name+")", func() {
-			s := &site{kind: k}
-			BeforeEach(s.open, NodeTimeout(3*time.Minute))
-			AfterEach(s.clear, NodeTimeout(time.Minute))
-			specs(s)
-		})
+// onEvery returns a container with one for each kind of cloud. After each spec the member has no floating IP, no quota and no policy.
+func onEvery(specs func(s *site)) func() {
+	return func() {
+		for _, k := range kinds {
+			Context("on the cloud: "+k.name, func() {
+				s := &site{kind: k}
+				BeforeEach(s.open, NodeTimeout(3*time.Minute))
+				AfterEach(s.clear, NodeTimeout(time.Minute))
+				specs(s)
+			})
+		}
 	}
-	return true
 }
 
 func (s *site) open(ctx SpecContext) {

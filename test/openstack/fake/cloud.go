@@ -30,6 +30,8 @@ type Cloud struct {
 	// quotas are limits by project; without an entry there is none.
 	quotas map[string]int
 	policy map[string]string
+	// endpoint is Neutron's in the catalog.
+	endpoint string
 	// hasRevisions says that objects have revisions and If-Match is honoured.
 	hasRevisions bool
 	faults       []*Fault
@@ -57,6 +59,7 @@ type subnet struct {
 func Start() *Cloud {
 	c := newCloud()
 	c.server.Start()
+	c.endpoint = c.server.URL + "/network"
 	return c
 }
 
@@ -64,6 +67,7 @@ func Start() *Cloud {
 func StartTLS() *Cloud {
 	c := newCloud()
 	c.server.StartTLS()
+	c.endpoint = c.server.URL + "/network"
 	return c
 }
 
@@ -158,6 +162,13 @@ func (c *Cloud) SetRevisions(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hasRevisions = on
+}
+
+// SetNetworkEndpoint sets what the catalog says of Neutron.
+func (c *Cloud) SetNetworkEndpoint(url string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endpoint = url
 }
 
 // Bind binds a floating IP to a new port and returns the port.

@@ -5,7 +5,6 @@ package fake
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,15 +20,12 @@ import (
 const maxDescription = 255
 
 type floatingIP struct {
-	ID          string     `json:"id"`
-	Address     netip.Addr `json:"floating_ip_address"`
-	NetworkID   string     `json:"floating_network_id"`
-	ProjectID   string     `json:"project_id"`
-	PortID      *string    `json:"port_id"`
-	Description string     `json:"description"`
-	Tags        []string   `json:"tags"`
-	Status      string     `json:"status"`
-	Revision    int        `json:"revision_number"`
+	ID, NetworkID, ProjectID string
+	Address                  netip.Addr
+	PortID                   *string
+	Description, Status      string
+	Tags                     []string
+	Revision                 int
 }
 
 // object is a JSON object.
@@ -37,9 +33,9 @@ type object = map[string]any
 
 // refusal is an answer that is no success.
 type refusal struct {
-	code              int
+	code             int
 	problem, message string
-	// at is where: Keystone's refusals have another form.
+	// isKeystone says that it has the form of Keystone's.
 	isKeystone bool
 }
 
@@ -62,11 +58,12 @@ func refuse(code int, problem, message string) error {
 
 // shown is a floating IP as the cloud answers it.
 func (c *Cloud) shown(f *floatingIP) object {
-	raw, _ := json.Marshal(f) //nolint:errcheck // it is made of texts and numbers
-	var fields object
-	_ = json.Unmarshal(raw, &fields)
-	if !c.hasRevisions {
-		delete(fields, "revision_number")
+	fields := object{
+		"id": f.ID, "floating_ip_address": f.Address, "floating_network_id": f.NetworkID, "project_id": f.ProjectID, "port_id": f.PortID,
+		"description": f.Description, "tags": f.Tags, "status": f.Status,
+	}
+	if c.hasRevisions {
+		fields["revision_number"] = f.Revision
 	}
 	return fields
 }

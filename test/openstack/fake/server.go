@@ -180,6 +180,9 @@ func respond(w http.ResponseWriter, result answer, fault *Fault) {
 	if fault.RetryAfter != "" {
 		w.Header().Set("Retry-After", fault.RetryAfter)
 	}
+	if result.code/100 == 3 {
+		w.Header().Set("Location", "/elsewhere")
+	}
 	w.WriteHeader(result.code)
 	if fault.Effect == CutAnswer {
 		text = text[:len(text)/2]

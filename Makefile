@@ -120,6 +120,12 @@ setup-envtest: control-plane ## Make the test control plane ready and print its 
 .PHONY: tools
 tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(KUSTOMIZE) $(CLUSTERCTL) $(JQ) ## Build the development tools
 
+# What test/openstack starts: the packages hold the code and no service, user or question.
+.PHONY: openstack-packages
+openstack-packages: ## Install the real Keystone and Neutron that tests start (Debian 12; needs root, cold about 2 minutes)
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-keystone python3-neutron >/dev/null
+
 ##@ Generate
 
 GO_SOURCES := ./api/... ./internal/... ./providers/...

@@ -1,0 +1,68 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neutron
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
+)
+
+var _ = Describe("A conditional change", onEvery(func(s *site) {
+	It("of the description is made once, of two that saw the same", func(ctx SpecContext) {
+		seen := s.create(ctx, "old")
+		second := s.connect(ctx, openstack.Member)
+		described, err := s.member.Describe(ctx, seen, "first")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(described).To(And(HaveField("Description", "first"), HaveField("Address", seen.Address)))
+		_, err = second.Describe(ctx, seen, "second")
+		Expect(err).To(failAs(neutron.Changed))
+		Expect(second.Delete(ctx, seen)).To(failAs(neutron.Changed))
+		Expect(s.now(ctx, seen.ID)).To(Equal(described))
+		_, err = second.Describe(ctx, described, "second")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(s.member.Delete(ctx, described)).To(failAs(neutron.Changed))
+		Expect(s.member.Delete(ctx, s.now(ctx, seen.ID))).To(Succeed())
+	})
+
+	It("to the description that is there already makes the other's view old, where there are revisions", func(ctx SpecContext) {
+		seen := s.create(ctx, "same")
+		_, err := s.member.Describe(ctx, seen, "same")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(s.member.Tag(ctx, seen.ID, []string{"a"})).To(Succeed())
+		_, err = s.member.Describe(ctx, seen, "new")
+		if s.kind.lacksRevisions {
+			Expect(err).NotTo(HaveOccurred())
+		} else {
+			Expect(err).To(failAs(neutron.Changed))
+		}
+	})
+
+	It("keeps port and tags, and nothing that is or was bound meanwhile is deleted", func(ctx SpecContext) {
+		seen := s.create(ctx, "old")
+		Expect(s.member.Tag(ctx, seen.ID, []string{"a"})).To(Succeed())
+		seen = s.now(ctx, seen.ID)
+		port, err := s.Bind(ctx, seen.ID)
+		Expect(err).NotTo(HaveOccurred())
+
+		Expect(s.member.Delete(ctx, seen)).To(failAs(neutron.Changed), "it was seen without a port")
+		_, err = s.member.Describe(ctx, seen, "new")
+		Expect(err).To(failAs(neutron.Changed))
+		bound := s.now(ctx, seen.ID)
+		Expect(bound).To(And(HaveField("PortID", port), HaveField("Description", "old")))
+		Expect(s.member.Delete(ctx, bound)).To(And(failAs(neutron.Conflict), MatchError(ContainSubstring(port))))
+
+		described, err := s.member.Describe(ctx, bound, "new")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(described).To(And(HaveField("PortID", port), HaveField("Description", "new"), HaveField("Tags", ConsistOf("a"))))
+		Expect(s.now(ctx, seen.ID)).To(Equal(described))
+
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+		Expect(s.now(ctx, seen.ID)).To(And(HaveField("PortID", ""), HaveField("Description", "new"), HaveField("Tags", ConsistOf("a"))))
+		_, err = s.member.Describe(ctx, described, "newer")
+		Expect(err).To(failAs(neutron.Changed), "the port went")
+	})
+}))

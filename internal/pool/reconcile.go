@@ -311,6 +311,9 @@ func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) 
 	if live == nil || live.GetGeneration() != s.pool.GetGeneration() || predicates.IsMoving(live) || predicates.IsPaused(nil, live) {
 		return err
 	}
+	if grant := s.pool.GetAnnotations()[ipamv1.GrantedAnnotation]; live.GetAnnotations()[ipamv1.GrantedAnnotation] != grant {
+		return ledger.ErrBusy // first it is to say that it has them no more
+	}
 	if paused, err := claimant.IsClusterPaused(ctx, r.Live, live); paused || err != nil {
 		return err // it may be moving: what was handed out of a block may have left before it
 	}

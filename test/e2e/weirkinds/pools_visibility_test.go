@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hierarchy
+package weirkinds
 
 import (
 	"fmt"
@@ -42,8 +42,8 @@ func childOf(parent pool.Own, namespace, name string) *poolBuilder {
 	return builder.IPPool(namespace, name).WithParent(ref.Kind, ref.Namespace, ref.Name)
 }
 
-// absent is what is said of a parent that there is not, or that is not visible.
-func absent(parent pool.Own, namespace string) string {
+// absentParent is what is said of a parent that there is not, or that is not visible.
+func absentParent(parent pool.Own, namespace string) string {
 	ref, in := parent.PoolReference(), ""
 	if ref.Namespace != "" {
 		in = " in namespace " + ref.Namespace
@@ -62,7 +62,7 @@ var _ = DescribeTable("A pool is carved from by those that it is visible to, and
 			for who, namespace := range tenants {
 				child := childOf(parent, namespace, "of-"+parent.GetName()).WithBits(24).Build()
 				if !slices.Contains(admitted[kind], who) {
-					s.Refuses(ctx, child, http.StatusForbidden, absent(parent, namespace))
+					s.Refuses(ctx, child, http.StatusForbidden, absentParent(parent, namespace))
 					continue
 				}
 				s.Create(ctx, child)

@@ -1,22 +1,31 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipclaims shows what becomes of IPClaims: a manager process answers
-// them on a real API server, inside the create call.
+// Package weirkinds shows what becomes of Weir's own kinds: a manager process answers IPClaims and carves pools from pools on a real API
+// server, inside the create call.
 //
+// IPClaims:
 //   - lifecycle_test.go: create, status, changes and deletion of a claim.
 //   - sizes_test.go: prefixes of every length, and of the client's choice.
 //   - selector_test.go: claims that choose their pool by labels.
-//   - visibility_test.go: who is answered by which GlobalIPPool, with what lengths, and what he is told of others.
+//   - claims_visibility_test.go: which GlobalIPPool answers which client, with what lengths, and what a refusal shows of others.
 //   - retain_test.go: prefixes that are retained for the next claim of the name.
 //   - exhaustion_test.go: full pools.
-//   - refusals_test.go: which claims are refused, and that nothing of them is stored or recorded.
+//   - claims_refusals_test.go: which claims are refused, and that nothing of them is stored or recorded.
 //   - rejected_test.go: what a quota refuses after Weir has answered.
 //   - dryrun_test.go: dry runs, generated names, and names that are taken or impossible.
 //   - events_test.go: reads the events about an object.
 //   - draining_test.go: a namespace that is deleted.
-//   - bypassed_test.go: claims that come past the webhooks, and while no manager runs.
-package ipclaims
+//   - claims_bypassed_test.go: claims that come past the webhooks, and while no manager runs.
+//
+// Pools:
+//   - tree_test.go: chains, capacity, exclusions above, dry runs, replaced and deleted children.
+//   - pools_refusals_test.go: which children are refused, and that nothing of them is stored or recorded.
+//   - pools_visibility_test.go: who may carve from which pool, and of what length.
+//   - overlap_test.go: roots that overlap, created at once or one after the other.
+//   - protect_test.go: parents that are deleted before their children, and whole trees at once.
+//   - pools_bypassed_test.go: children that come past the webhooks.
+package weirkinds
 
 import (
 	"testing"
@@ -39,9 +48,9 @@ var (
 	manager *framework.Manager
 )
 
-func TestIPClaims(t *testing.T) {
+func TestWeirKinds(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "IPClaims")
+	RunSpecs(t, "Weir's own kinds")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -17,8 +17,8 @@ IMAGE ?= $(REGISTRY)/$(IMAGE_NAME)
 IMG ?= $(IMAGE):$(VERSION)
 ARCHS ?= amd64 arm64
 
-# How much the suites do: ci (default, minutes) or soak (hours).
-export WEIR_SUITE_SIZE ?= ci
+# How much the suites do: gate (the default, what a change has to pass), long (an hour) or soak (hours).
+export WEIR_SUITE_SIZE ?= gate
 # Keep the demo's control plane running at its end.
 export KEEP ?=
 FUZZTIME ?= 10s
@@ -222,7 +222,7 @@ manager: ## Build the manager into bin/
 # and prints packages, failures and a count. Without debugger's tables a test is linked in half the time.
 gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json -ldflags=-w $(2) $(GOTESTFLAGS)
 # The suites that last come first, so that none of them is left over to run alone.
-E2E_LONG := crash move race restore processes admission install takeover
+E2E_FIRST := crash move processes restore admission race install takeover
 E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) $(JQ) manager other-manager release-manifests
 
 .PHONY: other-manager
@@ -245,15 +245,21 @@ test-unit: ## Run the tests that need nothing but Go
 	$(call gotest,pure,-timeout 15m $(PURE))
 	$(call gotest,unit,$(RACE) -timeout 15m $(filter-out $(PURE),$(shell go list . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/demo/...)))
 
-# Three at a time, and the one that lasts first: much of it is waiting.
+# The suites in which nothing runs at once: the race detector would find nothing, and take twice the time.
+SERIAL := ./test/integration/metal3 ./test/integration/admission
+# The one that lasts first.
+CONCURRENT = ./test/integration/claims ./test/framework/... $(filter-out $(SERIAL),$(wildcard ./test/integration/*))
+
+# Three at a time: much of it is waiting.
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests against a real API server
-	GOGC=400 $(call gotest,integration,$(RACE) -p 3 -timeout 25m ./test/integration/claims ./test/framework/... ./test/integration/...)
+	GOGC=400 $(call gotest,integration,-p 3 -timeout 25m $(SERIAL))
+	GOGC=400 $(call gotest,integration-race,$(RACE) -p 3 -timeout 25m $(CONCURRENT))
 
 # Three at a time, too. Their processes live for seconds, on machines with memory to spare: collecting garbage would be a tenth of the work.
 .PHONY: test-e2e
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane
-	GOGC=400 $(call gotest,e2e,-p 3 -count 1 -timeout 30m $(E2E_LONG:%=./test/e2e/%) ./test/e2e/...)
+	GOGC=400 $(call gotest,e2e,-p 3 -count 1 -timeout 30m $(E2E_FIRST:%=./test/e2e/%) ./test/e2e/...)
 
 .PHONY: test-verbose
 test-verbose: control-plane ## Run unit and integration tests with full output
@@ -278,6 +284,10 @@ export MUTANTS ?=
 .PHONY: test-mutants
 test-mutants: control-plane $(KUSTOMIZE) ## Break the code with each patch of hack/mutants (or MUTANTS=name,...) and see a test fail (half an hour)
 	go run ./hack/mutants
+
+.PHONY: test-long
+test-long: ## Run all tests at the size long: every path of the crash suite, both kinds of pool, thousands of claims (an hour)
+	$(MAKE) WEIR_SUITE_SIZE=long GOTESTFLAGS="-count 1 -timeout 2h" test
 
 .PHONY: test-soak
 test-soak: ## Run all tests at soak size, and each fuzz target for ten minutes (hours)

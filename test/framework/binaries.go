@@ -10,18 +10,6 @@ import (
 	"path/filepath"
 )
 
-// SuiteSizeEnv names the variable that says how much the suites do: "ci" (the
-// default: minutes) or "soak" (hours).
-const SuiteSizeEnv = "WEIR_SUITE_SIZE"
-
-// Scale returns ci, or soak when the suites run at soak size.
-func Scale(ci, soak int) int {
-	if os.Getenv(SuiteSizeEnv) == "soak" {
-		return soak
-	}
-	return ci
-}
-
 // RepoRoot returns the folder of the module's go.mod, searched upwards from the
 // working directory.
 func RepoRoot() (string, error) {

@@ -6,9 +6,10 @@ package model
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"testing"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 // length is the number of random steps of a walk.
@@ -38,14 +39,6 @@ var scenarios = []struct {
 	{first: nameTaken, about: theme{statusCommits: true}},
 	{first: strayAndRestored, about: theme{statusCommits: true, restores: true}},
 	{first: uprooted, about: theme{carves: true}},
-}
-
-// size scales the number of walks as the other suites are scaled: WEIR_SUITE_SIZE is ci or soak.
-func size() int {
-	if os.Getenv("WEIR_SUITE_SIZE") == "soak" {
-		return 100
-	}
-	return 1
 }
 
 // begin returns the world of a seed, after its scenario. In every other walk people edit records.
@@ -104,14 +97,14 @@ func explore(t *testing.T, rules Rules, walks int) {
 
 func TestTheProtocolIsSafe(t *testing.T) {
 	t.Parallel()
-	explore(t, Protocol(), 20000*size())
+	explore(t, Protocol(), size.Of(20_000, 20_000, 2_000_000))
 }
 
 // TestTerminatingRecordsCouldBeTakenOver shows that one rule of the protocol is not necessary for
 // its safety.
 func TestTerminatingRecordsCouldBeTakenOver(t *testing.T) {
 	t.Parallel()
-	explore(t, Without("TerminatingIsNotTakenOver"), 5000*size())
+	explore(t, Without("TerminatingIsNotTakenOver"), size.Of(5_000, 5_000, 500_000))
 }
 
 // TestExternalEditsCanBlockAClaim shows why walks with external edits may end with a blocked claim.

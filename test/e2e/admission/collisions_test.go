@@ -17,10 +17,11 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 // createsEach is how many claims each client makes.
-var createsEach = framework.Scale(40, 400)
+var createsEach = size.Of(40, 40, 400)
 
 const (
 	// tolerated is the share of creates that may lose a judgement, in percent.

@@ -23,10 +23,11 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 // answers is how many there are to be, at least.
-var answers = framework.Scale(200, 2000)
+var answers = size.Of(200, 200, 2000)
 
 // checks is how often the checker looks.
 const checks = 3 * time.Second
@@ -91,7 +92,7 @@ var _ = DescribeTable("50 clients are never told a prefix twice and nothing leak
 
 // entriesOfSoak are too long for every change. The race suite has all managers write, too.
 func entriesOfSoak() []TableEntry {
-	return []TableEntry{Entry("all of them write", SpecTimeout(timeout), "--leader-elect=false")}[:framework.Scale(0, 1)]
+	return []TableEntry{Entry("all of them write", SpecTimeout(timeout), "--leader-elect=false")}[:size.Of(0, 0, 1)]
 }
 
 func begin(ctx SpecContext, args ...string) *storm {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -36,7 +37,7 @@ const namespace = "safety"
 
 var (
 	// timeout ends a run that does not get there.
-	timeout = time.Duration(framework.Scale(20, 6*60)) * time.Minute
+	timeout = size.Of[time.Duration](20, 20, 6*60) * time.Minute
 
 	site   *framework.Site
 	config *rest.Config

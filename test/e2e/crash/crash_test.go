@@ -17,13 +17,14 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 // losses are the ways in which the last write is lost: both at every write of a create call, and at soak size of all paths, else in
 // turn.
 func (p *path) losses(n int) []framework.Loss {
 	both := []framework.Loss{framework.RequestLost, framework.ReplyLost}
-	if p.asks != nil || framework.Scale(1, 2) == len(both) {
+	if p.asks != nil || size.Now() == size.Soak {
 		return both
 	}
 	return both[(n+1)%2:][:1]
@@ -56,7 +57,7 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 	proxy, err := site.NewWriteProxy(config, n, loss)
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(proxy.Stop()).To(Succeed()) }()
-	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "mortal", Binary: w.binary, Config: proxy.Config()})
+	m, err := site.Launch(ctx, framework.ManagerOptions{Name: "mortal", Binary: binary, Args: managerArgs, Config: proxy.Config()})
 	Expect(err).NotTo(HaveOccurred())
 	closed := func() bool {
 		select {
@@ -88,67 +89,86 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 }
 
 // recovers has a healthy manager finish, and checks that nothing is left over.
-func (p *path) recovers(ctx context.Context, w *world) {
+func (p *path) recovers(ctx context.Context, w *world, healthy *framework.Manager) {
 	GinkgoHelper()
-	w.healthy(ctx, func(m *framework.Manager) {
-		if p.asks != nil {
-			Expect(ask(ctx, m, p.asks(w))).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
-		}
-		Eventually(func(g Gomega) { p.done(ctx, w, g) }, "90s", "20ms").Should(Succeed())
-		Eventually(func(g Gomega) {
-			report, err := framework.Check(ctx, config)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(report.AtRest()).To(Succeed())
-		}, "90s", "100ms").Should(Succeed())
-		w.isSafe(ctx, "")
-		if w.others != nil {
-			Expect(w.otherUIDs(ctx, NewWithT(GinkgoT()))).To(ConsistOf(w.others), "what is the other front door's")
-		}
-	})
-}
-
-// isWalked walks the path with a manager that is killed at its n-th write, and then with another one. It says whether there was such a
-// write.
-func (p *path) isWalked(ctx context.Context, w *world, n int, loss framework.Loss) bool {
-	GinkgoHelper()
-	w.healthy(ctx, func(*framework.Manager) {
-		p.before(ctx, w)
-		if w.isShared {
-			w.populate(ctx)
-		}
-	})
 	if p.asks != nil {
 		defer forgetWebhooks(ctx)
-	} else {
-		p.event(ctx, w)
+		Expect(ask(ctx, healthy, p.asks(w))).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
 	}
-	reached := p.dies(ctx, w, n, loss)
-	w.isSafe(ctx, p.lost)
-	p.recovers(ctx, w)
-	return reached
+	Eventually(func(g Gomega) { p.done(ctx, w, g) }, "90s", "20ms").Should(Succeed())
+	Eventually(func(g Gomega) {
+		report, err := framework.Check(ctx, config)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(report.AtRest()).To(Succeed())
+	}, "90s", "100ms").Should(Succeed())
+	w.isSafe(ctx, "")
+	if w.others != nil {
+		Expect(w.otherUIDs(ctx, NewWithT(GinkgoT()))).To(ConsistOf(w.others), "what is the other front door's")
+	}
+}
+
+// begin makes the world for the walk that ends at the n-th write, with a healthy manager.
+func (p *path) begin(ctx context.Context, kind string, n int) *world {
+	GinkgoHelper()
+	w := newWorld(ctx, kind)
+	p.before(ctx, w)
+	if p.isShared && kind == ipamv1.IPPoolKind && n%size.Of(3, 3, 1) == 0 {
+		w.populate(ctx)
+	}
+	return w
+}
+
+// walk goes the path again and again, each time in a new world and with a manager that is killed one write later, until there is no such write.
+// Another manager finishes, and makes the next world. It returns at how many points a manager was killed.
+func (p *path) walk(ctx context.Context, kind string) (points int) {
+	GinkgoHelper()
+	var w *world
+	healthy(ctx, func(*framework.Manager) { w = p.begin(ctx, kind, 1) })
+	for n := 1; ; n++ {
+		for _, loss := range p.losses(n) {
+			By(fmt.Sprintf("write %d %s", n, loss))
+			if p.asks == nil {
+				p.event(ctx, w)
+			}
+			reached := p.dies(ctx, w, n, loss)
+			w.isSafe(ctx, p.lost)
+			healthy(ctx, func(m *framework.Manager) {
+				if p.recovers(ctx, w, m); reached {
+					w = p.begin(ctx, kind, n+1)
+				}
+			})
+			if !reached {
+				return points
+			}
+			points++
+		}
+	}
+}
+
+// walked is the spec of a path.
+func (p *path) walked(kind string) func(SpecContext) {
+	return func(ctx SpecContext) {
+		points := p.walk(ctx, kind)
+		Expect(points).To(BeNumerically(">=", 1))
+		killed += points
+	}
 }
 
 var _ = Describe("A manager process that is killed", func() {
 	maps.Copy(paths, ownPaths)
+	walks := func(name string, p path, kind string) {
+		p.isShared = true
+		It("at any write of "+name+" ("+kind+") leaves nothing that another does not finish", p.walked(kind), SpecTimeout(20*time.Minute))
+	}
 	for name, p := range paths {
-		for _, kind := range []string{ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind} {
-			It("at any write of "+name+" ("+kind+") leaves nothing that another does not finish", func(ctx SpecContext) {
-				points := 0
-				for n, reached := 1, true; reached; n++ {
-					for _, loss := range p.losses(n) {
-						By(fmt.Sprintf("write %d %s", n, loss))
-						w := newWorld(ctx, kind)
-						if kind == ipamv1.IPPoolKind && n%framework.Scale(3, 1) == 0 {
-							w.share()
-						}
-						if reached = p.isWalked(ctx, w, n, loss); reached {
-							points++
-						}
-					}
-				}
-				Expect(points).To(BeNumerically(">=", 1))
-				killed += points
-			}, SpecTimeout(20*time.Minute))
+		walks(name, p, ipamv1.IPPoolKind)
+		if p.kindMatters {
+			walks(name, p, ipamv1.GlobalIPPoolKind)
+			continue
 		}
+		size.FromLong(func() { walks(name, p, ipamv1.GlobalIPPoolKind) })
+	}
+	for name, p := range metal3Paths {
+		It("at any write of "+name+" leaves nothing that another does not finish", p.walked(ipamv1.IPPoolKind), SpecTimeout(20*time.Minute))
 	}
 })

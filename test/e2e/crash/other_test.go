@@ -5,7 +5,6 @@ package crash
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,6 +17,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 func (w *world) otherPool(cooldown int32) *otherdoor.IPPool {
@@ -30,9 +30,6 @@ func (w *world) otherPool(cooldown int32) *otherdoor.IPPool {
 func (w *world) otherClaim() *otherdoor.IPClaim {
 	return &otherdoor.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: claimName}, Spec: otherdoor.IPClaimSpec{Pool: w.name}}
 }
-
-// share has the other door's objects in the world: in all worlds of IPPools at soak size, else in each third.
-func (w *world) share() { w.binary, w.isShared = otherManager, true }
 
 // populate has the other door's pool and claim beside the world's own.
 func (w *world) populate(ctx context.Context) {
@@ -63,10 +60,8 @@ func (w *world) otherUIDs(ctx context.Context, g Gomega) (uids []types.UID) {
 
 // otherRecords are those of the other door's pool but for its blocks.
 func (w *world) otherRecords(ctx context.Context, g Gomega) (found []ipamv1.IPAllocation) {
-	list := &ipamv1.IPAllocationList{}
-	g.Expect(k.List(ctx, list, client.InNamespace(w.name))).To(Succeed())
-	for _, a := range list.Items {
-		if a.Spec.PoolRef.GroupKind() == otherdoor.IPPoolKind && !a.Spec.IsRootBlock() {
+	for _, a := range w.recordsOfPools(ctx, g, otherdoor.IPPoolKind.Group) {
+		if !a.Spec.IsRootBlock() {
 			found = append(found, a)
 		}
 	}
@@ -123,11 +118,7 @@ var otherPaths = map[string]path{
 		event:  func(ctx context.Context, w *world) { w.delete(ctx, w.otherPool(0)) },
 		done: func(ctx context.Context, w *world, g Gomega) {
 			w.lacks(ctx, g, w.otherPool(0))
-			list := &ipamv1.IPAllocationList{}
-			g.Expect(k.List(ctx, list, client.InNamespace(w.name))).To(Succeed())
-			for _, a := range list.Items {
-				g.Expect(a.Spec.PoolRef.GroupKind()).NotTo(Equal(otherdoor.IPPoolKind))
-			}
+			g.Expect(w.recordsOfPools(ctx, g, otherdoor.IPPoolKind.Group)).To(BeEmpty())
 			w.isAnswered(ctx, g)
 		},
 	},
@@ -153,21 +144,9 @@ func (w *world) answerOther(ctx context.Context) {
 }
 
 var _ = Describe("A manager process with another front door that is killed", func() {
-	for name, p := range otherPaths {
-		It("at any write of "+name+" leaves nothing that another does not finish", func(ctx SpecContext) {
-			points := 0
-			for n, reached := 1, true; reached; n++ {
-				for _, loss := range p.losses(n) {
-					By(fmt.Sprintf("write %d %s", n, loss))
-					w := newWorld(ctx, ipamv1.IPPoolKind)
-					w.binary = otherManager
-					if reached = p.isWalked(ctx, w, n, loss); reached {
-						points++
-					}
-				}
-			}
-			Expect(points).To(BeNumerically(">=", 1))
-			killed += points
-		}, SpecTimeout(20*time.Minute))
-	}
+	size.FromLong(func() {
+		for name, p := range otherPaths {
+			It("at any write of "+name+" leaves nothing that another does not finish", p.walked(ipamv1.IPPoolKind), SpecTimeout(20*time.Minute))
+		}
+	})
 })

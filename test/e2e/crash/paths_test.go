@@ -38,11 +38,8 @@ type world struct {
 		PoolSpec() *ipamv1.IPPoolSpec
 		PoolReference() ipamv1.PoolReference
 	}
-	// binary is the world's manager; "" is Weir's own. Where the world is shared, it has another front door, and others are what that has
-	// under the same names, which must be left alone.
-	binary   string
-	isShared bool
-	others   []types.UID
+	// others are what the other front door has under the same names, where it has anything. They must be left alone.
+	others []types.UID
 }
 
 // path is what a manager does about one event.
@@ -55,6 +52,10 @@ type path struct {
 	done func(ctx context.Context, w *world, g Gomega)
 	// lost is the claim whose record the event takes away.
 	lost string
+	// isShared has the other front door's objects in each third of the worlds, in all of them at soak size.
+	isShared bool
+	// kindMatters where the kind of pool changes what is written: then the gate, too, walks the path with both.
+	kindMatters bool
 }
 
 var paths = map[string]path{

@@ -22,6 +22,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -32,7 +33,7 @@ func metal3Moves(ctx SpecContext) {
 	pool := t.metal3Pool("hosts", "192.0.2.10", &t.name)
 	pool.Annotations = map[string]string{m3v1.AddressSpaceAnnotation: "metal3-hosts"}
 	Expect(left.Client().Create(ctx, pool)).To(Succeed())
-	number := framework.Scale(5, 50)
+	number := size.Of(5, 5, 50)
 	t.askMetal3(ctx, left, "old", "hosts", number)
 	had := t.awaitMetal3(ctx, left, 2*number)
 
@@ -63,7 +64,7 @@ func metal3Stays(ctx SpecContext) {
 	t.found(ctx, left)
 	pool := t.metal3Pool("stays", "192.0.2.130", nil)
 	Expect(left.Client().Create(ctx, pool)).To(Succeed())
-	number := framework.Scale(3, 30)
+	number := size.Of(3, 3, 30)
 	t.askMetal3(ctx, left, "old", "stays", number)
 	had := t.awaitMetal3(ctx, left, 2*number)
 	Eventually(func() string {
@@ -97,7 +98,7 @@ func metal3Carved(ctx SpecContext) {
 	pool.Annotations = map[string]string{m3v1.ParentAnnotation: "GlobalIPPool/metal3-parent"}
 	pool.Spec.Pools[0].End = ptr.To[m3v1.Address]("198.18.0.250")
 	Expect(left.Client().Create(ctx, pool)).To(Succeed())
-	number := framework.Scale(3, 30)
+	number := size.Of(3, 3, 30)
 	t.askMetal3(ctx, left, "old", "carved", number)
 	t.awaitMetal3(ctx, left, 2*number)
 	blocks := blocksOfMetal3(ctx, left, pool)

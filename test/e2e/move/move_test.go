@@ -20,6 +20,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 // global is a pool that everybody may carve from.
@@ -57,7 +58,7 @@ func thereAndBack(ctx SpecContext) {
 	for _, pool := range t.pools(1) {
 		Eventually(func() error { return left.Client().Create(ctx, pool) }, "1m", "200ms").Should(Succeed())
 	}
-	addressClaims, claims := framework.Scale(8, 40), framework.Scale(4, 20)
+	addressClaims, claims := size.Of(8, 8, 40), size.Of(4, 4, 20)
 	for _, ref := range t.refs() {
 		t.ask(ctx, left, "old", ref, addressClaims, claims)
 	}

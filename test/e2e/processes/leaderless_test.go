@@ -17,26 +17,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const (
 	namespace = "race"
 	creators  = 8
-	// smallPool has room for fewer claims than are made for it: /25 without network and broadcast address.
-	smallPoolRoom = 126
+	// smallPool has room for fewer claims than are made for it: /27 without network and broadcast address.
+	smallPoolRoom = 30
 )
 
 var (
-	claimsPerRun = framework.Scale(5000, 50000)
+	claimsPerRun = size.Of(1000, 5000, 50000)
 	// smallShare of the claims are for the small pool: every twentieth.
 	smallShare = 20
 )
 
 var _ = It("two managers without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
 	create(ctx, pool("large", "10.0.0.0/16"))
-	create(ctx, pool("small", "192.0.2.0/25"))
+	create(ctx, pool("small", "192.0.2.0/27"))
 	first := suite.StartManager(ctx, site)
 	suite.StartManager(ctx, site)
 

@@ -1,14 +1,21 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processes runs managers as processes of their own against one API server: two without leader election, one of
-// which is killed on the way, a restarted one, one that lacks a right, some that serve a part of what there is.
+// Package processes runs managers as processes of their own against one API server, whose etcd has three members: two without leader election,
+// one of which is killed on the way, a restarted one, one that lacks a right, some that serve a part of what there is. It takes away what they
+// rest on, and attacks the port of their webhooks.
 //
 //   - leaderless_test.go: two managers without a leader, one of which is killed.
 //   - admission_test.go: three managers whose webhooks share one address.
 //   - lifecycle_test.go: a manager that is restarted, and one that lacks a right.
 //   - movable_test.go: what the condition Movable costs, and that a restart does not change it.
 //   - scoped_test.go: managers that serve a namespace or a label's value each.
+//   - outages_test.go: the API server, etcd, its leader and the processor are taken away.
+//   - webhooks_test.go: the way to the webhooks is cut.
+//   - tenants_test.go: the namespaces of these two.
+//   - forged_test.go: reviews that no API server has sent, what they store and what they learn.
+//   - slow_test.go: what slow bodies take of the memory.
+//   - port_test.go: the managers of these two, with a client CA and without one.
 package processes
 
 import (
@@ -37,8 +44,8 @@ func TestProcesses(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	site = suite.StartSite(ctx, framework.SiteOptions{
-		Options:    framework.Options{ControllerManager: true},
-		Install:    []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
+		Options:    framework.Options{ControllerManager: true, EtcdMembers: 3},
+		Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
 		Namespaces: []string{namespace, lifecycle},
 	})
 	config, k = site.Config(), site.Client()

@@ -24,14 +24,15 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // allocations is how many there are to be, at least.
-var allocations = framework.Scale(1000, 50000)
+var allocations = size.Of(300, 1000, 50000)
 
 // timeout ends a run that does not get there.
-var timeout = time.Duration(framework.Scale(20, 12*60)) * time.Minute
+var timeout = size.Of[time.Duration](20, 20, 12*60) * time.Minute
 
 // checks is how often the checker looks.
 const checks = 3 * time.Second
@@ -44,7 +45,7 @@ const quiet = 15 * time.Second
 const enough = 3
 
 // longStop: one stop of so many lasts longer than a minute. Zero is none.
-var longStop = int64(framework.Scale(0, 5))
+var longStop = size.Of[int64](0, 0, 5)
 
 // race is one run.
 type race struct {

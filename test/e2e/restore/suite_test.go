@@ -21,11 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // orders is how many random orders are restored.
-var orders = framework.Scale(2, 50)
+var orders = size.Of(1, 2, 50)
 
 var (
 	site *framework.Site

@@ -16,10 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 // each is how many claims of each kind Metal3's manager has answered.
-const each = 250
+var each = size.Of(50, 250, 250)
 
 // foreign is the finalizer of somebody who still needs a claim.
 const foreign = "example.com/in-use"

@@ -1,19 +1,12 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outages takes away what managers rest on: the API server, etcd or its leader, the processor, the way to their
-// webhooks. Etcd has three members throughout.
-//
-//   - outages_test.go: the API server, etcd, its leader and the processor are taken away.
-//   - webhooks_test.go: the way to the webhooks is cut.
-package outages
+package processes
 
 import (
 	"context"
 	"fmt"
 	"sync"
-	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -24,35 +17,12 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-// claimsPerRun is how many claims are made around each outage.
-var claimsPerRun = framework.Scale(150, 3000)
-
-var (
-	site *framework.Site
-	k    client.Client
-)
-
-func TestOutages(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Outages")
-}
-
-var _ = BeforeSuite(func(ctx SpecContext) {
-	site = suite.StartSite(ctx, framework.SiteOptions{
-		Options: framework.Options{EtcdMembers: 3},
-		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs},
-	})
-	k = site.Client()
-}, NodeTimeout(2*time.Minute))
-
-var _ = AfterEach(func() {
-	suite.ShowLogs(site)
-	Expect(site.KillManagers()).To(Succeed())
-})
+// claimsAround is how many claims are made around each outage.
+var claimsAround = size.Of(150, 150, 3000)
 
 // tenant is a namespace with an address space and a pool of its own.
 type tenant struct{ name string }

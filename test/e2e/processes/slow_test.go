@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package port
+package processes
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // mebibyte is in bytes.
@@ -57,31 +56,33 @@ func sendSlowly(ctx context.Context, m *framework.Manager, size int) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-var _ = DescribeTable("100 slow bodies leave a manager under 200 MiB, and claims are answered meanwhile,", func(ctx SpecContext, of func() *framework.Manager, size int) {
-	m := of()
-	Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
-	s := suite.New(ctx, site)
-	pool := s.Root("pool", "10.0.0.0/24").Build()
-	s.Create(ctx, pool)
-	s.Ready(ctx, pool)
-	before := peak(m)
-	attack, end := context.WithCancel(ctx)
-	defer end()
-	var done sync.WaitGroup
-	for range 100 {
-		done.Go(func() { sendSlowly(attack, m, size) })
-	}
-	for i := range 20 {
-		claim := s.Claim(fmt.Sprint("claim-", i), "pool").Build()
-		s.Create(ctx, claim)
-		s.Ready(ctx, claim)
-	}
-	done.Wait()
-	AddReportEntry(fmt.Sprintf("peak memory: %d MiB, %d MiB before", peak(m), before))
-	Expect(peak(m)).To(BeNumerically("<", 200), "it was %d MiB before", before)
-},
-	Entry("of 7 MiB, which are too large", func() *framework.Manager { return open }, 7*mebibyte, SpecTimeout(5*time.Minute)),
-	Entry("as large as they may be", func() *framework.Manager { return open }, 4*mebibyte, SpecTimeout(5*time.Minute)),
-	Entry("as large as small ones may be", func() *framework.Manager { return open }, 32<<10, SpecTimeout(5*time.Minute)),
-	Entry("with a client CA", func() *framework.Manager { return secured }, 4*mebibyte, SpecTimeout(5*time.Minute)),
-)
+var _ = port(func() {
+	DescribeTable("100 slow bodies leave a manager under 200 MiB, and claims are answered meanwhile,", func(ctx SpecContext, of func() *framework.Manager, size int) {
+		m := of()
+		Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())
+		s := newSpec(ctx)
+		pool := s.Root("pool", "10.0.0.0/24").Build()
+		s.Create(ctx, pool)
+		s.Ready(ctx, pool)
+		before := peak(m)
+		attack, end := context.WithCancel(ctx)
+		defer end()
+		var done sync.WaitGroup
+		for range 100 {
+			done.Go(func() { sendSlowly(attack, m, size) })
+		}
+		for i := range 20 {
+			claim := s.Claim(fmt.Sprint("claim-", i), "pool").Build()
+			s.Create(ctx, claim)
+			s.Ready(ctx, claim)
+		}
+		done.Wait()
+		AddReportEntry(fmt.Sprintf("peak memory: %d MiB, %d MiB before", peak(m), before))
+		Expect(peak(m)).To(BeNumerically("<", 200), "it was %d MiB before", before)
+	},
+		Entry("of 7 MiB, which are too large", func() *framework.Manager { return open }, 7*mebibyte, SpecTimeout(5*time.Minute)),
+		Entry("as large as they may be", func() *framework.Manager { return open }, 4*mebibyte, SpecTimeout(5*time.Minute)),
+		Entry("as large as small ones may be", func() *framework.Manager { return open }, 32<<10, SpecTimeout(5*time.Minute)),
+		Entry("with a client CA", func() *framework.Manager { return secured }, 4*mebibyte, SpecTimeout(5*time.Minute)),
+	)
+})

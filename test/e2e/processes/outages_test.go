@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package outages
+package processes
 
 import (
 	"context"
@@ -18,12 +18,12 @@ var _ = DescribeTable("Two managers without a leader answer every claim once, an
 	func(ctx SpecContext, name string, outage func(context.Context)) {
 		first, second := suite.StartManager(ctx, site), suite.StartManager(ctx, site)
 		t := newTenant(ctx, name)
-		t.create(ctx, "before", claimsPerRun/3)
-		meanwhile := t.creating(ctx, "meanwhile", claimsPerRun/3)
+		t.create(ctx, "before", claimsAround/3)
+		meanwhile := t.creating(ctx, "meanwhile", claimsAround/3)
 		outage(ctx)
-		t.create(ctx, "after", claimsPerRun/3)
+		t.create(ctx, "after", claimsAround/3)
 		meanwhile.Wait()
-		t.expectAnswers(ctx, claimsPerRun/3*3)
+		t.expectAnswers(ctx, claimsAround/3*3)
 
 		By("releasing half of it, too")
 		t.expectAnswers(ctx, t.deleteHalf(ctx))
@@ -68,13 +68,13 @@ var _ = It("A manager that is starved of processor time does no harm next to ano
 		starve(starving, starved)
 	}()
 	DeferCleanup(func() { feed(); <-ended })
-	t.create(ctx, "together", claimsPerRun)
-	t.expectAnswers(ctx, claimsPerRun)
+	t.create(ctx, "together", claimsAround)
+	t.expectAnswers(ctx, claimsAround)
 	left := t.deleteHalf(ctx)
 	t.expectAnswers(ctx, left)
 
 	Expect(healthy.Kill()).To(Succeed())
-	t.create(ctx, "alone", claimsPerRun/10)
-	t.expectAnswers(ctx, left+claimsPerRun/10)
+	t.create(ctx, "alone", claimsAround/10)
+	t.expectAnswers(ctx, left+claimsAround/10)
 	Expect(starved.Running()).To(BeTrue())
 }, SpecTimeout(10*time.Minute))

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package outages
+package processes
 
 import (
 	"context"
@@ -38,7 +38,7 @@ var _ = It("Without its webhooks a manager answers and releases claims all the s
 		g.Expect(k.Create(ctx, c, client.DryRunAll)).To(Succeed())
 		g.Expect(c.Finalizers).To(ContainElement(ipamv1.ClaimFinalizer))
 	}, "1m", "100ms").Should(Succeed())
-	t.create(ctx, "with", claimsPerRun/3)
+	t.create(ctx, "with", claimsAround/3)
 
 	own := t.pool("own", "198.51.100.0/24")
 	Eventually(func() error { return k.Create(ctx, own) }, "1m", "100ms").Should(Succeed())
@@ -56,8 +56,8 @@ var _ = It("Without its webhooks a manager answers and releases claims all the s
 	Expect(c.Finalizers).To(BeEmpty())
 	err := k.Create(ctx, t.pool("refused", "192.0.2.0/24"))
 	Expect(err).To(MatchError(And(ContainSubstring("failed calling webhook"), ContainSubstring("ipam.weir.dev"))))
-	t.create(ctx, "without", claimsPerRun/3)
-	t.expectAnswers(ctx, claimsPerRun/3*2+1)
+	t.create(ctx, "without", claimsAround/3)
+	t.expectAnswers(ctx, claimsAround/3*2+1)
 
 	By("deleting claims at once and later, of both kinds")
 	hasty := t.claim("hasty")

@@ -1,10 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package port attacks the port of the webhooks, of managers with a client CA and without one:
-//   - forged_test.go: reviews that no API server has sent, what they store and what they are told;
-//   - slow_test.go: what slow bodies take of the memory.
-package port
+package processes
 
 import (
 	"bytes"
@@ -16,7 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"testing"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -25,6 +22,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,37 +32,48 @@ import (
 )
 
 var (
-	site *framework.Site
 	// secured is a manager that only the API server may call, and open one that everybody may.
 	secured, open *framework.Manager
 	// anybody trusts the certificate that the managers serve, and shows none.
 	anybody *tls.Config
 )
 
-func TestPort(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "The port of the webhooks")
+// port is a container of specs about the port of the webhooks of managers with a client CA and without one.
+func port(specs func()) bool {
+	return Describe("The port of the webhooks", func() {
+		BeforeEach(func(ctx SpecContext) {
+			env := []string{"GOGC=100"} // as in production: the memory is measured
+			var err error
+			secured, err = site.StartManager(ctx, framework.ManagerOptions{Name: "secured", Env: env})
+			Expect(err).NotTo(HaveOccurred())
+			open, err = site.StartManager(ctx, framework.ManagerOptions{
+				Name: "open", Env: env, Args: []string{"--webhook-client-ca-file=", "--webhook-client-name="},
+			})
+			Expect(err).NotTo(HaveOccurred())
+			ca, err := os.ReadFile(filepath.Join(site.WebhookCerts(), "ca.crt"))
+			Expect(err).NotTo(HaveOccurred())
+			anybody = &tls.Config{RootCAs: x509.NewCertPool()}
+			Expect(anybody.RootCAs.AppendCertsFromPEM(ca)).To(BeTrue())
+			DeferCleanup(site.RemoveWebhooks)
+		}, NodeTimeout(2*time.Minute))
+		specs()
+	})
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
-	site = suite.StartSite(ctx, framework.SiteOptions{
-		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
+// newSpec makes the namespace of a spec, whose forged records go with the spec: repair would need the grace for that.
+func newSpec(ctx context.Context) *suite.Spec {
+	GinkgoHelper()
+	s := suite.New(ctx, site)
+	DeferCleanup(func(ctx SpecContext) {
+		for _, record := range s.InSpace(ctx) {
+			if record.Spec.ClaimRef.Kind == ipamv1.IPClaimKind && strings.HasPrefix(record.Spec.ClaimRef.Name, "forged-") {
+				Expect(k.Patch(ctx, &record, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+				Expect(client.IgnoreNotFound(k.Delete(ctx, &record))).To(Succeed())
+			}
+		}
 	})
-	var err error
-	env := []string{"GOGC=100"} // as in production: the memory is measured
-	secured, err = site.StartManager(ctx, framework.ManagerOptions{Name: "secured", Env: env})
-	Expect(err).NotTo(HaveOccurred())
-	open, err = site.StartManager(ctx, framework.ManagerOptions{
-		Name: "open", Env: env, Args: []string{"--webhook-client-ca-file=", "--webhook-client-name="},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	ca, err := os.ReadFile(filepath.Join(site.WebhookCerts(), "ca.crt"))
-	Expect(err).NotTo(HaveOccurred())
-	anybody = &tls.Config{RootCAs: x509.NewCertPool()}
-	Expect(anybody.RootCAs.AppendCertsFromPEM(ca)).To(BeTrue())
-}, NodeTimeout(3*time.Minute))
-
-var _ = AfterEach(func() { suite.ShowLogs(site) })
+	return s
+}
 
 // as returns a client of the port with a certificate.
 func as(cert tls.Certificate) *http.Client {

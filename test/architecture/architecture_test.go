@@ -32,9 +32,12 @@ var serialPackages = []string{"internal/records", "internal/book"}
 
 // pkg is a package of the module, as "go list -json" shows it.
 type pkg struct {
-	ImportPath string
-	Imports    []string
-	Deps       []string
+	ImportPath  string
+	Dir         string
+	Imports     []string
+	Deps        []string
+	TestGoFiles []string
+	TestImports []string
 }
 
 // name returns the package's path within the module; "" is its main package.
@@ -51,7 +54,7 @@ func under(path, dir string) bool { return path == dir || strings.HasPrefix(path
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports,Deps", module+"/...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Dir,Imports,Deps,TestGoFiles,TestImports", module+"/...").Output()
 	if err != nil {
 		t.Fatalf("listing packages: %v", err)
 	}
@@ -212,6 +215,37 @@ func TestCheckerIsIndependent(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSuitesPrintTheirSpecs checks that suites of Ginkgo import test/suite, which prints a line for each spec: hack/testsummary
+// shows what they cost.
+func TestSuitesPrintTheirSpecs(t *testing.T) {
+	t.Parallel()
+	suites := 0
+	for _, p := range packages(t) {
+		if !runsSpecs(t, p) {
+			continue
+		}
+		suites++
+		if !slices.Contains(p.TestImports, module+"/test/suite") {
+			t.Errorf("%s calls RunSpecs and does not import test/suite", p.name())
+		}
+	}
+	if suites == 0 {
+		t.Error("found no suite")
+	}
+}
+
+// runsSpecs reports whether a package's tests are a suite of Ginkgo.
+func runsSpecs(t *testing.T, p pkg) bool {
+	t.Helper()
+	return slices.ContainsFunc(p.TestGoFiles, func(name string) bool {
+		source, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(source), "\tRunSpecs(")
+	})
 }
 
 // TestKindsAreComparedWithTheirGroups finds comparisons of the bare names of kinds: IPPool, IPClaim and IPAddress exist in several

@@ -44,6 +44,7 @@ import (
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	_ "github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite" // prints what specs cost
 )
 
 var (

@@ -2,38 +2,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command codestats measures the production code of folders of Go packages:
-// lines of code for each package, lengths of functions, and methods of the
-// types that have the most. A line of code has something on it that is no
-// comment; tests and generated files are left out.
+// lines of code for each package, lengths of functions, and the types with the
+// most methods. A type's methods are those declared on it, and those promoted
+// from what it embeds, of whatever package of the module. A line of code has
+// something on it that is no comment; tests and generated files are left out.
 //
 //	codestats [FOLDER...]    default: internal
 package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"go/types"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/hack/moduletypes"
 )
 
 // mostMethods is how many types are shown.
-const mostMethods = 5
+const mostMethods = 10
 
 func main() {
 	folders := os.Args[1:]
 	if len(folders) == 0 {
 		folders = []string{"internal"}
 	}
-	s := stats{lines: map[string]int{}, methods: map[string]int{}, exported: map[string]int{}}
+	s := stats{lines: map[string]int{}, methods: map[string]methods{}}
 	for _, folder := range folders {
-		if err := s.readFolder(folder); err != nil {
+		if err := errors.Join(s.readFolder(folder), s.countMethods(folder)); err != nil {
 			fmt.Fprintln(os.Stderr, "codestats:", err)
 			os.Exit(1)
 		}
@@ -45,21 +51,30 @@ func main() {
 	s.print()
 }
 
-// stats are what was counted: lines by package, methods by type (package.Type), and the lengths of all functions.
+// stats are what was counted: lines by package, methods by type (package.Type), and the lengths of
+// all functions.
 type stats struct {
-	lines, methods, exported map[string]int
-	functions                []int
+	lines     map[string]int
+	methods   map[string]methods
+	functions []int
 }
+
+// methods counts those of a type.
+type methods struct{ declared, promoted, exported int }
+
+func (m methods) reachable() int { return m.declared + m.promoted }
 
 func (s *stats) readFolder(folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
-			strings.HasPrefix(entry.Name(), "zz_generated") {
+			isGenerated(path) {
 			return err
 		}
 		return s.readFile(path)
 	})
 }
+
+func isGenerated(path string) bool { return strings.HasPrefix(filepath.Base(path), "zz_generated") }
 
 func (s *stats) readFile(path string) error {
 	source, err := os.ReadFile(path)
@@ -83,12 +98,6 @@ func (s *stats) readFile(path string) error {
 		from, _ := slices.BinarySearch(code, first)
 		to, _ := slices.BinarySearch(code, last+1)
 		s.functions = append(s.functions, to-from)
-		if receiver := receiverOf(function); receiver != "" {
-			s.methods[pkg+"."+receiver]++
-			if function.Name.IsExported() {
-				s.exported[pkg+"."+receiver]++
-			}
-		}
 	}
 	return nil
 }
@@ -114,31 +123,62 @@ func codeLines(source []byte) []int {
 	}
 }
 
-// receiverOf returns the name of the type that a method is of.
-func receiverOf(function *ast.FuncDecl) string {
-	if function.Recv == nil {
-		return ""
+// countMethods counts the methods of the types in a folder and below it.
+func (s *stats) countMethods(folder string) error {
+	folders, err := moduletypes.Folders(folder)
+	if err != nil {
+		return err
 	}
-	of := function.Recv.List[0].Type
-	for {
-		switch t := of.(type) {
-		case *ast.StarExpr:
-			of = t.X
-		case *ast.IndexExpr:
-			of = t.X
-		case *ast.IndexListExpr:
-			of = t.X
-		case *ast.Ident:
-			return t.Name
-		default:
-			return ""
+	module := moduletypes.New(".")
+	for _, folder := range folders {
+		packages, err := module.Folder(folder, false)
+		if err != nil {
+			return err
+		}
+		for _, name := range packages[0].Scope().Names() {
+			if named, ok := packages[0].Scope().Lookup(name).(*types.TypeName); ok && !named.IsAlias() {
+				s.methods[folder+"."+name] = methodsOf(named, module.Files)
+			}
 		}
 	}
+	return nil
+}
+
+// methodsOf counts the methods of a type. What is declared in another place than on the type is
+// promoted.
+func methodsOf(named *types.TypeName, files *token.FileSet) methods {
+	var m methods
+	for _, method := range moduletypes.Methods(named.Type()) {
+		if isGenerated(files.Position(method.Pos()).Filename) {
+			continue
+		}
+		if method.Exported() {
+			m.exported++
+		}
+		if receiverOf(method) == named {
+			m.declared++
+		} else {
+			m.promoted++
+		}
+	}
+	return m
+}
+
+// receiverOf returns the type that a method is declared on.
+func receiverOf(method types.Object) *types.TypeName {
+	receiver := method.Type().(*types.Signature).Recv().Type() //nolint:forcetypeassert // methods have signatures
+	if pointer, ok := receiver.(*types.Pointer); ok {
+		receiver = pointer.Elem()
+	}
+	if named, ok := receiver.(*types.Named); ok {
+		return named.Obj()
+	}
+	return nil
 }
 
 func (s *stats) print() {
 	total := 0
-	for _, pkg := range byCount(s.lines) {
+	for _, pkg := range byCount(s.lines, func(n int) int { return n }) {
 		fmt.Printf("%6d lines of code in %s\n", s.lines[pkg], pkg)
 		total += s.lines[pkg]
 	}
@@ -146,17 +186,15 @@ func (s *stats) print() {
 	slices.Sort(s.functions)
 	at := func(percent int) int { return s.functions[(len(s.functions)-1)*percent/100] }
 	fmt.Printf("%6d functions: median %d, p90 %d, maximum %d lines\n", len(s.functions), at(50), at(90), at(100))
-	for _, of := range byCount(s.methods)[:min(mostMethods, len(s.methods))] {
-		fmt.Printf("%6d methods of %s, %d exported\n", s.methods[of], of, s.exported[of])
+	for _, of := range byCount(s.methods, methods.reachable)[:min(mostMethods, len(s.methods))] {
+		m := s.methods[of]
+		fmt.Printf("%6d methods of %s: %d declared on it, %d promoted; %d exported\n", m.reachable(), of, m.declared, m.promoted, m.exported)
 	}
 }
 
 // byCount returns the keys, the largest count first.
-func byCount(counts map[string]int) []string {
-	keys := make([]string, 0, len(counts))
-	for key := range counts {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) })
-	return keys
+func byCount[V any](values map[string]V, count func(V) int) []string {
+	return slices.SortedFunc(maps.Keys(values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count(values[b]), count(values[a])), strings.Compare(a, b))
+	})
 }

@@ -220,7 +220,9 @@ manager: ## Build the manager into bin/
 
 # $(call gotest,name,flags and packages) runs go test, with GOTESTFLAGS last so that they win, keeps its JSON in out/
 # and prints packages, failures and a count. Without debugger's tables a test is linked in half the time.
-gotest = go run ./hack/testsummary -out $(OUT)/test-$(1).json -- go test -json -ldflags=-w $(2) $(GOTESTFLAGS)
+gotest = go run ./hack/testsummary -costs=$(COSTS) -out $(OUT)/test-$(1).json -- go test -json -ldflags=-w $(2) $(GOTESTFLAGS)
+# Whether a run of go test prints what it cost. What runs several of them prints that at its end.
+COSTS ?= true
 # The suites that last come first, so that none of them is left over to run alone.
 E2E_FIRST := crash move processes restore admission race install takeover
 E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) $(JQ) manager other-manager release-manifests
@@ -232,10 +234,10 @@ other-manager: ## Build the manager with a second front door, for tests, into bi
 .PHONY: test
 test: ## Run all tests: unit, integration, end to end
 	@rm -f $(OUT)/test-*.json
-	$(MAKE) test-unit
-	$(MAKE) test-integration
-	$(MAKE) test-e2e
-	@go run ./hack/testsummary $(OUT)/test-*.json
+	@trap 'go run ./hack/testsummary $(OUT)/test-*.json' EXIT; \
+		$(MAKE) COSTS=false test-unit; \
+		$(MAKE) COSTS=false test-integration; \
+		$(MAKE) COSTS=false test-e2e
 
 # Nothing here starts a goroutine, and the race detector would make it ten times as slow.
 PURE = $(addprefix $(shell go list -m)/,internal/allocator internal/pile test/model)

@@ -1,12 +1,14 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command testsummary runs "go test -json", prints what a person wants to see
-// of it (a line for each package, the output of what failed, at the end why it
-// did, and how many tests passed, failed and were skipped) and exits as go test did.
+// Command testsummary runs "go test -json", prints what a person wants to see of it, and exits as
+// go test did. It prints a line for each package and the output of what failed. At the end come the
+// seconds of each suite, the slowest specs and tests, why tests failed, which suites took longer
+// than docs/testing.md allows, and how many tests passed, failed and were skipped.
 //
-//	testsummary -out FILE -- go test -json ...   run, and keep the JSON in FILE
-//	testsummary FILE...                          count over runs kept before
+//	testsummary -out FILE -- go test -json ...           run, and keep the JSON in FILE
+//	testsummary FILE...                                  print the end over runs kept before
+//	testsummary -titles FILE...                          list the titles of all tests and specs
 package main
 
 import (
@@ -20,10 +22,20 @@ import (
 	"path/filepath"
 )
 
+// options are the command's flags.
+type options struct {
+	out    string
+	costs  bool
+	titles bool
+}
+
 func main() {
-	out := flag.String("out", "", "file that keeps the JSON of the command given as arguments")
+	var o options
+	flag.StringVar(&o.out, "out", "", "file that keeps the JSON of the command given as arguments")
+	flag.BoolVar(&o.costs, "costs", true, "print what the tests cost")
+	flag.BoolVar(&o.titles, "titles", false, "list titles only")
 	flag.Parse()
-	code, err := run(*out, flag.Args())
+	code, err := run(o, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testsummary:", err)
 		code = max(code, 1)
@@ -31,17 +43,49 @@ func main() {
 	os.Exit(code)
 }
 
-func run(out string, args []string) (exitCode int, err error) {
-	s := newSummary(os.Stdout)
-	if out != "" {
-		exitCode, err = s.runCommand(out, args)
-	} else {
-		s.w = io.Discard
-		err = s.readFiles(args)
+func run(o options, args []string) (exitCode int, err error) {
+	if o.out != "" {
+		s := newSummary(os.Stdout)
+		exitCode, err = s.runCommand(o.out, args)
+		s.printEnd(o.costs)
+		return exitCode, err
 	}
-	fmt.Fprint(os.Stdout, s.failures())
-	fmt.Fprintln(os.Stdout, s.counts())
-	return exitCode, err
+	s := newSummary(io.Discard)
+	err = s.readFiles(args)
+	if !o.titles {
+		s.printEnd(o.costs)
+		return 0, err
+	}
+	for _, title := range s.titles() {
+		fmt.Println(title)
+	}
+	return 0, err
+}
+
+// printEnd prints what there is to say of all tests.
+func (s *summary) printEnd(withCosts bool) {
+	if withCosts {
+		fmt.Print(s.costs())
+	}
+	fmt.Print(s.failures())
+	if withCosts {
+		budgets, err := readBudgets()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "testsummary: no budgets:", err)
+		}
+		fmt.Print(s.overBudget(budgets))
+	}
+	fmt.Println(s.counts())
+}
+
+// readBudgets reads the budgets of suites at the size that they ran at. That there are none changes
+// no exit code.
+func readBudgets() (map[string]float64, error) {
+	page, err := os.ReadFile(budgetPage)
+	if err != nil {
+		return nil, err
+	}
+	return parseBudgets(string(page), os.Getenv("WEIR_SUITE_SIZE"))
 }
 
 func (s *summary) readFiles(paths []string) error {

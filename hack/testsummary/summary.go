@@ -37,8 +37,13 @@ type test struct {
 	parent bool
 	// specs is set when the test ran a Ginkgo suite: its specs are counted.
 	specs *tally
+	// ran are those specs, with what begins and ends the suite.
+	ran []spec
 	// why is where its output begins to say why it failed.
 	why string
+	// seconds is how long it took. One that was cached took none now.
+	seconds float64
+	cached  bool
 }
 
 // summary collects events. The zero value is unusable.
@@ -80,14 +85,24 @@ func (s *summary) line(line []byte) {
 	case "build-output":
 		fmt.Fprint(s.w, e.Output)
 	case "output":
-		t.output.WriteString(e.Output)
-		s.countSpecs(e)
-		if strings.HasPrefix(e.Output, account) {
-			fmt.Fprint(s.w, e.Output)
-		}
+		s.output(e, t)
 	case "pass", "fail", "skip":
-		t.outcome = e.Action
+		t.outcome, t.seconds = e.Action, e.Elapsed
 		s.finished(e, t)
+	}
+}
+
+// output takes in a line that a test printed.
+func (s *summary) output(e event, t *test) {
+	rest, found, ok := cutSpec(e.Output)
+	if ok {
+		t.ran = append(t.ran, found)
+	}
+	t.output.WriteString(rest)
+	t.cached = t.cached || e.Test == "" && strings.HasSuffix(e.Output, "(cached)\n")
+	s.countSpecs(e)
+	if strings.HasPrefix(e.Output, account) {
+		fmt.Fprint(s.w, e.Output)
 	}
 }
 
@@ -108,8 +123,8 @@ func (s *summary) test(pkg, name string) *test {
 	return s.tests[key]
 }
 
-// account begins a line that a suite prints about what it has done, such as how often a process was killed. It is printed also
-// when all is well.
+// account begins a line that a suite prints about what it has done, such as how often a process was
+// killed. It is printed also when all is well.
 const account = "account: "
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
@@ -154,7 +169,8 @@ func (s *summary) finished(e event, t *test) {
 // whyBytes is how much is repeated of why a test failed.
 const whyBytes = 2000
 
-// why returns what Ginkgo says of the first failure, after the spec's timeline, or the end of an output that says nothing of the kind.
+// why returns what Ginkgo says of the first failure, after the spec's timeline, or the end of an
+// output that says nothing of the kind.
 func why(output string) string {
 	plain := colour.ReplaceAllString(output, "")
 	if _, after, ok := strings.Cut(plain, "<< Timeline"); ok {
@@ -166,7 +182,8 @@ func why(output string) string {
 	return plain[max(0, len(plain)-whyBytes):]
 }
 
-// failures repeats, one after the other, why tests failed: the whole outputs are long, and what is around them is, too.
+// failures repeats, one after the other, why tests failed: the whole outputs are long, and what is
+// around them is, too.
 func (s *summary) failures() string {
 	var b strings.Builder
 	for _, key := range slices.SortedFunc(maps.Keys(s.tests), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
@@ -177,29 +194,42 @@ func (s *summary) failures() string {
 	return b.String()
 }
 
-// counts returns the line "N passed, N failed, N skipped". A package that
-// failed without a failed test (it did not compile, or it crashed) counts as
-// one failure, and so does a test that never ended.
+// counts returns the line "N passed, N failed, N skipped".
 func (s *summary) counts() string {
 	var sum tally
-	failures := map[string]int{}
-	for key, t := range s.tests {
-		if key[1] == "" || t.parent && t.outcome != "" && t.specs == nil {
-			continue
-		}
-		n := t.tally()
-		sum.passed += n.passed
-		sum.failed += n.failed
-		sum.skipped += n.skipped
-		failures[key[0]] += n.failed
-	}
-	for key, t := range s.tests {
-		if key[1] == "" && t.outcome == "fail" && failures[key[0]] == 0 {
-			sum.failed++
-		}
+	for _, n := range s.tallies() {
+		sum.add(n)
 	}
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", sum.passed, sum.failed, sum.skipped)
 }
+
+// tallies counts the tests of each package. A package that failed without a
+// failed test (it did not compile, or it crashed) counts as one failure, and so
+// does a test that never ended.
+func (s *summary) tallies() map[string]tally {
+	tallies := map[string]tally{}
+	for key, t := range s.tests {
+		n := tallies[key[0]]
+		if key[1] != "" && (!t.parent || t.outcome == "" || t.specs != nil) {
+			n.add(t.tally())
+		}
+		tallies[key[0]] = n
+	}
+	for key, t := range s.tests {
+		if n := tallies[key[0]]; key[1] == "" && t.outcome == "fail" && n.failed == 0 {
+			n.failed = 1
+			tallies[key[0]] = n
+		}
+	}
+	return tallies
+}
+
+func (n *tally) add(m tally) {
+	n.passed, n.failed, n.skipped = n.passed+m.passed, n.failed+m.failed, n.skipped+m.skipped
+}
+
+// ran is how many were not skipped.
+func (n tally) ran() int { return n.passed + n.failed }
 
 func (t *test) tally() tally {
 	if t.specs != nil {

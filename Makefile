@@ -263,6 +263,16 @@ test-integration: control-plane ## Run the tests against a real API server
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane
 	GOGC=400 $(call gotest,e2e,-p 3 -count 1 -timeout 30m $(E2E_FIRST:%=./test/e2e/%) ./test/e2e/...)
 
+# What test-repeat runs, how often, and the seed of its first run; 0 takes one from the clock.
+SUITES ?= ./test/e2e/...
+N ?= 10
+SEED ?= 0
+
+.PHONY: test-repeat
+test-repeat: $(E2E_NEEDS) ## Run SUITES ("./test/e2e/race ./test/e2e/move") N times, one seed after the other, and list what failed
+	GOGC=400 go run ./hack/testsummary -repeat $(N) -seed $(SEED) -out $(OUT)/repeat -- \
+		go test -json -ldflags=-w -p 3 -count 1 -timeout 30m $(SUITES) $(GOTESTFLAGS)
+
 .PHONY: test-verbose
 test-verbose: control-plane ## Run unit and integration tests with full output
 	go test -v $(RACE) -timeout 40m . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/model/... ./test/framework/... ./test/integration/...

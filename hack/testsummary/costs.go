@@ -27,6 +27,10 @@ type spec struct {
 	seconds      float64
 }
 
+func (s spec) hasFailed() bool {
+	return !slices.Contains([]string{"passed", "skipped", "pending"}, s.state)
+}
+
 // specLine is what package test/suite prints of a spec. Before it, on the same line, is what Ginkgo
 // prints of the spec before.
 var specLine = regexp.MustCompile(`spec: (\d+\.\d{3}) s ([a-z]+): (.*)\n$`)

@@ -9,6 +9,7 @@
 //	testsummary -out FILE -- go test -json ...           run, and keep the JSON in FILE
 //	testsummary FILE...                                  print the end over runs kept before
 //	testsummary -titles FILE...                          list the titles of all tests and specs
+//	testsummary -repeat N -out DIR -- go test -json ...  run N times, with one seed after the other
 package main
 
 import (
@@ -27,13 +28,17 @@ type options struct {
 	out    string
 	costs  bool
 	titles bool
+	repeat int
+	seed   int64
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.out, "out", "", "file that keeps the JSON of the command given as arguments")
+	flag.StringVar(&o.out, "out", "", "file (with -repeat: folder) that keeps the JSON of the command given as arguments")
 	flag.BoolVar(&o.costs, "costs", true, "print what the tests cost")
 	flag.BoolVar(&o.titles, "titles", false, "list titles only")
+	flag.IntVar(&o.repeat, "repeat", 0, "run suites of Ginkgo as often")
+	flag.Int64Var(&o.seed, "seed", 0, "Ginkgo's seed of the first of these runs; 0 takes one from the clock")
 	flag.Parse()
 	code, err := run(o, flag.Args())
 	if err != nil {
@@ -44,7 +49,10 @@ func main() {
 }
 
 func run(o options, args []string) (exitCode int, err error) {
-	if o.out != "" {
+	switch {
+	case o.repeat > 0:
+		return repeat(o, args)
+	case o.out != "":
 		s := newSummary(os.Stdout)
 		exitCode, err = s.runCommand(o.out, args)
 		s.printEnd(o.costs)

@@ -91,15 +91,3 @@ func RunManagerWith(site *framework.Site, certs string, change func(*setup.Optio
 	})
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
-
-// ShowLogs writes the last complaints of the sites' processes where the spec has failed. It is for AfterEach.
-func ShowLogs(sites ...*framework.Site) {
-	if !CurrentSpecReport().Failed() {
-		return
-	}
-	for _, site := range sites {
-		if site != nil {
-			site.ShowLogs(GinkgoWriter)
-		}
-	}
-}

@@ -71,4 +71,4 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	faults.Follow(func(ctx context.Context) error { return known.Start(ctx) })
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() { suite.ShowLogs(site) })
+var _ = AfterEach(func() { suite.Evidence(site) })

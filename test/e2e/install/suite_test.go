@@ -53,7 +53,7 @@ func TestInstall(t *testing.T) {
 	RunSpecs(t, "Install")
 }
 
-var _ = AfterEach(func() { suite.ShowLogs(site) })
+var _ = AfterEach(func() { suite.Evidence(site) })
 
 var _ = AfterSuite(func() {
 	for _, s := range started {

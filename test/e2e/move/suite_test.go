@@ -51,7 +51,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	left, right = startSide(ctx), startSide(ctx)
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() { suite.ShowLogs(left.Site, right.Site) })
+var _ = AfterEach(func() { suite.Evidence(left.Site, right.Site) })
 
 var _ = Describe("clusterctl move", func() {
 	BeforeEach(lookOn)

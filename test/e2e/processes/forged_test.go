@@ -70,7 +70,9 @@ func forged(s *suite.Spec, n int) *admissionv1.AdmissionReview {
 	return forgery(admissionv1.Create, ipamv1.IPClaimKind, claim, nil)
 }
 
-var _ = port(func() {
+var _ = Describe("The port of the webhooks", func() {
+	servePort()
+
 	It("With a client CA, 500 forged reviews store nothing and learn nothing, and the API server's are answered", func(ctx SpecContext) {
 		s, pool := stored(ctx, secured)
 		before := s.HandedOut(ctx)

@@ -38,26 +38,23 @@ var (
 	anybody *tls.Config
 )
 
-// port is a container of specs about the port of the webhooks of managers with a client CA and without one.
-func port(specs func()) bool {
-	return Describe("The port of the webhooks", func() {
-		BeforeEach(func(ctx SpecContext) {
-			env := []string{"GOGC=100"} // as in production: the memory is measured
-			var err error
-			secured, err = site.StartManager(ctx, framework.ManagerOptions{Name: "secured", Env: env})
-			Expect(err).NotTo(HaveOccurred())
-			open, err = site.StartManager(ctx, framework.ManagerOptions{
-				Name: "open", Env: env, Args: []string{"--webhook-client-ca-file=", "--webhook-client-name="},
-			})
-			Expect(err).NotTo(HaveOccurred())
-			ca, err := os.ReadFile(filepath.Join(site.WebhookCerts(), "ca.crt"))
-			Expect(err).NotTo(HaveOccurred())
-			anybody = &tls.Config{RootCAs: x509.NewCertPool()}
-			Expect(anybody.RootCAs.AppendCertsFromPEM(ca)).To(BeTrue())
-			DeferCleanup(site.RemoveWebhooks)
-		}, NodeTimeout(2*time.Minute))
-		specs()
-	})
+// servePort has each spec of a container begin with both managers.
+func servePort() {
+	BeforeEach(func(ctx SpecContext) {
+		env := []string{"GOGC=100"} // as in production: the memory is measured
+		var err error
+		secured, err = site.StartManager(ctx, framework.ManagerOptions{Name: "secured", Env: env})
+		Expect(err).NotTo(HaveOccurred())
+		open, err = site.StartManager(ctx, framework.ManagerOptions{
+			Name: "open", Env: env, Args: []string{"--webhook-client-ca-file=", "--webhook-client-name="},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		ca, err := os.ReadFile(filepath.Join(site.WebhookCerts(), "ca.crt"))
+		Expect(err).NotTo(HaveOccurred())
+		anybody = &tls.Config{RootCAs: x509.NewCertPool()}
+		Expect(anybody.RootCAs.AppendCertsFromPEM(ca)).To(BeTrue())
+		DeferCleanup(site.RemoveWebhooks)
+	}, NodeTimeout(2*time.Minute))
 }
 
 // newSpec makes the namespace of a spec, whose forged records go with the spec: repair would need the grace for that.

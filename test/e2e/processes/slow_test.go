@@ -56,7 +56,9 @@ func sendSlowly(ctx context.Context, m *framework.Manager, size int) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-var _ = port(func() {
+var _ = Describe("The port of the webhooks", func() {
+	servePort()
+
 	DescribeTable("100 slow bodies leave a manager under 200 MiB, and claims are answered meanwhile,", func(ctx SpecContext, of func() *framework.Manager, size int) {
 		m := of()
 		Expect(site.PointWebhooks(ctx, m.WebhookAddress())).To(Succeed())

@@ -52,6 +52,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func() {
-	suite.ShowLogs(site)
+	suite.Evidence(site)
 	Expect(site.KillManagers()).To(Succeed())
 })

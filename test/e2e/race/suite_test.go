@@ -116,7 +116,7 @@ func scheme() (*runtime.Scheme, error) {
 	return s, errors.Join(err, m3v1.AddToScheme(s))
 }
 
-var _ = AfterEach(func() { suite.ShowLogs(site) })
+var _ = AfterEach(func() { suite.Evidence(site) })
 
 func createPools(ctx context.Context) {
 	GinkgoHelper()

@@ -54,7 +54,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	k = site.Client()
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() { suite.ShowLogs(site) })
+var _ = AfterEach(func() { suite.Evidence(site) })
 
 // The specs are about one inventory, which the first one makes: they run in order.
 var _ = Describe("A backup of all objects without status", Ordered, func() {

@@ -67,7 +67,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	notes = GinkgoT().TempDir()
 }, NodeTimeout(3*time.Minute))
 
-var _ = AfterEach(func() { suite.ShowLogs(site) })
+var _ = AfterEach(func() { suite.Evidence(site) })
 
 // follow runs the commands of a part of the guide, and returns what the last block prints.
 func follow(ctx context.Context, heading string) string {

@@ -59,9 +59,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterEach(func(ctx SpecContext) {
-	if CurrentSpecReport().Failed() {
-		site.ShowLogs(GinkgoWriter)
-		return
-	}
-	suite.AtRest(ctx, site.Config())
+	suite.Evidence(site)
+	report, err := framework.Check(ctx, site.Config())
+	Expect(err).NotTo(HaveOccurred())
+	suite.Safe(report)
 }, NodeTimeout(2*time.Minute))
+
+// What a spec leaves over is named by its namespace. Repair needs its grace only once for all of them.
+var _ = AfterSuite(func(ctx SpecContext) { suite.AtRest(ctx, site.Config()) }, NodeTimeout(10*time.Minute))

@@ -77,12 +77,12 @@ var _ = It("three managers and three ledgers, killed, stopped, cut off and compa
 	By("letting everybody come to rest")
 	Eventually(func() int { return untold(known(ctx)) }, "10m", "1s").Should(BeZero())
 	r.swept = r.strangers.sweep(ctx)
-	suite.AtRest(ctx, config, r.expectSafe)
+	suite.AtRest(ctx, config, r.expectSafe, r.expectSafePast(ctx))
 
 	By("deleting every claim")
 	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(namespace))).To(Succeed())
 	Eventually(func() int { return len(known(ctx)) }, "10m", "1s").Should(BeZero())
-	suite.AtRest(ctx, config, r.expectSafe)
+	suite.AtRest(ctx, config, r.expectSafe, r.expectSafePast(ctx))
 	r.deleteOthers(ctx)
 	r.restMetal3(ctx)
 	expectBlocksOnly(ctx)
@@ -172,6 +172,11 @@ func (r *race) expectSafe(report *framework.Report) {
 	if err := report.Safe(); err != nil {
 		Fail(err.Error() + "\n" + r.journal.Of(err.Error()))
 	}
+}
+
+// expectSafePast looks at the history while the checker looks at what is there.
+func (r *race) expectSafePast(ctx context.Context) func(*framework.Report) {
+	return func(*framework.Report) { r.expectPast(ctx) }
 }
 
 // expectBlocksOnly waits until there is no record but one of each of the pools' own blocks, of both front doors.

@@ -8,7 +8,9 @@
 // Invariants:
 //   - A Pool never changes. A new spec makes a new Pool.
 //   - Every address of a pool is either usable or kept back, and counts are
-//     exact: Total = UsableIn(everything) + ExcludedCount.
+//     exact: Total = UsableIn(everything) + ExcludedCount. An external pool,
+//     whose addresses something outside chooses, keeps back none and has its
+//     limit for Total.
 //   - An address is kept back for one of three reasons: it is excluded, it is
 //     a gateway, or its network reserves it. The first two are kept out of
 //     handed-out prefixes of any length, the third only as a single address:

@@ -124,6 +124,14 @@ type Config struct {
 	// of one are ascending; those of all are disjoint, and together they are
 	// the areas. Nil means that there is no order.
 	Tiers [][]netipx.IPRange
+	// External: something outside chooses the pool's addresses, as Neutron
+	// chooses floating IPs. Such a pool has no blocks, and every single address
+	// of IPv4 may turn out to be one of its own. Of the other fields only Limit
+	// counts.
+	External bool
+	// Limit is the greatest number of addresses that an external pool may hold
+	// at once; 0 means that none is known here.
+	Limit int
 }
 
 // Pool is the shape of one pool. It is immutable and safe for concurrent use.
@@ -151,11 +159,17 @@ type Pool struct {
 	kept    []Kept
 	keptFor map[Claimant]netip.Prefix
 	denied  map[Claimant]string
+
+	// external is as in Config.
+	external bool
 }
 
 // New returns the pool that config describes. The cost is O(n log n) in the
 // ranges and kept prefixes of config.
 func New(config Config) *Pool {
+	if config.External {
+		return newExternal(config.Limit)
+	}
 	p := &Pool{
 		reserved: config.Reserved, claimBits: config.ClaimBits, strategy: config.Strategy,
 		shortestBits: config.ShortestBits, longestBits: config.LongestBits,
@@ -178,6 +192,19 @@ func New(config Config) *Pool {
 	p.open = cut(p.areas, p.never)
 	p.total = ipspace.SetSize(p.addresses)
 	p.excluded = p.total.Sub(p.usable(p.open))
+	return p
+}
+
+// everyIPv4 contains what an external pool may turn out to hold.
+var everyIPv4 = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+
+// newExternal returns an external pool. It counts its limit and not the
+// addresses of IPv4, and each address comes by itself: no network reserves any.
+func newExternal(limit int) *Pool {
+	everything := Area{netipx.RangeOfPrefix(everyIPv4), Network{Bits: everyIPv4.Addr().BitLen()}}
+	p := New(Config{Areas: []Area{everything}, Reserved: AllocateReserved})
+	p.external, p.blocks = true, nil
+	p.total = ipspace.CountOf(uint64(max(0, limit)))
 	return p
 }
 

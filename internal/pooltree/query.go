@@ -18,8 +18,23 @@ import (
 // included.
 func (p *Pool) Addresses() *netipx.IPSet { return p.addresses }
 
-// Blocks returns the fewest prefixes that make up the pool, ascending.
+// IsExternal reports whether something outside chooses the pool's addresses.
+// Such a pool has no blocks, gives only what is asked for by its address, and
+// refuses every prefix length.
+func (p *Pool) IsExternal() bool { return p.external }
+
+// Blocks returns the fewest prefixes that make up the pool, ascending; none for
+// an external pool.
 func (p *Pool) Blocks() []netip.Prefix { return slices.Clone(p.blocks) }
+
+// Cover returns the fewest prefixes that contain all that the pool may have
+// handed out, ascending: its blocks, or all of IPv4 for an external pool.
+func (p *Pool) Cover() []netip.Prefix {
+	if p.external {
+		return []netip.Prefix{everyIPv4}
+	}
+	return p.Blocks()
+}
 
 // Excluded returns the fewest prefixes that make up what the pool hands out
 // under no length of prefix: exclusions and gateways inside the pool,
@@ -74,7 +89,8 @@ func (p *Pool) RefusesLength(bits int) (reason string, refused bool) {
 	return "", false
 }
 
-// Total returns the number of addresses of the pool.
+// Total returns the number of addresses of the pool; of an external pool its
+// limit, 0 where it has none.
 func (p *Pool) Total() ipspace.Count { return p.total }
 
 // ExcludedCount returns how many addresses of the pool are kept back:

@@ -29,7 +29,8 @@ func (b *stock) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		Claims:      e.claims,
 		Children:    e.children,
 		Held:        e.held,
-		Serving:     len(e.serving) > 0,
+		Serving:     e.isOpen(),
+		Unlimited:   shape.IsExternal() && shape.Total().IsZero(),
 		LargestFree: -1,
 	}
 	if c.Available.IsZero() {

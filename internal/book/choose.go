@@ -45,11 +45,17 @@ func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
 // open returns the claim's pool, if it may be asked: it serves, or it is known and the claim has
 // had already what it asks for. What arrives is recorded before its pool serves, so that nobody
 // else gets it then; but not before it can be told whose blocks are around it. Blocks are what that
-// is told by.
+// is told by. An external pool may be asked for the address that was chosen outside, and for no
+// other.
 func (b *chooser) open(c Claim) (*poolEntry, bool) {
 	e, ok := b.pools[c.Pool]
-	if !ok || e.pool == nil || len(e.serving) > 0 {
-		return e, ok && e.pool != nil
+	switch {
+	case !ok || e.pool == nil:
+		return e, false
+	case e.pool.Shape.IsExternal():
+		return e, c.Want.IsValid()
+	case e.isOpen():
+		return e, true
 	}
 	return e, c.IsRestored() && c.Want.IsValid() && (isBlock(c.Purpose) || b.isRooted(c.Pool, c.Want))
 }
@@ -424,11 +430,14 @@ func (b *chooser) Preview(c Claim) (netip.Prefix, error) {
 
 // Room returns for how many claims that ask for nothing in particular the pool has room, most at
 // most: an estimate, at least one, which looks at how much is free and not at where. It errs as
-// Preview does if there is room for none.
+// Preview does if there is room for none. What room an external pool has is known outside only.
 func (b *chooser) Room(pool ipamv1.PoolReference, most int) (int, error) {
 	e, ok := b.pools[pool]
 	if !ok || e.pool == nil {
 		return 0, ErrNotReady
+	}
+	if e.pool.Shape.IsExternal() {
+		return 1, nil
 	}
 	bits := e.pool.Shape.ClaimBits()
 	if _, err := b.Preview(Claim{Pool: pool, Bits: bits, Purpose: records.ForClaim}); err != nil {

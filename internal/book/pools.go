@@ -62,7 +62,7 @@ func (b *serving) Ready(ref ipamv1.PoolReference) <-chan struct{} {
 		e.ready = make(chan struct{})
 	}
 	ready := e.ready
-	if len(e.serving) > 0 {
+	if e.isOpen() {
 		close(ready)
 		e.ready = nil
 	}

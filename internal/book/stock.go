@@ -52,6 +52,12 @@ type poolEntry struct {
 	chosen  netip.Prefix
 }
 
+// isOpen reports whether the pool hands out prefixes: it is registered, and its blocks are
+// confirmed. An external pool has none to wait for.
+func (e *poolEntry) isOpen() bool {
+	return e.pool != nil && (e.pool.Shape.IsExternal() || len(e.serving) > 0)
+}
+
 // sums returns the sum of addresses and the number of records that a record counts in.
 func (e *poolEntry) sums(r *records.Record) (*ipspace.Count, *int32) {
 	switch {
@@ -138,8 +144,8 @@ func (b *stock) recount(e *poolEntry) {
 }
 
 // recordsOf returns what is handed out of the pool, in no order. It reads the records inside the
-// pool's blocks, and all records only if some lie outside (the pool shrank while an allocation was
-// under way).
+// pool's blocks, of an external pool those of its address space, and all records only if some lie
+// outside (the pool shrank while an allocation was under way).
 func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 	found := make([]records.Handle, 0, e.claims+e.children)
 	belongs := func(h records.Handle) bool {
@@ -148,7 +154,7 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 	}
 	if e.pool != nil {
 		s := b.spaceOf(e.pool.Space)
-		for _, block := range e.pool.Shape.Blocks() {
+		for _, block := range e.pool.Shape.Cover() {
 			for p, h := range s.taken.Overlapping(block) {
 				if belongs(h) && p.Bits() >= block.Bits() {
 					found = append(found, h)
@@ -247,10 +253,10 @@ func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
 // Serves says whether the pool hands out prefixes.
 func (b *stock) Serves(pool ipamv1.PoolReference) bool {
 	e, ok := b.pools[pool]
-	return ok && len(e.serving) > 0
+	return ok && e.isOpen()
 }
 
-// anyServing returns a pool that hands out prefixes; the zero value if none does.
+// anyServing returns a pool that has confirmed blocks; the zero value if none has.
 func (b *stock) anyServing() ipamv1.PoolReference {
 	for ref, e := range b.pools {
 		if len(e.serving) > 0 {

@@ -172,8 +172,11 @@ type Capacity struct {
 	Claims, Children int32
 	// Held is how many of them are holds, of what moved to another cluster.
 	Held int32
-	// Serving: every block of the pool is confirmed.
+	// Serving: the pool hands out prefixes. Every block of it is confirmed, or it is external.
 	Serving bool
+	// Unlimited: the pool is external, and how many addresses it may hold is not known here. Then
+	// Total and Available are zero and mean nothing.
+	Unlimited bool
 	// LargestFree is the length of the largest free block, in bits; -1 when there is none.
 	LargestFree int
 }

@@ -75,6 +75,13 @@ const (
 // +kubebuilder:validation:Enum=Delete;Retain
 type FloatingIPReclaimPolicy string
 
+const (
+	// DeleteFloatingIPs deletes it. The default.
+	DeleteFloatingIPs FloatingIPReclaimPolicy = "Delete"
+	// RetainFloatingIPs keeps it for other claims of the pool.
+	RetainFloatingIPs FloatingIPReclaimPolicy = "Retain"
+)
+
 // AddressEntry is a CIDR ("192.0.2.0/28"), an inclusive range ("192.0.2.16-192.0.2.31") or a single address, in canonical
 // form (RFC 5952, masked).
 // +kubebuilder:validation:MinLength=2
@@ -255,7 +262,8 @@ type Expansion struct {
 
 // OpenStackIdentityReference names the credentials for OpenStack.
 type OpenStackIdentityReference struct {
-	// name of the Secret with clouds.yaml and, optionally, cacert.
+	// name of the Secret with clouds.yaml and, optionally, cacert. It is in the pool's namespace,
+	// that of a GlobalIPPool in the manager's.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -266,23 +274,30 @@ type OpenStackIdentityReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	CloudName string `json:"cloudName,omitempty"`
+
+	// region of the cloud. Absent means region_name of clouds.yaml. Not supported yet: a pool with
+	// it is refused.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Region string `json:"region,omitempty"`
 }
 
 // FloatingNetwork chooses the external network.
 type FloatingNetwork struct {
-	// id of the network.
+	// id of the network, as Neutron writes it. A pool without it is refused.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id,omitempty"`
 
-	// name of the network.
+	// name of the network. Not supported yet: a pool with it is refused.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name,omitempty"`
 
-	// tags that the network carries.
+	// tags that the network carries, all of them. Not supported yet: a pool with them is refused.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
@@ -308,19 +323,22 @@ type FloatingSubnet struct {
 
 // OpenStackSource makes a pool hand out floating IPs from Neutron.
 type OpenStackSource struct {
-	// identityRef names the credentials.
+	// identityRef names the credentials. They may change, for the same project.
 	// +required
 	IdentityRef OpenStackIdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// floatingNetwork is the external network.
+	// floatingNetwork is the external network. Immutable.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="floatingNetwork is immutable"
 	FloatingNetwork FloatingNetwork `json:"floatingNetwork,omitempty,omitzero"`
 
-	// subnet of the external network. Absent means any.
+	// subnet of the external network. Absent means any. Not supported yet: a pool with it is
+	// refused.
 	// +optional
 	Subnet *FloatingSubnet `json:"subnet,omitempty"`
 
-	// preAllocatedFloatingIPs are existing floating IPs that the pool hands out first and never deletes.
+	// preAllocatedFloatingIPs are existing floating IPs that the pool hands out first and never
+	// deletes. Not supported yet: a pool with them is refused.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
@@ -329,16 +347,19 @@ type OpenStackSource struct {
 	PreAllocatedFloatingIPs []string `json:"preAllocatedFloatingIPs,omitempty"`
 
 	// maxIPs is the greatest number of floating IPs of the pool. Absent means what the quota allows.
+	// Not supported yet: a pool with it is refused.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	MaxIPs *int32 `json:"maxIPs,omitempty"`
 
-	// reclaimPolicy for floating IPs that Weir created. Absent means Delete.
+	// reclaimPolicy for floating IPs that Weir created, when their claim goes. Delete deletes them,
+	// Retain keeps them for other claims of the pool. Absent means Delete. Retain is not supported
+	// yet: a pool with it is refused.
 	// +optional
 	ReclaimPolicy FloatingIPReclaimPolicy `json:"reclaimPolicy,omitempty"`
 
-	// tags for floating IPs that Weir creates.
+	// tags for floating IPs that Weir creates. Not supported yet: a pool with them is refused.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50

@@ -27,6 +27,9 @@ type Pool struct {
 	// ParentField is where it names its parent, if it says there all that it
 	// wants of it; "" where it has spec.parentRef, spec.cidr and the like.
 	ParentField string
+	// External: something outside chooses its addresses, as Neutron chooses
+	// floating IPs. It has no blocks.
+	External bool
 	// Arrived: it was created with blocks that it has had before.
 	Arrived bool
 	// Inherits: it has its parent's network settings.
@@ -66,6 +69,7 @@ func Read(spec *ipamv1.IPPoolSpec, ref ipamv1.PoolReference, labels map[string]s
 		Project:           labels[ipamv1.ProjectLabel],
 		Space:             Space(spec),
 		Parent:            Parent(spec, ref),
+		External:          spec.OpenStack != nil,
 		Inherits:          Inherits(spec),
 		CIDR:              spec.CIDR,
 		AsksSpace:         spec.AddressSpace != "",

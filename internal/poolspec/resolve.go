@@ -33,6 +33,9 @@ func Resolve(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) (*pooltree.Pool
 
 // resolve returns the shape, or nil where there are mistakes.
 func (r *resolver) resolve() *pooltree.Pool {
+	if r.spec.OpenStack != nil {
+		return r.resolveOpenStack()
+	}
 	r.checkSupported()
 	r.checkSource()
 	r.checkParent()
@@ -65,8 +68,12 @@ func (r *resolver) resolve() *pooltree.Pool {
 	return shape
 }
 
-// Space returns the address space that the pool's addresses are unique in.
+// Space returns the address space that the pool's addresses are unique in; ""
+// where the spec does not say it: the network of floating IPs is not known.
 func Space(spec *ipamv1.IPPoolSpec) string {
+	if spec.OpenStack != nil {
+		return openStackSpace(spec.OpenStack)
+	}
 	if spec.AddressSpace == "" {
 		return ipamv1.DefaultAddressSpace
 	}
@@ -82,8 +89,11 @@ func cooldown(spec *ipamv1.IPPoolSpec) time.Duration {
 }
 
 // Family returns the family of the first address of spec that can be read, or
-// "" if there is none.
+// "" if there is none. Floating IPs are IPv4.
 func Family(spec *ipamv1.IPPoolSpec) ipamv1.IPFamily {
+	if spec.OpenStack != nil {
+		return ipamv1.IPv4Family
+	}
 	entries := spec.Addresses
 	if spec.CIDR != "" {
 		entries = []ipamv1.AddressEntry{ipamv1.AddressEntry(spec.CIDR)}
@@ -160,16 +170,15 @@ func (r *resolver) config() pooltree.Config {
 	return c
 }
 
-// checkSource wants exactly one source; those that are not supported yet are
-// reported as such and count as one.
+// checkSource wants exactly one source.
 func (r *resolver) checkSource() {
 	hasCIDR, hasAddresses := r.spec.CIDR != "", len(r.spec.Addresses) > 0
 	switch {
 	case hasCIDR && hasAddresses:
 		r.fail(field.Forbidden(r.path.Child("addresses"), "a pool has either cidr or addresses"))
-	case !hasCIDR && !hasAddresses && r.spec.ParentRef != nil && r.spec.OpenStack == nil:
+	case !hasCIDR && !hasAddresses && r.spec.ParentRef != nil:
 		r.fail(field.Required(r.path.Child("cidr"), "no block has been carved from the parent yet"))
-	case !hasCIDR && !hasAddresses && r.spec.OpenStack == nil:
+	case !hasCIDR && !hasAddresses:
 		r.fail(field.Required(r.path.Child("cidr"), "one of cidr, parentRef and addresses is required"))
 	}
 }

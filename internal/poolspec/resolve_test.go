@@ -354,12 +354,11 @@ preAllocations:
 parentRef: {kind: IPPool, name: parent}
 prefixLength: 28
 delegateTo: edge
-expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}
-openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: x}}`,
+expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}`,
 			want: []string{
 				`spec.delegateTo: Forbidden: not supported yet`,
 				`spec.expansion: Forbidden: not supported yet`,
-				`spec.openStack: Forbidden: not supported yet`,
+				`spec.cidr: Required value: no block has been carved from the parent yet`,
 			},
 		},
 		"an unknown strategy": {

@@ -18,18 +18,23 @@ const NotSupported = "not supported yet"
 // checkSupported refuses fields whose behaviour does not exist yet, unless
 // they say what happens anyway.
 func (r *resolver) checkSupported() {
-	s := r.spec
-	used := []struct {
-		field string
-		used  bool
-	}{
-		{"delegateTo", s.DelegateTo != ""},
-		{"expansion", s.Expansion != nil},
-		{"openStack", s.OpenStack != nil},
-	}
-	for _, f := range used {
-		if f.used {
-			r.fail(field.Forbidden(r.path.Child(f.field), NotSupported))
+	r.forbid(r.path, NotSupported, []use{
+		{"delegateTo", r.spec.DelegateTo != ""},
+		{"expansion", r.spec.Expansion != nil},
+	})
+}
+
+// use reports whether a spec uses a field.
+type use struct {
+	field string
+	used  bool
+}
+
+// forbid refuses the fields under path that the spec uses.
+func (r *resolver) forbid(path *field.Path, reason string, uses []use) {
+	for _, u := range uses {
+		if u.used {
+			r.fail(field.Forbidden(path.Child(u.field), reason))
 		}
 	}
 }
@@ -40,7 +45,7 @@ func (r *resolver) allocatesReserved() bool {
 }
 
 // reservedSpaces begin the names of address spaces that Weir makes itself.
-var reservedSpaces = []string{"metal3/", "openstack/"}
+var reservedSpaces = []string{"metal3/", openStackSpaces}
 
 func (r *resolver) checkSpace() {
 	for _, prefix := range reservedSpaces {

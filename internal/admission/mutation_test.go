@@ -45,6 +45,14 @@ func TestPoolDefaults(t *testing.T) {
 			new:  `{addresses: ["2001:db8::1"]}`,
 			want: `{addresses: ["2001:db8::1"], ipFamily: IPv6}`,
 		},
+		"floating IPs are IPv4": {
+			new:  `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: 0b7c}}}`,
+			want: `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: 0b7c}}, ipFamily: IPv4}`,
+		},
+		"what floating IPs cannot have is left to validation": {
+			new:  `{delegateTo: edge, openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {name: public}}}`,
+			want: `{delegateTo: edge, openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {name: public}}, ipFamily: IPv4}`,
+		},
 		"a given family stays": {
 			new:  `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,
 			want: `{cidr: 192.0.2.0/24, ipFamily: IPv4}`,

@@ -23,8 +23,12 @@ import (
 
 // doubtful warns of what a new or changed spec may say and can hardly mean.
 // None of it is unsafe, and all of it may be meant: a pool that will grow, or
-// that is emptied by excluding it.
+// that is emptied by excluding it. External pools are passed over: nobody here
+// chooses their addresses, and all of IPv4 contains every gateway.
 func (v poolValidator[P]) doubtful(ctx context.Context, to *audience, p P, c change) admission.Warnings {
+	if c.shape.IsExternal() {
+		return nil
+	}
 	return slices.Concat(uselessExclusions(p.PoolSpec(), c.shape), v.sharedGateways(ctx, to, p, c.shape))
 }
 

@@ -19,6 +19,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 // beside returns the validating webhook of IPPools where these objects are there, for a user who may get everything.
@@ -113,6 +114,20 @@ func TestUnknownAnnotations(t *testing.T) {
 	got := finalizeAddressClaim(t.Context(), request(admissionv1.Create, claim, runtime.RawExtension{}, "jo"))
 	if !got.Allowed || !slices.Equal(got.Warnings, []string{`metadata.annotations: 1 annotation is without meaning to Weir: ipam.weir.dev/addresses`}) {
 		t.Errorf("an IPAddressClaim gets %v %q", got.Allowed, got.Warnings)
+	}
+}
+
+// TestNothingIsDoubtfulAboutExternalPools: they contain every gateway, and one without a limit seems
+// to have nothing left.
+func TestNothingIsDoubtfulAboutExternalPools(t *testing.T) {
+	t.Parallel()
+	o := optionsWith(t, held{})
+	v := poolValidator[*ipamv1.IPPool]{holdings: o.Holdings, carver: carver{dispenser: dispenser{registry: o.Registry}}}
+	for _, limit := range []int{0, 5} {
+		c := change{shape: pooltree.New(pooltree.Config{External: true, Limit: limit})}
+		if got := v.doubtful(t.Context(), nil, &ipamv1.IPPool{}, c); len(got) > 0 {
+			t.Errorf("limit %d: %q", limit, got)
+		}
 	}
 }
 

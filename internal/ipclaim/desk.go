@@ -148,6 +148,8 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 		return ledger.Claim{}, err
 	case !ok:
 		return ledger.Claim{}, refuse(claimant.Forbidden, "spec.poolRef.name", "%s", reason)
+	case p.Says.External:
+		return ledger.Claim{}, refuseExternal(ref)
 	case closed != nil:
 		return ledger.Claim{}, shut(closed)
 	}
@@ -158,6 +160,12 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 	return ledger.Claim{
 		Ref: reference(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ledger.ForClaim,
 	}, nil
+}
+
+// refuseExternal is what an IPClaim is told whose pool hands out floating IPs. IPClaims are answered
+// while they are admitted, which is no time to ask a cloud.
+func refuseExternal(ref ipamv1.PoolReference) error {
+	return refuse(claimant.Invalid, "spec.poolRef.name", "%s %q hands out floating IPs, to IPAddressClaims only", ref.Kind, ref.Name)
 }
 
 // shut is what a claim is told whose pool hands out nothing now.
@@ -184,6 +192,9 @@ func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, e
 	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p.Says)
 	if !ok || err != nil {
 		return ledger.Claim{}, cmp.Or(err, refuse(claimant.Forbidden, "spec.poolRef.name", "%s", reason))
+	}
+	if p.Says.External {
+		return ledger.Claim{}, refuseExternal(ref)
 	}
 	want, err := ipspace.ParsePrefix(c.Spec.CIDR)
 	if err != nil {

@@ -78,6 +78,8 @@ func (r *Registry) parentOf(ctx context.Context, says poolspec.Pool) (*Known, er
 		return p, err
 	case !ok:
 		return p, cannotCarve(claimant.Forbidden, field, "%s", reason)
+	case p.Says.External:
+		return p, cannotCarve(claimant.Invalid, field, "%s", saying(ref, "hands out floating IPs: it has no block to carve from"))
 	case closed != nil && (closed.Invalid || !says.Arrived):
 		return p, cannotCarve(claimant.Invalid, field, "%s", closed.Message)
 	}

@@ -5,6 +5,7 @@ package claimant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -51,7 +52,7 @@ const (
 // has gone, or will: something may keep it, or somebody else's finalizer.
 func (e *Exit) Release(ctx context.Context, h ledger.Holding, proof Proof) (gone bool, err error) {
 	if proof == ClaimDeleted {
-		return true, e.Ledger.Out().LetGo(ctx, h)
+		return true, e.Ledger.Out().Release(ctx, h)
 	}
 	record := &ipamv1.IPAllocation{}
 	if err := e.Live.Get(ctx, h.Record, record); err != nil {
@@ -73,18 +74,22 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, proof Proof) (gone
 	case proof == Untold:
 		return gone, e.Ledger.Out().Drop(ctx, h)
 	default:
-		return gone, e.Ledger.Out().LetGo(ctx, h)
+		return gone, e.Ledger.Out().Release(ctx, h)
 	}
 }
 
 // ReleaseAll gives up the records of a claim's UID, but for those that stand for what has moved. The caller has proved that the claim of that UID is gone or deleted.
 func (e *Exit) ReleaseAll(ctx context.Context, claim ipamv1.ClaimReference) error {
-	return e.Ledger.Out().Release(ctx, claim)
+	var errs []error
+	for _, h := range e.Ledger.RecordsOf(claim) {
+		errs = append(errs, e.Ledger.Out().Release(ctx, h))
+	}
+	return errors.Join(errs...)
 }
 
 // Void deletes the record of an allocation that its claim was not told of, and cannot be.
 func (e *Exit) Void(ctx context.Context, a ledger.Allocation) error {
-	return e.Ledger.Out().Void(ctx, a)
+	return e.Ledger.Out().Void(ctx, a.Holding())
 }
 
 // ReleaseRetained gives up what was retained for a claim that has come, or reserved for one that has come back, and has it, unless the
@@ -97,7 +102,7 @@ func (e *Exit) ReleaseRetained(ctx context.Context, h ledger.Holding) error {
 	if predicates.IsMoving(record) {
 		return nil
 	}
-	return e.Ledger.Out().LetGo(ctx, h)
+	return e.Ledger.Out().Release(ctx, h)
 }
 
 // ReleaseReserved gives up what stands for a claim that has moved, and is back: its own record says the same now. The caller has proved
@@ -114,7 +119,12 @@ func (e *Exit) Retain(ctx context.Context, h ledger.Holding) error {
 // DropRepeats deletes second records of a claim that say the same as an older one, and says whether there were any. It judges each once more
 // before, and needs no proof.
 func (e *Exit) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
-	return e.Ledger.Out().DropRepeats(ctx, claim)
+	repeats := e.Ledger.Repeats(claim)
+	errs := make([]error, 0, len(repeats))
+	for _, h := range repeats {
+		errs = append(errs, e.Ledger.Out().DropRepeat(ctx, h))
+	}
+	return len(repeats) > 0, errors.Join(errs...)
 }
 
 // TakeAlong marks the record of a claim as moved: a live read has shown that the claim has moved to another cluster.
@@ -132,7 +142,7 @@ func (e *Exit) ReleaseUnwanted(ctx context.Context, h ledger.Holding) error {
 	if lives, err := e.lives(ctx, h.Claim); lives || err != nil {
 		return err
 	}
-	return e.Ledger.Out().LetGo(ctx, h)
+	return e.Ledger.Out().Release(ctx, h)
 }
 
 // ReleaseBlock gives up a block that its pool does not have any more: a root's own is free at once, and so is what a carved pool shrinks by. The
@@ -144,7 +154,7 @@ func (e *Exit) ReleaseBlock(ctx context.Context, block ledger.Holding, proof Pro
 	case proof == PoolShrunk:
 		return e.releaseShrunk(ctx, block)
 	default:
-		return e.Ledger.Out().LetGo(ctx, block)
+		return e.Ledger.Out().Release(ctx, block)
 	}
 }
 

@@ -5,7 +5,7 @@ package ledger
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,12 +25,13 @@ type Out struct{ l *Ledger }
 // Out returns the way out.
 func (l *Ledger) Out() Out { return Out{l} }
 
-// Void drops an allocation that its claim was not told of, and cannot be.
-func (o Out) Void(ctx context.Context, a Allocation) error {
-	if h, ok := ask2(o.l.feed, (*book.Book).Current, a.record); ok {
-		return o.deleteAndReport(ctx, h, audit.Void)
+// Void deletes the record of an allocation that its claim was not told of, and cannot be. What it
+// holds is read from the book.
+func (o Out) Void(ctx context.Context, h Holding) error {
+	if current, ok := ask2(o.l.feed, (*book.Book).Current, h.Version); ok {
+		return o.deleteAndReport(ctx, current, audit.Void)
 	}
-	return o.l.delete(ctx, a.record)
+	return o.l.delete(ctx, h.Version)
 }
 
 // Drop drops one record, if it has not changed since it was read. The caller has proved that nobody
@@ -47,38 +48,39 @@ func (o Out) DropBlock(ctx context.Context, h Holding) error {
 	return o.deleteAndReport(ctx, h, audit.Gone)
 }
 
-// Release lets go of all records of the claim of this UID. The caller has proved by a live read,
-// begun after the book showed the records, that the claim is gone or is being deleted with nobody
-// else holding it, and has removed its answer. A hold stays.
-func (o Out) Release(ctx context.Context, claim ipamv1.ClaimReference) error {
-	var errs []error
-	for _, r := range ask(o.l.feed, (*book.Book).RecordsFor, claim) {
+// RecordsOf returns what is recorded for the claim of this UID and not released yet. A hold is not
+// among it.
+func (l *Ledger) RecordsOf(claim ipamv1.ClaimReference) []Holding {
+	var found []Holding
+	for _, r := range ask(l.feed, (*book.Book).RecordsFor, claim) {
 		if r.Claim.UID == claim.UID && !r.Released() && r.Purpose != records.ForMoved {
-			errs = append(errs, o.LetGo(ctx, book.HoldingOf(r)))
+			found = append(found, book.HoldingOf(r))
 		}
 	}
-	return errors.Join(errs...)
+	return found
 }
 
-// LetGo gives up one record, if it has not changed since it was read: where its pool has a cooldown
-// it begins to cool down, else it is dropped. Of a pool that is not known here nobody can say that
-// it has none. The caller has proved what Release wants proved.
-func (o Out) LetGo(ctx context.Context, h Holding) error {
+// Release releases one record, if it has not changed since it was read: where its pool has a
+// cooldown it begins to cool down, else it is deleted. Of a pool that is not known here nobody can
+// say that it has none. The caller has proved by a live read, begun after the book showed the
+// record, that its claim is gone or is being deleted with nobody else holding it, and has removed
+// its answer.
+func (o Out) Release(ctx context.Context, h Holding) error {
 	if o.l.Of(h.Pool).Cools(h) && !o.l.About(h.Claim).IsHeldOn(h) {
-		return o.letGo(ctx, h, ipamv1.CoolingState)
+		return o.markReleased(ctx, h, ipamv1.CoolingState)
 	}
 	return o.deleteAndReport(ctx, h, audit.Gone)
 }
 
-// Retain gives up one record, if it has not changed since it was read, and keeps its prefix for the
+// Retain releases one record, if it has not changed since it was read, and keeps its prefix for the
 // next claim of that name. The caller has proved what Release wants proved.
 func (o Out) Retain(ctx context.Context, h Holding) error {
-	return o.letGo(ctx, h, ipamv1.RetainedState)
+	return o.markReleased(ctx, h, ipamv1.RetainedState)
 }
 
-// letGo stores that the claim has let go of the prefix. The owners go with it, for the garbage
+// markReleased stores that the claim has released the prefix. The owners go with it, for the garbage
 // collector would take the record along with them; clusterctl moves what has no owner by its label.
-func (o Out) letGo(ctx context.Context, h Holding, state ipamv1.AllocationState) error {
+func (o Out) markReleased(ctx context.Context, h Holding, state ipamv1.AllocationState) error {
 	id, reason := h.Version, audit.Cooling
 	if state == ipamv1.RetainedState {
 		reason = audit.Retained
@@ -121,17 +123,21 @@ func endOf(h Holding, otherwise string) string {
 	return otherwise
 }
 
-// DropRepeats drops the claim's records beside which an older one of its own holds the same: two
-// managers have begun at the claim, and one of them has died before it dropped its own. Each is
-// taken over first, and goes if it has lost: the older one may be gone, and its creator may have
-// seen it win. It says whether there were any. One that has been seen only just now is left to who
-// made it, and so is one whose older one may be about to go.
-func (o Out) DropRepeats(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
-	repeats := ask(o.l.feed, (*book.Book).Repeats, claim)
-	errs := make([]error, 0, len(repeats))
-	for _, r := range repeats {
-		_, _, err := o.l.takeOver(ctx, r)
-		errs = append(errs, err)
+// Repeats returns the claim's records beside which an older one of its own holds the same: two
+// managers have begun at the claim, and one of them has died before it dropped its own. A record
+// that was seen only just now is left to its creator, and so is one whose older one may be about to
+// go.
+func (l *Ledger) Repeats(claim ipamv1.ClaimReference) []Holding {
+	return book.HoldingsOf(ask(l.feed, (*book.Book).Repeats, claim))
+}
+
+// DropRepeat takes a repeated record over, and deletes it if it has lost: the older one may be gone,
+// and the record's creator may have seen it win.
+func (o Out) DropRepeat(ctx context.Context, h Holding) error {
+	r := ask(o.l.feed, (*book.Book).Named, h.Record)
+	if r == nil || r.Identity != h.Version {
+		return fmt.Errorf("record %s has changed: %w", h.Record, ErrBusy)
 	}
-	return len(repeats) > 0, errors.Join(errs...)
+	_, _, err := o.l.takeOver(ctx, r)
+	return err
 }

@@ -81,7 +81,7 @@ func (t *Claims) Answer(ctx context.Context, c book.Claim, ledgers []*book.Ledge
 				return
 			}
 			if t.Commit(c.Ref.UID, a.CIDR) != a.CIDR {
-				_ = l.Out().Void(ctx, a)
+				_ = l.Out().Void(ctx, a.Holding())
 			}
 		})
 	}

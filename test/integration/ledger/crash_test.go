@@ -59,7 +59,7 @@ func reserving(ctx context.Context, s *stage, m *manager) error {
 
 func releasing(ctx context.Context, s *stage, m *manager) error {
 	return again(ctx, func() error {
-		if err := m.Out().Release(ctx, s.claim.Ref); err != nil {
+		if err := releaseAll(ctx, m, s.claim.Ref); err != nil {
 			return err
 		}
 		if len(m.About(s.claim.Ref).Recorded()) > 0 {

@@ -28,7 +28,7 @@ var _ = Describe("A record of something outside of the cluster", func() {
 		pass(clock)
 		reserved(ctx, heir, c)
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(And(names, HaveField("Generation", BeNumerically(">", 1)))))
-		Expect(heir.Out().Release(ctx, c.Ref)).To(Succeed())
+		Expect(releaseAll(ctx, heir, c.Ref)).To(Succeed())
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(And(names, HaveField("Spec.State", ipamv1.CoolingState))))
 	})
 })

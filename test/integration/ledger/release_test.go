@@ -37,7 +37,7 @@ var _ = Describe("A manager that is late to let go of a record", func() {
 		pool.Cooldown = 1
 		late.SetPool(pool)
 		Expect(other.Out().Retain(ctx, other.About(c.Ref).Recorded()[0])).To(Succeed())
-		Expect(late.Out().LetGo(ctx, known)).To(MatchError(book.ErrBusy))
+		Expect(late.Out().Release(ctx, known)).To(MatchError(book.ErrBusy))
 		Expect(late.Out().Retain(ctx, known)).To(MatchError(book.ErrBusy))
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(HaveField("Spec.State", ipamv1.RetainedState)))
 	})
@@ -60,9 +60,9 @@ var _ = Describe("A manager that is late to let go of a record", func() {
 		Eventually(func() []book.Holding { return late.About(next.Ref).Recorded() }, "1m", "5ms").Should(HaveLen(2))
 		dead := next.Ref
 		dead.UID = "11111111-2222-3333-4444-555555555555"
-		Expect(late.Out().Release(ctx, dead)).To(Succeed())
+		Expect(releaseAll(ctx, late, dead)).To(Succeed())
 		Expect(recordsFor(stored(ctx, ns), next.Ref.UID)).To(HaveLen(2))
-		Expect(late.Out().Release(ctx, next.Ref)).To(Succeed())
+		Expect(releaseAll(ctx, late, next.Ref)).To(Succeed())
 		Expect(recordsFor(stored(ctx, ns), next.Ref.UID)).To(ConsistOf(HaveField("Spec.State", ipamv1.MovedState)))
 	})
 })

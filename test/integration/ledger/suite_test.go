@@ -173,11 +173,21 @@ func reserved(ctx context.Context, m *manager, c book.Claim) netip.Prefix {
 	return got.CIDR
 }
 
+// releaseAll releases what is recorded for the claim of that UID, as its controller does.
+func releaseAll(ctx context.Context, m *manager, claim ipamv1.ClaimReference) error {
+	records := m.RecordsOf(claim)
+	errs := make([]error, 0, len(records))
+	for _, h := range records {
+		errs = append(errs, m.Out().Release(ctx, h))
+	}
+	return errors.Join(errs...)
+}
+
 // release goes on until the manager has seen all records of the claim go.
 func release(ctx context.Context, m *manager, c book.Claim) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		g.Expect(m.Out().Release(ctx, c.Ref)).To(Succeed())
+		g.Expect(releaseAll(ctx, m, c.Ref)).To(Succeed())
 		g.Expect(m.About(c.Ref).Recorded()).To(BeEmpty())
 	}, "1m", "20ms").Should(Succeed())
 }

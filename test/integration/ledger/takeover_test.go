@@ -99,18 +99,19 @@ var _ = Describe("The younger of two records of one claim", func() {
 	})
 
 	It("goes", func(ctx SpecContext) {
-		Expect(late.Out().DropRepeats(ctx, c.Ref)).To(BeTrue())
+		repeats := late.Repeats(c.Ref)
+		Expect(repeats).To(HaveLen(1))
+		Expect(late.Out().DropRepeat(ctx, repeats[0])).To(Succeed())
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)).To(ConsistOf(HaveField("UID", first.UID)))
 	})
 
 	It("stays where a late manager does not know that the older one has gone: its creator may have seen it win", func(ctx SpecContext) {
 		late.fallBehind()
 		erase(ctx, first)
+		repeats := late.Repeats(c.Ref)
+		Expect(repeats).To(HaveLen(1))
 		done := make(chan error, 1)
-		go func() {
-			_, err := late.Out().DropRepeats(ctx, c.Ref)
-			done <- err
-		}()
+		go func() { done <- late.Out().DropRepeat(ctx, repeats[0]) }()
 		Consistently(done, "500ms").ShouldNot(Receive())
 		late.catchUp()
 		Eventually(done, "1m").Should(Receive(Succeed()))
@@ -386,7 +387,7 @@ var _ = Describe("Takeover", func() {
 		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.5/32")))
 		Expect(recordsFor(stored(ctx, ns), c.Ref.UID)[0].Finalizers).To(ConsistOf(ipamv1.AllocationFinalizer, foreign))
 		Eventually(func(g Gomega) {
-			g.Expect(m.Out().Release(ctx, c.Ref)).To(Succeed())
+			g.Expect(releaseAll(ctx, m, c.Ref)).To(Succeed())
 			found := recordsFor(stored(ctx, ns), c.Ref.UID)
 			g.Expect(found[0].Finalizers).To(ConsistOf(foreign))
 			g.Expect(found[0].DeletionTimestamp).NotTo(BeNil())

@@ -1,0 +1,331 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimant
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
+)
+
+const own = ipamv1.ClaimFinalizer
+
+// claimA is the claim that the record of that name is for, as it is stored.
+func claimA(edits ...func(*ipamv1beta2.IPAddressClaim)) *ipamv1beta2.IPAddressClaim {
+	c := &ipamv1beta2.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "claim a", Finalizers: []string{own}}}
+	for _, edit := range edits {
+		edit(c)
+	}
+	return c
+}
+
+func leaves(c *ipamv1beta2.IPAddressClaim) { c.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) }
+
+func inUse(c *ipamv1beta2.IPAddressClaim) { c.Finalizers = append(c.Finalizers, "others") }
+
+func another(c *ipamv1beta2.IPAddressClaim) { c.UID = "another" }
+
+func annotated(key, value string) func(*ipamv1beta2.IPAddressClaim) {
+	return func(c *ipamv1beta2.IPAddressClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) }
+}
+
+// observed is what an observation, begun with the record of claim a, was shown of the claim.
+func observed(t *testing.T, objects ...client.Object) (*world, *Observation, ledger.Holding) {
+	t.Helper()
+	record := allocations.Named("a", "10.0.0.4/32")
+	w := newWorld(t, objects...)
+	h := w.shown(t, record)
+	o := w.Observe([]ledger.Holding{h})
+	if err := o.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, &ipamv1beta2.IPAddressClaim{}); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return w, o, h
+}
+
+func TestWhatIsProvedOfAClaim(t *testing.T) {
+	t.Parallel()
+	moving := annotated(clusterctlv1.DeleteForMoveAnnotation, "")
+	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	for sentence, test := range map[string]struct {
+		there                        []client.Object
+		kept                         Kept
+		deleted, moved, gone, stored bool
+	}{
+		"it lives":            {there: []client.Object{claimA()}, kept: InUse, stored: true},
+		"it is being deleted": {there: []client.Object{claimA(leaves)}, deleted: true, stored: true},
+		"it is in use":        {there: []client.Object{claimA(leaves, inUse)}, kept: InUse, stored: true},
+		"the garbage collector has it": {there: []client.Object{claimA(leaves, func(c *ipamv1beta2.IPAddressClaim) {
+			c.Finalizers = append(c.Finalizers, metav1.FinalizerDeleteDependents)
+		})}, deleted: true, stored: true},
+		"it is paused":                 {there: []client.Object{claimA(leaves, annotated(clusterv1.PausedAnnotation, ""))}, kept: Paused, stored: true},
+		"its Cluster is paused":        {there: []client.Object{claimA(leaves), paused}, kept: Paused, stored: true},
+		"it moves":                     {there: []client.Object{claimA(leaves, moving)}, kept: Moving, stored: true},
+		"it moves, and is paused":      {there: []client.Object{claimA(leaves, moving), paused}, kept: Paused, stored: true},
+		"it has moved":                 {there: []client.Object{claimA(leaves, moving, annotated(ipamv1.MovedAnnotation, "claim a"))}, kept: Moving, moved: true, stored: true},
+		"it has moved, and is in use":  {there: []client.Object{claimA(leaves, inUse, moving, annotated(ipamv1.MovedAnnotation, "claim a"))}, kept: InUse, stored: true},
+		"an earlier one has moved":     {there: []client.Object{claimA(leaves, moving, annotated(ipamv1.MovedAnnotation, "earlier"))}, kept: Moving, stored: true},
+		"there is none":                {kept: InUse, gone: true},
+		"there is another one":         {there: []client.Object{claimA(another)}, kept: InUse, gone: true},
+		"another one is being deleted": {there: []client.Object{claimA(another, leaves)}, kept: InUse, gone: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			w, o, h := observed(t, test.there...)
+			w.requests = nil
+			deleted, kept, err := o.Deleted(t.Context(), h.Claim, own, "c")
+			if deleted.IsProved() != test.deleted || kept != test.kept || err != nil {
+				t.Errorf("deleted: %t, kept %q, %v", deleted.IsProved(), kept, err)
+			}
+			if kept == InUse && len(w.requests) > 0 {
+				t.Errorf("asked more than it had to: %v", w.requests)
+			}
+			if got := o.MovedAway(h.Claim, own).IsProved(); got != test.moved {
+				t.Errorf("moved: %t", got)
+			}
+			if got := o.Gone(h.Claim).IsProved(); got != test.gone {
+				t.Errorf("gone: %t", got)
+			}
+			if got := o.Stored(h.Claim).IsProved(); got != test.stored {
+				t.Errorf("stored: %t", got)
+			}
+		})
+	}
+}
+
+// TestWhatWasNotKnownBeforeIsNotGone: a claim that was created after the read is not there in it.
+func TestWhatWasNotKnownBeforeIsNotGone(t *testing.T) {
+	t.Parallel()
+	_, o, h := observed(t)
+	later := h.Claim
+	later.UID = "later"
+	if o.Gone(later).IsProved() {
+		t.Error("gone")
+	}
+	answer := &ipamv1beta2.IPAddress{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "later"}}}}
+	o = o.exit.Observe(nil, answer)
+	if o.Gone(later).IsProved() {
+		t.Error("gone before its name was read")
+	}
+	if err := o.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, &ipamv1beta2.IPAddressClaim{}); err == nil || !o.Gone(later).IsProved() {
+		t.Errorf("what an answer names is not gone, %v", err)
+	}
+}
+
+// TestWhatCameLaterIsNotCovered: a proof about what was known under a name is about that alone.
+func TestWhatCameLaterIsNotCovered(t *testing.T) {
+	t.Parallel()
+	_, o, h := observed(t, claimA())
+	earlier, changed, added := h, h, h
+	earlier.Claim.UID = "earlier"
+	changed.Version.Version += "1"
+	added.Version.UID = "added"
+	stored, answered := o.Stored(h.Claim), o.Answered(h.Claim, claimA())
+	if !stored.covers(earlier) || stored.covers(h) || !answered.covers(h) || !answered.covers(earlier) {
+		t.Error("what was known is not covered")
+	}
+	for _, late := range []ledger.Holding{changed, added} {
+		late.Claim.UID = "earlier"
+		if stored.covers(late) || answered.covers(late) || answered.Returned(late).IsProved() {
+			t.Errorf("%v is covered", late.Version)
+		}
+	}
+}
+
+func TestAnAnswerIsTheClaimsAndWasRead(t *testing.T) {
+	t.Parallel()
+	answer := &ipamv1beta2.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "answer", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: ipamv1beta2.GroupVersion.String(), Kind: "IPAddressClaim", Name: "a", UID: "claim a"},
+	}}}
+	_, o, h := observed(t, claimA(), answer)
+	if o.Answered(h.Claim, answer).IsProved() || o.NameTaken(h.Claim, answer).IsProved() {
+		t.Error("the answer was not read")
+	}
+	if err := o.List(t.Context(), &ipamv1beta2.IPAddressList{}, client.InNamespace("ns")); err != nil {
+		t.Fatal(err)
+	}
+	forged := answer.DeepCopy()
+	forged.UID = "forged"
+	if !o.Answered(h.Claim, answer).IsProved() || o.Answered(h.Claim, forged).IsProved() {
+		t.Error("it is not just the answer that was read")
+	}
+	if taken := o.NameTaken(h.Claim, answer); !taken.covers(h) || taken.covers(ledger.Holding{}) {
+		t.Error("that the name is taken is about the record that was known")
+	}
+	earlier := h.Claim
+	earlier.UID = "earlier"
+	if o.Answered(earlier, answer).IsProved() {
+		t.Error("it answers a claim that is not stored")
+	}
+}
+
+// TestAnObservationKeepsWhatItWasShown: nothing is proved by what the caller makes of an object.
+func TestAnObservationKeepsWhatItWasShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, claimA(leaves, annotated(clusterv1.PausedAnnotation, "")))
+	h := w.shown(t, allocations.Named("a", "10.0.0.4/32"))
+	o, live := w.Observe([]ledger.Holding{h}), &ipamv1beta2.IPAddressClaim{}
+	if err := o.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, live); err != nil {
+		t.Fatal(err)
+	}
+	delete(live.Annotations, clusterv1.PausedAnnotation)
+	if _, kept, _ := o.Deleted(t.Context(), h.Claim, own, ""); kept != Paused {
+		t.Errorf("kept: %q", kept)
+	}
+}
+
+func TestWhatIsProvedOfAPoolThatShrinks(t *testing.T) {
+	t.Parallel()
+	record := allocations.Named("block", "10.0.0.0/28", block)
+	known := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child", Generation: 2}}
+	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	for sentence, test := range map[string]struct {
+		edit   func(*ipamv1.IPPool)
+		there  []client.Object
+		proved bool
+		busy   bool
+	}{
+		"it is as it was":           {edit: func(*ipamv1.IPPool) {}, proved: true},
+		"it is another one":         {edit: func(p *ipamv1.IPPool) { p.UID = "another" }},
+		"it was changed":            {edit: func(p *ipamv1.IPPool) { p.Generation = 3 }},
+		"it moves":                  {edit: func(p *ipamv1.IPPool) { p.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} }},
+		"it is paused":              {edit: func(p *ipamv1.IPPool) { p.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }},
+		"it notes the block still":  {edit: func(p *ipamv1.IPPool) { p.Annotations = map[string]string{ipamv1.GrantedAnnotation: "x"} }, busy: true},
+		"its Cluster is paused":     {edit: func(p *ipamv1.IPPool) { p.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"} }, there: []client.Object{paused}},
+		"its Cluster is not paused": {edit: func(p *ipamv1.IPPool) { p.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"} }, proved: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			stored := known.DeepCopy()
+			test.edit(stored)
+			w := newWorld(t, append(test.there, stored)...)
+			h := w.shown(t, record)
+			o := w.Observe([]ledger.Holding{h})
+			if err := o.Get(t.Context(), client.ObjectKeyFromObject(known), &ipamv1.IPPool{}); err != nil {
+				t.Fatal(err)
+			}
+			shrunk, err := o.Shrunk(t.Context(), h.Claim, known)
+			if shrunk.IsProved() != test.proved || shrunk.covers(h) != test.proved || errors.Is(err, ledger.ErrBusy) != test.busy {
+				t.Errorf("proved: %t, %v", shrunk.IsProved(), err)
+			}
+			h.Version.UID = "a later block"
+			if shrunk.covers(h) {
+				t.Error("a block that came later is covered")
+			}
+		})
+	}
+}
+
+func TestWhatIsProvedOfARecord(t *testing.T) {
+	t.Parallel()
+	movesAlone := func(a *ipamv1.IPAllocation) { a.Annotations[ipamv1.MovedAnnotation] = "claim a" }
+	type edits = []allocations.Edit
+	for sentence, test := range map[string]struct {
+		edits             edits
+		leaving, unwanted bool
+	}{
+		"it stays":                      {},
+		"it is only marked":             {edits: edits{allocations.Terminating}},
+		"it moves with its pool":        {edits: edits{allocations.Moving, allocations.Terminating}},
+		"it moves alone":                {edits: edits{allocations.Moving, movesAlone, allocations.Terminating}, leaving: true},
+		"it moves, and is not marked":   {edits: edits{allocations.Moving, movesAlone}},
+		"it moves, out of Weir's hands": {edits: edits{allocations.Moving, movesAlone, leftToOthers}},
+		"a hold":                        {edits: edits{held}},
+		"a hold that was deleted":       {edits: edits{held, allocations.Terminating}, unwanted: true},
+		"a hold that cools":             {edits: edits{held, allocations.Released, allocations.Terminating}},
+		"a hold that moves alone":       {edits: edits{held, allocations.Moving, movesAlone, allocations.Terminating}, unwanted: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			record := allocations.Named("a", "10.0.0.4/32", test.edits...)
+			w := newWorld(t, record)
+			h := w.shown(t, record)
+			o := w.Observe(nil)
+			if o.Leaving(h).IsProved() || o.Unwanted(h).IsProved() {
+				t.Error("the record was not read")
+			}
+			if err := o.Get(t.Context(), h.Record, &ipamv1.IPAllocation{}); err != nil {
+				t.Fatal(err)
+			}
+			if leaving := o.Leaving(h); leaving.IsProved() != test.leaving || leaving.covers(h) != test.leaving {
+				t.Errorf("leaving: %t", leaving.IsProved())
+			}
+			if unwanted := o.Unwanted(h); unwanted.IsProved() != test.unwanted || unwanted.covers(h) != test.unwanted {
+				t.Errorf("unwanted: %t", unwanted.IsProved())
+			}
+		})
+	}
+}
+
+// TestAHoldEndsByTheLedgerOrALiveRead: here, the ledger shows no block, and the hold was not read.
+func TestAHoldEndsByTheLedgerOrALiveRead(t *testing.T) {
+	t.Parallel()
+	record := allocations.Named("a", "10.0.0.4/32", held)
+	w := newWorld(t, record)
+	hold := w.shown(t, record)
+	if w.Returned(hold.Claim, hold.Space, hold).IsProved() {
+		t.Error("the ledger shows no record of what is back")
+	}
+	o, back := w.Observe(nil), ledger.Return{Back: hold, Hold: hold}
+	if o.Returned(back).IsProved() {
+		t.Error("the hold was not read")
+	}
+	if err := o.Get(t.Context(), hold.Record, &ipamv1.IPAllocation{}); err != nil || !o.Returned(back).covers(hold) {
+		t.Errorf("what is back does not end its hold, %v", err)
+	}
+	back.Back.Claim.UID = "of an earlier time"
+	if o.Returned(back).IsProved() {
+		t.Error("a copy of an earlier time ends the hold")
+	}
+}
+
+func TestWhatHasExpired(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	for sentence, test := range map[string]struct {
+		edit     func(*ledger.Holding)
+		cooldown time.Duration
+		free     bool
+		left     time.Duration
+		expired  bool
+	}{
+		"it was not released":             {edit: func(h *ledger.Holding) { h.ReleasedAt = time.Time{} }, cooldown: -1},
+		"it cools":                        {cooldown: 15 * time.Second, left: 5 * time.Second},
+		"it has cooled down":              {cooldown: 10 * time.Second, expired: true},
+		"a clock was ahead":               {edit: func(h *ledger.Holding) { h.ReleasedAt = now.Add(time.Hour) }, cooldown: time.Minute, left: time.Minute},
+		"its pool has no cooldown":        {cooldown: time.Minute, free: true, expired: true},
+		"there is no pool":                {cooldown: -1, expired: true},
+		"it is retained":                  {edit: func(h *ledger.Holding) { h.Retained = true }, cooldown: -1},
+		"it is retained, and was deleted": {edit: func(h *ledger.Holding) { h.Retained, h.Terminating = true, true }, cooldown: time.Minute, expired: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			record := allocations.Named("a", "10.0.0.4/32", allocations.Released)
+			w := newWorld(t, record)
+			if test.free {
+				w.free(t)
+			}
+			h := w.shown(t, record)
+			h.ReleasedAt = now.Add(-10 * time.Second)
+			if test.edit != nil {
+				test.edit(&h)
+			}
+			expired, left := w.Expired(h, test.cooldown, now)
+			if expired.IsProved() != test.expired || expired.covers(h) != test.expired || left != test.left {
+				t.Errorf("expired: %t, left: %s", expired.IsProved(), left)
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimant
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/book"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
+)
+
+// world is an API server, of which every request is noted, and a ledger that knows no records.
+type world struct {
+	*Exit
+
+	requests []string
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{ipamv1.AddToScheme, ipamv1beta2.AddToScheme, clusterv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copies := make([]client.Object, 0, len(objects))
+	for _, o := range objects {
+		o, _ = o.DeepCopyObject().(client.Object)
+		o.SetManagedFields(nil) // those of the records are not complete
+		copies = append(copies, o)
+	}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{ipamv1beta2.GroupVersion})
+	mapper.Add(ipamv1beta2.GroupVersion.WithKind("IPAddressClaim"), meta.RESTScopeNamespace)
+	w := &world{}
+	kindOf := func(c client.WithWatch, obj runtime.Object) string {
+		kind, _ := c.GroupVersionKindFor(obj)
+		return kind.Kind
+	}
+	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(copies...).Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+			w.requests = append(w.requests, "get "+kindOf(c, obj))
+			return c.Get(ctx, key, obj, o...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			body, _ := p.Data(obj)
+			w.requests = append(w.requests, patched(string(body)))
+			return c.Patch(ctx, obj, p, o...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+			w.requests = append(w.requests, "delete "+kindOf(c, obj))
+			return c.Delete(ctx, obj, o...)
+		},
+	})
+	l := ledger.New(ledger.Options{Client: c, Instance: "m", Clock: clocktesting.NewFakePassiveClock(time.Unix(100, 0))})
+	w.Exit = &Exit{Client: c, Live: c, Ledger: l}
+	return w
+}
+
+// patched says what a patch of a record does.
+func patched(body string) string {
+	for text, what := range map[string]string{
+		`"Cooling"`: "cool", `"Retained"`: "retain", ipamv1.MovedAnnotation: "mark as moved", `"finalizers":null`: "take the finalizer off",
+	} {
+		if strings.Contains(body, text) {
+			return what
+		}
+	}
+	return body
+}
+
+// free registers pool p without a cooldown: what is released in it is deleted.
+func (w *world) free(t *testing.T) {
+	t.Helper()
+	block, err := ipspace.ParseEntry("10.0.0.0/24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	area := pooltree.Area{Range: block, Network: pooltree.Network{Bits: 24}}
+	w.Ledger.SetPool(ledger.Pool{
+		Ref: allocations.PoolRef("p"), UID: "pool p", Space: "default", Namespace: "ns",
+		Shape: pooltree.New(pooltree.Config{Areas: []pooltree.Area{area}}),
+	})
+}
+
+// shown returns a record as the ledger shows it.
+func (w *world) shown(t *testing.T, a *ipamv1.IPAllocation) ledger.Holding {
+	t.Helper()
+	stored := a.DeepCopy()
+	if err := client.IgnoreNotFound(w.Client.Get(t.Context(), allocations.KeyOf(a), stored)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := records.Decode(stored, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.requests = nil
+	return book.HoldingOf(r)
+}
+
+// inCluster labels the record as one of Cluster c.
+func inCluster(a *ipamv1.IPAllocation) { a.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"} }
+
+func held(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.MovedState }
+
+func withOthers(a *ipamv1.IPAllocation) { a.Finalizers = append(a.Finalizers, "others") }
+
+func leftToOthers(a *ipamv1.IPAllocation) {
+	allocations.Terminating(a)
+	a.Finalizers = []string{"others"}
+}
+
+// block makes the record one of a carved pool, and rootBlock one of a root.
+var block, rootBlock = allocations.Carved("child"), allocations.Carved("p")

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -149,7 +150,8 @@ func (r *objects) proveStored(ctx context.Context, claim *Claim) error {
 
 // discard removes an answer that a dead claim of the same name left behind. A live read decides which of the two is dead.
 func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) error {
-	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	seen := r.exit().Observe(nil, answer.Stored)
+	live, err := r.getClaim(ctx, seen, keyOf(s.claim))
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -161,7 +163,7 @@ func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) erro
 		return err
 	}
 	if r.Form.Kinds().Commit == ByName { // it may have had others elsewhere
-		if err := r.exit().ReleaseAll(ctx, dead); err != nil {
+		if err := r.exit().ReleaseEach(ctx, r.Ledger.RecordsOf(dead), claimant.AnswerDiscarded(seen.Gone(dead))); err != nil {
 			return err
 		}
 	}

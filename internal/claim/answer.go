@@ -336,20 +336,22 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("creating %s: %w", r.answerKind(), err)
 	}
-	stored, err := r.namedLike(ctx, answer)
+	record := a.Holding()
+	seen := r.exit().Observe([]ledger.Holding{record})
+	stored, err := r.namedLike(ctx, seen, answer)
 	if err != nil {
 		return err
 	}
 	if r.isAnothersName(stored, s.claim) {
-		return r.yield(ctx, a, stored)
+		return r.yield(ctx, record, stored, seen.NameTaken(s.ref, stored.Stored))
 	}
 	return r.act(ctx, s, r.observe(s, stored).decide(), stored, nil)
 }
 
-// namedLike reads live the object that has the name of an answer.
-func (r *forms) namedLike(ctx context.Context, answer *Answer) (*Answer, error) {
+// namedLike reads the object that has the name of an answer.
+func (r *forms) namedLike(ctx context.Context, c client.Reader, answer *Answer) (*Answer, error) {
 	stored := r.Form.Kinds().NewAnswer()
-	if err := r.Live.Get(ctx, keyOf(answer), stored); err != nil {
+	if err := c.Get(ctx, keyOf(answer), stored); err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
 	}
 	return r.answerIn(stored), nil
@@ -363,11 +365,11 @@ func (r *forms) isAnothersName(stored *Answer, claim *Claim) bool {
 
 // yield gives way where the claim's answer would have the name of somebody else's object. A form that commits by the status chooses another
 // address, and its record stays till the claim has that: another manager may be about to answer with it, once the object has gone.
-func (r *Reconciler) yield(ctx context.Context, a ledger.Allocation, other *Answer) error {
+func (r *Reconciler) yield(ctx context.Context, record ledger.Holding, other *Answer, taken claimant.NameTaken) error {
 	if r.Form.Kinds().Commit == ByStatus {
 		return fmt.Errorf("%s %s is another claim's: %w", r.answerKind(), other.GetName(), ledger.ErrBusy)
 	}
-	if err := r.exit().Void(ctx, a); err != nil {
+	if _, err := r.exit().Release(ctx, record, claimant.AnswerNameTaken(taken)); err != nil {
 		return err
 	}
 	why := refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s is in the way: it does not answer this claim; remove it, or rename the claim", r.answerKind(), other.GetName())

@@ -144,6 +144,8 @@ const (
 	dropVoid fate = "drop"
 	// endReservation: the claim is back, and its own record says the same.
 	endReservation fate = "end the reservation"
+	// releaseOther: its claim has another answer, and may have been told of this one before.
+	releaseOther fate = "release, the claim has another"
 	// releaseRecord: its claim is gone.
 	releaseRecord fate = "release"
 )
@@ -154,7 +156,7 @@ func (u underName) decide() fate { return decideBy(fates, u) }
 // the claim.
 var fates = []row[underName, fate]{
 	{func(u underName) bool { return u.its && (u.answer != its || u.carried) }, keepRecord},
-	{func(u underName) bool { return u.its && u.won }, releaseRecord},
+	{func(u underName) bool { return u.its && u.won }, releaseOther},
 	{func(u underName) bool { return !u.its && u.doubles() && !u.won && !u.precedes }, keepRecord},
 	{func(u underName) bool { return (u.its || u.doubles()) && u.reserved && u.heldOn }, endReservation},
 	{func(u underName) bool { return u.its || u.doubles() }, dropVoid},

@@ -68,7 +68,7 @@ func TestWhatBecomesOfARecordUnderTheName(t *testing.T) {
 		"its record stays beside another claim's answer":       {underName{its: true, answer: anothers}, keepRecord},
 		"its record of its answer stays":                       {underName{its: true, answer: its, carried: true, won: true}, keepRecord},
 		"its record of something else that never won is void":  {underName{its: true, answer: its}, dropVoid},
-		"its record of something else that won is released":    {underName{its: true, answer: its, won: true}, releaseRecord},
+		"its record of something else that won is released":    {underName{its: true, answer: its, won: true}, releaseOther},
 		"its reservation of what another of the name has ends": {underName{its: true, answer: its, reserved: true, heldOn: true}, endReservation},
 		"a former record stays until the claim's own has won":  {underName{answer: its, carried: true}, keepRecord},
 		"a former record is void when its own has won":         {underName{answer: its, carried: true, won: true}, dropVoid},

@@ -30,7 +30,8 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 	if err != nil || (len(answers) == 0 && len(recorded) == 0) {
 		return err
 	}
-	_, err = r.getClaim(ctx, r.Live, key)
+	seen := r.exit().Observe(recorded)
+	_, err = r.getClaim(ctx, seen, key)
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -42,7 +43,7 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 		if h.Arriving || r.isCarried(h, standing) {
 			continue
 		}
-		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
+		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim))); err != nil {
 			return err
 		}
 	}
@@ -101,7 +102,8 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 	if !several && (len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID)) {
 		return false, nil
 	}
-	if repeated, err := r.exit().DropRepeats(ctx, s.ref); repeated {
+	if repeats := r.Ledger.Repeats(s.ref); len(repeats) > 0 {
+		err := r.exit().ReleaseEach(ctx, repeats, claimant.Repeated())
 		return err == nil, err
 	}
 	if several {
@@ -109,22 +111,24 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 			return false, err
 		}
 	}
-	claim, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	seen := r.exit().Observe(recorded)
+	claim, err := r.getClaim(ctx, seen, keyOf(s.claim))
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	answers, err := r.answersTo(ctx, r.Live, keyOf(s.claim))
+	answers, err := r.answersTo(ctx, seen, keyOf(s.claim))
 	if err != nil || claim.GetUID() != s.claim.GetUID() {
 		return false, err
 	}
 	answer, others := r.split(answers, claim)
+	answered := seen.Answered(s.ref, answer.Stored)
 	s.unsettled = slices.ContainsFunc(others, r.isChosenHere)
 	dropped := false
 	for _, h := range recorded {
 		if r.isCarried(h, others) {
 			continue // it goes after what carries it
 		}
-		gone, err := r.end(ctx, h, r.underName(s, h, answer).decide())
+		gone, err := r.end(ctx, h, r.underName(s, h, answer).decide(), seen.Gone(h.Claim), answered)
 		if err != nil {
 			return dropped, err
 		}
@@ -149,15 +153,20 @@ func (r *addresses) underName(s *scope, h ledger.Holding, answer *Answer) underN
 	}
 }
 
-// end does with a record what was decided, and says whether it has gone.
-func (r *Reconciler) end(ctx context.Context, h ledger.Holding, what fate) (gone bool, err error) {
+// end does with a record what was decided, and reports whether it has gone. One of the two proves
+// it: the claim of the record is gone, or the claim of the name that lives is answered.
+func (r *Reconciler) end(
+	ctx context.Context, h ledger.Holding, what fate, gone claimant.Gone, answered claimant.Answered,
+) (bool, error) {
 	switch what {
 	case endReservation:
-		return true, r.exit().ReleaseReserved(ctx, h)
+		return r.exit().Release(ctx, h, claimant.HoldEnded(answered.Returned(h)))
 	case dropVoid:
-		return r.exit().Release(ctx, h, claimant.Untold)
+		return r.exit().Release(ctx, h, claimant.NeverCommitted(answered))
+	case releaseOther:
+		return r.exit().Release(ctx, h, claimant.AnsweredOtherwise(answered))
 	case releaseRecord:
-		return r.exit().Release(ctx, h, claimant.ClaimGone)
+		return r.exit().Release(ctx, h, claimant.ClaimGone(gone))
 	default:
 		return false, nil
 	}

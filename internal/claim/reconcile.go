@@ -135,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.began = r.Clock.Now()
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.GetNamespace(), claim.Pool.Name)))
 
-	why, err := r.halted(ctx, r.Client, claim)
+	why, err := r.halted(ctx, claim)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
@@ -178,12 +178,12 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // halted says why nothing of the claim but its status must be touched, if that is so: its Cluster is paused, it is itself, or the Cluster
 // is missing, in which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it
 // is done.
-func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *Claim) (why, err error) {
+func (r *Reconciler) halted(ctx context.Context, claim *Claim) (why, err error) {
 	if r.hasLeft(claim) {
 		return nil, nil
 	}
 	name := clusterOf(claim)
-	cluster, err := claimant.Cluster(ctx, reader, claim.GetNamespace(), name)
+	cluster, err := claimant.Cluster(ctx, r.Client, claim.GetNamespace(), name)
 	if err != nil {
 		return nil, err
 	}

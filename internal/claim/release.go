@@ -36,20 +36,28 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return cmp.Or(r.secureOwn(ctx, s.claim), errWaiting)
 	}
 	recorded := r.about(s).Recorded()
-	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	seen := r.exit().Observe(recorded)
+	live, err := r.getClaim(ctx, seen, keyOf(s.claim))
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if live.GetUID() != s.claim.GetUID() || live.GetDeletionTimestamp().IsZero() || !r.isLeftToUs(live) {
+	own := r.claimFinalizer(live)
+	if !hasFinalizer(live, own) {
 		return errWaiting
 	}
-	if why, err := r.halted(ctx, r.Live, live); why != nil || err != nil {
-		return err
+	if moved := seen.MovedAway(s.ref, own); moved.IsProved() {
+		r.reportKept(live)
+		return r.leave(ctx, s, live, moved)
 	}
-	if predicates.IsMoving(live) {
-		r.Recorder.Eventf(live.Stored, nil, corev1.EventTypeNormal, addressKeptEvent, keepAction,
-			"The claim is deleted because it moves to another cluster; its address is not released")
-		return r.leave(ctx, s, live)
+	deleted, kept, err := seen.Deleted(ctx, s.ref, own, clusterOf(live))
+	switch {
+	case err != nil:
+		return err
+	case kept == claimant.Moving:
+		r.reportKept(live)
+		return errWaiting
+	case kept != "":
+		return errWaiting
 	}
 	if err := r.recordReturn(ctx, s); err != nil {
 		return err
@@ -57,10 +65,10 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.removeAnswers(ctx, live); err != nil {
 		return err
 	}
-	if err := r.exit().ReleaseAll(ctx, s.ref); err != nil {
+	if err := r.exit().ReleaseEach(ctx, r.Ledger.RecordsOf(s.ref), claimant.ClaimDeleted(deleted)); err != nil {
 		return err
 	}
-	if err := r.releaseFormer(ctx, live, recorded); err != nil {
+	if err := r.releaseFormer(ctx, live, recorded, seen); err != nil {
 		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live.Stored, r.claimFinalizer(live))
@@ -72,16 +80,19 @@ func (r *objects) isLeftToUs(claim *Claim) bool {
 	return hasFinalizer(claim, own) && len(finalizer.Foreign(claim.Stored, own)) == 0
 }
 
+// reportKept records an event of a claim that moves.
+func (r *reporter) reportKept(claim *Claim) {
+	r.Recorder.Eventf(claim.Stored, nil, corev1.EventTypeNormal, addressKeptEvent, keepAction,
+		"The claim is deleted because it moves to another cluster; its address is not released")
+}
+
 // leave lets a claim go that clusterctl has moved to another cluster, from a pool that stays: what it has here is marked as moved, too,
 // if clusterctl has left it, as it does with what a claim has that is labelled to move alone. The pool's controller then holds it.
 //
 //	records marked -> answer gone -> the claim's finalizer
 //
 // With an IPPool all that moves, and clusterctl itself takes the finalizers off.
-func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
-	if !r.hasLeft(live) {
-		return errWaiting
-	}
+func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim, moved claimant.MovedAway) error {
 	recorded, err := r.recordedLast(ctx, s)
 	if err != nil {
 		return err
@@ -90,7 +101,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim) error {
 		if h.Purpose == ledger.ForMoved {
 			continue
 		}
-		if err := r.exit().TakeAlong(ctx, h); err != nil {
+		if _, err := r.exit().Release(ctx, h, claimant.ClaimMoved(moved)); err != nil {
 			return err
 		}
 	}
@@ -171,15 +182,15 @@ func (r *forms) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, i
 	return answer, r.claimUID(answer) == claim.GetUID() || r.arrivedFor(claim, answer), nil
 }
 
-// releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read
-// before the claim.
-func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded []ledger.Holding) error {
+// releaseFormer releases what a claim that arrived had under its former UID, and nobody waits for
+// any more. The records were read before the claim.
+func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded []ledger.Holding, seen *claimant.Observation) error {
 	r.Arrivals.forget(claim.GetUID())
 	for _, h := range recorded {
 		if h.Claim.UID == string(claim.GetUID()) || !h.Arriving {
 			continue
 		}
-		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
+		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim))); err != nil {
 			return err
 		}
 	}

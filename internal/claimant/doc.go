@@ -5,6 +5,7 @@
 // pools. It says who is woken by what, when a claim is paused, what a claim has outside of its pool's policy, and it is the only way out of
 // the ledger (Exit).
 //
-// It decides nothing about what is handed out. Who is woken it reads from caches. What is released its callers prove by a live read, and
-// Exit reads live what keeps a record all the same.
+// It decides nothing about what is handed out. Who is woken it reads from caches. A record is released
+// for a Reason, on a proof that an Observation makes of live reads, and Exit reads live what keeps the
+// record all the same.
 package claimant

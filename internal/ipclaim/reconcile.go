@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	s := &scope{claim: claim}
-	why, err := r.halted(ctx, r.Client, claim)
+	why, err := r.halted(ctx, claim)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
@@ -93,9 +93,9 @@ var errOpen = errors.New("open")
 
 // halted says why nothing of the claim but its status must be touched, if that is so: it or its Cluster is paused, or its Cluster is
 // missing, in which case only a deletion goes on.
-func (r *Reconciler) halted(ctx context.Context, reader client.Reader, claim *ipamv1.IPClaim) (why, err error) {
+func (r *Reconciler) halted(ctx context.Context, claim *ipamv1.IPClaim) (why, err error) {
 	name := claimant.ClusterName(claim)
-	cluster, err := claimant.Cluster(ctx, reader, claim.Namespace, name)
+	cluster, err := claimant.Cluster(ctx, r.Client, claim.Namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // settleNamesakes gives up further records of the claim, and what is recorded for others of its name, if there are any: most claims cost
 // no read.
 func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
-	if _, err := r.exit().DropRepeats(ctx, reference(s.claim)); err != nil {
+	if err := r.exit().ReleaseEach(ctx, r.Ledger.Repeats(reference(s.claim)), claimant.Repeated()); err != nil {
 		return err
 	}
 	isOver := func(h ledger.Holding) bool { return h.Claim.UID != string(s.claim.UID) || r.isSpare(s.claim, h) }
@@ -259,41 +259,35 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, request ledger.Claim) e
 // stored and bound. That it still is, a live read proves: it may have been deleted meanwhile, and what it held be retained for the next
 // one.
 func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
-	retained := append(r.Ledger.About(reference(s.claim)).Retained(), r.held(s.claim)...)
+	known := r.Ledger.About(reference(s.claim))
+	retained := append(known.Retained(), held(known, s.claim)...)
 	if len(retained) == 0 {
 		return nil
 	}
-	live := &ipamv1.IPClaim{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
+	seen, live := r.exit().Observe(retained), &ipamv1.IPClaim{}
+	if err := seen.Get(ctx, client.ObjectKeyFromObject(s.claim), live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if live.UID != s.claim.UID {
 		return nil
 	}
-	return r.forgetRetained(ctx, retained, live)
+	return r.releaseRetained(ctx, retained, live, seen)
 }
 
 // held returns what is held for the claim since it moved away, now that it is back.
-func (r *Reconciler) held(claim *ipamv1.IPClaim) []ledger.Holding {
+func held(known *ledger.Account, claim *ipamv1.IPClaim) []ledger.Holding {
 	cidr, err := netip.ParsePrefix(claim.Spec.CIDR)
 	if ref := claim.Spec.PoolRef; err == nil && ref != nil {
-		return r.Ledger.About(reference(claim)).Moved(PoolOf(claim, ref.Kind, ref.Name), cidr)
+		return known.Moved(PoolOf(claim, ref.Kind, ref.Name), cidr)
 	}
 	return nil
 }
 
-// forgetRetained gives up what was retained, or reserved, for the claims before this one, which is stored.
-func (r *Reconciler) forgetRetained(ctx context.Context, retained []ledger.Holding, claim *ipamv1.IPClaim) error {
-	var errs []error
-	for _, h := range retained {
-		if h.Claim.UID != string(claim.UID) {
-			errs = append(errs, r.exit().ReleaseRetained(ctx, h))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// hasForeignFinalizer says whether somebody else still uses the claim.
-func hasForeignFinalizer(claim *ipamv1.IPClaim) bool {
-	return len(finalizer.Foreign(claim, ipamv1.ClaimFinalizer)) > 0
+// releaseRetained releases what was retained, or held, for the claims before this one, which is
+// stored.
+func (r *Reconciler) releaseRetained(
+	ctx context.Context, retained []ledger.Holding, claim *ipamv1.IPClaim, seen *claimant.Observation,
+) error {
+	earlier := slices.DeleteFunc(retained, func(h ledger.Holding) bool { return h.Claim.UID == string(claim.UID) })
+	return r.exit().ReleaseEach(ctx, earlier, claimant.RetentionEnded(seen.Stored(reference(claim))))
 }

@@ -18,56 +18,59 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // release gives back the prefix of a claim that is being deleted, once nobody else holds on to it:
 //
-//	live read proves it -> records given up, or retained -> what it got out of retention forgotten -> the claim's finalizer
+//	live read proves it -> records released, or retained -> what was retained for it released ->
+//	the claim's finalizer
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	known := r.Ledger.About(reference(claim)) // before the claim is read: what is retained later is not for it
-	recorded, retained := known.Orphans(), known.Retained()
-	live := &ipamv1.IPClaim{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
+	retained := known.Retained()
+	seen, live := r.exit().Observe(append(known.Recorded(), retained...)), &ipamv1.IPClaim{}
+	if err := seen.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if live.UID != claim.UID || live.DeletionTimestamp.IsZero() || hasForeignFinalizer(live) || !slices.Contains(live.Finalizers, ipamv1.ClaimFinalizer) {
+	if !slices.Contains(live.Finalizers, ipamv1.ClaimFinalizer) {
 		return nil
 	}
-	if why, err := r.halted(ctx, r.Live, live); why != nil || err != nil {
+	deleted, kept, err := seen.Deleted(ctx, reference(claim), ipamv1.ClaimFinalizer, claimant.ClusterName(live))
+	switch {
+	case err != nil:
 		return err
-	}
-	if predicates.IsMoving(live) {
+	case kept == claimant.Moving:
 		r.Recorder.Eventf(live, nil, corev1.EventTypeNormal, prefixKeptEvent, keepAction,
 			"The claim is deleted because it moves to another cluster; its prefix is not released")
 		return nil
+	case kept != "":
+		return nil
 	}
-	if err := r.letGo(ctx, live); err != nil {
+	if err := r.releaseOwn(ctx, live, deleted); err != nil {
 		return err
 	}
 	left := taken(retained, live)
 	if live.Annotations[ipamv1.ArrivedAnnotation] != "" { // it may have come back, and never been recorded
-		left = append(left, r.held(live)...)
+		left = append(left, held(known, live)...)
 	}
-	if err := r.forgetRetained(ctx, left, live); err != nil {
+	if err := r.releaseRetained(ctx, left, live, seen); err != nil {
 		return err
 	}
-	if err := r.releaseFormer(ctx, live, recorded); err != nil {
+	if err := r.releaseFormer(ctx, live, known.Orphans(), seen); err != nil {
 		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live, ipamv1.ClaimFinalizer)
 }
 
-// releaseFormer gives up what a claim that arrived had under its former UID, and nobody waits for any more. The records were read
-// before the claim.
-func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1.IPClaim, recorded []ledger.Holding) error {
+// releaseFormer releases what a claim that arrived had under its former UID, and nobody waits for
+// any more. The records were read before the claim.
+func (r *Reconciler) releaseFormer(ctx context.Context, claim *ipamv1.IPClaim, recorded []ledger.Holding, seen *claimant.Observation) error {
 	for _, h := range recorded {
 		if h.Claim.UID == string(claim.UID) || !h.Arriving {
 			continue
 		}
-		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone); err != nil {
+		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim))); err != nil {
 			return err
 		}
 	}
@@ -79,22 +82,23 @@ func taken(retained []ledger.Holding, claim *ipamv1.IPClaim) []ledger.Holding {
 	return slices.DeleteFunc(retained, func(h ledger.Holding) bool { return h.CIDR.String() != claim.Spec.CIDR })
 }
 
-// letGo gives up the claim's records; what it has in spec.cidr is retained if it says so.
-func (r *Reconciler) letGo(ctx context.Context, claim *ipamv1.IPClaim) error {
+// releaseOwn releases the claim's records; what it has in spec.cidr is retained if it says so.
+func (r *Reconciler) releaseOwn(ctx context.Context, claim *ipamv1.IPClaim, deleted claimant.Deleted) error {
 	recorded, err := r.recorded(ctx, claim)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, h := range recorded {
-		switch {
-		case h.Purpose == ledger.ForMoved:
-		case r.retains(claim, h):
-			errs = append(errs, r.exit().Retain(ctx, h))
-		default:
-			_, err := r.exit().Release(ctx, h, claimant.ClaimDeleted)
-			errs = append(errs, err)
+		if h.Purpose == ledger.ForMoved {
+			continue
 		}
+		why := claimant.ClaimDeleted(deleted)
+		if r.retains(claim, h) {
+			why = claimant.ClaimRetains(deleted)
+		}
+		_, err := r.exit().Release(ctx, h, why)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -121,9 +125,9 @@ func (r *Reconciler) recorded(ctx context.Context, claim *ipamv1.IPClaim) ([]led
 	return known, nil
 }
 
-// Settle gives up what is recorded under a claim's name for claims that do not exist: those that went without Weir, and, after a
-// grace, those that were never stored; and what is recorded for a claim that has something else. One live read after the records were read
-// proves it.
+// Settle releases what is recorded under a claim's name for claims that do not exist: those that
+// went without Weir, and, after a grace, those that were never stored; and what is recorded for a
+// claim that has something else. One live read after the records were read proves it.
 func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
 	ref := reference(&ipamv1.IPClaim{})
 	ref.Namespace, ref.Name = key.Namespace, key.Name
@@ -131,8 +135,8 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 	if len(recorded) == 0 {
 		return nil
 	}
-	live := &ipamv1.IPClaim{}
-	if err := client.IgnoreNotFound(r.Live.Get(ctx, key, live)); err != nil {
+	seen, live := r.exit().Observe(recorded), &ipamv1.IPClaim{}
+	if err := client.IgnoreNotFound(seen.Get(ctx, key, live)); err != nil {
 		return fmt.Errorf("getting IPClaim: %w", err)
 	}
 	var errs []error
@@ -142,11 +146,11 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 		if isOwn || isEarly || r.needs(live, h) {
 			continue
 		}
-		proof := claimant.ClaimGone
-		if h.Claim.UID == string(live.UID) || r.Ledger.About(h.Claim).IsUnstored(h) { // it need not cool
-			proof = claimant.Untold
+		why := claimant.ClaimGone(seen.Gone(h.Claim))
+		if h.Claim.UID == string(live.UID) {
+			why = claimant.NeverCommitted(seen.Answered(h.Claim, live))
 		}
-		_, err := r.exit().Release(ctx, h, proof)
+		_, err := r.exit().Release(ctx, h, why)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

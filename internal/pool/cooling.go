@@ -11,7 +11,6 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
 const (
@@ -25,28 +24,30 @@ const (
 	ofNoPool = -1
 )
 
-// thaw gives up what has cooled down in the pool, and returns when to come back for the rest; 0 if there is none. The time
-// of release is another machine's clock: a cooldown is as exact as the clocks agree. No address is handed out twice for it.
+// thaw deletes the records of what has cooled down in the pool, and returns when to come back for
+// the rest; 0 if there is none. The time of release is another machine's clock: a cooldown is as
+// exact as the clocks agree. No address is handed out twice for it.
 //
-// Which of those that have cooled down come first is left to chance: some may have to stay for long.
+// Which of those that have cooled down come first is left to chance: some may have to stay for
+// long.
 func (r *Reconciler) thaw(ctx context.Context, pool ipamv1.PoolReference, cooldown time.Duration) (time.Duration, error) {
-	var overdue []ledger.Holding
+	var overdue []claimant.Expired
 	var next time.Duration
 	now := r.Clock.Now()
 	for _, h := range r.Ledger.Of(pool).Cooling() {
-		if h.Retained && !h.Terminating || cooldown == ofNoPool && h.Arriving {
+		if cooldown == ofNoPool && h.Arriving {
 			continue
 		}
-		left := r.left(h, cooldown, now)
+		expired, left := r.exit().Expired(h, cooldown, now)
 		switch {
-		case left <= 0:
-			overdue = append(overdue, h)
-		case next == 0 || left < next:
+		case expired.IsProved():
+			overdue = append(overdue, expired)
+		case left > 0 && (next == 0 || left < next):
 			next = left
 		}
 	}
 	rand.Shuffle(len(overdue), func(i, j int) { overdue[i], overdue[j] = overdue[j], overdue[i] }) //nolint:gosec // not a secret
-	gone, err := r.giveUpAll(ctx, overdue[:min(len(overdue), thawBatch)])
+	gone, err := r.deleteAll(ctx, overdue[:min(len(overdue), thawBatch)])
 	switch {
 	case gone == len(overdue):
 		return next, err
@@ -57,20 +58,11 @@ func (r *Reconciler) thaw(ctx context.Context, pool ipamv1.PoolReference, cooldo
 	}
 }
 
-// left is for how long a prefix has still to cool: never longer than the cooldown, should a clock have been ahead, and not at
-// all what the pool keeps for the claim that let go of it. What is retained does not cool: it goes when somebody has deleted it.
-func (r *Reconciler) left(h ledger.Holding, cooldown time.Duration, now time.Time) time.Duration {
-	if h.Retained || !r.Ledger.Of(h.Pool).Cools(h) {
-		return 0
-	}
-	return min(h.ReleasedAt.Add(cooldown).Sub(now), cooldown)
-}
-
-// giveUpAll returns how many of the records are gone now.
-func (r *Reconciler) giveUpAll(ctx context.Context, overdue []ledger.Holding) (gone int, err error) {
+// deleteAll returns how many of the records are gone now.
+func (r *Reconciler) deleteAll(ctx context.Context, overdue []claimant.Expired) (gone int, err error) {
 	errs := make([]error, 0, len(overdue))
-	for _, h := range overdue {
-		hasGone, err := r.exit().Release(ctx, h, claimant.CooledDown)
+	for _, expired := range overdue {
+		hasGone, err := r.exit().Release(ctx, expired.Record(), claimant.CooledDown(expired))
 		if hasGone && err == nil {
 			gone++
 		}

@@ -300,24 +300,23 @@ func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) 
 	return r.Registry.mayHave(ctx, s.pool, s.says, block)
 }
 
-// shed gives up the recorded blocks that the pool does not have any more, and those of an earlier pool of its name. What it
-// has is proved by a live read after the blocks were read: the cache may show a pool of another time.
+// shed releases the recorded blocks that the pool does not have any more, and those of an earlier
+// pool of its name. What it has is proved by a live read after the blocks were read: the cache may
+// show a pool of another time.
 func (r *Reconciler) shed(ctx context.Context, s *scope, blocks []netip.Prefix) error {
 	others := slices.DeleteFunc(r.Ledger.Of(s.registered.Ref).OtherBlocks(s.registered.UID, blocks), r.isInUse(s))
 	if len(others) == 0 {
 		return nil
 	}
-	live, err := r.live(ctx, s.pool)
-	if live == nil || live.GetGeneration() != s.pool.GetGeneration() || predicates.IsMoving(live) || predicates.IsPaused(nil, live) {
+	seen := r.exit().Observe(others)
+	if live, err := r.live(ctx, seen, s.pool); live == nil {
 		return err
 	}
-	if grant := s.pool.GetAnnotations()[ipamv1.GrantedAnnotation]; live.GetAnnotations()[ipamv1.GrantedAnnotation] != grant {
-		return ledger.ErrBusy // first it is to say that it has them no more
+	shrunk, err := seen.Shrunk(ctx, r.claimOf(s.pool), s.pool)
+	if !shrunk.IsProved() {
+		return err
 	}
-	if paused, err := claimant.IsClusterPaused(ctx, r.Live, live); paused || err != nil {
-		return err // it may be moving: what was handed out of a block may have left before it
-	}
-	return r.drop(ctx, s.pool, others, claimant.PoolShrunk)
+	return r.releaseBlocks(ctx, s.pool, others, seen, claimant.PoolShrunk(shrunk))
 }
 
 // isInUse says of a block that the pool was carved and is to have no more whether something is handed out of it that lies in none of the
@@ -331,28 +330,37 @@ func (r *Reconciler) isInUse(s *scope) func(ledger.Holding) bool {
 	}
 }
 
-// drop gives up blocks that a pool does not have any more, with the proof of that, or that another one of its name had, which is gone.
-func (r *Reconciler) drop(ctx context.Context, p Object, blocks []ledger.Holding, proof claimant.Proof) error {
+// releaseBlocks releases blocks: the pool's own for a reason of its own, and those of another pool
+// of its name, because that is gone.
+func (r *Reconciler) releaseBlocks(
+	ctx context.Context, p Object, blocks []ledger.Holding, seen *claimant.Observation, own claimant.Reason,
+) error {
 	errs := make([]error, 0, len(blocks))
 	for _, block := range blocks {
-		if block.Claim.UID == string(p.GetUID()) {
-			errs = append(errs, r.exit().ReleaseBlock(ctx, block, proof))
-		} else {
-			errs = append(errs, r.giveBackOfGone(ctx, block))
+		why := own
+		if block.Claim.UID != string(p.GetUID()) {
+			why = claimant.PoolGone(seen.Gone(block.Claim))
 		}
+		_, err := r.exit().Release(ctx, block, why)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
 // exit is the way out of the ledger.
 func (r *Reconciler) exit() *claimant.Exit {
-	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger}
+	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger, NewPool: r.Registry.newPool}
+}
+
+// claimOf is how the records of the pool's blocks name the pool.
+func (r *Reconciler) claimOf(p Object) ipamv1.ClaimReference {
+	return ledger.ClaimOf(r.Kind.Reference(p), string(p.GetUID()))
 }
 
 // live returns the pool as the API server has it now, or nil if that very pool is gone.
-func (r *Reconciler) live(ctx context.Context, p Object) (Object, error) {
+func (r *Reconciler) live(ctx context.Context, c client.Reader, p Object) (Object, error) {
 	live := r.Kind.New()
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), live)
+	err := c.Get(ctx, client.ObjectKeyFromObject(p), live)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && live.GetUID() != p.GetUID():
 		return nil, nil //nolint:nilnil // gone is an answer

@@ -67,6 +67,14 @@ func (r *Registry) kindOf(kind schema.GroupKind) (Kind, bool) {
 	return Kind{}, false
 }
 
+// newPool returns an empty pool of a kind; nil if there are no pools of that kind.
+func (r *Registry) newPool(kind schema.GroupKind) client.Object {
+	if k, known := r.kindOf(kind); known {
+		return k.New()
+	}
+	return nil
+}
+
 // kindOfPool returns the kind that a pool is of, and false if that is none.
 func (r *Registry) kindOfPool(p Object) (Kind, bool) {
 	if known, ok := p.(*Known); ok {

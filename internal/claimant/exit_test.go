@@ -1,0 +1,199 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimant
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
+)
+
+// newPool makes IPPools, and no pools of other kinds.
+func newPool(kind schema.GroupKind) client.Object {
+	if kind != kinds.IPPool {
+		return nil
+	}
+	return &ipamv1.IPPool{}
+}
+
+// proved has a reason's proof be about the record.
+func (w *world) proved(h ledger.Holding) ofClaim {
+	return ofClaim{w.Observe([]ledger.Holding{h}), h.Claim}
+}
+
+// successor is the next claim of the name.
+func (w *world) successor(h ledger.Holding) ofClaim {
+	p := w.proved(h)
+	p.claim.UID = "next"
+	return p
+}
+
+var (
+	goes  = []string{"take the finalizer off", "delete IPAllocation"}
+	looks = []string{"get IPAllocation", "get Cluster"}
+)
+
+// reasonsOf are all reasons, proved of a record.
+var reasonsOf = map[row]func(*world, ledger.Holding) Reason{
+	claimDeleted:      func(w *world, h ledger.Holding) Reason { return ClaimDeleted(Deleted{w.proved(h)}) },
+	claimRetains:      func(w *world, h ledger.Holding) Reason { return ClaimRetains(Deleted{w.proved(h)}) },
+	claimGone:         func(w *world, h ledger.Holding) Reason { return ClaimGone(Gone{w.proved(h)}) },
+	answerDiscarded:   func(w *world, h ledger.Holding) Reason { return AnswerDiscarded(Gone{w.proved(h)}) },
+	answeredOtherwise: func(w *world, h ledger.Holding) Reason { return AnsweredOtherwise(Answered{w.proved(h)}) },
+	neverCommitted:    func(w *world, h ledger.Holding) Reason { return NeverCommitted(Answered{w.proved(h)}) },
+	nameTaken:         func(w *world, h ledger.Holding) Reason { return AnswerNameTaken(NameTaken{w.proved(h)}) },
+	repeated:          func(*world, ledger.Holding) Reason { return Repeated() },
+	claimMoved:        func(w *world, h ledger.Holding) Reason { return ClaimMoved(MovedAway{w.proved(h)}) },
+	recordLeaves:      func(_ *world, h ledger.Holding) Reason { return RecordLeaves(Leaving{about(h)}, "weir") },
+	holdEnded:         func(_ *world, h ledger.Holding) Reason { return HoldEnded(Returned{about(h)}) },
+	holdDeleted:       func(_ *world, h ledger.Holding) Reason { return HoldDeleted(Unwanted{about(h)}) },
+	retentionEnded:    func(w *world, h ledger.Holding) Reason { return RetentionEnded(Stored{w.successor(h)}) },
+	cooledDown:        func(_ *world, h ledger.Holding) Reason { return CooledDown(Expired{about(h), h}) },
+	poolGone:          func(w *world, h ledger.Holding) Reason { return PoolGone(Gone{w.proved(h)}) },
+	poolShrunk:        func(w *world, h ledger.Holding) Reason { return PoolShrunk(Shrunk{w.proved(h)}) },
+}
+
+func TestEveryRowHasAReason(t *testing.T) {
+	t.Parallel()
+	for row := range rules {
+		if reasonsOf[row] == nil && row != rootShrunk {
+			t.Errorf("nothing has the reason %q", row)
+		}
+	}
+	if want := len(reasonsOf) + 1; len(rules) != want {
+		t.Errorf("%d rules, want %d", len(rules), want)
+	}
+}
+
+// TestWhatAReasonDoes: each reason has its row, with every request that it makes.
+func TestWhatAReasonDoes(t *testing.T) {
+	t.Parallel()
+	claim := &ipamv1beta2.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "claim a"}}
+	parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
+	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	type edits = []allocations.Edit
+	for _, test := range []struct {
+		reason   row
+		sentence string
+		record   edits
+		others   []client.Object
+		cools    bool
+		missing  bool
+		want     []string
+		stays    bool
+		err      error
+	}{
+		{reason: claimDeleted, want: goes},
+		{reason: claimDeleted, sentence: "with a cooldown", cools: true, want: []string{"cool"}},
+		{reason: claimDeleted, sentence: "a block of a root", record: edits{rootBlock}, cools: true, want: goes},
+		{reason: claimDeleted, sentence: "a carved block", record: edits{block}, cools: true, want: []string{"cool"}},
+		{reason: claimRetains, want: []string{"retain"}},
+		{reason: claimGone, want: append(looks[:2:2], goes...)},
+		{reason: claimGone, sentence: "with a cooldown", cools: true, want: append(looks[:2:2], "cool")},
+		{reason: claimGone, sentence: "the record has gone", missing: true, want: looks[:1]},
+		{reason: claimGone, sentence: "the record moves", record: edits{allocations.Moving}, want: looks[:1], stays: true},
+		{reason: claimGone, sentence: "the record is a hold", record: edits{held}, want: looks[:1], stays: true},
+		{reason: claimGone, sentence: "its Cluster is paused", others: []client.Object{paused}, want: looks, stays: true},
+		{reason: claimGone, sentence: "others have a finalizer on it", record: edits{withOthers}, cools: true, want: append(looks[:2:2], "cool"), stays: true},
+		{reason: claimGone, sentence: "it is left to others", record: edits{leftToOthers}, want: looks, stays: true},
+		{reason: answerDiscarded, want: goes},
+		{reason: answerDiscarded, sentence: "with a cooldown", cools: true, want: []string{"cool"}},
+		{reason: answeredOtherwise, cools: true, want: append(looks[:2:2], "cool")},
+		{reason: answeredOtherwise, sentence: "its Cluster is paused", others: []client.Object{paused}, want: looks, stays: true},
+		{reason: neverCommitted, cools: true, want: append(looks[:2:2], goes...)},
+		{reason: neverCommitted, sentence: "it is left to others", record: edits{leftToOthers}, want: looks, stays: true},
+		{reason: nameTaken, cools: true, want: goes},
+		{reason: repeated, err: ledger.ErrBusy},
+		{reason: claimMoved, want: []string{"mark as moved", "delete IPAllocation"}},
+		{reason: recordLeaves, err: ledger.ErrBusy},
+		{reason: holdEnded, record: edits{held}, cools: true, want: goes},
+		{reason: holdDeleted, record: edits{held}, want: append([]string{"get IPAddressClaim"}, goes...)},
+		{reason: holdDeleted, sentence: "its claim lives here", record: edits{held}, others: []client.Object{claim}, want: []string{"get IPAddressClaim"}, stays: true},
+		{reason: retentionEnded, want: append(looks[:1:1], goes...)},
+		{reason: retentionEnded, sentence: "the record moves", record: edits{allocations.Moving}, want: looks[:1], stays: true},
+		{reason: cooledDown, record: edits{allocations.Released}, cools: true, want: append(looks[:2:2], append([]string{"get IPAddressClaim"}, goes...)...)},
+		{reason: cooledDown, sentence: "its claim lives", record: edits{allocations.Released}, others: []client.Object{claim}, want: append(looks[:2:2], "get IPAddressClaim"), stays: true},
+		{reason: cooledDown, sentence: "its Cluster is paused", record: edits{allocations.Released}, others: []client.Object{paused}, want: looks, stays: true},
+		{reason: poolGone, record: edits{block}, cools: true, want: append(looks[:1:1], "cool")},
+		{reason: poolGone, sentence: "its Cluster is paused", record: edits{block}, others: []client.Object{paused}, want: append(looks[:1:1], goes...)},
+		{reason: poolGone, sentence: "it is a hold", record: edits{block, held}, want: looks[:1], stays: true},
+		{reason: poolGone, sentence: "it moves out of a pool that stays", record: edits{block, allocations.Moving}, others: []client.Object{parent}, want: append(looks[:1:1], "get IPPool"), stays: true},
+		{reason: poolGone, sentence: "it moves with its pool", record: edits{block, allocations.Moving}, want: append(append(looks[:1:1], "get IPPool"), goes...)},
+		{reason: poolGone, sentence: "a root's, which moves", record: edits{rootBlock, allocations.Moving}, want: append(looks[:1:1], goes...)},
+		{reason: poolShrunk, record: edits{block}, cools: true, want: append(looks[:2:2], goes...)},
+		{reason: poolShrunk, sentence: "it moves", record: edits{block, allocations.Moving}, want: looks[:1], stays: true},
+		{reason: poolShrunk, sentence: "a root's", record: edits{rootBlock}, cools: true, want: goes},
+	} {
+		t.Run(string(test.reason)+", "+test.sentence, func(t *testing.T) {
+			t.Parallel()
+			record := allocations.Named("a", "10.0.0.4/32", append(edits{inCluster}, test.record...)...)
+			objects := test.others
+			if !test.missing {
+				objects = append(objects[:len(objects):len(objects)], record)
+			}
+			w := newWorld(t, objects...)
+			if !test.cools {
+				w.free(t)
+			}
+			w.NewPool = newPool
+			h := w.shown(t, record)
+			gone, err := w.Release(t.Context(), h, reasonsOf[test.reason](w, h))
+			if diff := cmp.Diff(test.want, w.requests); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			if test.err != nil {
+				if !errors.Is(err, test.err) {
+					t.Errorf("error %v, want %v", err, test.err)
+				}
+			} else if gone == test.stays || err != nil {
+				t.Errorf("gone is %t, %v", gone, err)
+			}
+		})
+	}
+}
+
+// TestNothingGoesWithoutAProof: the zero value of a proof, and a proof about something else, are
+// refused before anything is asked.
+func TestNothingGoesWithoutAProof(t *testing.T) {
+	t.Parallel()
+	record := allocations.Named("a", "10.0.0.4/32")
+	w := newWorld(t, record)
+	h := w.shown(t, record)
+	unproved := map[string]Reason{
+		"none": {}, "deleted": ClaimDeleted(Deleted{}), "retains": ClaimRetains(Deleted{}), "gone": ClaimGone(Gone{}), "discarded": AnswerDiscarded(Gone{}),
+		"answered": AnsweredOtherwise(Answered{}), "never committed": NeverCommitted(Answered{}), "name taken": AnswerNameTaken(NameTaken{}),
+		"moved": ClaimMoved(MovedAway{}), "leaves": RecordLeaves(Leaving{}, "weir"), "hold ended": HoldEnded(Returned{}), "hold deleted": HoldDeleted(Unwanted{}),
+		"retention ended": RetentionEnded(Stored{}), "cooled down": CooledDown(Expired{}), "pool gone": PoolGone(Gone{}), "pool shrunk": PoolShrunk(Shrunk{}),
+	}
+	other := h
+	other.Claim.Name, other.Version.UID, other.Version.Version = "b", "another", "7"
+	for row, reason := range reasonsOf {
+		if row != repeated {
+			unproved["of another record: "+string(row)] = reason(w, other)
+		}
+	}
+	for name, why := range unproved {
+		if _, err := w.Release(t.Context(), h, why); err == nil {
+			t.Errorf("%s: it goes", name)
+		}
+	}
+	if _, err := w.Release(t.Context(), ledger.Holding{}, ClaimGone(Gone{})); err == nil {
+		t.Error("the zero value of a proof is about the zero value of a record")
+	}
+	if len(w.requests) > 0 {
+		t.Errorf("requests: %v", w.requests)
+	}
+}

@@ -24,12 +24,22 @@ const (
 	// NetworkCurrentCondition is false on a pool while IPAddresses carry another prefix length, gateway or DNS servers than the pool
 	// says now: an IPAddress never changes. It is absent otherwise, and does not count towards Ready.
 	NetworkCurrentCondition = "NetworkCurrent"
-	// DeletingCondition is true on a claim that is being deleted and that finalizers of others keep. It is absent otherwise.
+	// DeletingCondition is true on a claim that is being deleted and that finalizers of others keep,
+	// or what backs it outside of the cluster. It is absent otherwise.
 	DeletingCondition = "Deleting"
 )
 
-// WaitingForFinalizersReason of the Deleting condition: the message names the finalizers. The claim keeps what it has until they are off.
-const WaitingForFinalizersReason = "WaitingForFinalizers"
+// Reasons of the Deleting condition. The claim keeps what it has meanwhile.
+const (
+	// WaitingForFinalizersReason: the message names the finalizers.
+	WaitingForFinalizersReason = "WaitingForFinalizers"
+	// WaitingForPortReason: the claim's floating IP is bound to the port that the message names.
+	WaitingForPortReason = "WaitingForPort"
+	// WaitingForCloudReason: the cloud cannot be asked, or refuses, to release the claim's floating IP.
+	WaitingForCloudReason = "WaitingForCloud"
+	// WaitingForSecretReason: the Secret with the credentials for the cloud does not exist.
+	WaitingForSecretReason = "WaitingForSecret"
+)
 
 // AddressesOutdatedReason of the NetworkCurrent condition: the message counts the IPAddresses. They are gone when their machines have
 // been replaced.

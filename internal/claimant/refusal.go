@@ -4,6 +4,7 @@
 package claimant
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// Refusal says why a claim, or a pool, does not get what it asks for as things stand. It is shown in the Ready condition, and nothing is tried
-// again before something changes.
+// Refusal says why a claim, or a pool, does not get what it asks for as things stand. It is shown
+// in the Ready condition. Nothing is tried again before something changes, or After is over.
 type Refusal struct {
 	// Reason of the Ready condition. Where there is none, nothing is told but Paused.
 	Reason string
@@ -24,6 +25,8 @@ type Refusal struct {
 	Field, Message string
 	// Paused says why the claim, or its pool, is paused; "" if that is not what is the matter.
 	Paused string
+	// After is when to try again, if no watch tells of the change; 0 where one does.
+	After time.Duration
 	// Cause is for those who are told while they create.
 	Cause Cause
 }
@@ -65,6 +68,7 @@ type Retries struct {
 // together.
 func (r Retries) Result(err error) (ctrl.Result, error) {
 	var refusal *Refusal
+	var kept *KeptError
 	switch {
 	case err == nil:
 		return ctrl.Result{}, nil
@@ -72,7 +76,11 @@ func (r Retries) Result(err error) (ctrl.Result, error) {
 		return After(r.Busy), nil
 	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrForbidden):
 		return After(r.Taken), nil
-	case errors.As(err, &refusal), errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrRefused):
+	case errors.As(err, &kept):
+		return After(kept.After), nil
+	case errors.As(err, &refusal):
+		return After(cmp.Or(refusal.After, r.Refused)), nil
+	case errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrRefused):
 		return After(r.Refused), nil
 	case predicates.IsEnding(err):
 		return After(r.Ending), nil

@@ -1,0 +1,39 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external
+
+import (
+	"net/netip"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+// Proof covers the addresses of a claim that may be given back. It stands for what its maker has
+// proved by live reads. Only the way out of the ledger, package claimant, makes one. The zero value
+// covers nothing.
+type Proof struct {
+	claim ipamv1.ClaimReference
+	// isWhole: all of the claim's UID is covered; else the address only.
+	isWhole bool
+	address netip.Addr
+}
+
+// ClaimReleased covers all that the claim's UID has. It is proved that the claim is gone; or that
+// it is being deleted, no finalizer of others is on it, neither it nor its Cluster is paused, and it
+// does not move.
+func ClaimReleased(claim ipamv1.ClaimReference) Proof { return Proof{claim: claim, isWhole: true} }
+
+// AddressReleased covers one address of the claim's UID. It is proved that the claim is gone, or
+// that it has not been told of this address and will not be.
+func AddressReleased(claim ipamv1.ClaimReference, address netip.Addr) Proof {
+	return Proof{claim: claim, address: address}
+}
+
+// Claim returns the claim that the proof is about.
+func (p Proof) Claim() ipamv1.ClaimReference { return p.claim }
+
+// Covers reports whether an address may be given back that is a claim's of this UID.
+func (p Proof) Covers(uid string, address netip.Addr) bool {
+	return uid != "" && uid == p.claim.UID && address.IsValid() && (p.isWhole || address == p.address)
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external
+
+import (
+	"net/netip"
+	"testing"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+func TestProofCoversWhatItSays(t *testing.T) {
+	t.Parallel()
+	claim := ipamv1.ClaimReference{Namespace: "n", Name: "c", UID: "u"}
+	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, test := range map[string]struct {
+		proof   Proof
+		uid     string
+		address netip.Addr
+		want    bool
+	}{
+		"all of the claim":           {ClaimReleased(claim), "u", one, true},
+		"another claim":              {ClaimReleased(claim), "v", one, false},
+		"no address":                 {ClaimReleased(claim), "u", netip.Addr{}, false},
+		"the address":                {AddressReleased(claim, one), "u", one, true},
+		"another address":            {AddressReleased(claim, one), "u", other, false},
+		"the address of another":     {AddressReleased(claim, one), "v", one, false},
+		"no address is proved":       {AddressReleased(claim, netip.Addr{}), "u", one, false},
+		"no address at all":          {AddressReleased(claim, netip.Addr{}), "u", netip.Addr{}, false},
+		"nothing is proved":          {Proof{}, "u", one, false},
+		"nothing is proved, no UID":  {Proof{}, "", netip.Addr{}, false},
+		"a claim without UID":        {ClaimReleased(ipamv1.ClaimReference{}), "", one, false},
+		"an owner that has no UID":   {ClaimReleased(claim), "", one, false},
+		"the name without its UID":   {ClaimReleased(ipamv1.ClaimReference{Namespace: "n", Name: "c"}), "", one, false},
+		"an address of nobody's UID": {AddressReleased(ipamv1.ClaimReference{}, one), "", one, false},
+	} {
+		if got := test.proof.Covers(test.uid, test.address); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package neutron
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/x509"
 	"errors"
@@ -69,7 +70,8 @@ type cloud struct {
 // ParseClouds reads the entry clouds.<cloudName> of a clouds.yaml.
 //
 // A region that is not empty wins over region_name; without both, the cloud must have one region. Without interface (or its old
-// name endpoint_type) the public endpoints are used. cacert holds PEM certificates, trusted besides the system's; it may be empty.
+// name endpoint_type) the public endpoints are used. cacert holds PEM certificates, trusted besides
+// the system's; it may be empty or blank.
 //
 // auth_type password, v3password and v3applicationcredential are understood; without auth_type the fields decide. An application
 // credential is given by id and secret, or by name, user and secret. domain_id and domain_name stand in for the user's and the
@@ -91,6 +93,7 @@ func ParseClouds(cloudsYAML, cacert []byte, cloudName, region string) (Credentia
 	if err != nil {
 		return Credentials{}, err
 	}
+	cacert = bytes.TrimSpace(cacert) // CAPO's scripts write a line feed where there is none
 	if len(cacert) > 0 && !x509.NewCertPool().AppendCertsFromPEM(cacert) {
 		return Credentials{}, errors.New("cacert: must have at least one PEM certificate")
 	}

@@ -170,6 +170,9 @@ func TestParseCloudsRefuses(t *testing.T) {
 
 func TestParseCloudsRefusesOtherArguments(t *testing.T) {
 	t.Parallel()
+	if _, err := ParseClouds([]byte(file(byPassword)), []byte(" \n"), "c", ""); err != nil {
+		t.Errorf("a blank cacert: %v", err)
+	}
 	if _, err := ParseClouds([]byte(file(byPassword)), []byte("no certificate"), "c", ""); err == nil || !strings.HasPrefix(err.Error(), "cacert:") {
 		t.Error(err)
 	}

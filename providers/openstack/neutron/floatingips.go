@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
@@ -69,14 +70,15 @@ func (c *Client) FindByAddress(ctx context.Context, networkID string, address ne
 	return found[0], nil
 }
 
-// FindByDescription returns all of the project's floating IPs of a network with exactly that description, in the order of their
-// ids; there may be none. An empty description is Invalid.
-func (c *Client) FindByDescription(ctx context.Context, networkID, description string) ([]FloatingIP, error) {
-	if description == "" {
+// FindByDescription returns all of the project's floating IPs of a network with exactly one of these
+// descriptions, in the order of their ids; there may be none. An empty description, or none, is
+// Invalid.
+func (c *Client) FindByDescription(ctx context.Context, networkID string, descriptions ...string) ([]FloatingIP, error) {
+	if len(descriptions) == 0 || slices.Contains(descriptions, "") {
 		return nil, &Error{Call: callList, Kind: Invalid, Message: "description: required"}
 	}
-	return c.list(ctx, networkID, url.Values{"description": {description}},
-		func(f FloatingIP) bool { return f.Description == description })
+	return c.list(ctx, networkID, url.Values{"description": descriptions},
+		func(f FloatingIP) bool { return slices.Contains(descriptions, f.Description) })
 }
 
 var floatingIPList = collection[floatingips.FloatingIP]{

@@ -65,4 +65,26 @@ var _ = Describe("A conditional change", onEvery(func(s *site) {
 		_, err = s.member.Describe(ctx, described, "newer")
 		Expect(err).To(failAs(neutron.Changed), "the port went")
 	})
+
+	It("of one that was created with a description is refused when it has been bound, and when it is free again", func(ctx SpecContext) {
+		const owner, free = "weir/1/key/uid/namespace/name", "weir/1/key/-"
+		seen := s.create(ctx, owner)
+		port, err := s.Bind(ctx, seen.ID)
+		Expect(err).NotTo(HaveOccurred())
+		found, err := s.member.FindByDescription(ctx, s.public.ID, owner)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(ConsistOf(And(HaveField("ID", seen.ID), HaveField("PortID", port))))
+		Expect(s.member.Delete(ctx, seen)).To(failAs(neutron.Changed))
+		_, err = s.member.Describe(ctx, seen, free)
+		Expect(err).To(failAs(neutron.Changed))
+		described, err := s.member.Describe(ctx, found[0], free)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(described).To(And(HaveField("PortID", port), HaveField("Description", free)))
+
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+		unbound := s.now(ctx, seen.ID)
+		Expect(unbound).To(And(HaveField("PortID", ""), HaveField("Description", free)))
+		Expect(s.member.Delete(ctx, seen)).To(failAs(neutron.Changed), "it has another description since")
+		Expect(s.member.Delete(ctx, unbound)).To(Succeed())
+	})
 }))

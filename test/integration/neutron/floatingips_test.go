@@ -33,6 +33,20 @@ var _ = Describe("A floating IP", onEvery(func(s *site) {
 		Expect(err).To(failAs(neutron.NotFound))
 	})
 
+	It("is found by its description beside those of another one, in one list", func(ctx SpecContext) {
+		const claims, free = "weir/1/key/uid/namespace/name", "weir/1/key/-"
+		first, second, third := s.create(ctx, claims), s.create(ctx, free), s.create(ctx, claims)
+		s.create(ctx, "weir/1/key/uid/namespace/other")
+		s.create(ctx, "")
+		found, err := s.member.FindByDescription(ctx, s.public.ID, claims, free)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(ConsistOf(first, second, third))
+		Expect(slices.IsSortedFunc(found, func(a, b neutron.FloatingIP) int { return strings.Compare(a.ID, b.ID) })).To(BeTrue())
+		Expect(s.member.FindByDescription(ctx, s.public.ID, free)).To(ConsistOf(second))
+		_, err = s.member.FindByDescription(ctx, s.public.ID, claims, "")
+		Expect(err).To(failAs(neutron.Invalid))
+	})
+
 	It("is listed once, in the order of ids, over several pages", func(ctx SpecContext) {
 		ids := make([]string, 5) // with two a page
 		for i := range ids {

@@ -7,8 +7,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/pem"
+	"maps"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
@@ -36,6 +38,10 @@ type Cloud struct {
 	hasRevisions bool
 	faults       []*Fault
 	calls        []Call
+	changes      []Change
+	// stopped ends what waits; stop closes it.
+	stopped chan struct{}
+	stop    func()
 }
 
 type network struct {
@@ -75,7 +81,9 @@ func newCloud() *Cloud {
 	c := &Cloud{
 		tokens: map[string]string{}, credentials: map[string]string{}, floatingIPs: map[string]*floatingIP{},
 		used: map[netip.Addr]bool{}, quotas: map[string]int{}, hasRevisions: true,
+		stopped: make(chan struct{}),
 	}
+	c.stop = sync.OnceFunc(func() { close(c.stopped) })
 	c.addNetwork(openstack.Public, []string{"public-a", "198.18.0.10", "198.18.15.250"}, []string{"public-b", "198.18.16.10", "198.18.31.250"})
 	c.addNetwork(openstack.Tiny, []string{"tiny-a", "192.0.2.2", "192.0.2.4"})
 	c.server = httptest.NewUnstartedServer(c.handler())
@@ -106,6 +114,7 @@ func newID() string {
 
 // Stop ends the cloud, and breaks off what still runs.
 func (c *Cloud) Stop() error {
+	c.stop()
 	c.server.CloseClientConnections()
 	c.server.Close()
 	return nil
@@ -139,6 +148,13 @@ func (c *Cloud) RevokeTokens() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.tokens)
+}
+
+// Tokens returns the tokens that are valid: no message may contain one.
+func (c *Cloud) Tokens() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.tokens))
 }
 
 // SetQuota sets how many floating IPs the member's project may have; -1 is no limit.
@@ -179,9 +195,11 @@ func (c *Cloud) Bind(_ context.Context, id string) (port string, err error) {
 	if !ok {
 		return "", missing("FloatingIP", id)
 	}
+	before := f.now()
 	port = newID()
 	f.PortID = &port
 	f.Revision++
+	c.changed("Bind", before, f.now())
 	return port, nil
 }
 
@@ -191,8 +209,10 @@ func (c *Cloud) Unbind(_ context.Context, port string) error {
 	defer c.mu.Unlock()
 	for _, f := range c.floatingIPs {
 		if f.PortID != nil && *f.PortID == port {
+			before := f.now()
 			f.PortID = nil
 			f.Revision++
+			c.changed("Unbind", before, f.now())
 		}
 	}
 	return nil

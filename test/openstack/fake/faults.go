@@ -27,6 +27,8 @@ const (
 	Late Effect = "Late"
 	// Delay executes the request after Fault.Until is closed, or after Fault.For.
 	Delay Effect = "Delay"
+	// DelayAnswer executes the request, and answers after Fault.Until is closed, or after Fault.For.
+	DelayAnswer Effect = "DelayAnswer"
 )
 
 // Fault happens to requests of one call.
@@ -41,9 +43,28 @@ type Fault struct {
 	RetryAfter string
 	// Body is the answer's body; empty is that of a load balancer.
 	Body string
-	// Until and For are for Late and Delay.
+	// Until and For are for Late, Delay and DelayAnswer.
 	Until <-chan struct{}
 	For   time.Duration
+
+	// arrived is closed when the request waits; it is for a fault that happens once.
+	arrived chan struct{}
+}
+
+// Hold is a request that is held.
+type Hold struct {
+	// Arrived is closed when the request is there.
+	Arrived <-chan struct{}
+	// Release lets it go on. It may be called once, also before the request is there.
+	Release func()
+}
+
+// Hold holds the next request of a call: Delay before it is executed, DelayAnswer before its answer,
+// Late after its client has gone.
+func (c *Cloud) Hold(call string, effect Effect) Hold {
+	arrived, released := make(chan struct{}), make(chan struct{})
+	c.Inject(Fault{Call: call, Effect: effect, Until: released, arrived: arrived})
+	return Hold{Arrived: arrived, Release: func() { close(released) }}
 }
 
 // Inject adds a fault. Of several for one request the first counts.

@@ -128,6 +128,7 @@ func (c *Cloud) create(project string, body createBody) (*floatingIP, error) {
 		ID: newID(), Address: address, NetworkID: body.NetworkID, ProjectID: project, Description: body.Description, Tags: []string{}, Status: "DOWN",
 	}
 	c.floatingIPs[f.ID] = f
+	c.changed("CreateFloatingIP", FloatingIP{}, f.now())
 	return f, nil
 }
 
@@ -171,6 +172,7 @@ func (c *Cloud) update(project, id, ifMatch string, body map[string]*string) (*f
 	if err := cmp.Or(c.isForbidden("update_floatingip"), c.seen(f, ifMatch)); err != nil {
 		return nil, err
 	}
+	before := f.now()
 	if description := body["description"]; description != nil {
 		f.Description = *description
 	}
@@ -178,6 +180,7 @@ func (c *Cloud) update(project, id, ifMatch string, body map[string]*string) (*f
 		f.PortID = port
 	}
 	f.Revision++
+	c.changed("DescribeFloatingIP", before, f.now())
 	return f, nil
 }
 
@@ -192,6 +195,7 @@ func (c *Cloud) remove(project, id, ifMatch string) error {
 	}
 	delete(c.floatingIPs, id)
 	delete(c.used, f.Address)
+	c.changed("DeleteFloatingIP", f.now(), FloatingIP{})
 	return nil
 }
 
@@ -200,8 +204,10 @@ func (c *Cloud) tag(project, id string, tags []string) error {
 	if err != nil {
 		return missing("TagResource", id)
 	}
+	before := f.now()
 	f.Tags = append([]string{}, tags...)
 	f.Revision++
+	c.changed("TagFloatingIP", before, f.now())
 	return nil
 }
 
@@ -228,12 +234,13 @@ func (c *Cloud) page(project string, query url.Values) (page []object, hasNext b
 	return page, false
 }
 
+// matches reports whether a floating IP has one of the values that are asked for, of each field.
 func (f *floatingIP) matches(query url.Values) bool {
 	for name, value := range map[string]string{
 		"id": f.ID, "floating_network_id": f.NetworkID, "project_id": f.ProjectID, "description": f.Description,
 		"floating_ip_address": f.Address.String(),
 	} {
-		if query.Has(name) && query.Get(name) != value {
+		if query.Has(name) && !slices.Contains(query[name], value) {
 			return false
 		}
 	}

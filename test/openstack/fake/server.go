@@ -85,10 +85,13 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request, name string, run f
 	if fault == nil {
 		fault = &Fault{}
 	}
-	wait(r, fault)
+	c.waitBefore(r, fault)
 	var result answer
 	if call.Executed = fault.Effect != Refuse && fault.Effect != CutBefore; call.Executed {
 		result = c.execute(r, name, body, run)
+	}
+	if fault.Effect == DelayAnswer {
+		c.waitFor(fault)
 	}
 	switch fault.Effect {
 	case Refuse, RefuseLate:
@@ -108,24 +111,33 @@ func (c *Cloud) note(call Call) {
 	c.calls = append(c.calls, call)
 }
 
-// wait waits as the fault says.
-func wait(r *http.Request, fault *Fault) {
+// waitBefore waits as the fault says, before the request is executed.
+func (c *Cloud) waitBefore(r *http.Request, fault *Fault) {
 	switch fault.Effect {
 	case Late:
 		<-r.Context().Done()
 		if fault.Until != nil {
-			<-fault.Until
+			c.waitFor(fault)
 		}
 	case Delay:
-		var after <-chan time.Time
-		if fault.For > 0 {
-			after = time.After(fault.For)
-		}
-		select {
-		case <-fault.Until:
-		case <-after:
-		}
+		c.waitFor(fault)
 	default:
+	}
+}
+
+// waitFor waits for the fault's end, or that of the cloud.
+func (c *Cloud) waitFor(fault *Fault) {
+	var after <-chan time.Time
+	if fault.For > 0 {
+		after = time.After(fault.For)
+	}
+	if fault.arrived != nil {
+		close(fault.arrived)
+	}
+	select {
+	case <-fault.Until:
+	case <-after:
+	case <-c.stopped:
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 )
@@ -42,6 +43,8 @@ type Cloud struct {
 	// stopped ends what waits; stop closes it.
 	stopped chan struct{}
 	stop    func()
+	// active is how many requests are being served.
+	active atomic.Int32
 }
 
 type network struct {

@@ -126,6 +126,9 @@ func (c *Cloud) Calls() []Call {
 	return slices.Clone(c.calls)
 }
 
+// Active returns how many calls have begun and not ended.
+func (c *Cloud) Active() int { return int(c.active.Load()) }
+
 // Count returns how many calls of that name have ended.
 func (c *Cloud) Count(name string) (n int) {
 	for _, call := range c.Calls() {

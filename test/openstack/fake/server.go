@@ -76,6 +76,8 @@ func (c *Cloud) handler() http.Handler {
 
 // serve runs one call, with its fault.
 func (c *Cloud) serve(w http.ResponseWriter, r *http.Request, name string, run func(request) (answer, error)) {
+	c.active.Add(1)
+	defer c.active.Add(-1)
 	call := Call{Name: name, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, IfMatch: r.Header.Get("If-Match")}
 	body, err := io.ReadAll(r.Body) // All of it: only then the server sees that a client goes.
 	if err != nil {

@@ -1,0 +1,216 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
+)
+
+// Keys of the Secret.
+const (
+	cloudsKey = "clouds.yaml"
+	cacertKey = "cacert"
+)
+
+// account names credentials: an entry of a Secret's clouds.yaml.
+type account struct {
+	secret    types.NamespacedName
+	cloudName string
+}
+
+func accountOf(pool external.Pool) account {
+	ref := pool.Source.IdentityRef
+	return account{types.NamespacedName{Namespace: pool.SecretNamespace, Name: ref.Name}, ref.CloudName}
+}
+
+// cloud is the way to a cloud with the credentials of one account.
+type cloud struct {
+	calls slots
+	// used is when the last call began; Provider.mu guards it.
+	used time.Time
+
+	mu sync.Mutex
+	// client was made with the credentials of that fingerprint; nil if there is none.
+	client       *neutron.Client
+	fingerprint  fingerprint
+	isConnecting bool
+}
+
+// fingerprint stands for credentials without showing them.
+type fingerprint [sha256.Size]byte
+
+// slots bounds how much is done at once. None is waited for.
+type slots chan struct{}
+
+func (s slots) take() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s slots) put() { <-s }
+
+// call runs a method of a pool, with a client of its cloud.
+func (p *Provider) call(ctx context.Context, pool external.Pool, run func(*neutron.Client) error) error {
+	at := accountOf(pool)
+	c := p.cloudOf(at)
+	if !c.calls.take() {
+		return fmt.Errorf("%d calls of the pool's cloud are under way: %w", cap(c.calls), ledger.ErrBusy)
+	}
+	defer c.calls.put()
+	if !p.calls.take() {
+		return fmt.Errorf("%d calls of clouds are under way: %w", cap(p.calls), ledger.ErrBusy)
+	}
+	defer p.calls.put()
+	client, err := p.connect(ctx, c, at)
+	if err != nil {
+		return err
+	}
+	if project := client.Project(); pool.Project != "" && pool.Project != project {
+		// They would find nothing, and it would look as if the floating IPs had gone.
+		return &secretError{message: fmt.Sprintf("Secret %s: the credentials are for project %s, and the pool's floating IPs are in project %s",
+			at.secret, project, pool.Project)}
+	}
+	if err = run(client); mayBeOutdated(err) {
+		c.forget(client)
+	}
+	return err
+}
+
+// cloudOf returns the way to the cloud of an account, and drops those that have not been used for
+// long.
+func (p *Provider) cloudOf(at account) *cloud {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.options.Clock.Now()
+	known := p.clouds[at]
+	if known == nil {
+		known = &cloud{calls: make(slots, callsPerCloud)}
+		p.clouds[at] = known
+	}
+	known.used = now
+	for other, c := range p.clouds {
+		if now.Sub(c.used) > clientIdle && len(c.calls) == 0 {
+			c.close()
+			delete(p.clouds, other)
+		}
+	}
+	return known
+}
+
+// connect returns a client with the credentials that the Secret has now. One call logs in; others
+// that come meanwhile are to come again.
+func (p *Provider) connect(ctx context.Context, c *cloud, at account) (*neutron.Client, error) {
+	clouds, cacert, err := p.readSecret(ctx, at.secret)
+	if err != nil {
+		return nil, err
+	}
+	of := sha256.Sum256(fmt.Appendf(nil, "%q %q", clouds, cacert))
+	if known, mayConnect := c.clientFor(of); known != nil {
+		return known, nil
+	} else if !mayConnect {
+		return nil, fmt.Errorf("another call logs in to the pool's cloud: %w", ledger.ErrBusy)
+	}
+	var made *neutron.Client
+	defer func() { c.connected(made, of) }()
+	made, err = p.logIn(ctx, clouds, cacert, at)
+	return made, err
+}
+
+func (p *Provider) logIn(ctx context.Context, clouds, cacert []byte, at account) (*neutron.Client, error) {
+	credentials, err := neutron.ParseClouds(clouds, cacert, at.cloudName, "")
+	if err != nil {
+		return nil, &secretError{message: fmt.Sprintf("Secret %s: %v", at.secret, err)}
+	}
+	return neutron.Connect(ctx, credentials, neutron.Options{
+		Policy: p.options.Endpoints, Timeouts: timeouts, UserAgent: "weir", Clock: p.options.Clock,
+	})
+}
+
+// clientFor returns the client for credentials; if there is none, whether the caller is to make it,
+// and to say what came of it by connected.
+func (c *cloud) clientFor(of fingerprint) (known *neutron.Client, mayConnect bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil && c.fingerprint == of {
+		return c.client, false
+	}
+	mayConnect = !c.isConnecting
+	c.isConnecting = true
+	return nil, mayConnect
+}
+
+// connected takes over the client that was made for credentials; nil if that failed. Calls under way
+// end with the client that they have.
+func (c *cloud) connected(made *neutron.Client, of fingerprint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isConnecting = false
+	c.drop()
+	c.client, c.fingerprint = made, of
+}
+
+// forget drops a client, so that the next call logs in.
+func (c *cloud) forget(client *neutron.Client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client == client {
+		c.drop()
+	}
+}
+
+func (c *cloud) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop()
+}
+
+// drop is for methods that hold the lock.
+func (c *cloud) drop() {
+	if c.client != nil {
+		c.client.CloseIdleConnections()
+	}
+	c.client = nil
+}
+
+// secretError says what is wrong with a pool's credentials. Its text is not for claims.
+type secretError struct {
+	message string
+	// isMissing: there is no such Secret.
+	isMissing bool
+}
+
+func (e *secretError) Error() string { return e.message }
+
+// readSecret reads the credentials from the API server.
+func (p *Provider) readSecret(ctx context.Context, name types.NamespacedName) (clouds, cacert []byte, err error) {
+	secret := &corev1.Secret{}
+	err = p.options.Live.Get(ctx, name, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil, &secretError{message: fmt.Sprintf("Secret %s does not exist", name), isMissing: true}
+	case apierrors.IsForbidden(err):
+		return nil, nil, &secretError{message: fmt.Sprintf("Weir may not read Secret %s: bind the ClusterRole weir-openstack-secrets", name)}
+	case err != nil:
+		return nil, nil, fmt.Errorf("reading Secret %s: %w", name, err)
+	case len(secret.Data[cloudsKey]) == 0:
+		return nil, nil, &secretError{message: fmt.Sprintf("Secret %s: data[%s]: required", name, cloudsKey)}
+	}
+	return secret.Data[cloudsKey], secret.Data[cacertKey], nil
+}

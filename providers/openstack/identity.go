@@ -1,0 +1,59 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
+)
+
+// A description is one of
+//
+//	weir/1/<pool key>/<claim UID>/<namespace>/<name>    a claim's, cut to 255 characters
+//	weir/1/<pool key>/-                                 free
+//
+// Key and owner decide. What follows is for people who read a list of floating IPs.
+const (
+	descriptionPrefix = "weir/1/"
+	// free is the owner of a floating IP that is no claim's.
+	free = "-"
+)
+
+// identity is what a description says.
+type identity struct {
+	// key is the pool's.
+	key string
+	// owner is the UID of a claim, or free.
+	owner string
+}
+
+// fieldForm is what key and owner may be: two of them always fit into a description, and neither
+// ends early.
+var fieldForm = regexp.MustCompile(`^[!-.0-~]{1,120}$`)
+
+// describe returns the description of what a claim of the pool with that key has.
+func describe(key string, claim ipamv1.ClaimReference) (string, error) {
+	if !fieldForm.MatchString(key) || !fieldForm.MatchString(claim.UID) || claim.UID == free {
+		return "", fmt.Errorf("no floating IP can be described as that of a claim with UID %q, of the pool with key %q", claim.UID, key)
+	}
+	text := []rune(descriptionPrefix + strings.Join([]string{key, claim.UID, claim.Namespace, claim.Name}, "/"))
+	return string(text[:min(len(text), neutron.MaxDescription)]), nil
+}
+
+// describeFree returns the description of what is free in the pool with that key.
+func describeFree(key string) string { return descriptionPrefix + key + "/" + free }
+
+// parse reads a description; false if it is not of Weir.
+func parse(description string) (identity, bool) {
+	rest, isOurs := strings.CutPrefix(description, descriptionPrefix)
+	fields := strings.Split(rest, "/")
+	if !isOurs || len(fields) < 2 || !fieldForm.MatchString(fields[0]) || !fieldForm.MatchString(fields[1]) {
+		return identity{}, false
+	}
+	return identity{key: fields[0], owner: fields[1]}, true
+}

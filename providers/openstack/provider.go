@@ -1,0 +1,86 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
+)
+
+// Options of a Provider. Live and Clock are required.
+type Options struct {
+	// Live reads Secrets from the API server.
+	Live client.Reader
+	// Endpoints says which URLs are called.
+	Endpoints neutron.EndpointPolicy
+	// Concurrency is how many claims the manager works on at once. At most half as many call clouds,
+	// and at least one.
+	Concurrency int
+	Clock       clock.PassiveClock
+}
+
+const (
+	// callsPerCloud is how many of its methods a Provider runs at once for one cloud. Each makes one
+	// call after another.
+	callsPerCloud = 4
+	// clientIdle is for how long a client that is not used is kept.
+	clientIdle = time.Hour
+)
+
+// timeouts bound how long a cloud that hangs holds a worker: a log-in and a method's two calls take
+// at most two minutes. A change that takes longer is Uncertain, and found by the next search.
+var timeouts = neutron.Timeouts{ResponseHeader: 15 * time.Second, Call: 30 * time.Second}
+
+// Provider backs pools with floating IPs.
+type Provider struct {
+	options Options
+	// calls are those of all clouds.
+	calls slots
+
+	mu     sync.Mutex
+	clouds map[account]*cloud
+}
+
+var _ external.Provider = &Provider{}
+
+// New returns a Provider that has not called any cloud yet.
+func New(o Options) *Provider {
+	return &Provider{options: o, calls: make(slots, max(1, o.Concurrency/2)), clouds: map[account]*cloud{}} //nolint:mnd // half
+}
+
+// Acquire implements external.Provider.
+func (p *Provider) Acquire(
+	ctx context.Context, pool external.Pool, claim ipamv1.ClaimReference, holds func(netip.Addr) bool,
+) (external.Address, error) {
+	var has neutron.FloatingIP
+	err := p.call(ctx, pool, func(cloud *neutron.Client) (err error) {
+		has, err = acquire(ctx, cloud, pool, claim, holds)
+		return err
+	})
+	if err != nil {
+		return external.Address{}, asRefusal(ctx, pool, err)
+	}
+	return external.Address{Addr: has.Address, ID: has.ID}, nil
+}
+
+// Adopt implements external.Provider.
+func (p *Provider) Adopt(ctx context.Context, pool external.Pool, claim ipamv1.ClaimReference, address netip.Addr) error {
+	err := p.call(ctx, pool, func(cloud *neutron.Client) error { return adopt(ctx, cloud, pool, claim, address) })
+	return asRefusal(ctx, pool, err)
+}
+
+// GiveBack implements external.Provider.
+func (p *Provider) GiveBack(ctx context.Context, pool external.Pool, proof external.Proof) error {
+	err := p.call(ctx, pool, func(cloud *neutron.Client) error { return giveBack(ctx, cloud, pool, proof) })
+	return asKept(ctx, pool, err)
+}

@@ -20,8 +20,8 @@ import (
 // Pool is a pool whose addresses are backed outside.
 type Pool struct {
 	Ref ipamv1.PoolReference
-	// Key names the pool outside. No other pool ever has it, of this cluster or another. It keeps it
-	// when it moves or is restored.
+	// Key names the pool outside. No other pool ever has it, of this cluster or another. It keeps
+	// it when it moves or is restored.
 	Key string
 	// Network is the id of the external network.
 	Network string
@@ -30,7 +30,8 @@ type Pool struct {
 	Source  *ipamv1.OpenStackSource
 	// SecretNamespace is the namespace of the Secret with the credentials.
 	SecretNamespace string
-	// Room is how many addresses may be created in addition to those that there are; -1 for no limit.
+	// Room is how many addresses may be created in addition to those that there are; -1 for no
+	// limit.
 	Room int
 }
 
@@ -48,22 +49,23 @@ type Address struct {
 // called again at once: too many calls are under way, the answer to a change was lost, or another
 // manager changed what was seen. No text of its errors is a server's.
 type Provider interface {
-	// Acquire returns the address that is the claim's outside, and creates one if there is none. The
-	// caller has proved that the claim lives, by a live read. holds reports whether a record of the
-	// claim holds an address: that one is preferred if there are several.
+	// Acquire returns the address that is the claim's outside, and creates one if there is none.
+	// The caller has proved that the claim lives, by a live read. holds reports whether a record of
+	// the claim holds an address: that one is preferred if there are several.
 	//
-	// It errs with a *claimant.Refusal, which says when to try again, or ledger.ErrBusy. Whatever it
-	// errs with, there may be an address that is the claim's: it is found by the next call, and goes
-	// with GiveBack.
+	// It errs with a *claimant.Refusal, which says when to try again, or ledger.ErrBusy. Whatever
+	// it errs with, there may be an address that is the claim's: it is found by the next call, and
+	// goes with GiveBack.
 	Acquire(ctx context.Context, pool Pool, claim ipamv1.ClaimReference, holds func(netip.Addr) bool) (Address, error)
 	// Adopt returns nil if an address is the claim's outside. It changes nothing. It errs with a
 	// *claimant.Refusal if the address is not the claim's, or if the cloud cannot be asked; or with
 	// ledger.ErrBusy.
 	Adopt(ctx context.Context, pool Pool, claim ipamv1.ClaimReference, address netip.Addr) error
-	// GiveBack gives back what the proof covers, and returns nil if there is nothing (more) of that.
-	// The caller has read the pool live: neither it nor its Cluster is paused, and it does not move.
+	// GiveBack gives back what the proof covers, and returns nil if there is nothing (more) of
+	// that. The caller has read the pool live: neither it nor its Cluster is paused, and it does
+	// not move.
 	//
-	// It errs with a *claimant.KeptError if it cannot be given back now: it is in use, in which case
-	// nothing was changed, or the cloud cannot be asked; or with ledger.ErrBusy.
+	// It errs with a *claimant.KeptError if it cannot be given back now: it is in use, in which
+	// case nothing was changed, or the cloud cannot be asked; or with ledger.ErrBusy.
 	GiveBack(ctx context.Context, pool Pool, proof Proof) error
 }

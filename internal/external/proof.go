@@ -20,8 +20,8 @@ type Proof struct {
 }
 
 // ClaimReleased covers all that the claim's UID has. It is proved that the claim is gone; or that
-// it is being deleted, no finalizer of others is on it, neither it nor its Cluster is paused, and it
-// does not move.
+// it is being deleted, no finalizer of others is on it, neither it nor its Cluster is paused, and
+// it does not move.
 func ClaimReleased(claim ipamv1.ClaimReference) Proof { return Proof{claim: claim, isWhole: true} }
 
 // AddressReleased covers one address of the claim's UID. It is proved that the claim is gone, or

@@ -139,6 +139,18 @@ func (b *bench) ctx() context.Context {
 	return ctrl.LoggerInto(b.t.Context(), funcr.NewJSON(b.say, funcr.Options{}))
 }
 
+// lose has the next request of a call executed late: when release is called, after its client has
+// gone. The context ends as soon as the request is there.
+func (b *bench) lose(call string) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancel(b.ctx())
+	hold := b.Hold(call, fake.Late)
+	go func() {
+		<-hold.Arrived
+		cancel()
+	}()
+	return ctx, hold.Release
+}
+
 func (b *bench) say(line string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,8 +203,8 @@ func (b *bench) mustAcquire(c ipamv1.ClaimReference) external.Address {
 	return address
 }
 
-// expectOneOf checks that an error is one of those that may leave the provider, and tells nothing of
-// the server's.
+// expectOneOf checks that an error is one of those that may leave the provider, and tells nothing
+// of the server's.
 func (b *bench) expectOneOf(err error, isForClaim bool) {
 	b.t.Helper()
 	if err == nil {

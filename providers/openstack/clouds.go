@@ -25,15 +25,16 @@ const (
 	cacertKey = "cacert"
 )
 
-// account names credentials: an entry of a Secret's clouds.yaml.
+// account names credentials, an entry of a Secret's clouds.yaml, and the region that they are used
+// in; "" for that of the entry.
 type account struct {
-	secret    types.NamespacedName
-	cloudName string
+	secret            types.NamespacedName
+	cloudName, region string
 }
 
 func accountOf(pool external.Pool) account {
 	ref := pool.Source.IdentityRef
-	return account{types.NamespacedName{Namespace: pool.SecretNamespace, Name: ref.Name}, ref.CloudName}
+	return account{types.NamespacedName{Namespace: pool.SecretNamespace, Name: ref.Name}, ref.CloudName, ref.Region}
 }
 
 // cloud is the way to a cloud with the credentials of one account.
@@ -134,7 +135,7 @@ func (p *Provider) connect(ctx context.Context, c *cloud, at account) (*neutron.
 }
 
 func (p *Provider) logIn(ctx context.Context, clouds, cacert []byte, at account) (*neutron.Client, error) {
-	credentials, err := neutron.ParseClouds(clouds, cacert, at.cloudName, "")
+	credentials, err := neutron.ParseClouds(clouds, cacert, at.cloudName, at.region)
 	if err != nil {
 		return nil, &secretError{message: fmt.Sprintf("Secret %s: %v", at.secret, err)}
 	}
@@ -156,8 +157,8 @@ func (c *cloud) clientFor(of fingerprint) (known *neutron.Client, mayConnect boo
 	return nil, mayConnect
 }
 
-// connected takes over the client that was made for credentials; nil if that failed. Calls under way
-// end with the client that they have.
+// connected takes over the client that was made for credentials; nil if that failed. Calls under
+// way end with the client that they have.
 func (c *cloud) connected(made *neutron.Client, of fingerprint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

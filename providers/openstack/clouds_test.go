@@ -13,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
 )
 
-// TestWhatIsWrongWithASecret is told as one category, logged in words, and over when it is put right.
+// TestWhatIsWrongWithASecret is told as one category, logged in words, and over when it is put
+// right.
 func TestWhatIsWrongWithASecret(t *testing.T) {
 	t.Parallel()
 	secretsKind := schema.GroupResource{Resource: "secrets"}
@@ -81,7 +83,8 @@ func (b *bench) cloudsOf(word string) string {
 	return word
 }
 
-// TestASecretIsReadAtEachUse: another one is used at once, and one of the same bytes needs no log-in.
+// TestASecretIsReadAtEachUse: another one is used at once, and one of the same bytes needs no
+// log-in.
 func TestASecretIsReadAtEachUse(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -141,5 +144,20 @@ func TestCredentialsOfAnotherProjectFindNothing(t *testing.T) {
 	}
 	if len(b.owned(claimUID)) != 1 {
 		t.Errorf("left: %+v", b.FloatingIPs())
+	}
+}
+
+// TestARegionOfThePoolWins over that of clouds.yaml, with a client of its own.
+func TestARegionOfThePoolWins(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	has := b.mustAcquire(ours)
+	b.pool.Source.IdentityRef.Region = "nowhere"
+	if _, err := b.acquire(b.ctx(), ours); reasonOf(err) != "PoolNotReady" || !strings.Contains(b.logged(), `region \"nowhere\"`) {
+		t.Errorf("%v; logged: %s", err, b.logged())
+	}
+	b.pool.Source.IdentityRef.Region = openstack.Region
+	if again := b.mustAcquire(ours); again != has || len(b.clouds) != 3 {
+		t.Errorf("it had %v, and has %v, by %d clients", has, again, len(b.clouds))
 	}
 }

@@ -92,7 +92,7 @@ func explain(ctx context.Context, pool external.Pool, err error) (words string, 
 
 // busy is for what the next call finds out: whether a change was executed, for instance.
 func busy(pool external.Pool) error {
-	return fmt.Errorf("%s: %w", about(pool, "what the cloud has done is not known, or other calls are under way"), ledger.ErrBusy)
+	return fmt.Errorf("%s: %w", about(pool, "the cloud is to be asked again"), ledger.ErrBusy)
 }
 
 func about(pool external.Pool, words string) string {

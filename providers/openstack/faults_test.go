@@ -84,8 +84,8 @@ func faults() map[string]fake.Fault {
 }
 
 // TestTheNextCallFindsWhatAFaultLeft: after each fault at each call of each operation, the error is
-// one of those that may leave the provider, and the next call of the same or of another manager ends
-// as if there had been no fault.
+// one of those that may leave the provider, and the next call of the same or of another manager
+// ends as if there had been no fault.
 func TestTheNextCallFindsWhatAFaultLeft(t *testing.T) {
 	t.Parallel()
 	for name, op := range operations {
@@ -115,18 +115,17 @@ func (b *bench) expectRecovery(op operation, f fake.Fault, isSame bool, what str
 	if err := b.SetPolicy(op.policy); err != nil {
 		b.t.Fatal(err)
 	}
-	ctx, cancel := b.ctx(), context.CancelFunc(func() {})
-	if f.Effect == fake.Late {
-		ctx, cancel = context.WithTimeout(ctx, 30*time.Millisecond)
-	}
-	defer cancel()
 	ended := b.Count(f.Call)
-	b.Inject(f)
+	ctx, release := b.ctx(), func() {}
+	if f.Effect == fake.Late {
+		ctx, release = b.lose(f.Call)
+	} else {
+		b.Inject(f)
+	}
 	first := op.run(ctx, b)
 	b.ClearFaults()
-	if f.Effect == fake.Late {
-		b.eventually("the request is executed late", func() bool { return b.Count(f.Call) > ended })
-	}
+	release()
+	b.eventually("the request is executed", func() bool { return b.Count(f.Call) > ended })
 	if f.RetryAfter != "" && reasonOf(first) != "busy" && first != nil && retryTimeOf(first) != 2*time.Minute {
 		b.t.Errorf("%s: to be tried again after %s", what, retryTimeOf(first))
 	}
@@ -164,15 +163,12 @@ func TestALateCreationIsSurplus(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.mustAcquire(claim("warm", "warm"))
-	ctx, cancel := context.WithTimeout(b.ctx(), 100*time.Millisecond)
-	defer cancel()
-	late := b.Hold(create, fake.Late)
+	ctx, release := b.lose(create)
 	if _, err := b.acquire(ctx, ours); reasonOf(err) != "busy" {
 		t.Errorf("the answer is lost: %v", err)
 	}
-	<-late.Arrived
 	has := b.mustAcquire(ours)
-	late.Release()
+	release()
 	b.eventually("the late creation", func() bool { return len(b.owned(claimUID)) == 2 })
 	recorded := func(a netip.Addr) bool { return a == has.Addr }
 	if again, err := b.Acquire(b.ctx(), b.pool, ours, recorded); err != nil || again != has {
@@ -217,13 +213,10 @@ func TestALateDeletionFindsNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	has := b.mustAcquire(ours)
-	ctx, cancel := context.WithTimeout(b.ctx(), 100*time.Millisecond)
-	defer cancel()
-	late := b.Hold(remove, fake.Late)
+	ctx, release := b.lose(remove)
 	if err := b.giveBack(ctx, external.ClaimReleased(ours)); reasonOf(err) != "busy" {
 		t.Errorf("the answer is lost: %v", err)
 	}
-	<-late.Arrived
 	if err := b.giveBack(b.ctx(), external.ClaimReleased(ours)); err != nil {
 		t.Error(err)
 	}
@@ -232,7 +225,7 @@ func TestALateDeletionFindsNothing(t *testing.T) {
 		t.Fatalf("the fake gives %v after %v", next, has)
 	}
 	ended := b.Count(remove)
-	late.Release()
+	release()
 	b.eventually("the late deletion", func() bool { return b.Count(remove) > ended })
 	if left := b.FloatingIPs(); len(left) != 1 || left[0].ID != next.ID {
 		t.Errorf("left: %+v", left)

@@ -4,12 +4,10 @@
 package openstack
 
 import (
-	"context"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
@@ -96,44 +94,50 @@ func TestWhatIsBoundStays(t *testing.T) {
 	}
 }
 
-// TestWhatIsBoundMeanwhileStays: between the look and the deletion, or after its manager has gone.
+// TestWhatIsBoundMeanwhileStays: between the look and the deletion.
 func TestWhatIsBoundMeanwhileStays(t *testing.T) {
 	t.Parallel()
-	for _, effect := range []fake.Effect{fake.Delay, fake.Late} {
-		t.Run(string(effect), func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t)
-			c := claim("c", claimUID)
-			has := b.mustAcquire(c)
-			hold := b.Hold(remove, effect)
-			ctx, cancel := context.WithCancel(b.ctx())
-			defer cancel()
-			done := make(chan error)
-			go func() { done <- b.GiveBack(ctx, b.pool, external.ClaimReleased(c)) }()
-			if effect == fake.Late {
-				time.AfterFunc(50*time.Millisecond, cancel)
-				if err := <-done; reasonOf(err) != "busy" {
-					t.Errorf("a manager that stops: %v", err)
-				}
-			}
-			<-hold.Arrived
-			if _, err := b.Bind(t.Context(), has.ID); err != nil {
-				t.Fatal(err)
-			}
-			hold.Release()
-			if effect == fake.Delay {
-				if err := <-done; reasonOf(err) != "busy" {
-					t.Errorf("it has changed: %v", err)
-				}
-			}
-			b.eventually("the deletion is refused", func() bool { return b.Count(remove) == 1 })
-			if owned := b.owned(claimUID); len(owned) != 1 || owned[0].PortID == "" {
-				t.Errorf("left: %+v", owned)
-			}
-			if err := b.giveBack(b.ctx(), external.ClaimReleased(c)); reasonOf(err) != "WaitingForPort" {
-				t.Errorf("once more: %v", err)
-			}
-		})
+	b := newBench(t)
+	has := b.mustAcquire(ours)
+	hold := b.Hold(remove, fake.Delay)
+	done := make(chan error)
+	go func() { done <- b.GiveBack(b.ctx(), b.pool, external.ClaimReleased(ours)) }()
+	<-hold.Arrived
+	if _, err := b.Bind(t.Context(), has.ID); err != nil {
+		t.Fatal(err)
+	}
+	hold.Release()
+	if err := <-done; reasonOf(err) != "busy" {
+		t.Errorf("it has changed: %v", err)
+	}
+	b.expectBound()
+}
+
+// TestWhatIsBoundBeforeALateDeletionStays: its manager has gone.
+func TestWhatIsBoundBeforeALateDeletionStays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	has := b.mustAcquire(ours)
+	ctx, release := b.lose(remove)
+	if err := b.giveBack(ctx, external.ClaimReleased(ours)); reasonOf(err) != "busy" {
+		t.Errorf("a manager that stops: %v", err)
+	}
+	if _, err := b.Bind(t.Context(), has.ID); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	b.eventually("the deletion is refused", func() bool { return b.Count(remove) == 1 })
+	b.expectBound()
+}
+
+// expectBound checks that the claim's floating IP is there and bound, and that its release waits.
+func (b *bench) expectBound() {
+	b.t.Helper()
+	if owned := b.owned(claimUID); len(owned) != 1 || owned[0].PortID == "" {
+		b.t.Errorf("left: %+v", owned)
+	}
+	if err := b.giveBack(b.ctx(), external.ClaimReleased(ours)); reasonOf(err) != "WaitingForPort" {
+		b.t.Errorf("bound: %v", err)
 	}
 }
 

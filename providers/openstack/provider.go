@@ -23,15 +23,15 @@ type Options struct {
 	Live client.Reader
 	// Endpoints says which URLs are called.
 	Endpoints neutron.EndpointPolicy
-	// Concurrency is how many claims the manager works on at once. At most half as many call clouds,
-	// and at least one.
+	// Concurrency is how many claims the manager works on at once. At most half as many call
+	// clouds, and at least one.
 	Concurrency int
 	Clock       clock.PassiveClock
 }
 
 const (
-	// callsPerCloud is how many of its methods a Provider runs at once for one cloud. Each makes one
-	// call after another.
+	// callsPerCloud is how many of its methods a Provider runs at once for one cloud. Each makes
+	// one call after another.
 	callsPerCloud = 4
 	// clientIdle is for how long a client that is not used is kept.
 	clientIdle = time.Hour

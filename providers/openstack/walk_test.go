@@ -52,9 +52,9 @@ const (
 	walkSteps = 200
 )
 
-// TestRandomWalk: two managers, faults at each call, managers that die at any moment, ports that come
-// and go. At the end each floating IP is of a living claim, or free; it was created too late for its
-// claim's release to see it; or it was never this pool's, and is as it was.
+// TestRandomWalk: two managers, faults at each call, managers that die at any moment, ports that
+// come and go. At the end each floating IP is of a living claim, or free; it was created too late
+// for its claim's release to see it; or it was never this pool's, and is as it was.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -114,8 +114,8 @@ func (w *walk) manage() {
 	}
 }
 
-// step is one reconciliation of a claim, or of records whose claims are gone. It reports whether the
-// manager outlives it.
+// step is one reconciliation of a claim, or of records whose claims are gone. It reports whether
+// the manager outlives it.
 func (w *walk) step(ctx context.Context, provider *Provider, dies bool) bool {
 	c := w.pick()
 	ref, isDying := w.look(c)
@@ -285,7 +285,7 @@ func (w *walk) bind() {
 		switch {
 		case f.PortID != "" && w.n(2) == 0:
 			_ = w.Unbind(w.t.Context(), f.PortID)
-		case f.PortID == "" && isTold && w.n(6) == 0:
+		case f.PortID == "" && isTold && w.n(3) == 0:
 			_, _ = w.Bind(w.t.Context(), f.ID) // it may have gone
 		}
 	}
@@ -362,7 +362,8 @@ func (w *walk) created() map[string]int {
 	return created
 }
 
-// expectTold checks that living claims were told what they have, and that there are no other records.
+// expectTold checks that living claims were told what they have, and that there are no other
+// records.
 func (w *walk) expectTold(has map[netip.Addr]string) {
 	for name, c := range w.current {
 		isRight := !c.dying && c.told.IsValid() && has[c.told] == c.ref.UID && w.records[c.told] == c.ref.UID

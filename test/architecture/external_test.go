@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestOnlyTheWayOutProvesWhatIsGivenBack: what backs an address outside of the cluster is deleted for
-// an external.Proof, and that is made where records are released.
+// TestOnlyTheWayOutProvesWhatIsGivenBack: what backs an address outside of the cluster is deleted
+// for an external.Proof, and that is made where records are released.
 func TestOnlyTheWayOutProvesWhatIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for path, file := range productionFiles(t) {
@@ -27,8 +27,8 @@ func TestOnlyTheWayOutProvesWhatIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestNeutronIsChangedInTwoFiles: floating IPs are created in acquire.go, and deleted or described in
-// giveback.go, for what was judged there.
+// TestNeutronIsChangedInTwoFiles: floating IPs are created in acquire.go, and deleted or described
+// in giveback.go, for what was judged there.
 func TestNeutronIsChangedInTwoFiles(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"Create": "acquire.go", "Delete": "giveback.go", "Describe": "giveback.go", "Tag": ""}

@@ -47,7 +47,7 @@ type Fault struct {
 	Until <-chan struct{}
 	For   time.Duration
 
-	// arrived is closed when the request waits; it is for a fault that happens once.
+	// arrived is closed when the request is there; it is for a fault that happens once.
 	arrived chan struct{}
 }
 

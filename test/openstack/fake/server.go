@@ -115,6 +115,9 @@ func (c *Cloud) note(call Call) {
 
 // waitBefore waits as the fault says, before the request is executed.
 func (c *Cloud) waitBefore(r *http.Request, fault *Fault) {
+	if fault.arrived != nil {
+		close(fault.arrived)
+	}
 	switch fault.Effect {
 	case Late:
 		<-r.Context().Done()
@@ -132,9 +135,6 @@ func (c *Cloud) waitFor(fault *Fault) {
 	var after <-chan time.Time
 	if fault.For > 0 {
 		after = time.After(fault.For)
-	}
-	if fault.arrived != nil {
-		close(fault.arrived)
 	}
 	select {
 	case <-fault.Until:

@@ -45,6 +45,9 @@ const (
 	ArrivedAnnotation = "ipam.weir.dev/arrived"
 	// HomeAnnotation on a GlobalIPPool is the UID of the kube-system namespace of the cluster that it was created in.
 	HomeAnnotation = "ipam.weir.dev/home"
+	// OpenStackAnnotation on a pool of floating IPs is how the pool is known in its cloud: its key, the id of its project and that of its
+	// external network, with a space between each. Weir writes it once. It moves and is restored with the pool.
+	OpenStackAnnotation = "ipam.weir.dev/openstack"
 	// GrantedAnnotation on a pool of another API that is carved from one of Weir's is a digest of the blocks that it has of that. It
 	// moves and is restored with the pool: what the spec says beyond that, the pool only asks for.
 	GrantedAnnotation = "ipam.weir.dev/granted"

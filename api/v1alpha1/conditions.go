@@ -37,6 +37,8 @@ const (
 	WaitingForPortReason = "WaitingForPort"
 	// WaitingForCloudReason: the cloud cannot be asked, or refuses, to release the claim's floating IP.
 	WaitingForCloudReason = "WaitingForCloud"
+	// WaitingForPoolReason: the pool, or its Cluster, is paused or moves, so nothing of the pool's is released in the cloud.
+	WaitingForPoolReason = "WaitingForPool"
 	// WaitingForSecretReason: the Secret with the credentials for the cloud does not exist.
 	WaitingForSecretReason = "WaitingForSecret"
 )
@@ -88,6 +90,13 @@ const (
 	PoolReadyPausedReason = "Paused"
 	// PoolReadyClusterNotFoundReason: spec.clusterName names a Cluster that does not exist. The pool hands out nothing before it does.
 	PoolReadyClusterNotFoundReason = "ClusterNotFound"
+	// PoolReadyAuthenticationFailedReason: the credentials of a pool of floating IPs cannot be used: their Secret does not say them, the
+	// cloud refuses them, or they are of another project than the pool's floating IPs.
+	PoolReadyAuthenticationFailedReason = "AuthenticationFailed"
+	// PoolReadyNetworkNotFoundReason: no external network, or more than one, is what spec.openStack.floatingNetwork says.
+	PoolReadyNetworkNotFoundReason = "NetworkNotFound"
+	// PoolReadyCloudUnavailableReason: the cloud of a pool of floating IPs does not answer as it should.
+	PoolReadyCloudUnavailableReason = "CloudUnavailable"
 	// PoolReadyDeletingReason: the pool is being deleted and waits for what is allocated from it.
 	PoolReadyDeletingReason = "Deleting"
 )

@@ -194,7 +194,7 @@ type IPAllocationSpec struct {
 	// +kubebuilder:default=Active
 	State AllocationState `json:"state,omitempty"`
 
-	// external names what backs the allocation outside the cluster. Set with the create, by Weir only. Nothing sets it yet.
+	// external names what backs the allocation outside the cluster. Set with the create, by Weir only.
 	// +optional
 	External ExternalReference `json:"external,omitempty,omitzero"`
 

@@ -275,29 +275,30 @@ type OpenStackIdentityReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	CloudName string `json:"cloudName,omitempty"`
 
-	// region of the cloud. Absent means region_name of clouds.yaml. Not supported yet: a pool with
-	// it is refused.
+	// region of the cloud. Absent means region_name of clouds.yaml; without both, the cloud must have
+	// one region.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Region string `json:"region,omitempty"`
 }
 
-// FloatingNetwork chooses the external network.
+// FloatingNetwork chooses the external network. At least one field is set; all that are set must
+// match. The network that was found first stays the pool's.
 type FloatingNetwork struct {
-	// id of the network, as Neutron writes it. A pool without it is refused.
+	// id of the network, as Neutron writes it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id,omitempty"`
 
-	// name of the network. Not supported yet: a pool with it is refused.
+	// name of the network.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name,omitempty"`
 
-	// tags that the network carries, all of them. Not supported yet: a pool with them is refused.
+	// tags that the network carries, all of them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50

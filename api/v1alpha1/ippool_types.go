@@ -125,7 +125,7 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ClusterName string `json:"clusterName,omitempty"`
 
-	// openStack makes the pool hand out floating IPs from Neutron. Not supported yet: a pool with it is refused.
+	// openStack makes the pool hand out floating IPs from Neutron, to IPAddressClaims. It needs the feature gate OpenStack.
 	// +optional
 	OpenStack *OpenStackSource `json:"openStack,omitempty"`
 }

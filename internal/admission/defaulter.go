@@ -11,6 +11,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -73,18 +74,24 @@ func (d poolDefaulter) homePatch(req admission.Request, patch []jsonpatch.Operat
 	if req.Operation == admissionv1.Update && read(req.OldObject.Raw, old) {
 		home = old.Annotations[ipamv1.HomeAnnotation]
 	}
-	added := slices.ContainsFunc(patch, func(o jsonpatch.Operation) bool { return o.Path == "/metadata/annotations" })
-	switch {
-	case home == "":
+	if home == "" {
 		return nil
-	case len(updated.Annotations) == 0 && !added:
-		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{ipamv1.HomeAnnotation: home})}
 	}
-	return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(ipamv1.HomeAnnotation), home)}
+	return annotationPatch(updated, patch, ipamv1.HomeAnnotation, home)
 }
 
-// keptMarks puts back what an update of a carved pool leaves out although Weir has set it at creation: its label, its finalizer, and
-// that it arrived.
+// annotationPatch adds an annotation to an object after another patch of it.
+func annotationPatch(updated metav1.Object, before []jsonpatch.Operation, key, value string) []jsonpatch.Operation {
+	const all = "/metadata/annotations"
+	hasAny := len(updated.GetAnnotations()) > 0 || slices.ContainsFunc(before, func(o jsonpatch.Operation) bool { return o.Path == all })
+	if !hasAny {
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", all, map[string]string{key: value})}
+	}
+	return []jsonpatch.Operation{jsonpatch.NewOperation("add", all+"/"+escape(key), value)}
+}
+
+// keptMarks puts back what an update of a pool leaves out although Weir has set it: its label and finalizer, that it arrived, and how it is
+// known in its cloud.
 func keptMarks(req admission.Request) []jsonpatch.Operation {
 	updated, known := pool.New(kindOf(req))
 	old, _ := pool.New(kindOf(req))
@@ -94,6 +101,9 @@ func keptMarks(req admission.Request) []jsonpatch.Operation {
 	patch := append(keptFinalizer(updated, old, ipamv1.PoolFinalizer), keptArrival(updated, old)...)
 	if old.GetLabels()[ipamv1.AllocatedLabel] != "" && updated.GetLabels()[ipamv1.AllocatedLabel] == "" {
 		patch = append(patch, labelPatch(updated.GetLabels(), ipamv1.AllocatedLabel, "true"))
+	}
+	if cloud := old.GetAnnotations()[ipamv1.OpenStackAnnotation]; cloud != "" && updated.GetAnnotations()[ipamv1.OpenStackAnnotation] == "" {
+		patch = append(patch, annotationPatch(updated, patch, ipamv1.OpenStackAnnotation, cloud)...)
 	}
 	return patch
 }

@@ -128,15 +128,18 @@ func TestPoolDefaults(t *testing.T) {
 // TestThatSomethingArrivedIsNotForgotten: clusterctl replaces the annotations when it goes on with a move that was cut short.
 func TestThatSomethingArrivedIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	const home, arrived = `ipam.weir.dev/home: here`, `ipam.weir.dev/arrived: "true"`
+	const home, arrived, cloud = `ipam.weir.dev/home: here`, `ipam.weir.dev/arrived: "true"`, `ipam.weir.dev/openstack: k p n`
 	for name, test := range map[string]struct{ kind, old, new, want string }{
-		"a pool":              {"IPPool", arrived, ``, arrived},
-		"with others":         {"IPPool", arrived, `a: b`, arrived + `, a: b`},
-		"a pool with a home":  {"GlobalIPPool", arrived + `, ` + home, ``, arrived + `, ` + home},
-		"one that was made":   {"IPPool", `a: b`, `a: c`, `a: c`},
-		"a claim":             {"IPClaim", arrived, ``, arrived},
-		"a claim with others": {"IPClaim", arrived, `a: b`, arrived + `, a: b`},
-		"a claim that asked":  {"IPClaim", ``, `a: b`, `a: b`},
+		"a pool":               {"IPPool", arrived, ``, arrived},
+		"with others":          {"IPPool", arrived, `a: b`, arrived + `, a: b`},
+		"a pool with a home":   {"GlobalIPPool", arrived + `, ` + home, ``, arrived + `, ` + home},
+		"where a pool is":      {"IPPool", cloud, ``, cloud},
+		"all of a pool":        {"GlobalIPPool", arrived + `, ` + home + `, ` + cloud, ``, arrived + `, ` + home + `, ` + cloud},
+		"where it is and more": {"IPPool", cloud, `a: b`, cloud + `, a: b`},
+		"one that was made":    {"IPPool", `a: b`, `a: c`, `a: c`},
+		"a claim":              {"IPClaim", arrived, ``, arrived},
+		"a claim with others":  {"IPClaim", arrived, `a: b`, arrived + `, a: b`},
+		"a claim that asked":   {"IPClaim", ``, `a: b`, `a: b`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -165,9 +165,9 @@ func TestPoolCreation(t *testing.T) {
 			pool: team, spec: `{cidr: 203.0.113.0/24, excludedAddresses: [203.0.113.1-203.0.113.254]}`,
 			want: verdict{warn: []string{`spec: the pool hands out nothing: each of its addresses is excluded, reserved or the gateway`}},
 		},
-		"floating IPs, which nothing serves yet": {
+		"floating IPs, while the gate for them is closed": {
 			pool: team, spec: `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: 0b7c}}}`,
-			want: verdict{code: 422, parts: []string{`spec.openStack: Forbidden: not supported yet`}},
+			want: verdict{code: 422, parts: []string{`spec.openStack: Forbidden: floating IPs need the feature gate OpenStack`}},
 		},
 		"an invalid spec of a cluster-scoped pool": {
 			pool: global, spec: `{cidr: 203.0.113.0/24, clusterName: prod}`,

@@ -36,6 +36,8 @@ const (
 	RetentionEnded = "RetentionEnded"
 	// HoldEnded: the prefix is held no longer for what has moved to another cluster.
 	HoldEnded = "HoldEnded"
+	// Unreachable: nobody can give back any more what backs the prefix outside of the cluster.
+	Unreachable = "Unreachable"
 	// Void: the claim was answered otherwise; nobody was told of the prefix.
 	Void = "Void"
 )
@@ -62,6 +64,12 @@ func Adopted(e Entry) { log.Info("Adopted", e.keys()...) }
 
 // Released tells that a prefix is not held any more.
 func Released(e Entry) { log.Info("Released", e.keys()...) }
+
+// Abandoned tells that what backs a prefix outside of the cluster stays there, though nothing is
+// recorded for it any more; and why. The id is that of the external object, "" where none is known.
+func Abandoned(e Entry, id, message string) {
+	log.Info("Abandoned", append(e.keys(), "externalID", id, "message", message)...)
+}
 
 // Refused tells that nothing was handed out, and what whoever asked is told.
 func Refused(e Entry, message string) { log.Info("Refused", append(e.keys(), "message", message)...) }

@@ -111,6 +111,8 @@ type Holding struct {
 	Space string
 	// Restored: the record was not made here.
 	Restored bool
+	// Backed: something outside of the cluster stands behind the prefix.
+	Backed bool
 	// Arriving: it came here less than the grace ago, from elsewhere or a backup, as far as this
 	// process knows, so that what it is for may still be on its way. Cooling, OtherBlocks and
 	// About tell it, of the moment that they were called.
@@ -125,7 +127,7 @@ func HoldingOf(r *records.Record) Holding {
 	if r.Released() {
 		h.ReleasedAt, h.Retained = time.Unix(r.ReleasedAt, 0), r.Retained
 	}
-	h.Terminating, h.Restored = r.Terminating, r.Restored
+	h.Terminating, h.Restored, h.Backed = r.Terminating, r.Restored, r.Backed
 	return h
 }
 

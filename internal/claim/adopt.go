@@ -38,6 +38,9 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpos
 	if controlled != nil && purpose == ledger.ForClaim { // what is only asked for need not be recorded
 		return controlled
 	}
+	if err := r.proveBacked(ctx, s, address); err != nil {
+		return err
+	}
 	if !r.isRecorded(s, answer, address) {
 		if err := r.recordAnswer(ctx, s, r.carried(s, answer, address, purpose), purpose, answer); err != nil {
 			return r.adoptError(ctx, s, answer, purpose, err)
@@ -158,14 +161,37 @@ func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) erro
 	if live.GetUID() != s.claim.GetUID() || live.GetUID() == r.claimUID(answer) {
 		return errWaiting
 	}
-	dead := r.reference(keyOf(s.claim), r.claimUID(answer))
+	if r.claimUID(answer) == "" {
+		err = r.removeAnswer(ctx, answer)
+	} else {
+		err = r.discardOf(ctx, r.reference(keyOf(s.claim), r.claimUID(answer)), s, answer, seen)
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("removed the answer of an earlier claim: %w", ledger.ErrBusy)
+}
+
+// discardOf removes the answer of a claim that is gone, and releases what that claim had. Another claim of the name waits for it.
+func (r *Reconciler) discardOf(ctx context.Context, dead ipamv1.ClaimReference, s *scope, answer *Answer, seen *claimant.Observation) error {
+	given, left, err := r.exit().GiveBack(ctx, r.Source.Reference(answer.Pool, answer.GetNamespace()), dead, seen.Gone(dead))
+	var kept *claimant.KeptError
+	switch {
+	case errors.As(err, &kept):
+		return &claimant.Refusal{
+			Reason:  ipamv1.ClaimReadyAllocationFailedReason,
+			Message: fmt.Sprintf("%s %s of an earlier claim is in the way: %s", r.answerKind(), answer.GetName(), kept.Message),
+			After:   kept.After,
+		}
+	case err != nil:
+		return err
+	}
+	r.reportAbandoned(s.claim, left)
 	if err := r.removeAnswer(ctx, answer); err != nil {
 		return err
 	}
-	if r.Form.Kinds().Commit == ByName { // it may have had others elsewhere
-		if err := r.exit().ReleaseEach(ctx, r.Ledger.RecordsOf(dead), claimant.AnswerDiscarded(seen.Gone(dead))); err != nil {
-			return err
-		}
+	if r.Form.Kinds().Commit == ByStatus { // it may have others
+		return nil
 	}
-	return fmt.Errorf("removed the answer of an earlier claim: %w", ledger.ErrBusy)
+	return r.exit().ReleaseEach(ctx, r.Ledger.RecordsOf(dead), claimant.AnswerDiscarded(given))
 }

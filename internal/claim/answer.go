@@ -148,6 +148,9 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 	if err = r.proveUnanswered(ctx, s); err != nil {
 		return err
 	}
+	if s.offer.Outside != nil {
+		return r.allocateOutside(ctx, s, want)
+	}
 	allocation, err := r.reserve(ctx, s, want, ledger.ForClaim)
 	if err != nil {
 		return err

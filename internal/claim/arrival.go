@@ -153,6 +153,9 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) erro
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
+	if err := r.proveBacked(ctx, s, address); err != nil {
+		return err
+	}
 	allocation, err := r.record(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), hasArrived(s.claim) || hasArrived(answer))
 	if err != nil {
 		return r.adoptError(ctx, s, answer, ledger.ForAdopted, err)
@@ -211,6 +214,9 @@ func (r *addresses) former(s *scope) (ledger.Holding, bool) {
 
 // answerAs answers a claim with what its record, or that of its former UID, holds.
 func (r *Reconciler) answerAs(ctx context.Context, s *scope, h ledger.Holding) error {
+	if err := r.proveBacked(ctx, s, h.CIDR.Addr()); err != nil {
+		return err
+	}
 	allocation, err := r.record(ctx, s, h.CIDR, true)
 	if err != nil {
 		return r.receiveError(ctx, s, h, err)
@@ -286,6 +292,9 @@ func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) er
 		return nil
 	} else if err != nil {
 		return err
+	}
+	if mayBeByHand := !hasArrived(answer) && !hasArrived(claim) && !hasAnswer(claim); s.offer.Outside != nil && mayBeByHand {
+		return nil // what is outside is the claim's, or it is not
 	}
 	want := r.carried(s, answer, address, ledger.ForAdopted)
 	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }

@@ -21,9 +21,11 @@ import (
 const (
 	addressAllocatedEvent = "AddressAllocated"
 	addressKeptEvent      = "AddressKept"
+	addressAbandonedEvent = "AddressAbandoned"
 
 	allocateAction = "Allocate"
 	keepAction     = "Keep"
+	releaseAction  = "Release"
 )
 
 // settling is for how long after its creation a claim is refused without an event: one that was applied together with its pool is answered

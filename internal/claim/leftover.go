@@ -39,15 +39,15 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 	if err != nil {
 		return err
 	}
+	errs := make([]error, 0, len(recorded))
 	for _, h := range recorded {
 		if h.Arriving || r.isCarried(h, standing) {
 			continue
 		}
-		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim))); err != nil {
-			return err
-		}
+		_, err := r.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim)))
+		errs = append(errs, err)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // dropLeftovers removes the answers of a claim that is gone, and returns those that stand without it: somebody made them by hand. It errs with
@@ -129,6 +129,10 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 			continue // it goes after what carries it
 		}
 		gone, err := r.end(ctx, h, r.underName(s, h, answer).decide(), seen.Gone(h.Claim), answered)
+		var kept *claimant.KeptError
+		if errors.As(err, &kept) { // no claim that lives waits for that: repair asks again
+			continue
+		}
 		if err != nil {
 			return dropped, err
 		}
@@ -179,7 +183,8 @@ func (r *forms) holdsAnswer(h ledger.Holding, answer *Answer) bool {
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.
 func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
-	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) && !errors.Is(err, errArriving) {
+	var kept *claimant.KeptError
+	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) && !errors.Is(err, errArriving) && !errors.As(err, &kept) {
 		return err
 	}
 	if _, err := r.getClaim(ctx, r.Client, key); err == nil {

@@ -47,6 +47,8 @@ type Options struct {
 	// Namespace is the only one that is served; empty means all are.
 	Namespace   string
 	Concurrency int
+	// Outside gives back what backs the addresses of some pools outside of the cluster.
+	Outside claimant.Outside
 	// Charts are shared by all forms whose claims may name the same pools.
 	Charts *Charts
 	// Hints are what is known of finalizers of others.
@@ -142,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case why != nil:
 		return r.settle(errors.Join(r.rest(ctx, claim), r.tell(ctx, s, why)))
 	case !claim.GetDeletionTimestamp().IsZero():
-		return r.settle(cmp.Or(r.tell(ctx, s, errWaiting), r.release(ctx, s)))
+		return r.settle(cmp.Or(r.tell(ctx, s, errWaiting), r.reportRelease(ctx, s, r.release(ctx, s))))
 	}
 	if s.isNew, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.claimFinalizer(claim)); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
@@ -179,11 +181,16 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // is missing, in which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it
 // is done.
 func (r *Reconciler) halted(ctx context.Context, claim *Claim) (why, err error) {
+	return r.haltedBy(ctx, r.Client, claim)
+}
+
+// haltedBy is halted, by the Cluster that this reader shows.
+func (r *Reconciler) haltedBy(ctx context.Context, clusters client.Reader, claim *Claim) (why, err error) {
 	if r.hasLeft(claim) {
 		return nil, nil
 	}
 	name := clusterOf(claim)
-	cluster, err := claimant.Cluster(ctx, r.Client, claim.GetNamespace(), name)
+	cluster, err := claimant.Cluster(ctx, clusters, claim.GetNamespace(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +222,7 @@ func (r *Reconciler) clusterless(ctx context.Context, claim *Claim, name string)
 
 // exit is the way out of the ledger.
 func (r *objects) exit() *claimant.Exit {
-	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger}
+	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger, Outside: r.Outside}
 }
 
 // clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else the owner's, else none.

@@ -24,7 +24,7 @@ import (
 
 // release gives back the address of a claim that is being deleted, once nobody else holds on to the claim:
 //
-//	live read proves it -> answer gone -> records dropped -> the claim's finalizer
+//	live read proves it -> what is outside given back -> answer gone -> records dropped -> the claim's finalizer
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
@@ -62,10 +62,14 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.recordReturn(ctx, s); err != nil {
 		return err
 	}
+	given, err := r.giveBack(ctx, live, deleted)
+	if err != nil {
+		return err
+	}
 	if err := r.removeAnswers(ctx, live); err != nil {
 		return err
 	}
-	if err := r.exit().ReleaseEach(ctx, r.Ledger.RecordsOf(s.ref), claimant.ClaimDeleted(deleted)); err != nil {
+	if err := r.exit().ReleaseEach(ctx, r.Ledger.RecordsOf(s.ref), claimant.ClaimDeleted(given)); err != nil {
 		return err
 	}
 	if err := r.releaseFormer(ctx, live, recorded, seen); err != nil {

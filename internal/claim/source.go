@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -53,6 +54,8 @@ type Offer struct {
 	Kept []pooltree.Kept
 	// Network returns what comes with an address.
 	Network func(netip.Addr) pooltree.Network
+	// Outside is who chooses the pool's addresses outside of the cluster; nil if the ledger does.
+	Outside *external.Backing
 }
 
 // offered is what decides about a claim. There is no offer of what cannot be read.

@@ -68,6 +68,25 @@ func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 	return nil
 }
 
+// reportRelease has a claim that is being deleted say why what backs it outside of the cluster is not given back yet, and returns the error
+// it was given.
+func (r *reporter) reportRelease(ctx context.Context, s *scope, outcome error) error {
+	if outcome == nil { // the claim is gone
+		return nil
+	}
+	var kept *claimant.KeptError
+	errors.As(outcome, &kept)
+	after, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
+	claimant.SetKept(after, kept)
+	if equality.Semantic.DeepEqual(r.Form.Status(after), r.Form.Status(s.claim.Stored)) {
+		return outcome
+	}
+	if err := r.patchStatus(ctx, after); err != nil {
+		return err
+	}
+	return outcome
+}
+
 // keepers are the finalizers of others that keep a claim which is being deleted; none where clusterctl takes them off.
 func (r *reporter) keepers(claim *Claim) []string {
 	if claim.GetDeletionTimestamp().IsZero() || predicates.IsMoving(claim) {

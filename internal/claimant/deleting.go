@@ -19,10 +19,12 @@ const shownFinalizers = 10
 // Hints are what is known of finalizers of others, by their name: who takes them off, and when.
 type Hints map[string]string
 
-// SetDeleting has a claim say which finalizers of others keep it; nothing if none do.
+// SetDeleting has a claim say which finalizers of others keep it; nothing of them if none do.
 func (h Hints) SetDeleting(claim Claimant, finalizers []string) {
 	if len(finalizers) == 0 {
-		conditions.Delete(claim, ipamv1.DeletingCondition)
+		if conditions.GetReason(claim, ipamv1.DeletingCondition) == ipamv1.WaitingForFinalizersReason {
+			conditions.Delete(claim, ipamv1.DeletingCondition)
+		}
 		return
 	}
 	shown := finalizers[:min(len(finalizers), shownFinalizers)]
@@ -34,6 +36,20 @@ func (h Hints) SetDeleting(claim Claimant, finalizers []string) {
 	}
 	conditions.Set(claim, metav1.Condition{
 		Type: ipamv1.DeletingCondition, Status: metav1.ConditionTrue, Reason: ipamv1.WaitingForFinalizersReason, Message: message,
+		ObservedGeneration: claim.GetGeneration(),
+	})
+}
+
+// SetKept has a claim say why what backs it outside of the cluster is not given back yet; nothing of that for nil.
+func SetKept(claim Claimant, kept *KeptError) {
+	if kept == nil {
+		if conditions.GetReason(claim, ipamv1.DeletingCondition) != ipamv1.WaitingForFinalizersReason {
+			conditions.Delete(claim, ipamv1.DeletingCondition)
+		}
+		return
+	}
+	conditions.Set(claim, metav1.Condition{
+		Type: ipamv1.DeletingCondition, Status: metav1.ConditionTrue, Reason: kept.Reason, Message: kept.Message,
 		ObservedGeneration: claim.GetGeneration(),
 	})
 }

@@ -32,11 +32,14 @@ type Exit struct {
 	// NewPool returns an empty pool of a kind; nil if there are no pools of that kind. Only the
 	// reason PoolGone needs it.
 	NewPool func(schema.GroupKind) client.Object
+	// Outside gives back what backs records outside of the cluster; nil where nothing does.
+	Outside Outside
 }
 
 // Release does with a record what its reason says. It reports whether the record has gone, or will:
 // what is read live may keep it, or others' finalizers. It errs if the reason is not proved of this
-// record.
+// record, and with a *KeptError while what backs the record outside of the cluster is not given
+// back.
 func (e *Exit) Release(ctx context.Context, h ledger.Holding, why Reason) (gone bool, err error) {
 	rule, isProved := why.ruleFor(h)
 	if !isProved {
@@ -61,7 +64,11 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, why Reason) (gone 
 		}
 		gone = hasOurs && len(record.Finalizers) == 1
 	}
-	// This is the place for handing back what stands behind the record outside of the cluster.
+	if rule.givesBack {
+		if err := e.giveBackOne(ctx, h); err != nil {
+			return false, err
+		}
+	}
 	return gone, rule.then(ctx, e, h, why)
 }
 
@@ -83,6 +90,8 @@ type rule struct {
 	keeps []keeper
 	// waits: as long as others' finalizers are on the record, it has not gone.
 	waits bool
+	// givesBack: before that, what backs the record outside of the cluster is given back.
+	givesBack bool
 	// then brings the record to its next state.
 	then action
 }
@@ -91,10 +100,10 @@ type rule struct {
 var rules = map[row]rule{
 	claimDeleted:      {then: release},
 	claimRetains:      {then: retain},
-	claimGone:         {reads: true, keeps: []keeper{moves, isHold, isPaused}, waits: true, then: releaseOrDelete},
+	claimGone:         {reads: true, keeps: []keeper{moves, isHold, isPaused}, waits: true, givesBack: true, then: releaseOrDelete},
 	answerDiscarded:   {then: release},
-	answeredOtherwise: {reads: true, keeps: []keeper{moves, isHold, isPaused}, waits: true, then: release},
-	neverCommitted:    {reads: true, keeps: []keeper{moves, isHold, isPaused}, waits: true, then: deleteRecord},
+	answeredOtherwise: {reads: true, keeps: []keeper{moves, isHold, isPaused}, waits: true, givesBack: true, then: release},
+	neverCommitted:    {reads: true, keeps: []keeper{moves, isHold, isPaused}, waits: true, givesBack: true, then: deleteRecord},
 	nameTaken:         {then: deleteVoid},
 	repeated:          {then: takeOver},
 	claimMoved:        {then: markMoved},

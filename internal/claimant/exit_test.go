@@ -48,10 +48,10 @@ var (
 
 // reasonsOf are all reasons, proved of a record.
 var reasonsOf = map[row]func(*world, ledger.Holding) Reason{
-	claimDeleted:      func(w *world, h ledger.Holding) Reason { return ClaimDeleted(Deleted{w.proved(h)}) },
+	claimDeleted:      func(w *world, h ledger.Holding) Reason { return ClaimDeleted(GivenBack{w.proved(h)}) },
 	claimRetains:      func(w *world, h ledger.Holding) Reason { return ClaimRetains(Deleted{w.proved(h)}) },
 	claimGone:         func(w *world, h ledger.Holding) Reason { return ClaimGone(Gone{w.proved(h)}) },
-	answerDiscarded:   func(w *world, h ledger.Holding) Reason { return AnswerDiscarded(Gone{w.proved(h)}) },
+	answerDiscarded:   func(w *world, h ledger.Holding) Reason { return AnswerDiscarded(GivenBack{w.proved(h)}) },
 	answeredOtherwise: func(w *world, h ledger.Holding) Reason { return AnsweredOtherwise(Answered{w.proved(h)}) },
 	neverCommitted:    func(w *world, h ledger.Holding) Reason { return NeverCommitted(Answered{w.proved(h)}) },
 	nameTaken:         func(w *world, h ledger.Holding) Reason { return AnswerNameTaken(NameTaken{w.proved(h)}) },
@@ -173,7 +173,7 @@ func TestNothingGoesWithoutAProof(t *testing.T) {
 	w := newWorld(t, record)
 	h := w.shown(t, record)
 	unproved := map[string]Reason{
-		"none": {}, "deleted": ClaimDeleted(Deleted{}), "retains": ClaimRetains(Deleted{}), "gone": ClaimGone(Gone{}), "discarded": AnswerDiscarded(Gone{}),
+		"none": {}, "deleted": ClaimDeleted(GivenBack{}), "retains": ClaimRetains(Deleted{}), "gone": ClaimGone(Gone{}), "discarded": AnswerDiscarded(GivenBack{}),
 		"answered": AnsweredOtherwise(Answered{}), "never committed": NeverCommitted(Answered{}), "name taken": AnswerNameTaken(NameTaken{}),
 		"moved": ClaimMoved(MovedAway{}), "leaves": RecordLeaves(Leaving{}, "weir"), "hold ended": HoldEnded(Returned{}), "hold deleted": HoldDeleted(Unwanted{}),
 		"retention ended": RetentionEnded(Stored{}), "cooled down": CooledDown(Expired{}), "pool gone": PoolGone(Gone{}), "pool shrunk": PoolShrunk(Shrunk{}),

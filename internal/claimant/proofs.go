@@ -137,6 +137,26 @@ func (o *Observation) Gone(claim ipamv1.ClaimReference) Gone {
 	return Gone{ofClaim{o, claim}}
 }
 
+// GivenBack proves that a claim is Deleted or Gone, and that it has nothing outside of the cluster
+// any more.
+type GivenBack struct{ ofClaim }
+
+func (p GivenBack) covers(h ledger.Holding) bool { return p.isClaim(h) }
+
+// WithNothingOutside proves it of IPClaims and pools: nothing backs their records outside.
+func (p Deleted) WithNothingOutside() GivenBack { return GivenBack{p.ofClaim} }
+
+// ended is a proof that a claim of a UID needs nothing any more.
+type ended interface {
+	proof
+	// givenBack is what it proves once nothing is outside.
+	givenBack() GivenBack
+}
+
+func (p Deleted) givenBack() GivenBack { return GivenBack{p.ofClaim} }
+
+func (p Gone) givenBack() GivenBack { return GivenBack{p.ofClaim} }
+
 // Stored proves that a claim is stored. It is about what was known then of earlier claims of the
 // name.
 type Stored struct{ ofClaim }

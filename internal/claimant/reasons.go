@@ -38,7 +38,7 @@ const (
 
 // ClaimDeleted is for what a claim has that is being deleted, and whose answer has gone; or a pool
 // that nothing is handed out of.
-func ClaimDeleted(p Deleted) Reason { return Reason{row: claimDeleted, proof: p} }
+func ClaimDeleted(p GivenBack) Reason { return Reason{row: claimDeleted, proof: p} }
 
 // ClaimRetains is for what a claim has that is being deleted, if it is to be kept for the next
 // claim of the name.
@@ -49,7 +49,7 @@ func ClaimGone(p Gone) Reason { return Reason{row: claimGone, proof: p} }
 
 // AnswerDiscarded is for what is recorded for a claim that is gone, and whose answer the caller has
 // just removed.
-func AnswerDiscarded(p Gone) Reason { return Reason{row: answerDiscarded, proof: p} }
+func AnswerDiscarded(p GivenBack) Reason { return Reason{row: answerDiscarded, proof: p} }
 
 // AnsweredOtherwise is for what a claim has beside its answer, and what may have been its answer
 // before.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -69,6 +70,7 @@ type Retries struct {
 func (r Retries) Result(err error) (ctrl.Result, error) {
 	var refusal *Refusal
 	var kept *KeptError
+	var fault *external.FaultError
 	switch {
 	case err == nil:
 		return ctrl.Result{}, nil
@@ -78,6 +80,8 @@ func (r Retries) Result(err error) (ctrl.Result, error) {
 		return After(r.Taken), nil
 	case errors.As(err, &kept):
 		return After(kept.After), nil
+	case errors.As(err, &fault):
+		return After(fault.After), nil
 	case errors.As(err, &refusal):
 		return After(cmp.Or(refusal.After, r.Refused)), nil
 	case errors.Is(err, ledger.ErrExhausted), errors.Is(err, ledger.ErrNotReady), errors.Is(err, ledger.ErrRefused):

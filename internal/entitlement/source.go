@@ -99,6 +99,7 @@ func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) 
 		HostBits:   p.Registered.Shape.HostBits(),
 		Kept:       p.Registered.Shape.Kept(),
 		Network:    p.Registered.Shape.NetworkOf,
+		Outside:    s.Registry.Outside(p),
 	}
 }
 

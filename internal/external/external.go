@@ -13,6 +13,7 @@ package external
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -23,17 +24,43 @@ type Pool struct {
 	// Key names the pool outside. No other pool ever has it, of this cluster or another. It keeps
 	// it when it moves or is restored.
 	Key string
-	// Network is the id of the external network.
+	// Network is the id of the external network; "" if that is not known yet.
 	Network string
 	// Project is the id of the project that has what backs the pool; "" if that is not known yet.
 	Project string
 	Source  *ipamv1.OpenStackSource
 	// SecretNamespace is the namespace of the Secret with the credentials.
 	SecretNamespace string
-	// Room is how many addresses may be created in addition to those that there are; -1 for no
-	// limit.
+	// Room is how many addresses may be created in addition to those that there are; or Unlimited.
 	Room int
 }
+
+// Unlimited is the Room of a pool without a limit of its own.
+const Unlimited = -1
+
+// Backing is a pool, and who backs its addresses.
+type Backing struct {
+	Provider Provider
+	Pool     Pool
+}
+
+// Identity is where a pool is outside.
+type Identity struct {
+	// Project and Network are ids.
+	Project, Network string
+}
+
+// FaultError says why nothing outside can back a pool as things are. It is shown in the pool's Ready
+// condition, and to nobody of another project.
+type FaultError struct {
+	// Reason of the Ready condition.
+	Reason  string
+	Message string
+	// After is when to look again: no watch tells when that ends.
+	After time.Duration
+}
+
+func (e *FaultError) Error() string { return e.Message }
 
 // Address is an address, and what backs it.
 type Address struct {
@@ -49,6 +76,9 @@ type Address struct {
 // called again at once: too many calls are under way, the answer to a change was lost, or another
 // manager changed what was seen. No text of its errors is a server's.
 type Provider interface {
+	// Identify returns where the pool is, by what its source names now; once that is known, by the
+	// id of the network. It changes nothing. It errs with a *FaultError, or with ledger.ErrBusy.
+	Identify(ctx context.Context, pool Pool) (Identity, error)
 	// Acquire returns the address that is the claim's outside, and creates one if there is none.
 	// The caller has proved that the claim lives, by a live read. holds reports whether a record of
 	// the claim holds an address: that one is preferred if there are several.

@@ -93,7 +93,7 @@ func (r *Reconciler) releaseOwn(ctx context.Context, claim *ipamv1.IPClaim, dele
 		if h.Purpose == ledger.ForMoved {
 			continue
 		}
-		why := claimant.ClaimDeleted(deleted)
+		why := claimant.ClaimDeleted(deleted.WithNothingOutside())
 		if r.retains(claim, h) {
 			why = claimant.ClaimRetains(deleted)
 		}

@@ -125,6 +125,10 @@ func says(p Object) poolspec.Pool {
 	own, _ := p.(Own) // by New
 	says := poolspec.Read(own.PoolSpec(), own.PoolReference(), p.GetLabels())
 	says.Arrived = p.GetAnnotations()[ipamv1.ArrivedAnnotation] != ""
+	if says.External { // what the network is called may mean another one tomorrow
+		says.Cloud, _ = poolspec.ReadCloud(p.GetAnnotations()) // the pool's condition tells
+		says.Space = says.Cloud.Space()
+	}
 	return says
 }
 

@@ -23,12 +23,16 @@ var capacityAddresses = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(capacityAddresses) }
 
-// observe sets the gauges of a pool.
+// observe sets the gauges of a pool. Of one without a limit nothing is known but what is allocated.
 func observe(ref ipamv1.PoolReference, c ledger.Capacity) {
-	for state, count := range map[string]ipspace.Count{
-		"total": c.Total, "allocated": c.Allocated, "available": c.Available,
-		"excluded": c.Excluded, "cooling": c.Cooling, "delegated": c.Delegated,
-	} {
+	states := map[string]ipspace.Count{"allocated": c.Allocated}
+	if !c.Unlimited {
+		states = map[string]ipspace.Count{
+			"total": c.Total, "allocated": c.Allocated, "available": c.Available,
+			"excluded": c.Excluded, "cooling": c.Cooling, "delegated": c.Delegated,
+		}
+	}
+	for state, count := range states {
 		capacityAddresses.WithLabelValues(kindLabel(ref), ref.Namespace, ref.Name, state).Set(number(count))
 	}
 }

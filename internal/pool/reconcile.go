@@ -76,6 +76,8 @@ type reporter struct {
 	doors []Door
 	// remains is what a move would leave behind.
 	remains preflight.Remains
+	// looks remembers how pools stand outside of the cluster.
+	looks looks
 	// outdated remembers how many answers carry other network settings than their pool.
 	outdated outdated
 }
@@ -212,6 +214,9 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	s.registered, s.invalid = known.Registered, known.Invalid
 	if len(s.invalid) > 0 {
 		return nil
+	}
+	if s.says.External {
+		return r.serveOutside(ctx, s)
 	}
 	if known.isUnknown() { // before its parent is
 		if _, err := r.Registry.parentOf(ctx, s.says); err != nil {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -38,6 +39,8 @@ type Registry struct {
 	Rules  *tenancy.Rules
 	// Namespace is the manager's own, where the records of GlobalIPPools' blocks live.
 	Namespace string
+	// External backs the addresses of pools of floating IPs; nil while the gate for them is closed.
+	External external.Provider
 	// Home is this cluster: the UID of its namespace kube-system. A GlobalIPPool that is at home elsewhere hands out nothing.
 	Home string
 
@@ -126,7 +129,7 @@ func (r *Registry) Register(p Object) *Known {
 	defer r.mu.Unlock()
 	known := &Known{Object: p, Says: r.Says(p)}
 	ref := known.Says.Ref
-	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
+	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() && known.Says.External == known.Says.Cloud.IsKnown() {
 		known.Registered, known.Says.Space = v.pool, v.pool.Space
 		return known
 	}
@@ -137,7 +140,7 @@ func (r *Registry) Register(p Object) *Known {
 		return known
 	}
 	known.Says.Space = cmp.Or(known.Says.Space, r.known[known.Says.Parent].pool.Space)
-	if known.Says.Space == "" { // before its parent's is known nobody can tell what else has its addresses
+	if known.Says.Space == "" { // before its parent's, or its cloud, is known nobody can tell what else has its addresses
 		return known
 	}
 	known.Registered = ledger.Pool{
@@ -164,6 +167,9 @@ func (r *Registry) resolve(p Object, says poolspec.Pool) (*pooltree.Pool, field.
 	kind, known := r.kindOf(says.Ref.GroupKind())
 	if !known {
 		return nil, field.ErrorList{field.NotSupported(field.NewPath("kind"), says.Ref.Kind, []string{})}
+	}
+	if refused := r.checkGate(says); refused != nil {
+		return nil, field.ErrorList{refused}
 	}
 	return kind.Resolve(p, r.known[says.Parent].pool.Shape)
 }

@@ -25,6 +25,7 @@ import (
 func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.Result, error) {
 	r.Registry.Forget(ref)
 	r.outdated.forget(ref)
+	r.looks.forget(ref)
 	unobserve(ref)
 	if len(r.Ledger.Of(ref).OtherBlocks("", nil)) == 0 && len(r.Ledger.Of(ref).Cooling()) == 0 {
 		return ctrl.Result{}, nil
@@ -89,7 +90,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if !deleted.IsProved() {
 		return err
 	}
-	if err = r.releaseBlocks(ctx, live, blocks, seen, claimant.ClaimDeleted(deleted)); err != nil {
+	if err = r.releaseBlocks(ctx, live, blocks, seen, claimant.ClaimDeleted(deleted.WithNothingOutside())); err != nil {
 		return err
 	}
 	err = finalizer.Remove(ctx, r.Client, live, r.Kind.Finalizer)

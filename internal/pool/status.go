@@ -19,6 +19,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -39,7 +40,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration = s.pool.GetGeneration()
 	conditions.Set(s.pool, ready)
-	setExhausted(s.pool, capacity, known && !isForeign)
+	setExhausted(s.pool, capacity, known && !isForeign && !capacity.Unlimited)
 	conditions.Set(s.pool, claimant.PausedCondition(""))
 	claimant.SetWithinPool(s.pool, r.overridden(s))
 	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s)) // the rest is known all the same
@@ -61,7 +62,7 @@ func ShowIn(status *ipamv1.IPPoolStatus, r *Report) {
 	switch {
 	case r.Counted:
 		setCapacity(status, r)
-		if r.Foreign { // it hands out nothing here, and how much of it is used is known there only
+		if r.Foreign && !r.Capacity.Unlimited { // it hands out nothing here, and how much of it is used is known there only
 			status.Capacity.Available = "0"
 			status.UtilizationPercent, status.LargestFreePrefixLength, status.Utilization = nil, nil, ""
 		}
@@ -124,6 +125,11 @@ func lockedMerge(before client.Object) client.Patch {
 
 func setCapacity(status *ipamv1.IPPoolStatus, r *Report) {
 	c := r.Capacity
+	status.Claims, status.Children = ptr.To(c.Claims), ptr.To(c.Children)
+	if c.Unlimited { // how many there may be is known outside only
+		status.Capacity = ipamv1.Capacity{Allocated: c.Allocated.String()}
+		return
+	}
 	status.Capacity = ipamv1.Capacity{
 		Total:     c.Total.String(),
 		Allocated: c.Allocated.String(),
@@ -134,7 +140,6 @@ func setCapacity(status *ipamv1.IPPoolStatus, r *Report) {
 	}
 	status.UtilizationPercent = ptr.To(ipspace.Percent(c.Total.Sub(c.Available), c.Total))
 	status.Utilization = fmt.Sprintf("%d%%", *status.UtilizationPercent)
-	status.Claims, status.Children = ptr.To(c.Claims), ptr.To(c.Children)
 	status.LargestFreePrefixLength = nil
 	if c.LargestFree >= 0 {
 		status.LargestFreePrefixLength = ptr.To(int32(c.LargestFree)) //nolint:gosec // at most 128
@@ -148,6 +153,7 @@ func setCapacity(status *ipamv1.IPPoolStatus, r *Report) {
 // readyCondition says whether the pool hands out addresses, and if not, what should be done.
 func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capacity, outcome error) metav1.Condition {
 	condition := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse}
+	var fault *external.FaultError
 	switch {
 	case !s.pool.GetDeletionTimestamp().IsZero():
 		condition.Reason, condition.Message = ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s)
@@ -155,6 +161,8 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 		condition.Reason, condition.Message = ipamv1.PoolReadyInvalidSpecReason, invalidMessage(s.invalid)
 	case s.overlap != nil:
 		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
+	case errors.As(outcome, &fault):
+		condition.Reason, condition.Message = fault.Reason, fault.Message
 	case isParents(outcome):
 		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, parentMessage(s.says, outcome)
 	case errors.Is(outcome, ledger.ErrBusy) && s.says.CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:

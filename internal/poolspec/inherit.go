@@ -28,16 +28,9 @@ func Inherits(spec *ipamv1.IPPoolSpec) bool {
 // The parent's settings make no spec invalid: they may change at any time. An
 // address that is kept for a claim and becomes the gateway is not kept any
 // more.
-//
-// Pools are served with what ResolveUnder returns. Nothing serves floating IPs
-// yet, so it refuses spec.openStack, whatever Resolve says of it.
 func ResolveUnder(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference, parent *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 	r := resolver{spec: spec, pool: pool, path: field.NewPath("spec")}
 	shape := r.resolve()
-	if spec.OpenStack != nil {
-		r.fail(field.Forbidden(r.path.Child("openStack"), NotSupported))
-		return nil, r.errs
-	}
 	if shape == nil || parent == nil || !Inherits(spec) {
 		return shape, r.errs
 	}

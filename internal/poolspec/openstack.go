@@ -5,7 +5,9 @@ package poolspec
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -20,14 +22,49 @@ const openStackSpaces = "openstack/"
 // noBlocks is why a pool of floating IPs is refused a field for good.
 const noBlocks = "a pool with openStack has no blocks: Neutron chooses its addresses"
 
-// openStackSpace returns the address space of a pool of floating IPs; "" where
-// its network is not known.
-func openStackSpace(source *ipamv1.OpenStackSource) string {
-	if source.FloatingNetwork.ID == "" {
+// openStackSpace returns the address space of a pool of floating IPs of the
+// network with that id; "" for none.
+func openStackSpace(networkID string) string {
+	if networkID == "" {
 		return ""
 	}
-	return openStackSpaces + source.FloatingNetwork.ID
+	return openStackSpaces + networkID
 }
+
+// Cloud is how a pool of floating IPs is known in its cloud, once it is.
+type Cloud struct {
+	// Key names the pool: the UID that it had first.
+	Key string
+	// Project and Network are the ids of the project that has its floating IPs,
+	// and of their external network.
+	Project, Network string
+}
+
+// IsKnown reports whether the pool is known there.
+func (c Cloud) IsKnown() bool { return c.Key != "" }
+
+// Space is the pool's address space; "" before it is known.
+func (c Cloud) Space() string { return openStackSpace(c.Network) }
+
+// String is the value of OpenStackAnnotation.
+func (c Cloud) String() string { return strings.Join([]string{c.Key, c.Project, c.Network}, " ") }
+
+// ReadCloud reads OpenStackAnnotation. Without it the pool is not known yet. It
+// errs if the value is none that Weir writes.
+func ReadCloud(annotations map[string]string) (Cloud, error) {
+	value, ok := annotations[ipamv1.OpenStackAnnotation]
+	if !ok {
+		return Cloud{}, nil
+	}
+	fields := strings.Split(value, " ")
+	if len(fields) != 3 || !cloudKey.MatchString(fields[0]) || !networkID.MatchString(fields[1]) || !networkID.MatchString(fields[2]) {
+		return Cloud{}, fmt.Errorf("metadata.annotations[%s]: must be a key and the ids of project and network, with a space between each", ipamv1.OpenStackAnnotation)
+	}
+	return Cloud{fields[0], fields[1], fields[2]}, nil
+}
+
+// cloudKey is what a key looks like: a UID.
+var cloudKey = regexp.MustCompile(`^[!-.0-~]{1,120}$`)
 
 // resolveOpenStack returns the shape of a pool of floating IPs, or nil where
 // there are mistakes.
@@ -35,7 +72,7 @@ func (r *resolver) resolveOpenStack() *pooltree.Pool {
 	r.checkBlockless()
 	r.checkClusterName()
 	r.checkVisibility()
-	r.checkNetworkID()
+	r.checkNetwork()
 	r.checkOpenStackSupported()
 	if len(r.errs) > 0 {
 		return nil
@@ -72,15 +109,14 @@ func (r *resolver) checkBlockless() {
 // id would be other address spaces.
 var networkID = regexp.MustCompile(`^[0-9a-z]([0-9a-z-]{0,62}[0-9a-z])?$`)
 
-// checkNetworkID wants to know the network: pools of one network share their
-// address space.
-func (r *resolver) checkNetworkID() {
-	path, id := r.path.Child("openStack", "floatingNetwork", "id"), r.spec.OpenStack.FloatingNetwork.ID
+// checkNetwork wants to know which network it is.
+func (r *resolver) checkNetwork() {
+	path, network := r.path.Child("openStack", "floatingNetwork"), r.spec.OpenStack.FloatingNetwork
 	switch {
-	case id == "":
-		r.fail(field.Required(path, "the external network"))
-	case !networkID.MatchString(id):
-		r.invalid(path, id, "is not the id of a network: write it as Neutron does, in lower-case letters, digits and hyphens")
+	case network.ID == "" && network.Name == "" && len(network.Tags) == 0:
+		r.fail(field.Required(path, "the external network, by id, name or tags"))
+	case network.ID != "" && !networkID.MatchString(network.ID):
+		r.invalid(path.Child("id"), network.ID, "is not the id of a network: write it as Neutron does, in lower-case letters, digits and hyphens")
 	}
 }
 
@@ -88,13 +124,6 @@ func (r *resolver) checkNetworkID() {
 // behaviour does not exist yet.
 func (r *resolver) checkOpenStackSupported() {
 	s, path := r.spec.OpenStack, r.path.Child("openStack")
-	r.forbid(path.Child("identityRef"), NotSupported, []use{
-		{"region", s.IdentityRef.Region != ""},
-	})
-	r.forbid(path.Child("floatingNetwork"), NotSupported, []use{
-		{"name", s.FloatingNetwork.Name != ""},
-		{"tags", len(s.FloatingNetwork.Tags) > 0},
-	})
 	r.forbid(path, NotSupported, []use{
 		{"subnet", s.Subnet != nil},
 		{"preAllocatedFloatingIPs", len(s.PreAllocatedFloatingIPs) > 0},

@@ -31,6 +31,7 @@ func TestAPoolOfFloatingIPsIsExternal(t *testing.T) {
 		"of a Cluster":         floatingWith(`clusterName: prod`),
 		"for some":             floatingWith(`visibility: Shared, namespaceSelector: {matchLabels: {a: b}}`),
 		"with what is default": floatingFrom(floating + `, reclaimPolicy: Delete`),
+		"by name and tags":     floatingFrom(`identityRef: {name: n, cloudName: c, region: r}, floatingNetwork: {name: public, tags: [a]}`),
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +43,7 @@ func TestAPoolOfFloatingIPsIsExternal(t *testing.T) {
 			if !shape.IsExternal() || len(shape.Blocks()) > 0 || !shape.Total().IsZero() {
 				t.Errorf("external %t, blocks %v, total %s", shape.IsExternal(), shape.Blocks(), shape.Total())
 			}
-			if says := poolspec.Read(spec, poolOf(""), nil); !says.External || says.Space != "openstack/0b7c" || says.Family != ipamv1.IPv4Family || says.IsCarved() {
+			if says := poolspec.Read(spec, poolOf(""), nil); !says.External || says.Family != ipamv1.IPv4Family || says.IsCarved() {
 				t.Errorf("read as %+v", says)
 			}
 		})
@@ -100,26 +101,20 @@ func TestFloatingIPsAreRefused(t *testing.T) {
 		"a Cluster of all":   {spec: floatingWith(`clusterName: prod`), kind: ipamv1.GlobalIPPoolKind, want: []string{`spec.clusterName: Forbidden`}},
 		"a selector of none": {spec: floatingWith(`namespaceSelector: {matchLabels: {a: b}}`), want: []string{`spec.namespaceSelector: Forbidden: narrows visibility Shared`}},
 
-		"no network":             {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {}`), want: []string{`spec.openStack.floatingNetwork.id: Required value`}},
+		"no network":             {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {}`), want: []string{`spec.openStack.floatingNetwork: Required value`}},
 		"a network in capitals":  {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {id: 0B7C}`), want: []string{`spec.openStack.floatingNetwork.id: Invalid value: "0B7C": is not the id of a network`}},
 		"a network with a slash": {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {id: a/b}`), want: []string{`spec.openStack.floatingNetwork.id: Invalid value: "a/b"`}},
-		"a network by its name": {
-			spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {name: public}`),
-			want: []string{`spec.openStack.floatingNetwork.id: Required value`, `spec.openStack.floatingNetwork.name: Forbidden: not supported yet`},
-		},
-		"a network by its tags": {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {id: 0b7c, tags: [a]}`), want: []string{`spec.openStack.floatingNetwork.tags: Forbidden: not supported yet`}},
-		"a region":              {spec: floatingFrom(`identityRef: {name: n, cloudName: c, region: r}, floatingNetwork: {id: 0b7c}`), want: []string{`spec.openStack.identityRef.region: Forbidden: not supported yet`}},
-		"a subnet":              {spec: floatingFrom(floating + `, subnet: {id: s}`), want: []string{`spec.openStack.subnet: Forbidden: not supported yet`}},
-		"existing ones":         {spec: floatingFrom(floating + `, preAllocatedFloatingIPs: [192.0.2.3]`), want: []string{`spec.openStack.preAllocatedFloatingIPs: Forbidden: not supported yet`}},
-		"a limit":               {spec: floatingFrom(floating + `, maxIPs: 3`), want: []string{`spec.openStack.maxIPs: Forbidden: not supported yet`}},
-		"that they are kept":    {spec: floatingFrom(floating + `, reclaimPolicy: Retain`), want: []string{`spec.openStack.reclaimPolicy: Forbidden: not supported yet`}},
-		"tags":                  {spec: floatingFrom(floating + `, tags: [a]`), want: []string{`spec.openStack.tags: Forbidden: not supported yet`}},
+		"a subnet":               {spec: floatingFrom(floating + `, subnet: {id: s}`), want: []string{`spec.openStack.subnet: Forbidden: not supported yet`}},
+		"existing ones":          {spec: floatingFrom(floating + `, preAllocatedFloatingIPs: [192.0.2.3]`), want: []string{`spec.openStack.preAllocatedFloatingIPs: Forbidden: not supported yet`}},
+		"a limit":                {spec: floatingFrom(floating + `, maxIPs: 3`), want: []string{`spec.openStack.maxIPs: Forbidden: not supported yet`}},
+		"that they are kept":     {spec: floatingFrom(floating + `, reclaimPolicy: Retain`), want: []string{`spec.openStack.reclaimPolicy: Forbidden: not supported yet`}},
+		"tags":                   {spec: floatingFrom(floating + `, tags: [a]`), want: []string{`spec.openStack.tags: Forbidden: not supported yet`}},
 
 		"all at once": {
 			spec: `{delegateTo: edge, ipFamily: IPv6, openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: "-", name: public}, tags: [a]}}`,
 			want: []string{
 				`spec.delegateTo: ` + forGood, `spec.ipFamily: Invalid value`, `spec.openStack.floatingNetwork.id: Invalid value`,
-				`spec.openStack.floatingNetwork.name: Forbidden: not supported yet`, `spec.openStack.tags: Forbidden: not supported yet`,
+				`spec.openStack.tags: Forbidden: not supported yet`,
 			},
 		},
 	} {
@@ -143,26 +138,20 @@ func TestFloatingIPsAreRefused(t *testing.T) {
 	}
 }
 
-// TestNothingServesFloatingIPsYet: pools are served with what ResolveUnder returns.
-func TestNothingServesFloatingIPsYet(t *testing.T) {
+// TestTheCloudOfAPool: what Weir has written is read, and nothing else.
+func TestTheCloudOfAPool(t *testing.T) {
 	t.Parallel()
-	for sentence, test := range map[string]struct {
-		spec string
-		want []string
-	}{
-		"what Resolve admits":  {floatingFrom(floating), []string{"spec.openStack: Forbidden: not supported yet"}},
-		"what it refuses, too": {floatingFrom(floating + `, maxIPs: 3`), []string{"spec.openStack.maxIPs: Forbidden: not supported yet", "spec.openStack: Forbidden: not supported yet"}},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			t.Parallel()
-			shape, errs := poolspec.ResolveUnder(specOf(t, test.spec), poolOf(""), nil)
-			got := make([]string, len(errs))
-			for i, err := range errs {
-				got[i] = err.Error()
-			}
-			if diff := cmp.Diff(test.want, got); shape != nil || diff != "" {
-				t.Errorf("shape %v, mistakes (-want +got):\n%s", shape, diff)
-			}
-		})
+	known := poolspec.Cloud{Key: "5b1c0a1e-6f0c-4d0b-9a0a-3a5f0f1f7c11", Project: "07aa51d2", Network: "0b7c"}
+	read, err := poolspec.ReadCloud(map[string]string{ipamv1.OpenStackAnnotation: known.String()})
+	if read != known || err != nil || !read.IsKnown() || read.Space() != "openstack/0b7c" {
+		t.Errorf("%+v, %v, space %s", read, err, read.Space())
+	}
+	if read, err = poolspec.ReadCloud(nil); err != nil || read.IsKnown() || read.Space() != "" {
+		t.Errorf("without the annotation: %+v, %v", read, err)
+	}
+	for _, wrong := range []string{"", "a", "a b", "a b c d", "a  c", " b c", "a b ", "a b C", "a/b c d", "ä b c", "a b c/d", "a b\tc"} {
+		if read, err = poolspec.ReadCloud(map[string]string{ipamv1.OpenStackAnnotation: wrong}); err == nil || read.IsKnown() {
+			t.Errorf("%q: %+v", wrong, read)
+		}
 	}
 }

@@ -30,6 +30,9 @@ type Pool struct {
 	// External: something outside chooses its addresses, as Neutron chooses
 	// floating IPs. It has no blocks.
 	External bool
+	// Cloud is how an external pool is known in its cloud; the zero value before
+	// it is.
+	Cloud Cloud
 	// Arrived: it was created with blocks that it has had before.
 	Arrived bool
 	// Inherits: it has its parent's network settings.

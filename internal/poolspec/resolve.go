@@ -72,7 +72,7 @@ func (r *resolver) resolve() *pooltree.Pool {
 // where the spec does not say it: the network of floating IPs is not known.
 func Space(spec *ipamv1.IPPoolSpec) string {
 	if spec.OpenStack != nil {
-		return openStackSpace(spec.OpenStack)
+		return openStackSpace(spec.OpenStack.FloatingNetwork.ID)
 	}
 	if spec.AddressSpace == "" {
 		return ipamv1.DefaultAddressSpace

@@ -22,12 +22,11 @@ func TestKubectlExplainSaysWhatIsNotSupported(t *testing.T) {
 	t.Parallel()
 	ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "pool"}
 	_, errs := poolspec.Resolve(&ipamv1.IPPoolSpec{DelegateTo: "edge", Expansion: &ipamv1.Expansion{}}, ref)
-	_, floating := poolspec.ResolveUnder(&ipamv1.IPPoolSpec{OpenStack: &ipamv1.OpenStackSource{
-		IdentityRef:     ipamv1.OpenStackIdentityReference{Region: "r"},
-		FloatingNetwork: ipamv1.FloatingNetwork{Name: "public", Tags: []string{"a"}},
+	_, floating := poolspec.Resolve(&ipamv1.IPPoolSpec{OpenStack: &ipamv1.OpenStackSource{
+		FloatingNetwork: ipamv1.FloatingNetwork{Name: "public"},
 		Subnet:          &ipamv1.FloatingSubnet{}, PreAllocatedFloatingIPs: []string{"192.0.2.3"}, MaxIPs: new(int32),
 		ReclaimPolicy: ipamv1.RetainFloatingIPs, Tags: []string{"a"},
-	}}, ref, nil)
+	}}, ref)
 	var refused []string
 	for _, err := range append(errs, floating...) {
 		if err.Detail == poolspec.NotSupported {

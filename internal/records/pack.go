@@ -69,6 +69,7 @@ const (
 	isArrived byte = 1 << iota
 	isMoving
 	isLeaving
+	isBacked
 )
 
 // maxText is how long a record's text may be. The API server lets none become so long.
@@ -172,6 +173,9 @@ func furtherFlagsOf(r *Record) byte {
 	if r.Leaves {
 		flags |= isLeaving
 	}
+	if r.Backed {
+		flags |= isBacked
+	}
 	return flags
 }
 
@@ -267,8 +271,9 @@ func (t *Table) Get(h Handle) *Record {
 		r.ReleasedAt, _ = strconv.ParseInt(o.releasedAt, 10, 64)
 	}
 	if o.has(further) {
-		r.Restored, r.Moving, r.Leaves = o.further[0]&isArrived != 0, o.further[0]&isMoving != 0, o.further[0]&isLeaving != 0
-		r.Alias = o.further[1:]
+		flags := o.further[0]
+		r.Restored, r.Moving, r.Leaves = flags&isArrived != 0, flags&isMoving != 0, flags&isLeaving != 0
+		r.Backed, r.Alias = flags&isBacked != 0, o.further[1:]
 	}
 	r.Key = types.NamespacedName{Namespace: s.Namespace, Name: o.name}
 	if !o.has(oddName) {

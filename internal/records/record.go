@@ -52,6 +52,8 @@ type Record struct {
 	Moving bool
 	// Leaves: its pool, which stays, is to hold what it has.
 	Leaves bool
+	// Backed: something outside of the cluster stands behind the prefix.
+	Backed bool
 	// Deleted: this process has deleted the record, and the watch has not shown that yet.
 	Deleted bool
 	// Won: this process has judged the record, and it had won. It stays won while it exists.
@@ -99,6 +101,7 @@ func Decode(a *ipamv1.IPAllocation, seen int64) (*Record, error) {
 		Confirmed:   a.Spec.State == ipamv1.ConfirmedState,
 		Retained:    a.Spec.State == ipamv1.RetainedState,
 		Owned:       len(a.OwnerReferences) > 0,
+		Backed:      a.Spec.External.ID != "",
 		ReleasedAt:  seconds(a.Spec.ReleasedAt),
 		Restored:    isRestored(a),
 		Moving:      !a.DeletionTimestamp.IsZero() && has(a.Annotations, clusterctlv1.DeleteForMoveAnnotation),

@@ -71,6 +71,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	rules := &tenancy.Rules{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.PlatformProject, Namespace: o.OwnNamespace}
 	registry := &pool.Registry{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Rules: rules, Namespace: o.OwnNamespace, Home: home,
+		External: o.external(mgr.GetAPIReader()),
 	}
 	w := &wiring{
 		Manager: mgr, book: book, registry: registry, options: o,
@@ -88,7 +89,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		return err
 	}
 	doors := append([]Door{clusterAPI(&o)}, o.Doors...)
-	if o.isMetal3On() {
+	if o.isOn(metal3Gate) {
 		doors = append(doors, metal3Door())
 	}
 	if err = admission.SetupWithManager(mgr, admission.Options{
@@ -255,7 +256,7 @@ const clusterAPIDoor = "Cluster API"
 func clusterAPI(o *Options) Door {
 	form := clusterapi.Form{}
 	source := func(registry *pool.Registry) claim.Source { return incluster.Source(registry) }
-	if o.isMetal3On() {
+	if o.isOn(metal3Gate) {
 		form.Others = map[string]clusterapi.Ways{metal3.PoolKind.Group: metal3.ClusterAPI}
 		source = func(registry *pool.Registry) claim.Source {
 			return entitlement.Sources{incluster.Source(registry), metal3.Source(registry, "spec.poolRef")}
@@ -381,7 +382,7 @@ func (w *wiring) openPools(ctx context.Context, name string, kind pool.Kind) err
 
 func (w *wiring) newClaims(form claim.Form, source claim.Source) *claim.Reconciler {
 	return claim.New(claim.Options{
-		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules,
+		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules, Outside: w.registry,
 		Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},
 		Charts: &w.charts, Hints: metal3.Hints, Alias: (&metal3.Hosts{Live: w.GetAPIReader(), Mapper: w.GetRESTMapper()}).Alias,
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,

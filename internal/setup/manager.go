@@ -69,7 +69,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 			err = errors.Join(err, door.AddToScheme(scheme))
 		}
 	}
-	if o.isMetal3On() {
+	if o.isOn(metal3Gate) {
 		err = errors.Join(err, m3v1.AddToScheme(scheme))
 	}
 	if err != nil {

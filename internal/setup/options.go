@@ -12,19 +12,29 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/cluster-api/util/flags"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/webhookserver"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
 )
 
 // defaultPlatformProject is the project that the manager's own namespace belongs to, unless another is named.
 const defaultPlatformProject = "platform"
 
-// metal3Gate opens the front door of ipam.metal3.io.
-const metal3Gate = "Metal3"
+// Feature gates. All are closed by default.
+const (
+	// metal3Gate opens the front door of ipam.metal3.io.
+	metal3Gate = "Metal3"
+	// openStackGate serves pools of floating IPs.
+	openStackGate = "OpenStack"
+)
 
 // Options are the manager's flags.
 type Options struct {
@@ -55,6 +65,9 @@ type Options struct {
 
 	// Doors are further front doors.
 	Doors []Door
+
+	// endpoints are what EndpointAllow says.
+	endpoints neutron.EndpointPolicy
 
 	// OwnNamespace is the namespace that the manager runs in: of its lease, and of the records of GlobalIPPools' blocks.
 	OwnNamespace string
@@ -87,9 +100,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PlatformProject, "platform-project", defaultPlatformProject, "The name of the platform project, which the manager's own namespace belongs to.")
 	fs.DurationVar(&o.RepairGrace, "repair-grace", ledger.DefaultGrace,
 		"How long a record may wait for its IPClaim or child pool to be stored. Must be longer than the API server's request timeout.")
-	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that pools may name (not supported yet).")
+	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that may be called: https://keystone.example.com, https://*.cloud.example.com:5000 or an address. Empty allows every https endpoint that is not loopback or link-local.")
 	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
-		"Metal3=true serves the pools and claims of ipam.metal3.io, once they are installed; the default is false. OpenStack and Federation are not supported yet.")
+		"Metal3=true serves the pools and claims of ipam.metal3.io, once they are installed. OpenStack=true serves pools of floating IPs; "+
+			"such pools must not be moved or restored yet. The default is false. Federation is not supported yet.")
 }
 
 // Complete fills in what comes from the environment, and refuses what cannot be served.
@@ -100,14 +114,37 @@ func (o *Options) Complete() error {
 	if o.OwnNamespace == "" {
 		o.OwnNamespace = "weir-system"
 	}
-	return errors.Join(o.checkSupported(), o.checkFeatureGates(), o.checkBounds())
+	return errors.Join(o.checkSupported(), o.checkFeatureGates(), o.parseEndpoints(), o.checkBounds())
+}
+
+// parseEndpoints reads which endpoints of clouds may be called.
+func (o *Options) parseEndpoints() error {
+	switch {
+	case len(o.EndpointAllow) == 0:
+		return nil
+	case !o.isOn(openStackGate):
+		return errors.New("--openstack-endpoint-allow: needs --feature-gates=OpenStack=true")
+	}
+	policy, err := neutron.ParseEndpointPolicy(o.EndpointAllow)
+	if err != nil {
+		return fmt.Errorf("--openstack-endpoint-allow: %w", err)
+	}
+	o.endpoints = policy
+	return nil
+}
+
+// external returns what backs pools of floating IPs; nil while the gate is closed.
+func (o *Options) external(live client.Reader) external.Provider {
+	if !o.isOn(openStackGate) {
+		return nil
+	}
+	return openstack.New(openstack.Options{Live: live, Endpoints: o.endpoints, Concurrency: o.Concurrency, Clock: clock.RealClock{}})
 }
 
 func (o *Options) checkSupported() error {
 	var errs []error
 	for name, unset := range map[string]bool{
-		"--cluster-name":             o.ClusterName == "",
-		"--openstack-endpoint-allow": len(o.EndpointAllow) == 0,
+		"--cluster-name": o.ClusterName == "",
 	} {
 		if !unset {
 			errs = append(errs, fmt.Errorf("%s: not supported yet", name))
@@ -136,11 +173,11 @@ func (o *Options) checkFeatureGates() error {
 	for gate, value := range o.FeatureGates {
 		on, err := strconv.ParseBool(value)
 		switch {
-		case gate != metal3Gate && gate != "OpenStack" && gate != "Federation":
+		case gate != metal3Gate && gate != openStackGate && gate != "Federation":
 			errs = append(errs, fmt.Errorf("--feature-gates: there is no gate %q", gate))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("--feature-gates: %s=%s: must be true or false", gate, value))
-		case on && gate != metal3Gate:
+		case on && gate == "Federation":
 			errs = append(errs, fmt.Errorf("--feature-gates: %s=%s: not supported yet", gate, value))
 		}
 	}
@@ -150,15 +187,15 @@ func (o *Options) checkFeatureGates() error {
 // poolGroups are the API groups of the pools that claims may name.
 func (o *Options) poolGroups() []string {
 	groups := []string{ipamv1.GroupVersion.Group}
-	if o.isMetal3On() {
+	if o.isOn(metal3Gate) {
 		groups = append(groups, m3v1.GroupVersion.Group)
 	}
 	return groups
 }
 
-// isMetal3On says whether the gate Metal3 was opened. All are closed by default.
-func (o *Options) isMetal3On() bool {
-	on, err := strconv.ParseBool(o.FeatureGates[metal3Gate])
+// isOn says whether a gate was opened.
+func (o *Options) isOn(gate string) bool {
+	on, err := strconv.ParseBool(o.FeatureGates[gate])
 	return on && err == nil
 }
 

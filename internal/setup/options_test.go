@@ -48,7 +48,8 @@ func TestFeatureGates(t *testing.T) {
 		"closed":                     {args: []string{"--feature-gates=Metal3=false,OpenStack=false,Federation=false"}},
 		"Metal3 open":                {args: []string{"--feature-gates=Metal3=true"}, on: true},
 		"neither open nor closed":    {args: []string{"--feature-gates=Metal3=yes"}, want: "--feature-gates: Metal3=yes: must be true or false"},
-		"open before its time":       {args: []string{"--feature-gates=OpenStack=true"}, want: "--feature-gates: OpenStack=true: not supported yet"},
+		"open before its time":       {args: []string{"--feature-gates=Federation=true"}, want: "--feature-gates: Federation=true: not supported yet"},
+		"OpenStack open":             {args: []string{"--feature-gates=OpenStack=true"}},
 		"unknown":                    {args: []string{"--feature-gates=metal3=true"}, want: `--feature-gates: there is no gate "metal3"`},
 		"open beside an unknown one": {args: []string{"--feature-gates=Metal3=true,Bird=false"}, want: `--feature-gates: there is no gate "Bird"`, on: true},
 	}
@@ -65,8 +66,8 @@ func TestFeatureGates(t *testing.T) {
 			if err := o.Complete(); err != nil {
 				got = err.Error()
 			}
-			if got != test.want || o.isMetal3On() != test.on {
-				t.Errorf("got %q and on=%t, want %q and on=%t", got, o.isMetal3On(), test.want, test.on)
+			if got != test.want || o.isOn(metal3Gate) != test.on {
+				t.Errorf("got %q and on=%t, want %q and on=%t", got, o.isOn(metal3Gate), test.want, test.on)
 			}
 		})
 	}

@@ -75,6 +75,34 @@ func asKept(ctx context.Context, pool external.Pool, err error) error {
 	return &claimant.KeptError{Reason: reason, Message: about(pool, words+seePool), After: retryAfter(err)}
 }
 
+// asFault turns what went wrong for a pool into an error that may leave the provider. The pool names
+// the credentials, so it is told the server's words.
+func asFault(ctx context.Context, pool external.Pool, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, isKnown := explain(ctx, pool, err); !isKnown {
+		return busy(pool)
+	}
+	return &external.FaultError{Reason: faultReason(err), Message: "spec.openStack: " + err.Error(), After: retryAfter(err)}
+}
+
+// faultReason is the reason of the pool's Ready condition.
+func faultReason(err error) string {
+	var secret *secretError
+	if errors.As(err, &secret) {
+		return ipamv1.PoolReadyAuthenticationFailedReason
+	}
+	switch kind := neutron.KindOf(err); {
+	case kind == neutron.Unauthorized, kind == neutron.Forbidden:
+		return ipamv1.PoolReadyAuthenticationFailedReason
+	case kind == neutron.NotFound, neutron.IsAmbiguous(err):
+		return ipamv1.PoolReadyNetworkNotFoundReason
+	default:
+		return ipamv1.PoolReadyCloudUnavailableReason
+	}
+}
+
 // explain logs an error and returns what claims are told of it; false if it is only to be tried
 // again.
 func explain(ctx context.Context, pool external.Pool, err error) (words string, isKnown bool) {

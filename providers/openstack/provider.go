@@ -58,6 +58,26 @@ func New(o Options) *Provider {
 	return &Provider{options: o, calls: make(slots, max(1, o.Concurrency/2)), clouds: map[account]*cloud{}} //nolint:mnd // half
 }
 
+// Identify implements external.Provider: one list of networks.
+func (p *Provider) Identify(ctx context.Context, pool external.Pool) (external.Identity, error) {
+	var is external.Identity
+	err := p.call(ctx, pool, func(cloud *neutron.Client) error {
+		network, err := cloud.FindNetwork(ctx, networkOf(pool))
+		is = external.Identity{Project: cloud.Project(), Network: network.ID}
+		return err
+	})
+	return is, asFault(ctx, pool, err)
+}
+
+// networkOf returns what chooses the network of a pool.
+func networkOf(pool external.Pool) neutron.NetworkFilter {
+	if pool.Network != "" {
+		return neutron.NetworkFilter{ID: pool.Network}
+	}
+	network := pool.Source.FloatingNetwork
+	return neutron.NetworkFilter{ID: network.ID, Name: network.Name, Tags: network.Tags}
+}
+
 // Acquire implements external.Provider.
 func (p *Provider) Acquire(
 	ctx context.Context, pool external.Pool, claim ipamv1.ClaimReference, holds func(netip.Addr) bool,

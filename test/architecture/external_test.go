@@ -55,3 +55,27 @@ func TestNeutronIsChangedInTwoFiles(t *testing.T) {
 		t.Errorf("found %d calls that change something", found)
 	}
 }
+
+// TestAddressesAreAcquiredInOneFile: what is chosen outside is recorded, and told to one claim, in
+// the order of internal/claim/outside.go.
+func TestAddressesAreAcquiredInOneFile(t *testing.T) {
+	t.Parallel()
+	allowed := filepath.Join("..", "..", "internal", "claim", "outside.go")
+	found := map[string]int{}
+	for path, file := range productionFiles(t) {
+		ast.Inspect(file, func(node ast.Node) bool {
+			selected, ok := node.(*ast.SelectorExpr)
+			if !ok || selected.Sel.Name != "Acquire" && selected.Sel.Name != "Adopt" {
+				return true
+			}
+			found[selected.Sel.Name]++
+			if path != allowed {
+				t.Errorf("%s calls %s", path, selected.Sel.Name)
+			}
+			return true
+		})
+	}
+	if found["Acquire"] != 1 || found["Adopt"] != 1 {
+		t.Errorf("found %v", found)
+	}
+}

@@ -68,6 +68,8 @@ type Error struct {
 
 	// cause is the end of the caller's context, if that is why the call failed.
 	cause error
+	// several: more than one object matches, where one was to be found.
+	several bool
 }
 
 func (e *Error) Error() string {

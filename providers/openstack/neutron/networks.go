@@ -6,6 +6,7 @@ package neutron
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -61,10 +62,16 @@ func (c *Client) FindNetwork(ctx context.Context, filter NetworkFilter) (Network
 	case len(found) == 0:
 		return Network{}, &Error{Call: callNetworks, Kind: NotFound, Message: fmt.Sprintf("no external network of %s is visible", filter)}
 	case len(found) > 1:
-		return Network{}, &Error{Call: callNetworks, Kind: Invalid, Message: shorten(fmt.Sprintf(
+		return Network{}, &Error{Call: callNetworks, Kind: Invalid, several: true, Message: shorten(fmt.Sprintf(
 			"%d external networks match %s: %s; choose one by id", len(found), filter, namesOf(found)))}
 	}
 	return found[0], nil
+}
+
+// IsAmbiguous says whether an error is FindNetwork's because several networks match.
+func IsAmbiguous(err error) bool {
+	var fault *Error
+	return errors.As(err, &fault) && fault.several
 }
 
 const networksShown = 5

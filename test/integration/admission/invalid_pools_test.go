@@ -158,7 +158,7 @@ var mistakes = []mistake{
 	{"a gateway outside its subnet", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.17}}]}`, "spec.subnets[0].network.gateway", []string{"is not in the network"}},
 	{"delegation", `{cidr: 192.0.2.0/24, delegateTo: edge}`, "spec.delegateTo", []string{"not supported yet"}},
 	{"expansion", `{cidr: 192.0.2.0/24, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 2}}`, "spec.expansion", []string{"not supported yet"}},
-	{"OpenStack", `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: x}}}`, "spec.openStack", []string{"not supported yet"}},
+	{"OpenStack while its gate is closed", `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: x}}}`, "spec.openStack", []string{"feature gate OpenStack"}},
 	{"a bound of the other family", `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 48}}`, "spec.allocation.minPrefixLength", []string{"between 1 and 32"}},
 	{"bounds without a default inside them", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28}}`, "spec.allocation.defaultPrefixLength", []string{"excludes single addresses"}},
 	{"a default longer than its bound", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28, defaultPrefixLength: 30}}`, "spec.allocation.defaultPrefixLength", []string{"must be between"}},

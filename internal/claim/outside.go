@@ -1,0 +1,110 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// Addresses of some pools are chosen outside of the cluster, for one claim each:
+//
+//	live read of claim and Cluster -> address acquired outside -> record -> answer
+//
+// Dying between any two steps, or losing an answer, leaves what is outside with the claim's UID. The next start finds it by that.
+
+// allocateOutside gives the claim the address that is its own outside. What two managers acquired at once is told by the answer that was
+// stored first; the other record goes, and with it what backs it.
+func (r *Reconciler) allocateOutside(ctx context.Context, s *scope, want netip.Prefix) error {
+	if want.IsValid() {
+		return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s: no address can be asked for: those of the pool are chosen outside of the cluster", s.claim.AskedField)
+	}
+	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return err
+	case err != nil, live.GetUID() != s.claim.GetUID(), !live.GetDeletionTimestamp().IsZero():
+		return errWaiting
+	}
+	if why, err := r.haltedBy(ctx, r.Live, live); why != nil || err != nil {
+		return errors.Join(why, err)
+	}
+	holds := func(address netip.Addr) bool { return r.about(s).Holds(address) }
+	address, err := s.offer.Outside.Provider.Acquire(ctx, s.offer.Outside.Pool, s.ref, holds)
+	var refusal *claimant.Refusal
+	if errors.As(err, &refusal) && refusal.Reason == ipamv1.ClaimReadyPoolNotReadyReason { // the pool finds out why
+		r.Ledger.Notices().PoolChanged(s.offer.Pool)
+	}
+	if err != nil {
+		return err
+	}
+	allocation, err := r.reserveAcquired(ctx, s, address)
+	if err != nil {
+		return err
+	}
+	return r.commit(ctx, s, allocation)
+}
+
+// reserveAcquired records what was acquired outside.
+func (r *addresses) reserveAcquired(ctx context.Context, s *scope, address external.Address) (ledger.Allocation, error) {
+	c, err := r.request(ctx, s, netip.PrefixFrom(address.Addr, address.Addr.BitLen()), ledger.ForClaim)
+	if err != nil {
+		return ledger.Allocation{}, err
+	}
+	c.ExternalID = address.ID
+	return r.Ledger.Reserve(ctx, c)
+}
+
+// proveBacked errs unless what the claim is about to be told is its own outside. Who has been told is not asked again.
+func (r *Reconciler) proveBacked(ctx context.Context, s *scope, address netip.Addr) error {
+	if s.offer.Outside == nil || hasAnswer(s.claim) && !hasArrived(s.claim) {
+		return nil
+	}
+	return s.offer.Outside.Provider.Adopt(ctx, s.offer.Outside.Pool, s.ref, address)
+}
+
+// giveBack gives back what a claim has outside that is being deleted: before its answer goes, which somebody may still use while it cannot
+// be given back. Others' finalizers on the answer say so, too.
+func (r *Reconciler) giveBack(ctx context.Context, live *Claim, deleted claimant.Deleted) (claimant.GivenBack, error) {
+	pool, ref := r.poolOf(live), r.reference(keyOf(live), live.GetUID())
+	isBacked, err := r.exit().IsBacked(ctx, pool, ref)
+	if isBacked && err == nil {
+		err = r.proveUnused(ctx, live)
+	}
+	if err != nil {
+		return claimant.GivenBack{}, err
+	}
+	given, left, err := r.exit().GiveBack(ctx, pool, ref, deleted)
+	r.reportAbandoned(live, left)
+	return given, err
+}
+
+// reportAbandoned records an event of what stays outside for good.
+func (r *reporter) reportAbandoned(claim *Claim, left string) {
+	if left != "" {
+		r.Recorder.Eventf(claim.Stored, nil, corev1.EventTypeWarning, addressAbandonedEvent, releaseAction, "%s", left)
+	}
+}
+
+// proveUnused errs with errWaiting while others' finalizers are on the claim's answer.
+func (r *objects) proveUnused(ctx context.Context, claim *Claim) error {
+	answers, err := r.answersTo(ctx, r.Live, keyOf(claim))
+	isUsed := func(a *Answer) bool {
+		return r.claimUID(a) == claim.GetUID() && slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return f != r.answerFinalizer(a) })
+	}
+	if err == nil && slices.ContainsFunc(answers, isUsed) {
+		return errWaiting
+	}
+	return err
+}

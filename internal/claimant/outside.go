@@ -1,0 +1,129 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+)
+
+// Outside is what backs the records of some pools outside of the cluster.
+type Outside interface {
+	// Backs reports whether something outside chooses the pool's addresses.
+	Backs(ctx context.Context, pool ipamv1.PoolReference) (bool, error)
+	// GiveBack gives back what the proof covers. It errs with a *KeptError while that cannot be, or
+	// must not, because the pool is paused or moves; with ledger.ErrBusy if it is to be called again
+	// at once; and with an *AbandonedError if nobody can ever give it back.
+	GiveBack(ctx context.Context, pool ipamv1.PoolReference, proof external.Proof) error
+}
+
+// AbandonedError says why what backs a claim outside of the cluster stays there for good.
+type AbandonedError struct{ Message string }
+
+func (e *AbandonedError) Error() string { return e.Message }
+
+// retryOutside is when giving back one record is tried again that came in the way of another change.
+const retryOutside = time.Second
+
+// GiveBack gives back all that a claim of this pool has outside of the cluster. What was proved of
+// the claim is that it is Deleted or Gone. Its answer goes after this: as long as something outside
+// is in use, it stays.
+//
+// It errs with a *KeptError while that cannot be given back. Left says what stays there because
+// nobody can give it back; "" for nothing.
+func (e *Exit) GiveBack(ctx context.Context, pool ipamv1.PoolReference, claim ipamv1.ClaimReference, why ended) (given GivenBack, left string, err error) {
+	if !why.covers(ledger.Holding{Claim: claim}) {
+		return GivenBack{}, "", fmt.Errorf("giving back what %s %s/%s has outside: nothing is proved of it", claim.Kind, claim.Namespace, claim.Name)
+	}
+	recorded := e.Ledger.RecordsOf(claim)
+	isBacked, err := e.isBacked(ctx, pool, recorded...)
+	if isBacked && err == nil {
+		left, err = e.abandoned(ctx, recorded, e.Outside.GiveBack(ctx, pool, external.ClaimReleased(claim)))
+	}
+	if err != nil {
+		return GivenBack{}, "", err
+	}
+	return why.givenBack(), left, nil
+}
+
+// IsBacked reports whether a claim of this pool may have something outside of the cluster.
+func (e *Exit) IsBacked(ctx context.Context, pool ipamv1.PoolReference, claim ipamv1.ClaimReference) (bool, error) {
+	return e.isBacked(ctx, pool, e.Ledger.RecordsOf(claim)...)
+}
+
+// isBacked: a record says so; else its pool does, which may have begun something that is not recorded yet.
+func (e *Exit) isBacked(ctx context.Context, pool ipamv1.PoolReference, recorded ...ledger.Holding) (bool, error) {
+	if e.Outside == nil {
+		return false, nil
+	}
+	if slices.ContainsFunc(recorded, func(h ledger.Holding) bool { return h.Backed }) {
+		return true, nil
+	}
+	return e.Outside.Backs(ctx, pool)
+}
+
+// giveBackOne gives back what backs one record. What was restored may be in use elsewhere, and what
+// another record holds as well is in use here.
+func (e *Exit) giveBackOne(ctx context.Context, h ledger.Holding) error {
+	if h.Restored || !h.CIDR.IsSingleIP() {
+		return nil
+	}
+	isOther := func(other ledger.Holding) bool { return other.Version.UID != h.Version.UID }
+	isBacked, err := e.isBacked(ctx, h.Pool, h)
+	if !isBacked || err != nil || slices.ContainsFunc(e.Ledger.Overlapping(h.Space, h.CIDR), isOther) {
+		return err
+	}
+	err = e.Outside.GiveBack(ctx, h.Pool, external.AddressReleased(h.Claim, h.CIDR.Addr()))
+	if errors.Is(err, ledger.ErrBusy) {
+		return &KeptError{Reason: ipamv1.WaitingForCloudReason, Message: err.Error(), After: retryOutside}
+	}
+	_, err = e.abandoned(ctx, []ledger.Holding{h}, err)
+	return err
+}
+
+// abandoned tells the audit trail what stays outside for good, if the error is that, and names it.
+func (e *Exit) abandoned(ctx context.Context, recorded []ledger.Holding, err error) (left string, _ error) {
+	var abandoned *AbandonedError
+	if !errors.As(err, &abandoned) {
+		return "", err
+	}
+	var names []string
+	for _, h := range recorded {
+		record := &ipamv1.IPAllocation{}
+		if err := e.Live.Get(ctx, h.Record, record); err != nil {
+			if client.IgnoreNotFound(err) != nil {
+				return "", err
+			}
+			continue
+		}
+		audit.Abandoned(audit.Entry{
+			Prefix: h.CIDR, AddressSpace: h.Space, Pool: h.Pool, Claim: h.Claim, Allocation: h.Record, Reason: audit.Unreachable,
+		}, record.Spec.External.ID, abandoned.Message)
+		names = append(names, backing(h.CIDR.Addr(), record.Spec.External.ID))
+	}
+	if len(names) == 0 {
+		names = []string{"whatever it has outside of the cluster"}
+	}
+	return strings.Join(names, ", ") + " stays there: " + abandoned.Message, nil
+}
+
+// backing names what backs an address.
+func backing(address netip.Addr, id string) string {
+	if id == "" {
+		return address.String()
+	}
+	return fmt.Sprintf("%s (%s)", address, id)
+}

@@ -1,0 +1,180 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimant
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
+)
+
+// cloud is an Outside, whose calls are among the world's requests.
+type cloud struct {
+	world *world
+	backs bool
+	err   error
+	proof external.Proof
+}
+
+func (c *cloud) Backs(context.Context, ipamv1.PoolReference) (bool, error) {
+	c.world.requests = append(c.world.requests, "ask pool")
+	return c.backs, nil
+}
+
+func (c *cloud) GiveBack(_ context.Context, _ ipamv1.PoolReference, proof external.Proof) error {
+	c.world.requests = append(c.world.requests, "give back")
+	c.proof = proof
+	return c.err
+}
+
+func backed(a *ipamv1.IPAllocation) { a.Spec.External.ID = "f1" }
+
+func arrived(a *ipamv1.IPAllocation) {
+	a.Annotations = map[string]string{ipamv1.ArrivedAnnotation: "2026-01-01"}
+}
+
+// TestWhatBacksARecordGoesBeforeIt: for reasons that prove that nobody was told of the address, or
+// nobody needs it any more.
+func TestWhatBacksARecordGoesBeforeIt(t *testing.T) {
+	t.Parallel()
+	gives := []row{claimGone, answeredOtherwise, neverCommitted}
+	for name, reason := range reasonsOf {
+		if name == repeated || name == recordLeaves { // they ask the ledger first
+			continue
+		}
+		t.Run(string(name), func(t *testing.T) {
+			t.Parallel()
+			record := allocations.Named("a", "10.0.0.4/32", inCluster, backed)
+			w := newWorld(t, record)
+			w.free(t)
+			w.NewPool = newPool
+			outside := &cloud{world: w}
+			w.Outside = outside
+			h := w.shown(t, record)
+			if _, err := w.Release(t.Context(), h, reason(w, h)); err != nil {
+				t.Fatal(err)
+			}
+			at, before := slices.Index(w.requests, "give back"), slices.Index(w.requests, goes[0])
+			switch {
+			case !slices.Contains(gives, name):
+				if at >= 0 || outside.proof.Covers(h.Claim.UID, h.CIDR.Addr()) {
+					t.Errorf("given back: %v", w.requests)
+				}
+			case at < 0 || before >= 0 && before < at:
+				t.Errorf("requests: %v", w.requests)
+			case !outside.proof.Covers(h.Claim.UID, h.CIDR.Addr()), outside.proof.Covers(h.Claim.UID, netip.MustParseAddr("10.0.0.5")):
+				t.Errorf("the proof is not about the one address: %v", outside.proof)
+			}
+		})
+	}
+}
+
+// TestWhetherARecordIsGivenBack of a claim that is gone.
+func TestWhetherARecordIsGivenBack(t *testing.T) {
+	t.Parallel()
+	kept := &KeptError{Reason: ipamv1.WaitingForPortReason, After: time.Minute}
+	after := func(requests ...string) []string { return append(looks[:len(looks):len(looks)], requests...) }
+	type edits = []allocations.Edit
+	for sentence, test := range map[string]struct {
+		record edits
+		backs  bool
+		err    error
+		want   []string
+		// kept is when it is tried again; 0 if the record goes.
+		kept time.Duration
+	}{
+		"backed by its record":         {record: edits{backed}, want: after(append([]string{"give back"}, goes...)...)},
+		"backed by its pool":           {backs: true, want: after(append([]string{"ask pool", "give back"}, goes...)...)},
+		"not backed":                   {want: after(append([]string{"ask pool"}, goes...)...)},
+		"restored":                     {record: edits{backed, arrived}, want: after(goes...)},
+		"a block":                      {record: edits{backed, prefixed}, want: after(goes...)},
+		"kept":                         {record: edits{backed}, err: kept, want: after("give back"), kept: time.Minute},
+		"busy":                         {record: edits{backed}, err: ledger.ErrBusy, want: after("give back"), kept: retryOutside},
+		"nobody can ever give it back": {record: edits{backed}, err: &AbandonedError{}, want: after(append([]string{"give back", "get IPAllocation"}, goes...)...)},
+		"a hold":                       {record: edits{backed, held}, want: looks[:1]},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			record := allocations.Named("a", "10.0.0.4/32", append(edits{inCluster}, test.record...)...)
+			w := newWorld(t, record)
+			w.free(t)
+			w.Outside = &cloud{world: w, backs: test.backs, err: test.err}
+			h := w.shown(t, record)
+			gone, err := w.Release(t.Context(), h, reasonsOf[claimGone](w, h))
+			if diff := cmp.Diff(test.want, w.requests); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			var told *KeptError
+			switch isKept := errors.As(err, &told); {
+			case test.kept != 0 && (!isKept || told.After != test.kept || gone):
+				t.Errorf("gone is %t, %v", gone, err)
+			case test.kept == 0 && err != nil:
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func prefixed(a *ipamv1.IPAllocation) {
+	a.Spec.CIDR, a.Status.AllocatedCIDR = "10.0.0.4/31", "10.0.0.4/31"
+}
+
+// TestGivingBackAllOfAClaim needs a proof of that claim, and asks nobody where nothing is outside.
+func TestGivingBackAllOfAClaim(t *testing.T) {
+	t.Parallel()
+	pool, claim := allocations.PoolRef("p"), ipamv1.ClaimReference{Kind: "IPAddressClaim", Namespace: "ns", Name: "a", UID: "claim a"}
+	kept := &KeptError{Reason: ipamv1.WaitingForPortReason}
+	w := newWorld(t)
+	proof := Deleted{ofClaim{w.Observe(nil), claim}}
+	other := Deleted{ofClaim{w.Observe(nil), ipamv1.ClaimReference{UID: "claim b"}}}
+	for sentence, test := range map[string]struct {
+		outside *cloud
+		proof   ended
+		want    []string
+		left    string
+		err     error
+		refused bool
+	}{
+		"nothing is outside of any pool": {proof: proof},
+		"of another pool":                {outside: &cloud{}, proof: proof, want: []string{"ask pool"}},
+		"of the pool":                    {outside: &cloud{backs: true}, proof: proof, want: []string{"ask pool", "give back"}},
+		"in use":                         {outside: &cloud{backs: true, err: kept}, proof: proof, want: []string{"ask pool", "give back"}, err: kept},
+		"nobody can":                     {outside: &cloud{backs: true, err: &AbandonedError{"the pool is gone"}}, proof: proof, want: []string{"ask pool", "give back"}, left: "stays there: the pool is gone"},
+		"without a proof":                {outside: &cloud{backs: true}, proof: Deleted{}, refused: true},
+		"with a proof about another":     {outside: &cloud{backs: true}, proof: other, refused: true},
+		"the claim is not proved gone":   {outside: &cloud{backs: true}, proof: Gone{}, refused: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if test.outside != nil {
+				test.outside.world, w.Outside = w, test.outside
+			}
+			given, left, err := w.GiveBack(t.Context(), pool, claim, test.proof)
+			if diff := cmp.Diff(test.want, w.requests); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			if failed := test.refused || test.err != nil; given.IsProved() == failed || (err != nil) != failed || test.err != nil && !errors.Is(err, test.err) {
+				t.Errorf("given back is %t, %v", given.IsProved(), err)
+			}
+			if !strings.Contains(left, test.left) || test.left == "" && left != "" {
+				t.Errorf("left: %q", left)
+			}
+			if test.outside != nil && slices.Contains(w.requests, "give back") && !test.outside.proof.Covers(claim.UID, netip.MustParseAddr("192.0.2.1")) {
+				t.Error("the proof is not about all that the claim has")
+			}
+		})
+	}
+}

@@ -65,7 +65,7 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, why Reason) (gone 
 		gone = hasOurs && len(record.Finalizers) == 1
 	}
 	if rule.givesBack {
-		if err := e.giveBackOne(ctx, h); err != nil {
+		if err := e.giveBackOne(ctx, h, why.row); err != nil {
 			return false, err
 		}
 	}

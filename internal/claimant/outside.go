@@ -12,12 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 // Outside is what backs the records of some pools outside of the cluster.
@@ -35,8 +38,12 @@ type AbandonedError struct{ Message string }
 
 func (e *AbandonedError) Error() string { return e.Message }
 
-// retryOutside is when giving back one record is tried again that came in the way of another change.
-const retryOutside = time.Second
+const (
+	// retryOutside is when giving back one record is tried again that came in the way of another change.
+	retryOutside = time.Second
+	// retryPaused is when it is tried again while a Cluster is paused.
+	retryPaused = 30 * time.Second
+)
 
 // GiveBack gives back all that a claim of this pool has outside of the cluster. What was proved of
 // the claim is that it is Deleted or Gone. Its answer goes after this: as long as something outside
@@ -50,6 +57,9 @@ func (e *Exit) GiveBack(ctx context.Context, pool ipamv1.PoolReference, claim ip
 	}
 	recorded := e.Ledger.RecordsOf(claim)
 	isBacked, err := e.isBacked(ctx, pool, recorded...)
+	if _, isGone := why.(Gone); isGone && isBacked && err == nil {
+		err = e.proveNotMoving(ctx, claim)
+	}
 	if isBacked && err == nil {
 		left, err = e.abandoned(ctx, recorded, e.Outside.GiveBack(ctx, pool, external.ClaimReleased(claim)))
 	}
@@ -75,9 +85,30 @@ func (e *Exit) isBacked(ctx context.Context, pool ipamv1.PoolReference, recorded
 	return e.Outside.Backs(ctx, pool)
 }
 
-// giveBackOne gives back what backs one record. What was restored may be in use elsewhere, and what
-// another record holds as well is in use here.
-func (e *Exit) giveBackOne(ctx context.Context, h ledger.Holding) error {
+// proveNotMoving errs with a *KeptError while a Cluster of the claim's namespace is paused. A claim
+// that is gone, and was not released by Weir, may live on in another cluster: clusterctl takes the
+// finalizers off what it has moved. It pauses the Cluster before, and deletes it last.
+func (e *Exit) proveNotMoving(ctx context.Context, claim ipamv1.ClaimReference) error {
+	clusters := &clusterv1.ClusterList{}
+	err := e.Live.List(ctx, clusters, client.InNamespace(claim.Namespace))
+	if meta.IsNoMatchError(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("listing Clusters of namespace %s: %w", claim.Namespace, err)
+	}
+	i := slices.IndexFunc(clusters.Items, func(c clusterv1.Cluster) bool { return predicates.IsPaused(&c, &c) })
+	if i < 0 {
+		return nil
+	}
+	return &KeptError{
+		Reason: ipamv1.WaitingForPoolReason, After: retryPaused,
+		Message: fmt.Sprintf("Cluster %q is paused: %s %q may have moved to another cluster with it", clusters.Items[i].Name, claim.Kind, claim.Name),
+	}
+}
+
+// giveBackOne gives back what backs one record, for this reason. What was restored may be in use
+// elsewhere, and what another record holds as well is in use here.
+func (e *Exit) giveBackOne(ctx context.Context, h ledger.Holding, why row) error {
 	if h.Restored || !h.CIDR.IsSingleIP() {
 		return nil
 	}
@@ -85,6 +116,11 @@ func (e *Exit) giveBackOne(ctx context.Context, h ledger.Holding) error {
 	isBacked, err := e.isBacked(ctx, h.Pool, h)
 	if !isBacked || err != nil || slices.ContainsFunc(e.Ledger.Overlapping(h.Space, h.CIDR), isOther) {
 		return err
+	}
+	if why == claimGone {
+		if err = e.proveNotMoving(ctx, h.Claim); err != nil {
+			return err
+		}
 	}
 	err = e.Outside.GiveBack(ctx, h.Pool, external.AddressReleased(h.Claim, h.CIDR.Addr()))
 	if errors.Is(err, ledger.ErrBusy) {

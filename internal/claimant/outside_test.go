@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
@@ -85,30 +89,33 @@ func TestWhatBacksARecordGoesBeforeIt(t *testing.T) {
 func TestWhetherARecordIsGivenBack(t *testing.T) {
 	t.Parallel()
 	kept := &KeptError{Reason: ipamv1.WaitingForPortReason, After: time.Minute}
+	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
 	after := func(requests ...string) []string { return append(looks[:len(looks):len(looks)], requests...) }
 	type edits = []allocations.Edit
 	for sentence, test := range map[string]struct {
 		record edits
+		others []client.Object
 		backs  bool
 		err    error
 		want   []string
 		// kept is when it is tried again; 0 if the record goes.
 		kept time.Duration
 	}{
-		"backed by its record":         {record: edits{backed}, want: after(append([]string{"give back"}, goes...)...)},
-		"backed by its pool":           {backs: true, want: after(append([]string{"ask pool", "give back"}, goes...)...)},
-		"not backed":                   {want: after(append([]string{"ask pool"}, goes...)...)},
-		"restored":                     {record: edits{backed, arrived}, want: after(goes...)},
-		"a block":                      {record: edits{backed, prefixed}, want: after(goes...)},
-		"kept":                         {record: edits{backed}, err: kept, want: after("give back"), kept: time.Minute},
-		"busy":                         {record: edits{backed}, err: ledger.ErrBusy, want: after("give back"), kept: retryOutside},
-		"nobody can ever give it back": {record: edits{backed}, err: &AbandonedError{}, want: after(append([]string{"give back", "get IPAllocation"}, goes...)...)},
-		"a hold":                       {record: edits{backed, held}, want: looks[:1]},
+		"backed by its record":             {record: edits{backed}, want: after(append([]string{"give back"}, goes...)...)},
+		"backed by its pool":               {backs: true, want: after(append([]string{"ask pool", "give back"}, goes...)...)},
+		"not backed":                       {want: after(append([]string{"ask pool"}, goes...)...)},
+		"restored":                         {record: edits{backed, arrived}, want: after(goes...)},
+		"a block":                          {record: edits{backed, prefixed}, want: after(goes...)},
+		"kept":                             {record: edits{backed}, err: kept, want: after("give back"), kept: time.Minute},
+		"busy":                             {record: edits{backed}, err: ledger.ErrBusy, want: after("give back"), kept: retryOutside},
+		"the Cluster of another is paused": {record: edits{backed}, others: []client.Object{paused}, want: after(), kept: retryPaused},
+		"nobody can ever give it back":     {record: edits{backed}, err: &AbandonedError{}, want: after(append([]string{"give back", "get IPAllocation"}, goes...)...)},
+		"a hold":                           {record: edits{backed, held}, want: looks[:1]},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			record := allocations.Named("a", "10.0.0.4/32", append(edits{inCluster}, test.record...)...)
-			w := newWorld(t, record)
+			w := newWorld(t, append(test.others, record)...)
 			w.free(t)
 			w.Outside = &cloud{world: w, backs: test.backs, err: test.err}
 			h := w.shown(t, record)
@@ -139,26 +146,32 @@ func TestGivingBackAllOfAClaim(t *testing.T) {
 	w := newWorld(t)
 	proof := Deleted{ofClaim{w.Observe(nil), claim}}
 	other := Deleted{ofClaim{w.Observe(nil), ipamv1.ClaimReference{UID: "claim b"}}}
+	gone := w.Observe([]ledger.Holding{{Claim: claim}})
+	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", Annotations: map[string]string{clusterv1.PausedAnnotation: ""}}}
 	for sentence, test := range map[string]struct {
+		others  []client.Object
 		outside *cloud
 		proof   ended
 		want    []string
 		left    string
 		err     error
 		refused bool
+		moving  bool
 	}{
 		"nothing is outside of any pool": {proof: proof},
 		"of another pool":                {outside: &cloud{}, proof: proof, want: []string{"ask pool"}},
 		"of the pool":                    {outside: &cloud{backs: true}, proof: proof, want: []string{"ask pool", "give back"}},
 		"in use":                         {outside: &cloud{backs: true, err: kept}, proof: proof, want: []string{"ask pool", "give back"}, err: kept},
 		"nobody can":                     {outside: &cloud{backs: true, err: &AbandonedError{"the pool is gone"}}, proof: proof, want: []string{"ask pool", "give back"}, left: "stays there: the pool is gone"},
+		"it is gone":                     {outside: &cloud{backs: true}, proof: Gone{ofClaim{gone, claim}}, want: []string{"ask pool", "give back"}},
+		"it may have moved":              {outside: &cloud{backs: true}, proof: Gone{ofClaim{gone, claim}}, others: []client.Object{paused}, want: []string{"ask pool"}, moving: true},
 		"without a proof":                {outside: &cloud{backs: true}, proof: Deleted{}, refused: true},
 		"with a proof about another":     {outside: &cloud{backs: true}, proof: other, refused: true},
 		"the claim is not proved gone":   {outside: &cloud{backs: true}, proof: Gone{}, refused: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newWorld(t, test.others...)
 			if test.outside != nil {
 				test.outside.world, w.Outside = w, test.outside
 			}
@@ -166,7 +179,7 @@ func TestGivingBackAllOfAClaim(t *testing.T) {
 			if diff := cmp.Diff(test.want, w.requests); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
-			if failed := test.refused || test.err != nil; given.IsProved() == failed || (err != nil) != failed || test.err != nil && !errors.Is(err, test.err) {
+			if failed := test.refused || test.moving || test.err != nil; given.IsProved() == failed || (err != nil) != failed || test.err != nil && !errors.Is(err, test.err) {
 				t.Errorf("given back is %t, %v", given.IsProved(), err)
 			}
 			if !strings.Contains(left, test.left) || test.left == "" && left != "" {

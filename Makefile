@@ -21,6 +21,8 @@ ARCHS ?= amd64 arm64
 export WEIR_SUITE_SIZE ?= gate
 # Keep the demo's control plane running at its end.
 export KEEP ?=
+# Have the demo start a real Keystone and Neutron, and hand out floating IPs.
+export OPENSTACK ?=
 FUZZTIME ?= 10s
 GOTESTFLAGS ?=
 RACE ?= -race
@@ -311,7 +313,7 @@ bench: control-plane manager release-manifests ## Measure claims per second and 
 	go run ./test/bench
 
 .PHONY: demo
-demo: $(E2E_NEEDS) ## Show Weir at work on a throw-away control plane (KEEP=1 leaves it running)
+demo: $(E2E_NEEDS) ## Show Weir at work on a throw-away control plane (KEEP=1 leaves it running, OPENSTACK=1 adds floating IPs)
 	go run ./test/demo
 
 .PHONY: demo-stop

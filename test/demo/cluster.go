@@ -276,7 +276,7 @@ func (p *play) showPools(ctx context.Context) error {
 	for _, pool := range pools {
 		c, status := pool.PoolStatus().Capacity, pool.PoolStatus()
 		rows = append(rows, []string{
-			referenceText(pool.PoolReference()), join(blocks(pool.PoolSpec())), c.Total, c.Excluded, c.Allocated, c.Available,
+			referenceText(pool.PoolReference()), orDash(join(blocks(pool.PoolSpec()))), c.Total, c.Excluded, c.Allocated, c.Available,
 			number(status.Claims), conditions.GetReason(pool, ipamv1.ReadyCondition),
 		})
 	}

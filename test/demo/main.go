@@ -8,7 +8,8 @@
 //
 // It leaves nothing behind, unless the environment variable KEEP is set: then
 // the cluster stays, and the last lines say how to use and how to stop it. With
-// the argument stop it ends what was kept.
+// the argument stop it ends what was kept. With the environment variable OPENSTACK
+// it starts a real Keystone and Neutron, too, and hands out floating IPs.
 package main
 
 import (
@@ -18,6 +19,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 )
 
 func main() {
@@ -29,7 +32,7 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Getenv("KEEP") != "")
+	err := run(ctx, os.Getenv("KEEP") != "", os.Getenv("OPENSTACK") != "")
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "\ndemo:", err)
@@ -39,15 +42,18 @@ func main() {
 
 // run tells the story. A cluster is kept even if something in it is not as
 // expected, so that one can look, but not when the demo is interrupted.
-func run(ctx context.Context, keep bool) (err error) {
+func run(ctx context.Context, keep, withCloud bool) (err error) {
 	a := newAccount(os.Stdout)
-	s := &stage{keep: keep}
+	s := &stage{keep: keep, withCloud: withCloud}
 	defer func() {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
 		}
 		if keep && ctx.Err() == nil && s.manager != nil {
 			err = errors.Join(err, remember(keptFile, kept{Dir: s.site.Dir(), PIDs: s.pids()}))
+			if s.cloud != nil {
+				err = errors.Join(err, remember(keptFile, kept{Dir: s.cloud.Dir(), PIDs: s.cloud.PIDs()}))
+			}
 			a.farewell(s)
 			return
 		}
@@ -57,6 +63,11 @@ func run(ctx context.Context, keep bool) (err error) {
 			a.say("All processes are stopped and their folder is removed.")
 		}
 	}()
+	if withCloud {
+		if err = openstack.Installed(); err != nil {
+			return err
+		}
+	}
 	p := &play{stage: s, account: a}
 	for _, scene := range p.scenes() {
 		a.heading(scene.title)

@@ -41,7 +41,7 @@ type scene struct {
 }
 
 func (p *play) scenes() []scene {
-	return []scene{
+	all := []scene{
 		{"A management cluster with Weir", p.install},
 		{"Pools", p.makePools},
 		{"Claims", p.makeClaims},
@@ -50,9 +50,11 @@ func (p *play) scenes() []scene {
 		{"What is refused", p.refuse},
 		{"A tree of pools, and claims answered in the call", p.growTree},
 		{"Metal3's pools and claims", p.serveMetal3},
-		{"What is handed out now", p.checkAll},
-		{"The end", p.leave},
 	}
+	if p.withCloud {
+		all = append(all, scene{"Floating IPs of OpenStack", p.serveFloating})
+	}
+	return append(all, scene{"What is handed out now", p.checkAll}, scene{"The end", p.leave})
 }
 
 // install starts everything.
@@ -267,12 +269,15 @@ func (p *play) leave(ctx context.Context) error {
 		return nil
 	}
 	begin := time.Now()
-	for _, namespace := range []string{red, blue, racks} {
+	for _, namespace := range []string{red, blue, racks, cloudy} {
 		for _, kind := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}, &m3v1.IPClaim{}} {
 			if err := p.client.DeleteAllOf(ctx, kind, client.InNamespace(namespace)); err != nil {
 				return fmt.Errorf("deleting claims: %w", err)
 			}
 		}
+	}
+	if err := p.letGoAsCAPO(ctx); err != nil {
+		return err
 	}
 	err := p.awaitGone(ctx, &ipamv1beta2.IPAddressClaimList{}, &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{},
 		&m3v1.IPClaimList{}, &m3v1.IPAddressList{})

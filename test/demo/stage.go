@@ -18,6 +18,7 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 )
 
 const (
@@ -27,11 +28,14 @@ const (
 
 // stage is the cluster that the demo plays on.
 type stage struct {
-	keep    bool
-	site    *framework.Site
-	config  *rest.Config
-	client  client.WithWatch
-	manager *framework.Manager
+	keep bool
+	// withCloud: a scene hands out floating IPs of cloud.
+	withCloud bool
+	site      *framework.Site
+	config    *rest.Config
+	client    client.WithWatch
+	manager   *framework.Manager
+	cloud     *openstack.Cloud
 }
 
 // startCluster starts etcd and the API server. kube-controller-manager comes
@@ -55,7 +59,11 @@ func scheme() (*runtime.Scheme, error) {
 // startManager runs Weir as a process, with the rights that the release gives
 // it, and points the installed webhooks at it.
 func (s *stage) startManager(ctx context.Context) (err error) {
-	s.manager, err = s.site.StartManager(ctx, framework.ManagerOptions{Name: "manager", Args: []string{"--feature-gates=Metal3=true"}})
+	flags := []string{"--feature-gates=Metal3=true"}
+	if s.withCloud {
+		flags = append(flags, "--feature-gates=OpenStack=true", "--openstack-endpoint-allow=http://127.0.0.1")
+	}
+	s.manager, err = s.site.StartManager(ctx, framework.ManagerOptions{Name: "manager", Args: flags})
 	if err != nil {
 		return err
 	}
@@ -76,6 +84,9 @@ func (s *stage) stop() error {
 	var errs []error
 	if s.manager != nil {
 		errs = append(errs, s.manager.Stop())
+	}
+	if s.cloud != nil {
+		errs = append(errs, s.cloud.Stop())
 	}
 	if s.site != nil {
 		errs = append(errs, s.site.Stop(), os.RemoveAll(s.site.Dir()))

@@ -15,14 +15,16 @@ type DaemonOptions struct {
 	Env []string
 	// LogPath is the file that its output is appended to.
 	LogPath string
+	// Detach lets the process outlive this one.
+	Detach bool
 }
 
-// Daemon is such a server, a child process that ends with this one.
+// Daemon is such a server, a child process that ends with this one, unless it is detached.
 type Daemon struct{ process *process }
 
 // StartDaemon starts a server and does not wait for it.
 func StartDaemon(o DaemonOptions) (*Daemon, error) {
-	p, err := command{name: o.Name, path: o.Path, args: o.Args, env: o.Env, logPath: o.LogPath}.start()
+	p, err := command{name: o.Name, path: o.Path, args: o.Args, env: o.Env, logPath: o.LogPath, detach: o.Detach}.start()
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +38,9 @@ func (d *Daemon) Wait(ctx context.Context, probe func(context.Context) error) er
 
 // Stop asks the server to end, and ends it if it does not.
 func (d *Daemon) Stop() error { return d.process.stop() }
+
+// PID returns the process ID.
+func (d *Daemon) PID() int { return d.process.pid() }
 
 // LogTail returns the end of the server's log.
 func (d *Daemon) LogTail() []byte { return d.process.logTail() }

@@ -31,8 +31,15 @@ const (
 // Password returns the password of a user.
 func Password(user string) string { return "secret-of-" + user }
 
+// Options of a cloud.
+type Options struct {
+	// Detach lets the services outlive this process, if Stop is not called.
+	Detach bool
+}
+
 // Cloud is a running Keystone and Neutron.
 type Cloud struct {
+	options           Options
 	dir               string
 	keystone, neutron *framework.Daemon
 	keystoneURL       string
@@ -44,15 +51,18 @@ type Cloud struct {
 
 // Start starts a cloud, with its projects, users and networks; it takes 10 to 40 seconds. Without the packages it fails and names
 // the command that installs them. Its files are in a temporary folder of its own.
-func Start(ctx context.Context) (*Cloud, error) {
-	if err := checkPackages(); err != nil {
+func Start(ctx context.Context) (*Cloud, error) { return StartWith(ctx, Options{}) }
+
+// StartWith starts a cloud with options.
+func StartWith(ctx context.Context, options Options) (*Cloud, error) {
+	if err := Installed(); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "weir-openstack-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for OpenStack: %w", err)
 	}
-	c := &Cloud{dir: dir}
+	c := &Cloud{options: options, dir: dir}
 	for _, step := range []func(context.Context) error{c.startServices, c.makeIdentities, c.waitForNeutron, c.makeNetworks} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("starting OpenStack: %w\n%s", err, c.Logs()), c.Stop())
@@ -70,6 +80,14 @@ func (c *Cloud) Stop() error {
 		}
 	}
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}
+
+// Dir is the folder of the cloud's files.
+func (c *Cloud) Dir() string { return c.dir }
+
+// PIDs returns the process IDs of the services.
+func (c *Cloud) PIDs() map[string]int {
+	return map[string]int{"keystone": c.keystone.PID(), "neutron": c.neutron.PID()}
 }
 
 // Logs returns the end of both services' logs.
@@ -109,7 +127,8 @@ func (c *Cloud) Endpoints() []string { return []string{"http://127.0.0.1"} }
 
 const python = "/usr/bin/python3"
 
-func checkPackages() error {
+// Installed errs if the packages are not there, and names the command that installs them.
+func Installed() error {
 	const modules = "/usr/lib/python3/dist-packages"
 	for _, path := range []string{python, filepath.Join(modules, "keystone"), filepath.Join(modules, "neutron")} {
 		if _, err := os.Stat(path); err != nil {
@@ -159,6 +178,7 @@ func (c *Cloud) startPython(name string, args ...string) (*framework.Daemon, err
 		Args:    append([]string{"-I", filepath.Join(c.dir, "serve_"+name+".py")}, args...),
 		Env:     []string{"EVENTLET_NO_GREENDNS=yes", "LC_ALL=C.UTF-8", "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1"},
 		LogPath: filepath.Join(c.dir, name+".log"),
+		Detach:  c.options.Detach,
 	})
 }
 

@@ -18,14 +18,15 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
-// Addresses of some pools are chosen outside of the cluster, for one claim each:
+// Addresses of a pool of floating IPs are chosen by the cloud, for one claim each:
 //
-//	live read of claim and Cluster -> address acquired outside -> record -> answer
+//	live read of claim and Cluster -> address acquired in the cloud -> record -> IPAddress
 //
-// Dying between any two steps, or losing an answer, leaves what is outside with the claim's UID. The next start finds it by that.
+// A manager that dies between two steps, or loses a reply, leaves a floating IP that carries the claim's UID. The next manager finds it by
+// that UID.
 
-// allocateOutside gives the claim the address that is its own outside. What two managers acquired at once is told by the answer that was
-// stored first; the other record goes, and with it what backs it.
+// allocateOutside allocates the address that the claim has in the cloud. Two managers may acquire two of them at once. The IPAddress that
+// was stored first decides; tidy releases the other record, and what backs it.
 func (r *Reconciler) allocateOutside(ctx context.Context, s *scope, want netip.Prefix) error {
 	if want.IsValid() {
 		return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s: no address can be asked for: those of the pool are chosen outside of the cluster", s.claim.AskedField)
@@ -43,7 +44,7 @@ func (r *Reconciler) allocateOutside(ctx context.Context, s *scope, want netip.P
 	holds := func(address netip.Addr) bool { return r.about(s).Holds(address) }
 	address, err := s.offer.Outside.Provider.Acquire(ctx, s.offer.Outside.Pool, s.ref, holds)
 	var refusal *claimant.Refusal
-	if errors.As(err, &refusal) && refusal.Reason == ipamv1.ClaimReadyPoolNotReadyReason { // the pool finds out why
+	if errors.As(err, &refusal) && refusal.Reason == ipamv1.ClaimReadyPoolNotReadyReason { // the pool's controller finds out why
 		r.Ledger.Notices().PoolChanged(s.offer.Pool)
 	}
 	if err != nil {
@@ -56,7 +57,7 @@ func (r *Reconciler) allocateOutside(ctx context.Context, s *scope, want netip.P
 	return r.commit(ctx, s, allocation)
 }
 
-// reserveAcquired records what was acquired outside.
+// reserveAcquired records an address that was acquired in the cloud.
 func (r *addresses) reserveAcquired(ctx context.Context, s *scope, address external.Address) (ledger.Allocation, error) {
 	c, err := r.request(ctx, s, netip.PrefixFrom(address.Addr, address.Addr.BitLen()), ledger.ForClaim)
 	if err != nil {
@@ -66,7 +67,7 @@ func (r *addresses) reserveAcquired(ctx context.Context, s *scope, address exter
 	return r.Ledger.Reserve(ctx, c)
 }
 
-// proveBacked errs unless what the claim is about to be told is its own outside. Who has been told is not asked again.
+// proveBacked errs unless the address is the claim's in the cloud. It asks only before the claim is committed.
 func (r *Reconciler) proveBacked(ctx context.Context, s *scope, address netip.Addr) error {
 	if s.offer.Outside == nil || hasAnswer(s.claim) && !hasArrived(s.claim) {
 		return nil
@@ -74,8 +75,8 @@ func (r *Reconciler) proveBacked(ctx context.Context, s *scope, address netip.Ad
 	return s.offer.Outside.Provider.Adopt(ctx, s.offer.Outside.Pool, s.ref, address)
 }
 
-// giveBack gives back what a claim has outside that is being deleted: before its answer goes, which somebody may still use while it cannot
-// be given back. Others' finalizers on the answer say so, too.
+// giveBack gives back what a deleted claim has in the cloud. The IPAddress goes after that: while the floating IP is in use, its consumer reads
+// the IPAddress. So a finalizer of others on the IPAddress keeps the floating IP as well.
 func (r *Reconciler) giveBack(ctx context.Context, live *Claim, deleted claimant.Deleted) (claimant.GivenBack, error) {
 	pool, ref := r.poolOf(live), r.reference(keyOf(live), live.GetUID())
 	isBacked, err := r.exit().IsBacked(ctx, pool, ref)
@@ -90,14 +91,14 @@ func (r *Reconciler) giveBack(ctx context.Context, live *Claim, deleted claimant
 	return given, err
 }
 
-// reportAbandoned records an event of what stays outside for good.
+// reportAbandoned records an event for what stays in the cloud for good.
 func (r *reporter) reportAbandoned(claim *Claim, left string) {
 	if left != "" {
 		r.Recorder.Eventf(claim.Stored, nil, corev1.EventTypeWarning, addressAbandonedEvent, releaseAction, "%s", left)
 	}
 }
 
-// proveUnused errs with errWaiting while others' finalizers are on the claim's answer.
+// proveUnused errs with errWaiting while finalizers of others are on the claim's IPAddress.
 func (r *objects) proveUnused(ctx context.Context, claim *Claim) error {
 	answers, err := r.answersTo(ctx, r.Live, keyOf(claim))
 	isUsed := func(a *Answer) bool {

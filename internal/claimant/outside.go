@@ -33,24 +33,24 @@ type Outside interface {
 	GiveBack(ctx context.Context, pool ipamv1.PoolReference, proof external.Proof) error
 }
 
-// AbandonedError says why what backs a claim outside of the cluster stays there for good.
+// AbandonedError is why what backs a claim outside of the cluster stays there for good.
 type AbandonedError struct{ Message string }
 
 func (e *AbandonedError) Error() string { return e.Message }
 
 const (
-	// retryOutside is when giving back one record is tried again that came in the way of another change.
+	// retryOutside is when giving back one record is retried after ledger.ErrBusy.
 	retryOutside = time.Second
-	// retryPaused is when it is tried again while a Cluster is paused.
+	// retryPaused is when it is retried while a Cluster is paused.
 	retryPaused = 30 * time.Second
 )
 
-// GiveBack gives back all that a claim of this pool has outside of the cluster. What was proved of
-// the claim is that it is Deleted or Gone. Its answer goes after this: as long as something outside
-// is in use, it stays.
+// GiveBack gives back all that a claim of this pool has outside of the cluster. The claim is proved
+// to be Deleted or Gone. Its answer is removed after this: it stays while something outside is in
+// use.
 //
-// It errs with a *KeptError while that cannot be given back. Left says what stays there because
-// nobody can give it back; "" for nothing.
+// It errs with a *KeptError while that cannot be given back. Left names what stays outside because
+// it can never be given back; "" for nothing.
 func (e *Exit) GiveBack(ctx context.Context, pool ipamv1.PoolReference, claim ipamv1.ClaimReference, why ended) (given GivenBack, left string, err error) {
 	if !why.covers(ledger.Holding{Claim: claim}) {
 		return GivenBack{}, "", fmt.Errorf("giving back what %s %s/%s has outside: nothing is proved of it", claim.Kind, claim.Namespace, claim.Name)
@@ -74,7 +74,7 @@ func (e *Exit) IsBacked(ctx context.Context, pool ipamv1.PoolReference, claim ip
 	return e.isBacked(ctx, pool, e.Ledger.RecordsOf(claim)...)
 }
 
-// isBacked: a record says so; else its pool does, which may have begun something that is not recorded yet.
+// isBacked asks the records first, then the pool: something may have been made that is not recorded yet.
 func (e *Exit) isBacked(ctx context.Context, pool ipamv1.PoolReference, recorded ...ledger.Holding) (bool, error) {
 	if e.Outside == nil {
 		return false, nil
@@ -130,7 +130,7 @@ func (e *Exit) giveBackOne(ctx context.Context, h ledger.Holding, why row) error
 	return err
 }
 
-// abandoned tells the audit trail what stays outside for good, if the error is that, and names it.
+// abandoned writes the audit lines for what stays outside for good, if that is the error, and names it.
 func (e *Exit) abandoned(ctx context.Context, recorded []ledger.Holding, err error) (left string, _ error) {
 	var abandoned *AbandonedError
 	if !errors.As(err, &abandoned) {

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// retryOutside is when giving back is tried again that the pool, or the closed gate, holds up.
+	// retryOutside is when giving back is retried that the pool, or the closed gate, prevents.
 	retryOutside = 30 * time.Second
 	// lookInterval is how often at most a pool's cloud is asked how the pool stands.
 	lookInterval = 10 * time.Second
@@ -33,7 +33,7 @@ const (
 
 var _ claimant.Outside = &Registry{}
 
-// checkGate refuses a pool whose addresses would be chosen outside while the gate for that is closed.
+// checkGate refuses a pool of floating IPs while their gate is closed.
 func (r *Registry) checkGate(says poolspec.Pool) *field.Error {
 	if !says.External || r.External != nil {
 		return nil
@@ -93,12 +93,12 @@ func (r *Registry) GiveBack(ctx context.Context, ref ipamv1.PoolReference, proof
 	return err
 }
 
-// mayGiveBack says why nothing of a pool, which is nil if there is none, is given back now, or ever.
+// mayGiveBack errs with the reason why nothing of a pool is given back now, or ever. The pool is nil if there is none.
 func (r *Registry) mayGiveBack(ctx context.Context, ref ipamv1.PoolReference, p *Known) error {
 	switch {
 	case p == nil:
 		return &claimant.AbandonedError{Message: saying(ref, "does not exist any more")}
-	case !p.Says.External: // what the pool was that had this name nobody knows any more
+	case !p.Says.External: // of the pool that had this name before, nothing is known
 		return &claimant.AbandonedError{Message: saying(ref, "is another pool now, which has no floating IPs")}
 	case r.External == nil:
 		return &claimant.KeptError{
@@ -138,7 +138,7 @@ func (r *Registry) readLive(ctx context.Context, ref ipamv1.PoolReference) (*Kno
 	return &Known{Object: p, Says: r.Says(p)}, nil
 }
 
-// looks are what the last looks at pools outside of the cluster came to. The zero value is empty.
+// looks are the results of the last looks at pools in their clouds. The zero value is empty.
 type looks struct {
 	mu   sync.Mutex
 	last map[ipamv1.PoolReference]look
@@ -152,7 +152,7 @@ type look struct {
 	err        error
 }
 
-// recent returns what the last look at a pool came to; false if that is too long ago, or the pool has changed since.
+// recent returns the last look at a pool; false if that is too long ago, or the pool has changed since.
 func (l *looks) recent(ref ipamv1.PoolReference, p Object, now time.Time) (look, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,9 +175,8 @@ func (l *looks) forget(ref ipamv1.PoolReference) {
 	delete(l.last, ref)
 }
 
-// serveOutside sees to it that a pool is known in its cloud, and that the cloud can be asked. The identity is written before anything is made
-// for a claim, and never again: what the source names may be something else tomorrow. Two managers that write it at once write the same, or one
-// of them finds the pool changed.
+// serveOutside finds out where a pool is in its cloud, and whether the cloud can be called. It writes the identity before anything is made
+// for a claim, and never again: what the source names may be another network tomorrow. Of two managers that write at once, one gets a conflict.
 func (r *Reconciler) serveOutside(ctx context.Context, s *scope) error {
 	own, _ := s.pool.(Own) // only Weir's kinds have such a source
 	if _, err := poolspec.ReadCloud(s.pool.GetAnnotations()); err != nil {

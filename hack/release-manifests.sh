@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Writes the provider's components and metadata to the folder $1, in the layout
-# of a clusterctl local repository: ipam-components.yaml, and, to choose by its
-# URL instead, ipam-components-metal3.yaml. Needs KUSTOMIZE, IMAGE and VERSION.
+# of a clusterctl local repository: ipam-components.yaml, and, to choose by their
+# URL instead, ipam-components-metal3.yaml and ipam-components-openstack.yaml.
+# Needs KUSTOMIZE, IMAGE and VERSION.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -31,9 +32,18 @@ EOF
 
 build default ipam-components.yaml
 build metal3 ipam-components-metal3.yaml
+build openstack ipam-components-openstack.yaml
 if grep -q 'ipam\.metal3\.io' "${overlay}/ipam-components.yaml"; then
   echo "release-manifests: config/default names ipam.metal3.io" >&2
   exit 1
 fi
-cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" metadata.yaml "${dir}/"
+# The role that reads Secrets says its name once, in the role itself: no binding names it.
+for once in '- secrets' 'name: weir-system-openstack-secrets'; do
+  if [[ "$(grep -c -- "^ *${once}\$" "${overlay}/ipam-components.yaml")" != 1 ]]; then
+    echo "release-manifests: config/default may read Secrets, or lacks the role for it: '${once}'" >&2
+    exit 1
+  fi
+done
+cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" \
+  "${overlay}/ipam-components-openstack.yaml" metadata.yaml "${dir}/"
 echo "release-manifests: ${dir}"

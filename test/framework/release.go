@@ -18,8 +18,9 @@ import (
 
 const (
 	componentsFile = "ipam-components.yaml"
-	// Metal3Components is the other set of components, for Clusterctl.ChooseComponents and ReadManifests.
-	Metal3Components = "ipam-components-metal3.yaml"
+	// Metal3Components and OpenStackComponents are the other sets of components, for Clusterctl.ChooseComponents and ReadManifests.
+	Metal3Components    = "ipam-components-metal3.yaml"
+	OpenStackComponents = "ipam-components-openstack.yaml"
 )
 
 // ReleaseDir returns the folder that `make release-manifests` wrote last.

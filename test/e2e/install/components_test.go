@@ -4,6 +4,7 @@
 package install
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,21 +23,14 @@ var _ = Describe("The components for the webhooks' port", func() {
 	BeforeEach(onRelease)
 
 	It("let the API servers' addresses in, and have the manager ask for their certificates", func(ctx SpecContext) {
-		kustomize, err := framework.Binary("kustomize")
-		Expect(err).NotTo(HaveOccurred())
-		overlay, err := os.MkdirTemp(repository, "out-overlay-") // kustomize takes relative paths only
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(os.RemoveAll, overlay)
-		Expect(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(`
+		out := kustomized(ctx, `
 resources: [../config/default]
 components: [../config/components/networkpolicy-ipblock, ../config/components/clientca]
 patches:
 - target: {kind: NetworkPolicy, name: weir-controller-manager}
   patch: |-
     - {op: replace, path: /spec/ingress/0/from/0/ipBlock/cidr, value: 203.0.113.0/28}
-`), 0o600)).To(Succeed())
-		out, err := exec.CommandContext(ctx, kustomize, "build", overlay).CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(out))
+`)
 		objects, err := framework.ParseManifests(out)
 		Expect(err).NotTo(HaveOccurred())
 		policy, deployment := &networkingv1.NetworkPolicy{}, &appsv1.Deployment{}
@@ -67,3 +61,17 @@ patches:
 		Expect(pod.Volumes).To(ContainElement(HaveField("VolumeSource.ConfigMap.Name", "weir-webhook-client-ca")))
 	})
 })
+
+// kustomized renders an overlay, which names folders of the repository by ../.
+func kustomized(ctx context.Context, overlay string) []byte {
+	GinkgoHelper()
+	kustomize, err := framework.Binary("kustomize")
+	Expect(err).NotTo(HaveOccurred())
+	folder, err := os.MkdirTemp(repository, "out-overlay-") // kustomize takes relative paths only
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, folder)
+	Expect(os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(overlay), 0o600)).To(Succeed())
+	out, err := exec.CommandContext(ctx, kustomize, "build", folder).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	return out
+}

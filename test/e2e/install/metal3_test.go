@@ -129,14 +129,14 @@ func may(ctx context.Context, user, verb, resource string) bool {
 	return review.Status.Allowed
 }
 
-// startInstalled runs a manager with the rights and the gates of what is installed, and points the webhooks at it.
+// startInstalled runs a manager with the rights of what is installed, and with its flags for gates and clouds, and points the webhooks at it.
 func startInstalled(ctx context.Context, version string) *framework.Manager {
 	GinkgoHelper()
 	container := installed(ctx).Spec.Template.Spec.Containers[0]
 	Expect(container.Image).To(HaveSuffix(":" + version))
 	args := []string{"--leader-elect"}
 	for _, arg := range container.Args {
-		if strings.HasPrefix(arg, "--feature-gates=") {
+		if strings.HasPrefix(arg, "--feature-gates=") || strings.HasPrefix(arg, "--openstack-endpoint-allow=") {
 			args = append(args, arg)
 		}
 	}
@@ -145,16 +145,19 @@ func startInstalled(ctx context.Context, version string) *framework.Manager {
 	return m
 }
 
-// stopAllowed stops a manager to which nothing was forbidden.
-func stopAllowed(m *framework.Manager) {
+// openedMetal3 is in the log of a manager that serves Metal3's kinds.
+const openedMetal3 = `"Opening front door" logger="door" door="Metal3"`
+
+// stopAllowed stops a manager to which nothing was forbidden, and returns its log.
+func stopAllowed(m *framework.Manager) string {
 	GinkgoHelper()
 	Expect(m.Stop()).To(Succeed())
 	log, err := os.ReadFile(m.LogPath())
 	Expect(err).NotTo(HaveOccurred())
-	Expect(string(log)).To(ContainSubstring(`"Opening front door" logger="door" door="Metal3"`))
 	for line := range strings.Lines(string(log)) {
 		Expect(line).NotTo(ContainSubstring("is forbidden: "))
 	}
+	return string(log)
 }
 
 var _ = Describe("The component set with Metal3's API", Ordered, func() {
@@ -302,7 +305,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 
 	It("keeps every object and address when clusterctl upgrades it", func(ctx SpecContext) {
 		Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
-		stopAllowed(m)
+		Expect(stopAllowed(m)).To(ContainSubstring(openedMetal3))
 		out, err := ctl.Run(ctx, "upgrade", "apply", "--ipam", "weir-system/weir:"+newVersion)
 		Expect(err).NotTo(HaveOccurred(), out)
 		keepTheirs(ctx, held)
@@ -318,7 +321,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 	}, NodeTimeout(5*time.Minute))
 
 	It("goes without a trace but the claims and their addresses", func(ctx SpecContext) {
-		stopAllowed(m)
+		Expect(stopAllowed(m)).To(ContainSubstring(openedMetal3))
 		_, err := ctl.Run(ctx, "delete", "--ipam", "weir")
 		Expect(err).NotTo(HaveOccurred())
 		expectNothingInstalled(ctx)

@@ -7,6 +7,7 @@
 //   - clusterctl_test.go: clusterctl installs, upgrades and deletes Weir while claims live.
 //   - manifests_test.go: the manager's start before Cluster API is there, roles, samples and templates.
 //   - metal3_test.go: the component set with Metal3's API: clusterctl installs, upgrades and deletes it; its rights, samples and template, and kinds that appear later.
+//   - openstack_test.go: the component set for floating IPs: who may read Secrets, what the set adds, and a cloud at work with it.
 //   - components_test.go: the optional components for the webhooks' port.
 //   - diagnostics_test.go: who gets metrics and profiles.
 //   - policies_test.go: who may do what with Weir kinds and with projects, decided by policies without a manager.

@@ -18,8 +18,9 @@ import (
 
 const (
 	componentsFile = "ipam-components.yaml"
-	// Metal3Components and OpenStackComponents are the other sets of components, for Clusterctl.ChooseComponents and ReadManifests.
-	Metal3Components    = "ipam-components-metal3.yaml"
+	// Metal3Components is the set of components for Metal3's kinds, for Clusterctl.ChooseComponents and ReadManifests.
+	Metal3Components = "ipam-components-metal3.yaml"
+	// OpenStackComponents is the set for floating IPs.
 	OpenStackComponents = "ipam-components-openstack.yaml"
 )
 

@@ -38,8 +38,6 @@ const (
 	secretsBinding = secretsRole + "-rolebinding"
 	// allowVariable names the endpoints of clouds that are called.
 	allowVariable = "WEIR_OPENSTACK_ENDPOINT_ALLOW"
-	// openStackAnnotation is how a pool is known in its cloud.
-	openStackAnnotation = "ipam.weir.dev/openstack"
 )
 
 // componentSet is what a set of components consists of, as far as it matters here.
@@ -173,59 +171,85 @@ var _ = Describe("The component set for floating IPs", func() {
 		Expect(set.bound).To(ContainElements(secretsRole, "weir-system-metal3-manager-role"))
 		Expect(set.objects).To(ContainElement("CustomResourceDefinition ippools.ipam.metal3.io"))
 	}, NodeTimeout(time.Minute))
+})
 
-	It("has all that a manager needs for the samples, and goes without a trace", func(ctx SpecContext) {
-		cloud := fake.Start()
+var _ = Describe("The component set for floating IPs, as clusterctl installs it", Ordered, func() {
+	var (
+		cloud   *fake.Cloud
+		ctl     *framework.Clusterctl
+		m       *framework.Manager
+		samples map[string]*unstructured.Unstructured
+		pool    *ipamv1.IPPool
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		cloud = fake.Start()
 		DeferCleanup(cloud.Stop)
+		samples = samplesFor(cloud)
+		pool = &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "floating"}}
 		start(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}})
-		ctl, err := site.Clusterctl(newVersion)
+		var err error
+		ctl, err = site.Clusterctl(newVersion)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(ctl.ChooseComponents(framework.OpenStackComponents)).To(Succeed())
 		GinkgoT().Setenv(allowVariable, strings.Join(cloud.Endpoints(), ","))
 		out, err := ctl.Init(ctx, newVersion)
 		Expect(err).NotTo(HaveOccurred(), out)
 		Expect(site.StartControllerManager(ctx)).To(Succeed())
-		m := startInstalled(ctx, newVersion)
+		m = startInstalled(ctx, newVersion)
+	}, NodeTimeout(2*startTimeout))
 
-		By("answering the claim of the samples with a floating IP of its own")
-		samples, err := framework.ReadManifests(filepath.Join(repository, "config", "samples", "openstack"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(framework.Apply(ctx, site.Config(), withCredentials(samples, cloud)...)).To(Succeed())
-		pool := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "floating"}}
+	It("lets a pool say that the manager lacks the right to read its Secret", func(ctx SpecContext) {
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: secretsBinding}}
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
+		Expect(k.Delete(ctx, binding)).To(Succeed())
+		Eventually(func() bool { return managerMay(ctx, "get", pool.Namespace) }, "1m").Should(BeFalse())
+		Expect(framework.Apply(ctx, site.Config(), samples["Secret"], samples["IPPool"])).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(conditions.GetReason(pool, ipamv1.ReadyCondition)).To(Equal(ipamv1.PoolReadyAuthenticationFailedReason))
+			g.Expect(conditions.GetMessage(pool, ipamv1.ReadyCondition)).To(ContainSubstring("openstack-secrets"))
+		}, "1m", "100ms").Should(Succeed())
+		binding.ResourceVersion = ""
+		Expect(k.Create(ctx, binding)).To(Succeed())
+		Eventually(func() bool { return managerMay(ctx, "get", pool.Namespace) }, "1m").Should(BeTrue())
+		suite.Change(ctx, k, pool, func() { pool.Spec.OpenStack.IdentityRef.Region = openstack.Region }) // Weir looks again at once
+	}, NodeTimeout(3*time.Minute))
+
+	It("has samples whose claim gets a floating IP of its own, and gives it back", func(ctx SpecContext) {
+		Expect(framework.Apply(ctx, site.Config(), samples["IPAddressClaim"])).To(Succeed())
 		claim := floatingClaim("worker-0")
 		address := addressOf(ctx, claim)
 		created := cloud.FloatingIPs()
 		Expect(created).To(HaveLen(1))
 		Expect(created[0].Address.String()).To(Equal(address))
 		Expect(created[0].Description).To(And(HavePrefix("weir/1/"), HaveSuffix("/"+string(claim.UID)+"/default/"+claim.Name)))
-		Eventually(func(g Gomega) {
-			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
-			g.Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue(), "%v", pool.Status.Conditions)
-		}, "1m", "100ms").Should(Succeed())
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		Expect(pool.Annotations[ipamv1.OpenStackAnnotation]).To(HavePrefix(string(pool.UID) + " "))
 
-		By("giving it back")
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		suite.Gone(ctx, k, claim)
 		Expect(cloud.FloatingIPs()).To(BeEmpty())
+	}, NodeTimeout(3*time.Minute))
 
-		By("giving up what nobody can give back, as the guide says")
+	It("lets claims go, as the guide says, whose floating IPs nobody can give back", func(ctx SpecContext) {
 		lost := floatingClaim("worker-1")
 		Expect(k.Create(ctx, lost)).To(Succeed())
 		addressOf(ctx, lost)
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pool.Namespace, Name: "cloud-config"}}
-		Expect(k.Delete(ctx, secret)).To(Succeed())
+		Expect(k.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pool.Namespace, Name: "cloud-config"}})).To(Succeed())
 		Expect(k.Delete(ctx, pool)).To(MatchError(ContainSubstring("1 prefix is allocated from it")))
 		Expect(as(ctx, "system:serviceaccount:kube-system:generic-garbage-collector").Delete(ctx, pool)).To(Succeed())
 		Expect(k.Delete(ctx, lost)).To(Succeed())
 		suite.Gone(ctx, k, lost, pool)
 		Expect(cloud.FloatingIPs()).To(ConsistOf(HaveField("Description", HaveSuffix("/default/"+lost.Name))))
+	}, NodeTimeout(3*time.Minute))
 
-		By("removing it")
+	It("goes without a trace", func(ctx SpecContext) {
 		stopAllowed(m)
-		_, err = ctl.Run(ctx, "delete", "--ipam", "weir")
+		_, err := ctl.Run(ctx, "delete", "--ipam", "weir")
 		Expect(err).NotTo(HaveOccurred())
 		expectNothingInstalled(ctx)
-	}, NodeTimeout(5*time.Minute))
+	}, NodeTimeout(2*time.Minute))
 })
 
 // floatingClaim is what CAPO makes for a server.
@@ -233,14 +257,17 @@ func floatingClaim(server string) *ipamv1beta2.IPAddressClaim {
 	return builder.IPAddressClaim(metav1.NamespaceDefault, server+"-floating-ip-address", ipamv1.IPPoolKind, "floating").Build()
 }
 
-// withCredentials puts a cloud's clouds.yaml into the Secret of the samples.
-func withCredentials(samples []*unstructured.Unstructured, cloud *fake.Cloud) []*unstructured.Unstructured {
+// samplesFor returns the samples by their kinds, with the credentials for a cloud in their Secret.
+func samplesFor(cloud *fake.Cloud) map[string]*unstructured.Unstructured {
 	GinkgoHelper()
+	samples, err := framework.ReadManifests(filepath.Join(repository, "config", "samples", "openstack"))
+	Expect(err).NotTo(HaveOccurred())
+	kinds := map[string]*unstructured.Unstructured{}
 	for _, o := range samples {
-		if o.GetKind() == "Secret" {
-			clouds := strings.Replace(string(cloud.CloudsYAML()), "  "+openstack.Member+":", "  lab:", 1)
-			Expect(unstructured.SetNestedField(o.Object, clouds, "stringData", "clouds.yaml")).To(Succeed())
-		}
+		kinds[o.GetKind()] = o
 	}
-	return samples
+	Expect(kinds).To(HaveLen(len(samples)))
+	clouds := strings.Replace(string(cloud.CloudsYAML()), "  "+openstack.Member+":", "  lab:", 1)
+	Expect(unstructured.SetNestedField(kinds["Secret"].Object, clouds, "stringData", "clouds.yaml")).To(Succeed())
+	return kinds
 }

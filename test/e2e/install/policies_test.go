@@ -149,7 +149,7 @@ var _ = Describe("Guarded annotations", func() {
 			Expect(k.Create(ctx, object)).To(Succeed())
 			for _, key := range []string{
 				"clusterctl.cluster.x-k8s.io/delete-for-move", ipamv1.ForceReleaseAnnotation, ipamv1.HomeAnnotation,
-				ipamv1.LeaveBehindAnnotation, ipamv1.ArrivedAnnotation, openStackAnnotation,
+				ipamv1.LeaveBehindAnnotation, ipamv1.ArrivedAnnotation, ipamv1.OpenStackAnnotation,
 			} {
 				for _, value := range []string{"", "(unset)", "x"} {
 					annotate(object, key, value)
@@ -173,7 +173,7 @@ var _ = Describe("Guarded annotations", func() {
 	)
 	It("may come with a new object only by manage, which can be granted in a namespace", func(ctx SpecContext) {
 		created := pool(home, "created", carved)
-		for _, key := range []string{openStackAnnotation, ipamv1.HomeAnnotation} {
+		for _, key := range []string{ipamv1.OpenStackAnnotation, ipamv1.HomeAnnotation} {
 			annotate(created, key, "x")
 			forbidden(as(ctx, admin).Create(ctx, created), "manage")
 		}

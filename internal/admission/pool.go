@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -95,8 +96,8 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 }
 
 // ValidateDelete refuses to delete a pool that something is allocated from,
-// unless the caller or a move takes care of the order; the pool's finalizer
-// holds it then.
+// unless the caller or a move takes care of the order, or nothing can be given
+// back any more; the pool's finalizer holds it then.
 func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admission.Warnings, error) {
 	req, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -105,7 +106,11 @@ func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admiss
 	if deleted.GetDeletionTimestamp() != nil || deletesInOrder(req.UserInfo.Username) || moves(deleted) {
 		return nil, nil
 	}
-	return nil, protected(ctx, audienceOf(ctx, v.rights), deleted, inUse(v.holdings.Holdings(deleted.PoolReference())))
+	held := inUse(v.holdings.Holdings(deleted.PoolReference()))
+	if len(held) > 0 && v.carver.registry.IsAbandoned(ctx, deleted) {
+		return admission.Warnings{fmt.Sprintf("the Secret with the pool's credentials does not exist: the claims of the pool leave %s in the cloud", count(len(held), "floating IP", "floating IPs"))}, nil
+	}
+	return nil, protected(ctx, audienceOf(ctx, v.rights), deleted, held)
 }
 
 // overlaps refuses addresses that the pool did not have before and that

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -91,6 +93,19 @@ func (r *Registry) GiveBack(ctx context.Context, ref ipamv1.PoolReference, proof
 	}
 	r.Ledger.Notices().PoolChanged(ref) // it finds out why
 	return err
+}
+
+// IsAbandoned reports whether a pool of floating IPs cannot give anything back because its Secret does not exist. A Secret that may not be read
+// counts as one that exists.
+func (r *Registry) IsAbandoned(ctx context.Context, p Own) bool {
+	says := r.Says(p)
+	if !says.External || r.Live == nil {
+		return false
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	key := client.ObjectKey{Namespace: r.RecordNamespace(says.Ref), Name: p.PoolSpec().OpenStack.IdentityRef.Name}
+	return apierrors.IsNotFound(r.Live.Get(ctx, key, secret))
 }
 
 // mayGiveBack errs with the reason why nothing of a pool is given back now, or ever. The pool is nil if there is none.

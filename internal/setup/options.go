@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -125,7 +126,16 @@ func (o *Options) parseEndpoints() error {
 	case !o.isOn(openStackGate):
 		return errors.New("--openstack-endpoint-allow: needs --feature-gates=OpenStack=true")
 	}
-	policy, err := neutron.ParseEndpointPolicy(o.EndpointAllow)
+	patterns := make([]string, 0, len(o.EndpointAllow))
+	for _, pattern := range o.EndpointAllow {
+		if pattern = strings.TrimSpace(pattern); pattern != "" {
+			patterns = append(patterns, pattern)
+		}
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	policy, err := neutron.ParseEndpointPolicy(patterns)
 	if err != nil {
 		return fmt.Errorf("--openstack-endpoint-allow: %w", err)
 	}

@@ -207,7 +207,7 @@ func (p *Provider) readSecret(ctx context.Context, name types.NamespacedName) (c
 	case apierrors.IsNotFound(err):
 		return nil, nil, &secretError{message: fmt.Sprintf("Secret %s does not exist", name), isMissing: true}
 	case apierrors.IsForbidden(err):
-		return nil, nil, &secretError{message: fmt.Sprintf("Weir may not read Secret %s: bind the ClusterRole weir-openstack-secrets", name)}
+		return nil, nil, &secretError{message: fmt.Sprintf("Weir may not read Secret %s: bind the ClusterRole weir-system-openstack-secrets", name)}
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading Secret %s: %w", name, err)
 	case len(secret.Data[cloudsKey]) == 0:

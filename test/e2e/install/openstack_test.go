@@ -208,7 +208,7 @@ var _ = Describe("The component set for floating IPs, as clusterctl installs it"
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(conditions.GetReason(pool, ipamv1.ReadyCondition)).To(Equal(ipamv1.PoolReadyAuthenticationFailedReason))
-			g.Expect(conditions.GetMessage(pool, ipamv1.ReadyCondition)).To(ContainSubstring("openstack-secrets"))
+			g.Expect(conditions.GetMessage(pool, ipamv1.ReadyCondition)).To(ContainSubstring(secretsRole))
 		}, "1m", "100ms").Should(Succeed())
 		binding.ResourceVersion = ""
 		Expect(k.Create(ctx, binding)).To(Succeed())
@@ -236,9 +236,9 @@ var _ = Describe("The component set for floating IPs, as clusterctl installs it"
 		lost := floatingClaim("worker-1")
 		Expect(k.Create(ctx, lost)).To(Succeed())
 		addressOf(ctx, lost)
-		Expect(k.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pool.Namespace, Name: "cloud-config"}})).To(Succeed())
 		Expect(k.Delete(ctx, pool)).To(MatchError(ContainSubstring("1 prefix is allocated from it")))
-		Expect(as(ctx, "system:serviceaccount:kube-system:generic-garbage-collector").Delete(ctx, pool)).To(Succeed())
+		Expect(k.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pool.Namespace, Name: "cloud-config"}})).To(Succeed())
+		Expect(k.Delete(ctx, pool)).To(Succeed())
 		Expect(k.Delete(ctx, lost)).To(Succeed())
 		suite.Gone(ctx, k, lost, pool)
 		Expect(cloud.FloatingIPs()).To(ConsistOf(HaveField("Description", HaveSuffix("/default/"+lost.Name))))

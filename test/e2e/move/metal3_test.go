@@ -132,17 +132,16 @@ func metal3Carved(ctx SpecContext) {
 	Expect(left.Client().Create(ctx, taken)).To(suite.Refused(409, "198.18.0.200"))
 
 	By("losing the mark, and asking for more where its parent is not at home")
-	delete(pool.Annotations, ipamv1.ArrivedAnnotation)
-	Expect(right.Client().Update(ctx, pool)).To(Succeed())
+	suite.Change(ctx, right.Client(), pool, func() { delete(pool.Annotations, ipamv1.ArrivedAnnotation) })
 	Expect(pool.Annotations).To(HaveKeyWithValue(ipamv1.ArrivedAnnotation, "true"))
-	pool.Spec.Pools = append(pool.Spec.Pools, m3v1.Pool{Start: ptr.To[m3v1.Address]("198.18.9.0"), End: ptr.To[m3v1.Address]("198.18.9.7")})
-	Expect(right.Client().Update(ctx, pool)).To(Succeed())
+	suite.Change(ctx, right.Client(), pool, func() {
+		pool.Spec.Pools = append(pool.Spec.Pools, m3v1.Pool{Start: ptr.To[m3v1.Address]("198.18.9.0"), End: ptr.To[m3v1.Address]("198.18.9.7")})
+	})
 	Eventually(func(g Gomega) {
 		g.Expect(right.Client().Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(conditions.GetMessage(pool, ipamv1.ReadyCondition)).To(And(ContainSubstring(m3v1.ParentAnnotation), ContainSubstring("at home in another cluster")))
 	}, "1m", "500ms").Should(Succeed())
-	pool.Spec.Pools = pool.Spec.Pools[:1]
-	Expect(right.Client().Update(ctx, pool)).To(Succeed())
+	suite.Change(ctx, right.Client(), pool, func() { pool.Spec.Pools = pool.Spec.Pools[:1] })
 	t.metal3Ready(ctx, right, pool)
 	Expect(blocksOfMetal3(ctx, right, pool)).To(Equal(blocks))
 	check(ctx)

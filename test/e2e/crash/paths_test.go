@@ -20,6 +20,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const (
@@ -183,9 +184,7 @@ func (w *world) createPool(ctx context.Context, addresses ...ipamv1.AddressEntry
 // change changes the pool's spec.
 func (w *world) change(ctx context.Context, how func(*ipamv1.IPPoolSpec)) {
 	GinkgoHelper()
-	Expect(k.Get(ctx, client.ObjectKeyFromObject(w.pool), w.pool)).To(Succeed())
-	how(w.pool.PoolSpec())
-	Expect(k.Update(ctx, w.pool)).To(Succeed())
+	suite.Change(ctx, k, w.pool, func() { how(w.pool.PoolSpec()) })
 }
 
 func (w *world) isReady(ctx context.Context) {

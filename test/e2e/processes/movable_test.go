@@ -59,8 +59,7 @@ var _ = It("the condition Movable names what a move would leave behind, without 
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(later), later)).To(Succeed())
 		return conditions.Has(later, ipamv1.MovableCondition) // everything has been seen
 	}, "1m", "100ms").Should(BeTrue())
-	p.Spec.Mode = ipamv1.DrainingMode
-	Expect(k.Update(ctx, p)).To(Succeed())
+	suite.Change(ctx, k, p, func() { p.Spec.Mode = ipamv1.DrainingMode })
 	Eventually(func() string {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		return conditions.GetReason(p, ipamv1.ReadyCondition)

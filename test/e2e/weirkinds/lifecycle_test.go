@@ -73,8 +73,7 @@ var _ = Describe("A claim", func() {
 		c := s.Claim("web", "pool").WithBits(32).Build()
 		s.Create(ctx, c)
 		s.Ready(ctx, c)
-		c.Spec.ReclaimPolicy = ipamv1.ClaimReclaimRetain
-		Expect(k.Update(ctx, c)).To(Succeed())
+		suite.Change(ctx, k, c, func() { c.Spec.ReclaimPolicy = ipamv1.ClaimReclaimRetain })
 		s.Ready(ctx, c)
 		for field, change := range map[string]func(*ipamv1.IPClaimSpec){
 			"spec.cidr":         func(spec *ipamv1.IPClaimSpec) { spec.CIDR = "10.0.0.9/32" },

@@ -102,7 +102,7 @@ func TestUnknownAnnotations(t *testing.T) {
 		return runtime.RawExtension{Raw: rawYAML(t, `{apiVersion: ipam.weir.dev/v1alpha1, kind: IPPool, metadata: {name: pool, namespace: team, annotations: `+
 			annotations+`}, spec: {cidr: 192.0.2.0/24}}`)}
 	}
-	odd := annotated(`{ipam.weir.dev/addresses: a, ipam.weir.dev/leave-behind: "", example.com/addresses: a, ipam.weir.dev/leave_behind: ""}`)
+	odd := annotated(`{ipam.weir.dev/addresses: a, ipam.weir.dev/leave-behind: "", ipam.weir.dev/openstack: "", example.com/addresses: a, ipam.weir.dev/leave_behind: ""}`)
 	warn := []string{`metadata.annotations: 2 annotations are without meaning to Weir: ipam.weir.dev/addresses, ipam.weir.dev/leave_behind`}
 	handler := handlerOf(t, ipamv1.IPPoolKind, held{})
 	verdict{warn: warn}.check(t, handler.Handle(t.Context(), request(admissionv1.Create, odd, runtime.RawExtension{}, "jo")))

@@ -62,6 +62,13 @@ func InstallCAPM3CRDs(ctx context.Context, cfg *rest.Config) error {
 	})
 }
 
+// InstallCAPOCRDs installs the kind of CAPO that owns a claim for a floating IP. It takes whatever is written, and nobody acts on it.
+func InstallCAPOCRDs(ctx context.Context, cfg *rest.Config) error {
+	return installCRDs(ctx, cfg, []*unstructured.Unstructured{
+		permissiveCRD("infrastructure.cluster.x-k8s.io", "v1alpha1", "OpenStackServer", "openstackservers"),
+	})
+}
+
 func permissiveCRD(group, version, kind, plural string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -5,17 +5,13 @@ package fake
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 )
 
 // FloatingIP is a floating IP as it was at one moment, of any project.
-type FloatingIP struct {
-	ID, NetworkID, PortID, Description string
-	Address                            netip.Addr
-	Tags                               []string
-	Revision                           int
-}
+type FloatingIP = openstack.FloatingIP
 
 // Change is what has become of a floating IP.
 type Change struct {

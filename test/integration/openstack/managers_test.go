@@ -1,0 +1,199 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
+)
+
+const gateOpen = "--feature-gates=OpenStack=true"
+
+// manager starts a manager process that serves the spec. Via is its way to the API server; nil for
+// the usual one.
+func (s *spec) manager(ctx context.Context, via *rest.Config, args ...string) *framework.Manager {
+	GinkgoHelper()
+	program, err := os.Executable()
+	Expect(err).NotTo(HaveOccurred())
+	m, err := site.StartManager(ctx, framework.ManagerOptions{
+		Binary: program, Env: []string{managerEnv + "=true"}, Config: via, Args: append([]string{"--watch-filter=" + s.filter}, args...),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return m
+}
+
+// openManager starts a manager process with the gate open.
+func (s *spec) openManager(ctx context.Context, via *rest.Config) *framework.Manager {
+	GinkgoHelper()
+	return s.manager(ctx, via, gateOpen, "--openstack-endpoint-allow="+loopback)
+}
+
+// creates matches requests that create an object of a kind.
+func creates(resource string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+resource)
+	}
+}
+
+// killedAt has a manager answer a claim, and kills it when it creates its first object of a kind.
+func (s *spec) killedAt(ctx context.Context, resource string, loss framework.Loss) *ipamv1beta2.IPAddressClaim {
+	GinkgoHelper()
+	proxy, err := site.NewWriteProxy(site.Config(), 1, loss)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(proxy.Stop)
+	m := s.openManager(ctx, proxy.Counting(creates(resource)).Config())
+	s.pool(ctx)
+	c := s.claim(ctx, "a")
+	Eventually(proxy.Closed(), patience).Should(BeClosed())
+	Expect(m.Kill()).To(Succeed())
+	Expect(s.owned(ctx, c)).To(HaveLen(1))
+	return c
+}
+
+var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
+	BeforeEach(func() { s.filter = s.ns })
+
+	goesOn := func(resource string, loss framework.Loss) {
+		It(fmt.Sprintf("when its create of %s %s: the next one goes on with the same floating IP", resource, loss), func(ctx SpecContext) {
+			c := s.killedAt(ctx, resource, loss)
+			made := s.owned(ctx, c)
+			s.openManager(ctx, nil)
+			Expect(s.allocated(ctx, c)).To(Equal(made[0]))
+			Expect(madeBy(s.fake(), "CreateFloatingIP")).To(Equal(1))
+			s.isBalanced(ctx)
+		}, SpecTimeout(limit))
+	}
+	leavesNothing := func(resource string, loss framework.Loss) {
+		It(fmt.Sprintf("when its create of %s %s leaves nothing of a claim that is deleted then", resource, loss), func(ctx SpecContext) {
+			c := s.killedAt(ctx, resource, loss)
+			Expect(k.Delete(ctx, c)).To(Succeed())
+			s.openManager(ctx, nil)
+			s.gone(ctx, c)
+			Expect(s.outside(ctx)).To(BeEmpty())
+		}, SpecTimeout(limit))
+	}
+	goesOn("ipallocations", framework.RequestLost)
+	leavesNothing("ipallocations", framework.RequestLost)
+	goesOn("ipallocations", framework.ReplyLost)
+	size.FromLong(func() {
+		leavesNothing("ipallocations", framework.ReplyLost)
+		for _, loss := range []framework.Loss{framework.RequestLost, framework.ReplyLost} {
+			goesOn("ipaddresses", loss)
+			leavesNothing("ipaddresses", loss)
+		}
+	})
+
+	It("after it has deleted a floating IP: the next one releases the rest", func(ctx SpecContext) {
+		proxy, err := site.NewWriteProxy(site.Config(), 1, framework.RequestLost)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(proxy.Stop)
+		deletes := func(r *http.Request) bool {
+			return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/ipaddresses/")
+		}
+		m := s.openManager(ctx, proxy.Counting(deletes).Config())
+		s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		Eventually(proxy.Closed(), patience).Should(BeClosed())
+		Expect(m.Kill()).To(Succeed())
+		Expect(s.outside(ctx)).To(BeEmpty())
+		Expect(s.address(ctx, c).Spec.Address).To(Equal(f.Address.String()))
+		s.openManager(ctx, nil)
+		s.gone(ctx, c)
+		Expect(madeBy(s.fake(), "DeleteFloatingIP")).To(Equal(1))
+	}, SpecTimeout(limit))
+
+	It("while it creates a floating IP, which is executed late, leaves two, and both are deleted with the claim", func(ctx SpecContext) {
+		first := s.openManager(ctx, nil)
+		s.pool(ctx)
+		late := s.fake().Hold("CreateFloatingIP", fake.Late)
+		c := s.claim(ctx, "a")
+		Eventually(late.Arrived, patience).Should(BeClosed())
+		Expect(first.Kill()).To(Succeed())
+		s.openManager(ctx, nil)
+		f := s.allocated(ctx, c)
+		late.Release()
+		Eventually(func() []openstack.FloatingIP { return s.owned(ctx, c) }, patience, "20ms").Should(HaveLen(2))
+		Eventually(func(g Gomega) { nudge(ctx, g, c) }).Should(Succeed())
+		Expect(s.allocated(ctx, c)).To(Equal(f))
+		s.deleted(ctx, c)
+		Expect(s.outside(ctx)).To(BeEmpty())
+	}, SpecTimeout(limit))
+}))
+
+var _ = Describe("Two managers that create a floating IP each for one claim", onFakeOnce(func(s *spec) {
+	It("answer it with one of them, and delete both with the claim", func(ctx SpecContext) {
+		s.filter = s.ns
+		for range 2 {
+			s.openManager(ctx, nil)
+		}
+		s.pool(ctx)
+		searches := []fake.Hold{s.fake().Hold("ListFloatingIPs", fake.DelayAnswer), s.fake().Hold("ListFloatingIPs", fake.DelayAnswer)}
+		c := s.claim(ctx, "a")
+		for _, search := range searches {
+			Eventually(search.Arrived, patience).Should(BeClosed())
+		}
+		for _, search := range searches {
+			search.Release()
+		}
+		f := s.allocated(ctx, c)
+		Eventually(func() int { return madeBy(s.fake(), "CreateFloatingIP") }, patience, "20ms").Should(Equal(2))
+		answers := &ipamv1beta2.IPAddressList{}
+		Expect(k.List(ctx, answers, client.InNamespace(s.ns))).To(Succeed())
+		Expect(answers.Items).To(ConsistOf(HaveField("Spec.Address", f.Address.String())))
+		s.deleted(ctx, c)
+		Expect(s.outside(ctx)).To(BeEmpty())
+	}, SpecTimeout(limit))
+}))
+
+var _ = Describe("A manager whose gate is closed", onFake(func(s *spec) {
+	It("refuses pools of floating IPs, keeps their claims waiting, reads no Secret and calls no cloud", func(ctx SpecContext) {
+		s.filter = s.ns
+		before := s.openManager(ctx, nil)
+		pool := s.pool(ctx)
+		had, f := s.newAllocated(ctx, "had")
+		Expect(before.Stop()).To(Succeed())
+
+		secrets, err := site.NewWriteProxy(site.Config(), 0, framework.RequestLost)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(secrets.Stop)
+		secrets.Counting(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/secrets") })
+		s.fake().Reset()
+		closed := s.manager(ctx, secrets.Config())
+		late := s.newPool("late")
+		Expect(k.Create(ctx, late)).To(Succeed())
+		hasCondition(ctx, late, ipamv1.ReadyCondition, metav1.ConditionFalse, ipamv1.PoolReadyInvalidSpecReason, gateOpen)
+		hasCondition(ctx, pool, ipamv1.ReadyCondition, metav1.ConditionFalse, ipamv1.PoolReadyInvalidSpecReason, gateOpen)
+		c := s.claim(ctx, "a")
+		s.refused(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason)
+		Expect(k.Delete(ctx, had)).To(Succeed())
+		s.isKept(ctx, had, ipamv1.WaitingForCloudReason, "gate")
+		s.hasAll(ctx, had, f)
+		Expect(s.fake().Calls()).To(BeEmpty())
+		Expect(secrets.Writes()).To(BeZero(), "requests about Secrets")
+
+		Expect(closed.Stop()).To(Succeed())
+		s.openManager(ctx, nil)
+		s.gone(ctx, had)
+		s.allocated(ctx, c)
+		hasCondition(ctx, late, ipamv1.ReadyCondition, metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason)
+		s.isBalanced(ctx)
+	}, SpecTimeout(limit))
+}))

@@ -1,0 +1,225 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+// wrongClouds is a clouds.yaml with a wrong password.
+func (s *spec) wrongClouds() []byte {
+	return bytes.ReplaceAll(s.CloudsYAML(), []byte(openstack.Password(openstack.Member)), []byte(wrongPassword))
+}
+
+var _ = Describe("The credentials of a pool of floating IPs", onFake(func(s *spec) {
+	It("may be missing or wrong at first: the pool says what is wrong, and its claims wait", func(ctx SpecContext) {
+		s.deleteSecret(ctx)
+		p := s.newPool("p")
+		Expect(k.Create(ctx, p)).To(Succeed())
+		c := s.claim(ctx, "a")
+		hasCondition(ctx, p, ipamv1.ReadyCondition, metav1.ConditionFalse, ipamv1.PoolReadyAuthenticationFailedReason, s.ns, "does not exist")
+		s.refused(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason)
+		for name, wrong := range map[string]struct {
+			clouds []byte
+			reason string
+			words  string
+		}{
+			"empty":      {nil, ipamv1.PoolReadyAuthenticationFailedReason, "clouds.yaml"},
+			"unfinished": {[]byte("clouds: {member: {auth: {password: " + wrongPassword + "}}}"), ipamv1.PoolReadyAuthenticationFailedReason, "member"},
+			"refused":    {s.wrongClouds(), ipamv1.PoolReadyAuthenticationFailedReason, "401"},
+			"elsewhere":  {openstack.CloudsYAML("http://169.254.169.254/identity"), ipamv1.PoolReadyCloudUnavailableReason, "--openstack-endpoint-allow"},
+		} {
+			s.setSecretNamed(ctx, s.ns+"-"+name, wrong.clouds)
+			suite.Change(ctx, k, p, func() { sourceOf(p).IdentityRef.Name = s.ns + "-" + name })
+			hasCondition(ctx, p, ipamv1.ReadyCondition, metav1.ConditionFalse, wrong.reason, wrong.words)
+			s.refused(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason)
+			Expect(s.outside(ctx)).To(BeEmpty())
+		}
+		s.setSecret(ctx, s.CloudsYAML())
+		suite.Change(ctx, k, p, func() { sourceOf(p).IdentityRef.Name = s.ns })
+		hasCondition(ctx, p, ipamv1.ReadyCondition, metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason)
+		s.allocated(ctx, c)
+		s.isBalanced(ctx)
+	}, SpecTimeout(limit))
+
+	It("of another project than the pool's are refused: nothing is created there, and no claim is released", func(ctx SpecContext) {
+		p := s.pool(ctx)
+		had, f := s.newAllocated(ctx, "had")
+		suite.Change(ctx, k, p, func() { sourceOf(p).IdentityRef.CloudName = openstack.Other })
+		hasCondition(ctx, p, ipamv1.ReadyCondition, metav1.ConditionFalse, ipamv1.PoolReadyAuthenticationFailedReason, "project-of-other", "project-of-member")
+		c := s.claim(ctx, "a")
+		s.refused(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason)
+		Expect(k.Delete(ctx, had)).To(Succeed())
+		s.isKept(ctx, had, ipamv1.WaitingForCloudReason, "credentials")
+		s.hasAll(ctx, had, f)
+		Expect(s.outside(ctx)).To(ConsistOf(f))
+
+		suite.Change(ctx, k, p, func() { sourceOf(p).IdentityRef.CloudName = openstack.Member })
+		s.gone(ctx, had)
+		s.allocated(ctx, c)
+	}, SpecTimeout(limit))
+
+	It("are read anew for each claim", func(ctx SpecContext) {
+		s.pool(ctx)
+		s.newAllocated(ctx, "a")
+		s.setSecret(ctx, s.wrongClouds())
+		c := s.claim(ctx, "b")
+		s.refused(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason, "refuses the log-in")
+		s.setSecret(ctx, s.CloudsYAML())
+		s.allocated(ctx, c)
+	}, SpecTimeout(limit))
+
+	It("keep a deleted claim with all that it has while they are missing or wrong", func(ctx SpecContext) {
+		s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		s.deleteSecret(ctx)
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		s.isKept(ctx, c, ipamv1.WaitingForSecretReason)
+		s.hasAll(ctx, c, f)
+		s.setSecret(ctx, s.wrongClouds())
+		Eventually(func(g Gomega) { nudge(ctx, g, c) }).Should(Succeed())
+		s.isKept(ctx, c, ipamv1.WaitingForCloudReason, "refuses the log-in")
+		s.hasAll(ctx, c, f)
+		s.setSecret(ctx, s.CloudsYAML())
+		s.gone(ctx, c)
+	}, SpecTimeout(limit))
+
+	It("keep no claim of a deleted pool once they are gone: its floating IP stays, and an event names it", func(ctx SpecContext) {
+		p := s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		Expect(k.Delete(ctx, p)).To(suite.Refused(403, f.Address.String()))
+		s.deleteSecret(ctx)
+		Expect(k.Delete(ctx, p)).To(Succeed())
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		s.leaves(ctx, c)
+		suite.Gone(ctx, k, p)
+		Expect(s.records(ctx, c)).To(BeEmpty())
+		Expect(s.outside(ctx)).To(ConsistOf(f))
+		s.strangers = append(s.strangers, f)
+		Eventually(func() []string { return s.notes(ctx, c) }, patience, "100ms").Should(
+			ContainElement(And(ContainSubstring(f.Address.String()), ContainSubstring(f.ID))))
+	}, SpecTimeout(limit))
+}))
+
+var _ = Describe("A namespace with a pool of floating IPs", onFakeOnce(func(s *spec) {
+	It("that is deleted after its Secret goes: the floating IPs stay, and the audit trail names them", func(ctx SpecContext) {
+		s.pool(ctx)
+		_, f := s.newAllocated(ctx, "a")
+		s.deleteSecret(ctx)
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.ns}}
+		Expect(k.Delete(ctx, namespace)).To(Succeed())
+		suite.Gone(ctx, k, namespace)
+		Expect(s.outside(ctx)).To(ConsistOf(f))
+		s.strangers = append(s.strangers, f)
+		Expect(strings.Contains(logged.String(), f.ID)).To(BeTrue(), "the log names the floating IP")
+	}, SpecTimeout(limit))
+}))
+
+var _ = Describe("The network of a pool of floating IPs", onFake(func(s *spec) {
+	It("is found by its name and stays the pool's", func(ctx SpecContext) {
+		p := s.pool(ctx, inTiny)
+		Expect(p.GetAnnotations()[ipamv1.OpenStackAnnotation]).To(HaveSuffix(" " + s.tiny))
+		c, f := s.newAllocated(ctx, "a")
+		Expect(f.NetworkID).To(Equal(s.tiny))
+		Expect(s.record(ctx, c).Spec.AddressSpace).To(Equal("openstack/" + s.tiny))
+		before := p.GetAnnotations()[ipamv1.OpenStackAnnotation]
+		suite.Change(ctx, k, p, func() { p.SetAnnotations(nil) })
+		Expect(p.GetAnnotations()).To(HaveKeyWithValue(ipamv1.OpenStackAnnotation, before), "admission puts it back")
+		s.isBalanced(ctx)
+	}, SpecTimeout(limit))
+
+	It("is not found if no network has that name, id and tags", func(ctx SpecContext) {
+		for name, network := range map[string]string{
+			"nowhere": "{name: nowhere}", "nobody": "{tags: [nobody]}", "both": fmt.Sprintf("{id: %s, name: %s}", s.tiny, openstack.Public),
+		} {
+			p := s.newPool(name, "floatingNetwork: "+network)
+			Expect(k.Create(ctx, p)).To(Succeed())
+			hasCondition(ctx, p, ipamv1.ReadyCondition, metav1.ConditionFalse, ipamv1.PoolReadyNetworkNotFoundReason)
+			Expect(p.GetAnnotations()).NotTo(HaveKey(ipamv1.OpenStackAnnotation))
+		}
+	}, SpecTimeout(limit))
+}))
+
+// notes returns the notes of an object's events.
+func (s *spec) notes(ctx context.Context, obj client.Object) []string {
+	GinkgoHelper()
+	events := &eventsv1.EventList{}
+	Expect(k.List(ctx, events, client.InNamespace(s.ns))).To(Succeed())
+	var notes []string
+	for _, e := range events.Items {
+		if e.Regarding.UID == obj.GetUID() {
+			notes = append(notes, e.Note)
+		}
+	}
+	return notes
+}
+
+// annotate adds an annotation without a value.
+func annotate(obj client.Object, name string) {
+	annotations.AddAnnotations(obj, map[string]string{name: ""})
+}
+
+var _ = Describe("A pause", onFake(func(s *spec) {
+	It("of the pool keeps a deleted claim with all that it has, and a new claim gets nothing", func(ctx SpecContext) {
+		p := s.pool(ctx)
+		had, f := s.newAllocated(ctx, "had")
+		suite.Change(ctx, k, p, func() { annotate(p, clusterv1.PausedAnnotation) })
+		Expect(k.Delete(ctx, had)).To(Succeed())
+		s.isKept(ctx, had, ipamv1.WaitingForPoolReason, "paused")
+		s.hasAll(ctx, had, f)
+		c := s.claim(ctx, "a")
+		hasCondition(ctx, p, ipamv1.ReadyCondition, "False", ipamv1.PoolReadyPausedReason)
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			g.Expect(c.Status.Conditions).NotTo(BeEmpty())
+		}, patience, "20ms").Should(Succeed())
+		Expect(s.outside(ctx)).To(ConsistOf(f))
+
+		suite.Change(ctx, k, p, func() { delete(p.GetAnnotations(), clusterv1.PausedAnnotation) })
+		s.gone(ctx, had)
+		s.allocated(ctx, c)
+	}, SpecTimeout(limit))
+
+	It("of the Cluster that begins while a floating IP is created keeps it for the claim, also if that is deleted", func(ctx SpecContext) {
+		s.pool(ctx)
+		cluster := builder.Cluster(s.ns, "c").Build()
+		Expect(k.Create(ctx, cluster)).To(Succeed())
+		hold := s.fake().Hold("CreateFloatingIP", fake.Delay)
+		c := s.newClaim("a")
+		c.Spec.ClusterName = cluster.Name
+		Expect(k.Create(ctx, c)).To(Succeed())
+		Eventually(hold.Arrived, patience).Should(BeClosed())
+		suite.Change(ctx, k, cluster, func() { cluster.Spec.Paused = new(true) })
+		hold.Release()
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			g.Expect(c.Status.Conditions).To(ContainElement(And(HaveField("Type", clusterv1.PausedCondition), HaveField("Status", BeEquivalentTo("True")))))
+		}, patience, "50ms").Should(Succeed())
+		made := s.owned(ctx, c)
+		Expect(made).To(HaveLen(1))
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		Consistently(func() []openstack.FloatingIP { return s.owned(ctx, c) }, "300ms", "50ms").Should(Equal(made))
+
+		suite.Change(ctx, k, cluster, func() { cluster.Spec.Paused = nil })
+		s.gone(ctx, c)
+	}, SpecTimeout(limit))
+}))

@@ -1,0 +1,159 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openstack tests pools of floating IPs on a real API server with a real garbage collector,
+// against a real Keystone and Neutron and against the fake.
+//
+// One manager runs in this process and serves what has the label watch-filter=suite. Specs that
+// kill managers, or run several, start them as processes, which serve another value of that label.
+//
+//   - spec_test.go: the cloud, pools and claims of one spec, and what holds at the end of each.
+//   - claims_test.go: the life of a claim, on every cloud; and what is refused.
+//   - capo_test.go: what CAPO does with claims, step by step, on every cloud.
+//   - pools_test.go: credentials, networks, pauses and deletion of pools; on the fake.
+//   - faults_test.go: lost and refused calls, a cloud that hangs, and how many calls are made; on the
+//     fake.
+//   - names_test.go: claims of one name, and IPAddresses made by hand; on the fake.
+//   - managers_test.go: managers that are killed, two at once, and one whose gate is closed; on the
+//     fake.
+package openstack
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+const (
+	// patience is how long what must happen may take: only what never happens fails. On a busy
+	// machine the real Neutron takes half a minute for a call.
+	patience = "5m"
+	// limit is how long a spec may take. The first one on the real cloud starts that.
+	limit = 15 * time.Minute
+	// suiteFilter is the watch filter of the manager in this process.
+	suiteFilter = "suite"
+	// managerEnv has this program run a manager, and no specs.
+	managerEnv = "WEIR_TEST_MANAGER"
+	// loopback is the pattern that allows the endpoints of every cloud.
+	loopback = "http://127.0.0.1"
+)
+
+var (
+	site *framework.Site
+	// k reads from and writes to the API server, with no cache.
+	k client.Client
+	// logged is the log of the manager in this process.
+	logged = &journal{}
+)
+
+// TestMain runs the specs; or a manager, if a spec started this program as one.
+func TestMain(m *testing.M) {
+	if os.Getenv(managerEnv) == "" {
+		os.Exit(m.Run())
+	}
+	if err := runManager(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func runManager() error {
+	var options setup.Options
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	flags.AddGoFlagSet(flag.CommandLine) // --kubeconfig
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	ctrl.SetLogger(klog.Background())
+	cfg, err := config.GetConfig()
+	if err != nil {
+		return err
+	}
+	return setup.Run(ctrl.SetupSignalHandler(), cfg, options)
+}
+
+func TestOpenStack(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "OpenStack")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(io.MultiWriter(os.Stderr, logged)))))
+	site = suite.StartSite(ctx, framework.SiteOptions{
+		Options: framework.Options{ControllerManager: true},
+		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallCAPOCRDs},
+	})
+	k = client.WithFieldOwner(client.WithFieldValidation(site.Client(), metav1.FieldValidationStrict), "spec")
+	certs := GinkgoT().TempDir()
+	bundle, err := framework.ServingCerts(certs)
+	Expect(err).NotTo(HaveOccurred())
+	serveWebhooks(ctx, bundle, suite.RunManagerWith(site, certs, func(o *setup.Options) {
+		o.FeatureGates, o.EndpointAllow = map[string]string{"OpenStack": "true"}, []string{loopback}
+		o.WatchFilter, o.Concurrency = suiteFilter, 32
+	}))
+}, NodeTimeout(limit))
+
+var _ = AfterSuite(func() {
+	if realCloud != nil {
+		realCloud.member.CloseIdleConnections()
+		Expect(realCloud.Stop()).To(Succeed())
+	}
+})
+
+// serveWebhooks has the API server call the webhooks at an address.
+func serveWebhooks(ctx context.Context, bundle []byte, address string) {
+	GinkgoHelper()
+	root, err := framework.RepoRoot()
+	Expect(err).NotTo(HaveOccurred())
+	configurations, err := framework.ReadManifests(root + "/config/webhook/manifests.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	for _, c := range configurations {
+		Expect(framework.RedirectWebhooks(c, bundle, "https://"+address)).To(Succeed())
+	}
+	Expect(framework.Apply(ctx, site.Config(), configurations...)).To(Succeed())
+	Eventually(func() string { // the API server calls them a moment later
+		probe := builder.IPPool("default", "probe").WithCIDR("192.0.2.0/24").WithSpace("probe").Build()
+		_ = k.Create(ctx, probe, client.DryRunAll)
+		return string(probe.Spec.IPFamily)
+	}, patience, "100ms").Should(Equal("IPv4"))
+}
+
+// journal keeps what is written to it.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(text []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(text)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}

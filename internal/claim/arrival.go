@@ -153,7 +153,7 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) erro
 	if err != nil {
 		return r.unreadable(answer, err)
 	}
-	if err := r.proveBacked(ctx, s, address); err != nil {
+	if err = r.proveBacked(ctx, s, address); err != nil {
 		return err
 	}
 	allocation, err := r.record(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), hasArrived(s.claim) || hasArrived(answer))
@@ -293,8 +293,8 @@ func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) er
 	} else if err != nil {
 		return err
 	}
-	if mayBeByHand := !hasArrived(answer) && !hasArrived(claim) && !hasAnswer(claim); s.offer.Outside != nil && mayBeByHand {
-		return nil // what is outside is the claim's, or it is not
+	if r.isUnbacked(s, answer) {
+		return nil
 	}
 	want := r.carried(s, answer, address, ledger.ForAdopted)
 	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
@@ -302,6 +302,12 @@ func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) er
 		return nil
 	}
 	return r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
+}
+
+// isUnbacked reports whether an IPAddress out of a pool of floating IPs may have been made by hand: it was neither restored nor committed. The
+// cloud is asked before the claim is told of it.
+func (r *addresses) isUnbacked(s *scope, answer *Answer) bool {
+	return s.offer.Outside != nil && !hasArrived(answer) && !hasArrived(s.claim) && !hasAnswer(s.claim)
 }
 
 // hasRecord says whether a record of the very claim, or of the one that the answer names, holds the answer.

@@ -129,10 +129,6 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 			continue // it goes after what carries it
 		}
 		gone, err := r.end(ctx, h, r.underName(s, h, answer).decide(), seen.Gone(h.Claim), answered)
-		var kept *claimant.KeptError
-		if errors.As(err, &kept) { // no claim that lives waits for that: repair asks again
-			continue
-		}
 		if err != nil {
 			return dropped, err
 		}
@@ -162,17 +158,31 @@ func (r *addresses) underName(s *scope, h ledger.Holding, answer *Answer) underN
 func (r *Reconciler) end(
 	ctx context.Context, h ledger.Holding, what fate, gone claimant.Gone, answered claimant.Answered,
 ) (bool, error) {
+	why, isEnd := reasonFor(what, h, gone, answered)
+	if !isEnd {
+		return false, nil
+	}
+	hasGone, err := r.exit().Release(ctx, h, why)
+	var kept *claimant.KeptError
+	if errors.As(err, &kept) { // no claim that lives waits for that: repair asks again
+		return false, nil
+	}
+	return hasGone, err
+}
+
+// reasonFor returns the reason to release a record; false if it stays.
+func reasonFor(what fate, h ledger.Holding, gone claimant.Gone, answered claimant.Answered) (claimant.Reason, bool) {
 	switch what {
 	case endReservation:
-		return r.exit().Release(ctx, h, claimant.HoldEnded(answered.Returned(h)))
+		return claimant.HoldEnded(answered.Returned(h)), true
 	case dropVoid:
-		return r.exit().Release(ctx, h, claimant.NeverCommitted(answered))
+		return claimant.NeverCommitted(answered), true
 	case releaseOther:
-		return r.exit().Release(ctx, h, claimant.AnsweredOtherwise(answered))
+		return claimant.AnsweredOtherwise(answered), true
 	case releaseRecord:
-		return r.exit().Release(ctx, h, claimant.ClaimGone(gone))
+		return claimant.ClaimGone(gone), true
 	default:
-		return false, nil
+		return claimant.Reason{}, false
 	}
 }
 

@@ -38,7 +38,8 @@ func (r *Reconciler) allocateOutside(ctx context.Context, s *scope, want netip.P
 	case err != nil, live.GetUID() != s.claim.GetUID(), !live.GetDeletionTimestamp().IsZero():
 		return errWaiting
 	}
-	if why, err := r.haltedBy(ctx, r.Live, live); why != nil || err != nil {
+	why, err := r.haltedBy(ctx, r.Live, live)
+	if why != nil || err != nil {
 		return errors.Join(why, err)
 	}
 	holds := func(address netip.Addr) bool { return r.about(s).Holds(address) }

@@ -59,7 +59,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	case kept != "":
 		return errWaiting
 	}
-	if err := r.recordReturn(ctx, s); err != nil {
+	if err = r.recordReturn(ctx, s); err != nil {
 		return err
 	}
 	given, err := r.giveBack(ctx, live, deleted)

@@ -179,10 +179,14 @@ func TestGivingBackAllOfAClaim(t *testing.T) {
 			if diff := cmp.Diff(test.want, w.requests); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
-			if failed := test.refused || test.moving || test.err != nil; given.IsProved() == failed || (err != nil) != failed || test.err != nil && !errors.Is(err, test.err) {
+			isWanted := errors.Is(err, test.err)
+			if test.refused || test.moving {
+				isWanted = err != nil
+			}
+			if !isWanted || given.IsProved() != (err == nil) {
 				t.Errorf("given back is %t, %v", given.IsProved(), err)
 			}
-			if !strings.Contains(left, test.left) || test.left == "" && left != "" {
+			if isNothing := left == ""; isNothing != (test.left == "") || !strings.Contains(left, test.left) {
 				t.Errorf("left: %q", left)
 			}
 			if test.outside != nil && slices.Contains(w.requests, "give back") && !test.outside.proof.Covers(claim.UID, netip.MustParseAddr("192.0.2.1")) {

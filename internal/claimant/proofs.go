@@ -144,7 +144,7 @@ type GivenBack struct{ ofClaim }
 func (p GivenBack) covers(h ledger.Holding) bool { return p.isClaim(h) }
 
 // WithNothingOutside proves it of IPClaims and pools: nothing backs their records outside.
-func (p Deleted) WithNothingOutside() GivenBack { return GivenBack{p.ofClaim} }
+func (p Deleted) WithNothingOutside() GivenBack { return GivenBack(p) }
 
 // ended is a proof that a claim of a UID needs nothing any more.
 type ended interface {
@@ -153,9 +153,9 @@ type ended interface {
 	givenBack() GivenBack
 }
 
-func (p Deleted) givenBack() GivenBack { return GivenBack{p.ofClaim} }
+func (p Deleted) givenBack() GivenBack { return GivenBack(p) }
 
-func (p Gone) givenBack() GivenBack { return GivenBack{p.ofClaim} }
+func (p Gone) givenBack() GivenBack { return GivenBack(p) }
 
 // Stored proves that a claim is stored. It is about what was known then of earlier claims of the
 // name.

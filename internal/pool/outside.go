@@ -76,10 +76,10 @@ func (r *Registry) Backs(ctx context.Context, ref ipamv1.PoolReference) (bool, e
 // GiveBack implements claimant.Outside. The pool is read live: a pause, or a move, may have begun since the claim was deleted.
 func (r *Registry) GiveBack(ctx context.Context, ref ipamv1.PoolReference, proof external.Proof) error {
 	p, err := r.readLive(ctx, ref)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.mayGiveBack(ctx, ref, p)
 	}
-	if err := r.mayGiveBack(ctx, ref, p); err != nil {
+	if err != nil {
 		return err
 	}
 	backing := r.Outside(p)

@@ -206,25 +206,21 @@ func TestWhenAPoolIsKnown(t *testing.T) {
 		before := stored.DeepCopy()
 		return r.serve(t.Context(), &scope{pool: stored, before: before, says: registry.Says(stored)})
 	}
-	asked := func(when string, want int) {
+	serves := func(when string, want error, calls int) {
 		t.Helper()
-		if len(outside.asked) != want {
-			t.Fatalf("%s: asked %d times, want %d", when, len(outside.asked), want)
+		if err := serve(); !errors.Is(err, want) {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if len(outside.asked) != calls {
+			t.Fatalf("%s: asked %d times, want %d", when, len(outside.asked), calls)
 		}
 	}
 	outside.err = &external.FaultError{Reason: ipamv1.PoolReadyCloudUnavailableReason}
-	for range 2 {
-		if err := serve(); !errors.Is(err, outside.err) {
-			t.Fatalf("while the cloud is away: %v", err)
-		}
-	}
-	asked("while the cloud is away", 1)
+	serves("while the cloud is away", outside.err, 1)
+	serves("a moment later", outside.err, 1)
 	outside.err = nil
 	now.SetTime(now.Now().Add(lookInterval))
-	if err := serve(); !errors.Is(err, ledger.ErrBusy) {
-		t.Fatalf("when it answers: %v", err)
-	}
-	asked("when it answers", 2)
+	serves("when it answers", ledger.ErrBusy, 2)
 	stored := &ipamv1.IPPool{}
 	if err := registry.Client.Get(t.Context(), client.ObjectKeyFromObject(pool), stored); err != nil || stored.Annotations[ipamv1.OpenStackAnnotation] != "pool-p 07aa 0b7c" {
 		t.Fatalf("annotations %v, %v", stored.Annotations, err)
@@ -232,15 +228,9 @@ func TestWhenAPoolIsKnown(t *testing.T) {
 	if found, err := registry.Find(t.Context(), pool.PoolReference()); err != nil || found.isUnknown() || found.Says.Space != "openstack/0b7c" {
 		t.Fatalf("registered as %+v, %v", found, err)
 	}
-	if err := serve(); err != nil {
-		t.Fatal(err)
-	}
-	asked("soon after", 2)
+	serves("soon after", nil, 2)
 	now.SetTime(now.Now().Add(lookInterval))
-	if err := serve(); err != nil {
-		t.Fatal(err)
-	}
-	asked("later", 3)
+	serves("later", nil, 3)
 	if last := outside.asked[2]; last.Key != "pool-p" || last.Project != "07aa" || last.Network != "0b7c" {
 		t.Errorf("asked of %+v", last)
 	}

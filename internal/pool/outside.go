@@ -96,10 +96,10 @@ func (r *Registry) GiveBack(ctx context.Context, ref ipamv1.PoolReference, proof
 }
 
 // IsAbandoned reports whether a pool of floating IPs cannot give anything back because its Secret does not exist. A Secret that may not be read
-// counts as one that exists.
+// counts as one that exists, and so does every one while the gate is closed: no Secret is read then.
 func (r *Registry) IsAbandoned(ctx context.Context, p Own) bool {
 	says := r.Says(p)
-	if !says.External || r.Live == nil {
+	if !says.External || r.External == nil || r.Live == nil {
 		return false
 	}
 	secret := &metav1.PartialObjectMetadata{}

@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -84,12 +85,13 @@ func (l *prover) runRounds(ctx context.Context) {
 		rest := time.After(roundInterval)
 		r.revision, r.err = l.proveOnce(ctx, r.pools)
 		close(r.done)
-		if r.err != nil {
-			klog.FromContext(ctx).Error(r.err, "Proving that the ledger's index is current")
-		} else {
+		switch {
+		case r.err == nil:
 			for pool := range r.pools {
 				l.notify.freed.add(pool)
 			}
+		case !errors.Is(r.err, ErrNotReady): // without a block there is a list (proveByList)
+			klog.FromContext(ctx).Error(r.err, "Proving that the ledger's index is current")
 		}
 		<-rest
 	}

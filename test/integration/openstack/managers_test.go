@@ -22,6 +22,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 const gateOpen = "--feature-gates=OpenStack=true"
@@ -186,9 +187,17 @@ var _ = Describe("A manager whose gate is closed", onFake(func(s *spec) {
 		Expect(k.Delete(ctx, had)).To(Succeed())
 		s.isKept(ctx, had, ipamv1.WaitingForCloudReason, "gate")
 		s.hasAll(ctx, had, f)
+
+		callWebhooks(ctx, closed.WebhookAddress())
+		DeferCleanup(func(ctx SpecContext) { callWebhooks(ctx, webhooks) })
+		refusal := suite.Refused(http.StatusUnprocessableEntity, "spec.openStack", gateOpen)
+		Eventually(func() error { return k.Create(ctx, s.newPool("refused"), client.DryRunAll) }, patience, "50ms").Should(refusal)
+		Expect(k.Delete(ctx, pool)).To(suite.Refused(http.StatusForbidden, f.Address.String()))
 		Expect(s.fake().Calls()).To(BeEmpty())
 		Expect(secrets.Writes()).To(BeZero(), "requests about Secrets")
 
+		callWebhooks(ctx, webhooks)
+		Eventually(func() error { return k.Create(ctx, s.newPool("accepted"), client.DryRunAll) }, patience, "50ms").Should(Succeed())
 		Expect(closed.Stop()).To(Succeed())
 		s.openManager(ctx, nil)
 		s.gone(ctx, had)

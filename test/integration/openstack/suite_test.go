@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -63,8 +64,9 @@ var (
 	site *framework.Site
 	// k reads from and writes to the API server, with no cache.
 	k client.Client
-	// logged is the log of the manager in this process.
-	logged = &journal{}
+	// logged is the log of the manager in this process, and webhooks the address of its webhooks.
+	logged   = &journal{}
+	webhooks string
 )
 
 // TestMain runs the specs; or a manager, if a spec started this program as one.
@@ -106,13 +108,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallCAPOCRDs},
 	})
 	k = client.WithFieldOwner(client.WithFieldValidation(site.Client(), metav1.FieldValidationStrict), "spec")
-	certs := GinkgoT().TempDir()
-	bundle, err := framework.ServingCerts(certs)
-	Expect(err).NotTo(HaveOccurred())
-	serveWebhooks(ctx, bundle, suite.RunManagerWith(site, certs, func(o *setup.Options) {
+	webhooks = suite.RunManagerWith(site, site.WebhookCerts(), func(o *setup.Options) {
 		o.FeatureGates, o.EndpointAllow = map[string]string{"OpenStack": "true"}, []string{loopback}
 		o.WatchFilter, o.Concurrency = suiteFilter, 32
-	}))
+	})
+	callWebhooks(ctx, webhooks)
 }, NodeTimeout(limit))
 
 var _ = AfterSuite(func() {
@@ -122,9 +122,11 @@ var _ = AfterSuite(func() {
 	}
 })
 
-// serveWebhooks has the API server call the webhooks at an address.
-func serveWebhooks(ctx context.Context, bundle []byte, address string) {
+// callWebhooks has the API server call the webhooks at an address.
+func callWebhooks(ctx context.Context, address string) {
 	GinkgoHelper()
+	bundle, err := os.ReadFile(filepath.Join(site.WebhookCerts(), "ca.crt"))
+	Expect(err).NotTo(HaveOccurred())
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
 	configurations, err := framework.ReadManifests(root + "/config/webhook/manifests.yaml")

@@ -60,22 +60,6 @@ func (d *Injector) Restart(ctx context.Context) {
 	}
 }
 
-// Attend is Restart until the returned function is called: a manager that lost its lease to a stop ends some time later, also when
-// nobody is disturbed any more.
-func (d *Injector) Attend(ctx context.Context) (leave func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer GinkgoRecover()
-		defer close(done)
-		d.Restart(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
-}
-
 func (d *Injector) revive(ctx context.Context, r *Replica) {
 	if !r.alive.TryLock() {
 		return

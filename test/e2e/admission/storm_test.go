@@ -68,8 +68,6 @@ var _ = DescribeTable("50 clients are never told a prefix twice and nothing leak
 		s := begin(ctx, election)
 		DeferCleanup(func(ctx SpecContext) { framework.Account(s.account(faults.Counted(ctx, s.injector.Replicas))) })
 
-		defer s.injector.Attend(ctx)()
-
 		By("asking and giving back while everybody is disturbed")
 		s.run(ctx)
 
@@ -117,7 +115,7 @@ func begin(ctx SpecContext, args ...string) *storm {
 // run has everybody at it until there have been enough answers and enough trouble.
 func (s *storm) run(ctx context.Context) {
 	GinkgoHelper()
-	parts := append(make([]func(context.Context), 0, 3+users), s.injector.Run, s.sample, s.wait)
+	parts := append(make([]func(context.Context), 0, 4+users), s.injector.Run, s.injector.Restart, s.sample, s.wait)
 	api := s.wire.client()
 	for i := range users {
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100+uint64(i)))

@@ -54,9 +54,15 @@ func (d *Injector) Run(ctx context.Context) {
 func (d *Injector) Restart(ctx context.Context) {
 	for ctx.Err() == nil {
 		Sleep(ctx, time.Second)
-		for _, r := range d.Replicas {
-			d.revive(context.WithoutCancel(ctx), r)
-		}
+		d.Revive(ctx)
+	}
+}
+
+// Revive starts the managers again that have ended by themselves. A manager that lost its lease to a stop may end some time after
+// the trouble.
+func (d *Injector) Revive(ctx context.Context) {
+	for _, r := range d.Replicas {
+		d.revive(context.WithoutCancel(ctx), r)
 	}
 }
 

@@ -82,6 +82,7 @@ var _ = DescribeTable("50 clients are never told a prefix twice and nothing leak
 		s.expectRetained(ctx)
 
 		past := s.expectPast(ctx)
+		s.injector.Revive(ctx)
 		framework.Account(fmt.Sprint("history: ", past))
 		Expect(past.Reuses).To(BeNumerically(">", 0))
 		s.expectCounted(faults.Counted(ctx, s.injector.Replicas))
@@ -183,10 +184,10 @@ func (s *storm) fail(finding string) {
 	Fail(finding + "\n" + s.journal.Of(finding))
 }
 
-// expectRest waits until nothing overlaps, lacks a record, leaks or is silent.
+// expectRest waits until nothing overlaps, lacks a record, leaks or is silent, and every manager runs.
 func (s *storm) expectRest(ctx context.Context) {
 	GinkgoHelper()
-	expectAtRest(ctx, s.expectSafe)
+	expectAtRest(ctx, s.expectSafe, func(*framework.Report) { s.injector.Revive(ctx) })
 }
 
 // expectAtRest waits until the checker finds nothing left to do. On the way, its reports can be looked at.

@@ -226,7 +226,7 @@ gotest = go run ./hack/testsummary -costs=$(COSTS) -out $(OUT)/test-$(1).json --
 # Whether a run of go test prints what it cost. What runs several of them prints that at its end.
 COSTS ?= true
 # The suites that last come first, so that none of them is left over to run alone.
-E2E_FIRST := crash move processes restore admission race install takeover
+E2E_FIRST := crash move processes restore admission floatingips race install takeover
 E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) $(JQ) manager other-manager release-manifests
 
 .PHONY: other-manager

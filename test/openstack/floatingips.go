@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // FloatingIP is a floating IP as it was at one moment, of any project.
@@ -17,6 +18,8 @@ type FloatingIP struct {
 	Address                            netip.Addr
 	Tags                               []string
 	Revision                           int
+	// CreatedAt is the second of its creation. A fake has none.
+	CreatedAt time.Time
 }
 
 // FloatingIPs returns what there is, in the order of ids. It is read without the client that is
@@ -30,7 +33,8 @@ func (c *Cloud) FloatingIPs(ctx context.Context) ([]FloatingIP, error) {
 			Description string
 			Address     netip.Addr `json:"floating_ip_address"`
 			Tags        []string
-			Revision    int `json:"revision_number"`
+			Revision    int       `json:"revision_number"`
+			CreatedAt   time.Time `json:"created_at"`
 		} `json:"floatingips"`
 	}
 	if err := c.admin.do(ctx, http.MethodGet, c.network("floatingips"), nil, &answer); err != nil {
@@ -40,6 +44,7 @@ func (c *Cloud) FloatingIPs(ctx context.Context) ([]FloatingIP, error) {
 	for _, f := range answer.FloatingIPs {
 		all = append(all, FloatingIP{
 			ID: f.ID, NetworkID: f.NetworkID, PortID: f.PortID, Description: f.Description, Address: f.Address, Tags: f.Tags, Revision: f.Revision,
+			CreatedAt: f.CreatedAt,
 		})
 	}
 	slices.SortFunc(all, func(a, b FloatingIP) int { return cmp.Compare(a.ID, b.ID) })

@@ -19,6 +19,9 @@ type Change struct {
 	Call string
 	// Before is the zero value for one that was created, and After for one that was deleted.
 	Before, After FloatingIP
+	// Fault is what happened to the request; "" for nothing. IsGone: its client had gone when it was executed.
+	Fault  Effect
+	IsGone bool
 }
 
 func (f *floatingIP) now() FloatingIP {
@@ -33,7 +36,7 @@ func (f *floatingIP) now() FloatingIP {
 
 // changed notes a change. The lock is held.
 func (c *Cloud) changed(call string, before, after FloatingIP) {
-	c.changes = append(c.changes, Change{Call: call, Before: before, After: after})
+	c.changes = append(c.changes, Change{Call: call, Before: before, After: after, Fault: c.now.fault, IsGone: c.now.isGone})
 }
 
 // Changes returns all changes of floating IPs, in their order.

@@ -40,6 +40,8 @@ type Cloud struct {
 	faults       []*Fault
 	calls        []Call
 	changes      []Change
+	// now is the request that is executed.
+	now underway
 	// stopped ends what waits; stop closes it.
 	stopped chan struct{}
 	stop    func()

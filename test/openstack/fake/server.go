@@ -90,7 +90,7 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request, name string, run f
 	c.waitBefore(r, fault)
 	var result answer
 	if call.Executed = fault.Effect != Refuse && fault.Effect != CutBefore; call.Executed {
-		result = c.execute(r, name, body, run)
+		result = c.execute(r, name, body, fault.Effect, run)
 	}
 	if fault.Effect == DelayAnswer {
 		c.waitFor(fault)
@@ -143,10 +143,18 @@ func (c *Cloud) waitFor(fault *Fault) {
 	}
 }
 
+// underway is what a change is told of the request that makes it.
+type underway struct {
+	fault  Effect
+	isGone bool
+}
+
 // execute checks the token and runs the call, under the lock.
-func (c *Cloud) execute(r *http.Request, name string, body []byte, run func(request) (answer, error)) answer {
+func (c *Cloud) execute(r *http.Request, name string, body []byte, fault Effect, run func(request) (answer, error)) answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.now = underway{fault: fault, isGone: r.Context().Err() != nil}
+	defer func() { c.now = underway{} }()
 	project, known := c.tokens[r.Header.Get("X-Auth-Token")]
 	if !known && name != "LogIn" {
 		return refused(unauthorized())

@@ -36,6 +36,8 @@ const (
 	DNSServersAnnotation = "ipam.weir.dev/dns-servers"
 	// AllocatedLabel is set on a carved pool in the write that sets its cidr.
 	AllocatedLabel = "ipam.weir.dev/allocated"
+	// DelegatedToLabel is set on a delegated pool in the same write: the name of the member cluster.
+	DelegatedToLabel = "ipam.weir.dev/delegated-to"
 	// ProjectLabel on a namespace or GlobalIPPool names the project that it belongs to.
 	ProjectLabel = "ipam.weir.dev/project"
 	// ArrivedAnnotation is set at admission on what has been here, or elsewhere, before: it was moved by clusterctl, or is restored

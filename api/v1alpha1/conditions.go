@@ -81,6 +81,10 @@ const (
 	// PoolReadyParentNotReadyReason: the pool's block is not carved yet, because the parent does not hand out what is asked of it;
 	// the message says why.
 	PoolReadyParentNotReadyReason = "ParentNotReady"
+	// PoolReadyDelegatedReason: the pool's block is recorded, and handed out in the member cluster that spec.delegateTo names.
+	PoolReadyDelegatedReason = "Delegated"
+	// PoolReadyDelegatedElsewhereReason: the pool is a copy that is not for this cluster. Nothing of it is handed out here.
+	PoolReadyDelegatedElsewhereReason = "DelegatedElsewhere"
 	// PoolReadyDrainingReason: the pool hands out nothing more, as spec.mode says.
 	PoolReadyDrainingReason = "Draining"
 	// PoolReadyHomedElsewhereReason: the GlobalIPPool was created in another cluster, which goes on handing out its addresses; here

@@ -102,8 +102,9 @@ type IPPoolSpec struct {
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// delegateTo is the name of the member cluster whose Weir hands out this pool. Immutable.
-	// Not supported yet: a pool with it is refused.
+	// delegateTo is the name of the member cluster whose Weir hands out this pool: that of its
+	// --cluster-name. The pool is carved from a parent here. Immutable. It needs the feature gate
+	// Federation.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

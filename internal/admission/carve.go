@@ -5,6 +5,8 @@ package admission
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -14,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 // carver gives new pools their block of the parent.
@@ -31,10 +33,13 @@ type carver struct {
 // carved, in the same write: propagation policies select it by that.
 func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1.IPPoolSpec) ([]jsonpatch.Operation, *apierrors.StatusError) {
 	p, ok := pool.New(kindOf(req))
-	if req.Operation != admissionv1.Create || !carves(spec) || !ok || !read(req.Object.Raw, p) || !isNamed(p) {
+	if req.Operation != admissionv1.Create || !ok || !read(req.Object.Raw, p) || !isNamed(p) {
 		return nil, nil // what cannot be read the schema names
 	}
 	p.SetNamespace(req.Namespace)
+	if !c.carves(p) {
+		return nil, nil
+	}
 	if errs := poolspec.CheckParent(spec, p.PoolReference()); len(errs) > 0 {
 		return nil, invalid(req.Kind.Kind, req.Name, errs)
 	}
@@ -60,7 +65,8 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	labels := p.GetLabels()
 	pool.Complete(p, block, parent)
 	patch := append(finalizerPatch(p.GetFinalizers(), ipamv1.PoolFinalizer), arrivalPatch(p, false)...)
-	patch = append(patch, labelPatch(labels, ipamv1.AllocatedLabel, "true"), jsonpatch.NewOperation("add", "/spec/cidr", p.PoolSpec().CIDR))
+	patch = append(patch, labelsPatch(labels, p.GetLabels())...)
+	patch = append(patch, jsonpatch.NewOperation("add", "/spec/cidr", p.PoolSpec().CIDR))
 	if space := p.PoolSpec().AddressSpace; space != "" {
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/addressSpace", space))
 	}
@@ -68,22 +74,25 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	return patch, nil
 }
 
-// carves says whether a block is to be carved for a pool. What the schema refuses in its sources is left to the schema.
-func carves(spec *ipamv1.IPPoolSpec) bool {
-	if spec.ParentRef == nil || hasOtherSource(spec) {
+// carves reports whether a block is to be carved for a pool here. What the schema refuses in its sources is left to the schema.
+func (c carver) carves(p pool.Own) bool {
+	if !poolspec.NamesParent(p.PoolSpec()) || hasOtherSource(p.PoolSpec()) {
 		return false
 	}
-	_, known := pool.New(kinds.Weir(spec.ParentRef.Kind))
-	return known && spec.ParentRef.Name != ""
+	says := c.registry.Says(p)
+	return says.IsCarved()
 }
 
 // mayCarve errs if the new pool may not be carved from what it names, so that nobody is told anything of that.
-func (c carver) mayCarve(ctx context.Context, created ownPool) error {
+func (c carver) mayCarve(ctx context.Context, created ownPool, shape *pooltree.Pool) error {
 	p, ok := created.(pool.Own)
-	if !ok || hasArrived(p) || !carves(p.PoolSpec()) {
+	if !ok || hasArrived(p) || !c.carves(p) {
 		return nil
 	}
 	request, _, err := c.registry.Carving(ctx, p)
+	if err == nil {
+		err = c.registry.CheckDelegated(p, shape)
+	}
 	if err == nil {
 		return nil
 	}
@@ -126,12 +135,18 @@ func carving(p pool.Own, request ledger.Claim) ledger.Claim {
 	return request
 }
 
-// labelPatch sets a label on an object that has these.
-func labelPatch(labels map[string]string, key, value string) jsonpatch.Operation {
-	if len(labels) == 0 {
-		return jsonpatch.NewOperation("add", "/metadata/labels", map[string]string{key: value})
+// labelsPatch gives an object that has the labels before those that are after, which are more.
+func labelsPatch(before, after map[string]string) []jsonpatch.Operation {
+	if len(before) == 0 {
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", "/metadata/labels", after)}
 	}
-	return jsonpatch.NewOperation("add", "/metadata/labels/"+escape(key), value)
+	var patch []jsonpatch.Operation
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		if _, ok := before[key]; !ok || before[key] != after[key] {
+			patch = append(patch, jsonpatch.NewOperation("add", "/metadata/labels/"+escape(key), after[key]))
+		}
+	}
+	return patch
 }
 
 // escape writes a key as a part of a JSON pointer (RFC 6901).

@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -99,13 +100,28 @@ func keptMarks(req admission.Request) []jsonpatch.Operation {
 		return nil
 	}
 	patch := append(keptFinalizer(updated, old, ipamv1.PoolFinalizer), keptArrival(updated, old)...)
-	if old.GetLabels()[ipamv1.AllocatedLabel] != "" && updated.GetLabels()[ipamv1.AllocatedLabel] == "" {
-		patch = append(patch, labelPatch(updated.GetLabels(), ipamv1.AllocatedLabel, "true"))
-	}
+	patch = append(patch, keptLabels(updated.GetLabels(), old.GetLabels())...)
 	if cloud := old.GetAnnotations()[ipamv1.OpenStackAnnotation]; cloud != "" && updated.GetAnnotations()[ipamv1.OpenStackAnnotation] == "" {
 		patch = append(patch, annotationPatch(updated, patch, ipamv1.OpenStackAnnotation, cloud)...)
 	}
 	return patch
+}
+
+// keptLabels puts back the labels that select a carved pool for propagation.
+func keptLabels(updated, old map[string]string) []jsonpatch.Operation {
+	labels := maps.Clone(updated)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for _, key := range []string{ipamv1.AllocatedLabel, ipamv1.DelegatedToLabel} {
+		if value := old[key]; value != "" && updated[key] == "" {
+			labels[key] = value
+		}
+	}
+	if len(labels) == 0 {
+		return nil
+	}
+	return labelsPatch(updated, labels)
 }
 
 // unreadable returns the mistakes of a spec if some value of it cannot stand.
@@ -148,7 +164,7 @@ func setOnce(spec, old *ipamv1.IPPoolSpec) []jsonpatch.Operation {
 		spec.CIDR = old.CIDR
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/cidr", old.CIDR))
 	}
-	if spec.ParentRef != nil && spec.AddressSpace == "" && old.AddressSpace != "" {
+	if poolspec.NamesParent(spec) && spec.AddressSpace == "" && old.AddressSpace != "" {
 		spec.AddressSpace = old.AddressSpace
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/addressSpace", old.AddressSpace))
 	}

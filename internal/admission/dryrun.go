@@ -29,7 +29,7 @@ func warned(refusal error) admission.Response {
 }
 
 // isUncarved says whether a dry run shows a pool that has got no block, because it is early.
-func isUncarved(ctx context.Context, created ownPool) bool {
+func (c carver) isUncarved(ctx context.Context, created ownPool) bool {
 	req, err := admission.RequestFromContext(ctx)
-	return err == nil && ptr.Deref(req.DryRun, false) && carves(created.PoolSpec()) && created.PoolSpec().CIDR == ""
+	return err == nil && ptr.Deref(req.DryRun, false) && c.carves(created) && created.PoolSpec().CIDR == ""
 }

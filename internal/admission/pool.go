@@ -45,12 +45,12 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	shape, errs := v.carver.registry.Resolve(ctx, created)
-	if isUncarved(ctx, created) { // without a block only what does not depend on one can be judged
-		errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return err.Detail != poolspec.NotSupported })
+	if v.carver.isUncarved(ctx, created) { // without a block only what does not depend on one can be judged
+		errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return err.Type != field.ErrorTypeForbidden })
 		return nil, invalidPool(created, errs)
 	}
 	if shape != nil {
-		if err := v.carver.mayCarve(ctx, created); err != nil {
+		if err := v.carver.mayCarve(ctx, created, shape); err != nil {
 			return nil, err
 		}
 		to := audienceOf(ctx, v.rights)
@@ -60,7 +60,7 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 	if errs = append(errs, mistakes...); len(errs) > 0 {
 		return nil, invalidPool(created, errs)
 	}
-	if created.PoolSpec().ParentRef != nil {
+	if says := v.carver.registry.Says(created); says.IsCarved() {
 		if err := v.carver.reserve(ctx, created); err != nil {
 			return nil, err
 		}
@@ -117,8 +117,8 @@ func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admiss
 // another root pool of the address space has.
 func (v poolValidator[P]) overlaps(ctx context.Context, to *audience, p P, c change) field.ErrorList {
 	spec, space := p.PoolSpec(), poolspec.Space(p.PoolSpec())
-	if spec.ParentRef != nil {
-		return nil // its block is a part of others
+	if says := v.carver.registry.Says(p); says.IsCarved() || !says.IsServedHere() {
+		return nil // its block is a part of others, or is not handed out here
 	}
 	var collisions []string
 	total := 0

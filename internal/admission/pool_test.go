@@ -127,7 +127,7 @@ func TestPoolCreation(t *testing.T) {
 		},
 		"an invalid spec": {
 			pool: team, spec: `{cidr: 192.0.2.1/24, delegateTo: edge}`,
-			want: verdict{code: 422, parts: []string{`spec.delegateTo: Forbidden: not supported yet`, `spec.cidr: Invalid value: "192.0.2.1/24"`}},
+			want: verdict{code: 422, parts: []string{`spec.delegateTo: Forbidden: delegated pools need the feature gate Federation`, `spec.cidr: Invalid value: "192.0.2.1/24"`}},
 		},
 		"ranges with a gateway and no network length": {
 			pool: team, spec: `{addresses: [203.0.113.0/28, 203.0.113.64-203.0.113.99], network: {gateway: 203.0.113.1}}`,

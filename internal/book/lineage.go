@@ -126,6 +126,27 @@ func (b *lineage) withheldAbove(e *poolEntry) []netip.Prefix {
 	return set.Prefixes()
 }
 
+// Withheld is a prefix that a pool keeps back, of one that is carved from it or from a pool below.
+type Withheld struct {
+	Prefix netip.Prefix
+	Pool   ipamv1.PoolReference
+}
+
+// Withheld returns what the pool that the block is to be carved from keeps back in it, and what the
+// pools above that do.
+func (b *lineage) Withheld(parent ipamv1.PoolReference, block netip.Prefix) (found []Withheld) {
+	add := func(ref ipamv1.PoolReference) {
+		for _, p := range b.exclusionsIn(ref, block) {
+			found = append(found, Withheld{p, ref})
+		}
+	}
+	add(parent)
+	for ref := range b.ancestors(parent, block) {
+		add(ref)
+	}
+	return found
+}
+
 // exclusionsIn returns what a pool keeps back in the block.
 func (b *lineage) exclusionsIn(ref ipamv1.PoolReference, block netip.Prefix) []netip.Prefix {
 	e, ok := b.pools[ref]

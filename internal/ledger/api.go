@@ -29,6 +29,8 @@ type (
 	Account = book.Account
 	// Capacity counts the addresses of a pool.
 	Capacity = book.Capacity
+	// Withheld is what a pool keeps back of a block below it.
+	Withheld = book.Withheld
 	// Return is what a hold is for, back again.
 	Return = book.Return
 	// Why tells reasons of a RefusedError apart.

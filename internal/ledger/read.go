@@ -38,6 +38,12 @@ func (l *reader) Preview(c Claim) (netip.Prefix, error) {
 	return cidr, provedOrNot(err)
 }
 
+// Withheld returns what the pool that a block is to be carved from keeps back in it, and what the pools above that do.
+func (l *reader) Withheld(parent ipamv1.PoolReference, block netip.Prefix) []Withheld {
+	defer l.feed.lock()()
+	return l.feed.book.Withheld(parent, block)
+}
+
 // Overlapping returns every record of the address space that overlaps the prefix.
 func (l *reader) Overlapping(space string, prefix netip.Prefix) []Holding {
 	defer l.feed.lock()()

@@ -82,7 +82,7 @@ func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger
 			continue
 		}
 		_ = meta.EachListItem(list, func(obj runtime.Object) error {
-			if p, ok := obj.(Object); ok && kind.Says(p).Space == space {
+			if p, ok := obj.(Object); ok && r.Says(p).Space == space {
 				if shape := r.shapeOf(p, kind.Reference(p)); shape != nil {
 					found = append(found, ledger.Pool{Ref: kind.Reference(p), Space: space, Shape: shape})
 				}
@@ -104,7 +104,7 @@ func (r *Registry) OfCluster(ctx context.Context, cluster client.Object, kinds .
 			return found, fmt.Errorf("listing pools: %w", err)
 		}
 		_ = meta.EachListItem(list, func(item runtime.Object) error {
-			if p, ok := item.(Object); ok && kind.Says(p).ClusterName == cluster.GetName() {
+			if p, ok := item.(Object); ok && r.Says(p).ClusterName == cluster.GetName() {
 				found = append(found, kind.Reference(p))
 			}
 			return nil
@@ -117,7 +117,7 @@ func (r *Registry) OfCluster(ctx context.Context, cluster client.Object, kinds .
 func (r *Registry) shapeOf(p Object, ref ipamv1.PoolReference) *pooltree.Pool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() {
+	if v, ok := r.known[ref]; ok && v.isOf(p, r.Says(p)) {
 		return v.pool.Shape
 	}
 	shape, _ := r.resolve(p, r.Says(p))

@@ -63,6 +63,9 @@ func (r *Registry) carving(ctx context.Context, child Object, says poolspec.Pool
 // parentOf returns the parent of a pool, if that gives it anything: it is there, visible and open. One that is closed is told of with the
 // Refusal.
 func (r *Registry) parentOf(ctx context.Context, says poolspec.Pool) (*Known, error) {
+	if r.checkFederation(says) != nil {
+		return nil, cannotCarve(claimant.Invalid, "spec.delegateTo", "%s", federationClosed)
+	}
 	ref, field := says.Parent, fieldOf(says, "spec.parentRef.name")
 	p, err := r.Open(ctx, ref)
 	var closed *ClosedError
@@ -179,7 +182,8 @@ func (r *Reconciler) carve(ctx context.Context, s *scope, own Own) error {
 
 // settleHome makes this cluster the home of a GlobalIPPool that says nothing of one: it came past the webhooks.
 func (r *Reconciler) settleHome(ctx context.Context, s *scope) error {
-	if r.Kind.GroupKind != kinds.GlobalIPPool || r.Registry.Home == "" || s.pool.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
+	isCopy := s.says.Place == poolspec.Delegated // at home where it was delegated
+	if r.Kind.GroupKind != kinds.GlobalIPPool || r.Registry.Home == "" || isCopy || s.pool.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
 		return nil
 	}
 	settled, _ := s.before.DeepCopyObject().(Object)
@@ -203,5 +207,8 @@ func Complete(p Own, block netip.Prefix, parent ledger.Pool) {
 		labels = map[string]string{}
 	}
 	labels[ipamv1.AllocatedLabel] = "true"
+	if spec.DelegateTo != "" {
+		labels[ipamv1.DelegatedToLabel] = spec.DelegateTo
+	}
 	p.SetLabels(labels)
 }

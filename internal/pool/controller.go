@@ -158,7 +158,7 @@ func (r *Reconciler) waitsFor(obj client.Object) []string {
 	if !ok || hasBlocks(p) {
 		return nil
 	}
-	says := r.Kind.Says(p)
+	says := r.Registry.Says(p)
 	if !says.IsCarved() {
 		return nil
 	}

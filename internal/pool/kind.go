@@ -84,7 +84,7 @@ type Report struct {
 	// Capacity is the zero value unless Counted.
 	Capacity ledger.Capacity
 	Counted  bool
-	// Foreign: the pool is at home in another cluster, which hands out its addresses.
+	// Foreign: the pool is at home in another cluster, or delegated to one, which hands out its addresses.
 	Foreign bool
 	// Holdings returns what is recorded of the pool, ascending. The cost grows with its number, Capacity.Claims.
 	Holdings func() []ledger.Holding

@@ -27,6 +27,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
 )
@@ -51,7 +52,7 @@ func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
 			all = append(all, followed)
 			return nil
 		}
-		err := errors.Join(follow(&ipamv1.IPClaim{}, preflight.Left), follow(&ipamv1.IPPool{}, preflight.Left))
+		err := errors.Join(follow(&ipamv1.IPClaim{}, preflight.Left), follow(&ipamv1.IPPool{}, r.leftPool))
 		for _, door := range r.doors {
 			err = errors.Join(err, follow(door.NewClaim(), door.Left))
 		}
@@ -75,6 +76,14 @@ func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
 		}()
 		return nil
 	})
+}
+
+// leftPool is preflight.Left of a pool: one that was delegated to this cluster is carved from nothing here.
+func (r *Reconciler) leftPool(obj client.Object) preflight.Remain {
+	if p, ok := obj.(Object); ok && r.Registry.Says(p).Place == poolspec.Delegated {
+		return preflight.Remain{}
+	}
+	return preflight.Left(obj)
 }
 
 func (r *Reconciler) remainsHandler(left func(client.Object) preflight.Remain) handler.Funcs {

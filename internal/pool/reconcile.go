@@ -99,6 +99,8 @@ type scope struct {
 	// holdings are what keeps a pool that is being deleted, and users the finalizers of others that do.
 	holdings []ledger.Holding
 	users    []string
+	// awaitsMember: the pool is being deleted, and its block is with the cluster that it is delegated to.
+	awaitsMember bool
 	// tidying is what went wrong with what the pool does not need any more: it serves all the same.
 	tidying error
 	// released: the pool's finalizer is off, so there is nothing left to write a status to.
@@ -201,6 +203,9 @@ func (r *Registry) ClusterOf(ctx context.Context, c client.Reader, p *Known) (cl
 
 // serve registers the pool and has its blocks recorded. Blocks that it no longer has are given up last.
 func (r *Reconciler) serve(ctx context.Context, s *scope) error {
+	if s.says.Place == poolspec.Stray {
+		return nil
+	}
 	if err := r.join(ctx, s); err != nil {
 		return err
 	}
@@ -302,7 +307,10 @@ func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) 
 	if !s.registered.IsCarved() || r.Ledger.About(ledger.CarveClaim(s.registered, block.Bits()).Ref).HasBlock(s.registered.Space, block) {
 		return nil
 	}
-	return r.Registry.mayHave(ctx, s.pool, s.says, block)
+	if err := r.Registry.mayHave(ctx, s.pool, s.says, block); err != nil {
+		return err
+	}
+	return r.Registry.checkSelfContained(s.says, s.registered.Shape, block)
 }
 
 // shed releases the recorded blocks that the pool does not have any more, and those of an earlier

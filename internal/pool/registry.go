@@ -41,6 +41,10 @@ type Registry struct {
 	Namespace string
 	// External backs the addresses of pools of floating IPs; nil while the gate for them is closed.
 	External external.Provider
+	// Cluster is the name that pools are delegated to this cluster by; "" if none can be. Federation
+	// says whether the gate for delegated pools is open.
+	Cluster    string
+	Federation bool
 	// Home is this cluster: the UID of its namespace kube-system. A GlobalIPPool that is at home elsewhere hands out nothing.
 	Home string
 
@@ -55,9 +59,16 @@ type Registry struct {
 type version struct {
 	uid        types.UID
 	generation int64
-	pool       ledger.Pool
+	// place is told by an annotation.
+	place poolspec.Place
+	pool  ledger.Pool
 	// inherits is the pool, where it has its parent's network settings; nil for any other.
 	inherits Object
+}
+
+// isOf reports whether the registration was made of this version of the pool, or a later one.
+func (v version) isOf(p Object, says poolspec.Pool) bool {
+	return v.uid == p.GetUID() && v.generation >= p.GetGeneration() && v.place == says.Place && says.External == says.Cloud.IsKnown()
 }
 
 // kindOf returns a kind of pools, and false if that is none.
@@ -113,13 +124,16 @@ func (r *Registry) kinds() []Kind {
 	return weirKinds
 }
 
-// Says returns what a pool says of itself.
+// Says returns what a pool says of itself, in this cluster. Nothing else reads that of a pool.
 func (r *Registry) Says(p Object) poolspec.Pool {
+	if known, ok := p.(*Known); ok {
+		return known.Says
+	}
 	kind, known := r.kindOfPool(p)
 	if !known {
 		return poolspec.Pool{}
 	}
-	return kind.Says(p)
+	return kind.Says(p).At(r.Cluster, p.GetAnnotations())
 }
 
 // Register makes the pool, as it is now, known to the ledger, with what it has of its parent as far as that is registered. It does
@@ -129,8 +143,12 @@ func (r *Registry) Register(p Object) *Known {
 	defer r.mu.Unlock()
 	known := &Known{Object: p, Says: r.Says(p)}
 	ref := known.Says.Ref
-	if v, ok := r.known[ref]; ok && v.uid == p.GetUID() && v.generation >= p.GetGeneration() && known.Says.External == known.Says.Cloud.IsKnown() {
+	if v, ok := r.known[ref]; ok && v.isOf(p, known.Says) {
 		known.Registered, known.Says.Space = v.pool, v.pool.Space
+		return known
+	}
+	if known.Says.Place == poolspec.Stray { // its block is of another cluster
+		r.forget(ref)
 		return known
 	}
 	shape, errs := r.resolve(p, known.Says)
@@ -153,7 +171,7 @@ func (r *Registry) Register(p Object) *Known {
 	if r.known == nil {
 		r.known = map[ipamv1.PoolReference]version{}
 	}
-	v := version{uid: p.GetUID(), generation: p.GetGeneration(), pool: known.Registered}
+	v := version{uid: p.GetUID(), generation: p.GetGeneration(), place: known.Says.Place, pool: known.Registered}
 	if known.Says.Inherits {
 		v.inherits, _ = p.DeepCopyObject().(Object)
 	}
@@ -168,10 +186,11 @@ func (r *Registry) resolve(p Object, says poolspec.Pool) (*pooltree.Pool, field.
 	if !known {
 		return nil, field.ErrorList{field.NotSupported(field.NewPath("kind"), says.Ref.Kind, []string{})}
 	}
-	if refused := r.checkGate(says); refused != nil {
-		return nil, field.ErrorList{refused}
+	shape, errs := kind.Resolve(p, r.known[says.Parent].pool.Shape)
+	if refused := cmp.Or(r.checkGate(says), r.checkFederation(says)); refused != nil {
+		return nil, append(field.ErrorList{refused}, errs...)
 	}
-	return kind.Resolve(p, r.known[says.Parent].pool.Shape)
+	return shape, errs
 }
 
 // RecordNamespace returns where the records of a pool's own blocks live: beside the pool, or with the manager.
@@ -242,6 +261,8 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (*Known, 
 		return nil, &ClosedError{Missing: true, Message: fmt.Sprintf("there is no %s %q%s", ref.Kind, ref.Name, inNamespace(ref))}
 	case err != nil:
 		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+	case p.Says.Place == poolspec.Stray:
+		return p, &ClosedError{Invalid: true, Message: saying(ref, delegatedTo(p.Says))}
 	case p.isUnknown():
 		return p, &ClosedError{Invalid: true, Message: saying(ref, "cannot be served; see its Ready condition")}
 	case !p.GetDeletionTimestamp().IsZero():
@@ -250,6 +271,8 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (*Known, 
 		return p, closed(ref, "is draining: it hands out nothing more")
 	case r.isForeign(p):
 		return p, closed(ref, "is at home in another cluster, which hands out its addresses")
+	case !p.Says.IsServedHere():
+		return p, closed(ref, delegatedTo(p.Says))
 	}
 	halt, err := r.Halt(ctx, p)
 	switch {
@@ -286,6 +309,9 @@ func saying(ref ipamv1.PoolReference, why string) string {
 
 // isForeign says whether a GlobalIPPool was created in another cluster, whose Weir goes on handing out its addresses.
 func (r *Registry) isForeign(p Object) bool {
+	if r.Says(p).Place == poolspec.Delegated { // the annotation came with it from the hub
+		return false
+	}
 	kind, _ := r.kindOfPool(p)
 	home := p.GetAnnotations()[ipamv1.HomeAnnotation]
 	return kind.GroupKind == kinds.GlobalIPPool && home != "" && r.Home != "" && home != r.Home

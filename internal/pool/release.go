@@ -81,6 +81,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return err
 	}
 	blocks := r.Ledger.Of(ref).OtherBlocks(s.pool.GetUID(), nil)
+	if s.awaitsMember = isWithMember(s.says, s.pool, blocks); s.awaitsMember {
+		return nil
+	}
 	seen := r.exit().Observe(blocks)
 	live, err := r.live(ctx, seen, s.pool)
 	if live == nil {

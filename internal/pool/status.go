@@ -32,7 +32,7 @@ const shownHoldings = 5
 func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) error {
 	account := r.Ledger.Of(s.says.Ref)
 	capacity, known := account.Capacity()
-	isForeign := r.Registry.isForeign(s.pool)
+	isForeign := r.Registry.isForeign(s.pool) || !s.says.IsServedHere()
 	r.Kind.Show(s.pool, &Report{
 		Says: s.says, Invalid: len(s.invalid) > 0, Capacity: capacity, Counted: known, Foreign: isForeign, Holdings: account.Holdings,
 	})
@@ -171,6 +171,10 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 	case r.Registry.isForeign(s.pool):
 		condition.Reason, condition.Message = ipamv1.PoolReadyHomedElsewhereReason,
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
+	case s.says.Place == poolspec.Stray:
+		condition = r.Registry.strayCondition(s.says)
+	case s.says.Place == poolspec.Elsewhere && outcome == nil && c.Serving:
+		condition = delegatedCondition(s.says)
 	case s.says.Mode == ipamv1.DrainingMode:
 		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
 	case outcome != nil || !c.Serving && !s.hasNoAddresses():
@@ -247,6 +251,8 @@ func parentMessage(says poolspec.Pool, outcome error) string {
 // deletingMessage counts what keeps a pool that is being deleted, and names some of what is of the pool's own project.
 func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 	switch {
+	case s.awaitsMember:
+		return awaitsMessage(s.says)
 	case len(s.holdings) == 0 && len(s.users) > 0:
 		return "waiting for finalizers: " + strings.Join(s.users[:min(len(s.users), shownHoldings)], ", ")
 	case len(s.holdings) == 0:

@@ -26,6 +26,16 @@ func Parent(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) ipamv1.PoolRefer
 	return parent
 }
 
+// NamesParent reports whether the spec names a pool of Weir's kinds that its
+// block is carved from.
+func NamesParent(spec *ipamv1.IPPoolSpec) bool {
+	if spec.ParentRef == nil || spec.ParentRef.Name == "" {
+		return false
+	}
+	kind := kinds.Weir(spec.ParentRef.Kind)
+	return kind == kinds.IPPool || kind == kinds.GlobalIPPool
+}
+
 // CheckParent returns what is wrong with what a pool says of the pool that it is
 // carved from, as far as it can be told without that.
 func CheckParent(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) field.ErrorList {

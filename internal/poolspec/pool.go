@@ -27,6 +27,10 @@ type Pool struct {
 	// ParentField is where it names its parent, if it says there all that it
 	// wants of it; "" where it has spec.parentRef, spec.cidr and the like.
 	ParentField string
+	// DelegateTo is the name of the cluster that hands out its addresses; "" for
+	// this one. Place is what the pool is here.
+	DelegateTo string
+	Place      Place
 	// External: something outside chooses its addresses, as Neutron chooses
 	// floating IPs. It has no blocks.
 	External bool
@@ -72,6 +76,7 @@ func Read(spec *ipamv1.IPPoolSpec, ref ipamv1.PoolReference, labels map[string]s
 		Project:           labels[ipamv1.ProjectLabel],
 		Space:             Space(spec),
 		Parent:            Parent(spec, ref),
+		DelegateTo:        spec.DelegateTo,
 		External:          spec.OpenStack != nil,
 		Inherits:          Inherits(spec),
 		CIDR:              spec.CIDR,

@@ -37,6 +37,7 @@ func (r *resolver) resolve() *pooltree.Pool {
 		return r.resolveOpenStack()
 	}
 	r.checkSupported()
+	r.checkDelegation()
 	r.checkSource()
 	r.checkParent()
 	r.checkSpace()

@@ -353,13 +353,19 @@ preAllocations:
 			spec: `
 parentRef: {kind: IPPool, name: parent}
 prefixLength: 28
-delegateTo: edge
 expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}`,
 			want: []string{
-				`spec.delegateTo: Forbidden: not supported yet`,
 				`spec.expansion: Forbidden: not supported yet`,
 				`spec.cidr: Required value: no block has been carved from the parent yet`,
 			},
+		},
+		"a root that is delegated": {
+			spec: `{cidr: 192.0.2.0/24, delegateTo: edge}`,
+			want: []string{`spec.delegateTo: Forbidden: a delegated pool is carved from another`},
+		},
+		"a member whose name is no label": {
+			spec: `{cidr: 192.0.2.0/28, parentRef: {kind: IPPool, name: parent}, delegateTo: edge/a}`,
+			want: []string{`spec.delegateTo: Invalid value: "edge/a": cannot be the value of a label`},
 		},
 		"an unknown strategy": {
 			spec: `{cidr: 192.0.2.0/24, allocation: {strategy: WorstFit}}`,

@@ -6,6 +6,7 @@ package poolspec
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -19,9 +20,21 @@ const NotSupported = "not supported yet"
 // they say what happens anyway.
 func (r *resolver) checkSupported() {
 	r.forbid(r.path, NotSupported, []use{
-		{"delegateTo", r.spec.DelegateTo != ""},
 		{"expansion", r.spec.Expansion != nil},
 	})
+}
+
+// checkDelegation: a delegated pool is a block of a parent, and the name of the
+// cluster is a label's value.
+func (r *resolver) checkDelegation() {
+	path, cluster := r.path.Child("delegateTo"), r.spec.DelegateTo
+	switch problems := validation.IsValidLabelValue(cluster); {
+	case cluster == "":
+	case r.spec.ParentRef == nil:
+		r.fail(field.Forbidden(path, "a delegated pool is carved from another: a root that is to be used in another cluster is made there"))
+	case len(problems) > 0:
+		r.invalid(path, cluster, "cannot be the value of a label: %s", problems[0])
+	}
 }
 
 // use reports whether a spec uses a field.

@@ -21,7 +21,7 @@ import (
 func TestKubectlExplainSaysWhatIsNotSupported(t *testing.T) {
 	t.Parallel()
 	ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "pool"}
-	_, errs := poolspec.Resolve(&ipamv1.IPPoolSpec{DelegateTo: "edge", Expansion: &ipamv1.Expansion{}}, ref)
+	_, errs := poolspec.Resolve(&ipamv1.IPPoolSpec{Expansion: &ipamv1.Expansion{}}, ref)
 	_, floating := poolspec.Resolve(&ipamv1.IPPoolSpec{OpenStack: &ipamv1.OpenStackSource{
 		FloatingNetwork: ipamv1.FloatingNetwork{Name: "public"},
 		Subnet:          &ipamv1.FloatingSubnet{}, PreAllocatedFloatingIPs: []string{"192.0.2.3"}, MaxIPs: new(int32),

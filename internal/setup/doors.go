@@ -71,7 +71,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	rules := &tenancy.Rules{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.PlatformProject, Namespace: o.OwnNamespace}
 	registry := &pool.Registry{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Rules: rules, Namespace: o.OwnNamespace, Home: home,
-		External: o.external(mgr.GetAPIReader()),
+		External: o.external(mgr.GetAPIReader()), Cluster: o.ClusterName, Federation: o.isOn(federationGate),
 	}
 	w := &wiring{
 		Manager: mgr, book: book, registry: registry, options: o,

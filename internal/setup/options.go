@@ -35,6 +35,8 @@ const (
 	metal3Gate = "Metal3"
 	// openStackGate serves pools of floating IPs.
 	openStackGate = "OpenStack"
+	// federationGate serves delegated pools, at hub and member.
+	federationGate = "Federation"
 )
 
 // Options are the manager's flags.
@@ -97,14 +99,14 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"A PEM file with the CA of the API servers' client certificates: nobody else may call the webhooks. Empty lets everybody who reaches the port.")
 	fs.StringVar(&o.WebhookClientName, "webhook-client-name", "",
 		"The common name, or a DNS name, of the client certificate that may call the webhooks. Empty allows every one of --webhook-client-ca-file.")
-	fs.StringVar(&o.ClusterName, "cluster-name", "", "The name of this cluster, for delegated pools (not supported yet).")
+	fs.StringVar(&o.ClusterName, "cluster-name", "", "The name that pools are delegated to this cluster by (spec.delegateTo). Empty means that none can be. Needs the feature gate Federation.")
 	fs.StringVar(&o.PlatformProject, "platform-project", defaultPlatformProject, "The name of the platform project, which the manager's own namespace belongs to.")
 	fs.DurationVar(&o.RepairGrace, "repair-grace", ledger.DefaultGrace,
 		"How long a record may wait for its IPClaim or child pool to be stored. Must be longer than the API server's request timeout.")
 	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that may be called: https://keystone.example.com, https://*.cloud.example.com:5000 or an address. Empty allows every https endpoint that is not loopback or link-local.")
 	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
 		"Metal3=true serves the pools and claims of ipam.metal3.io, once they are installed. OpenStack=true serves pools of floating IPs; "+
-			"such pools must not be moved or restored yet. The default is false. Federation is not supported yet.")
+			"such pools must not be moved or restored yet. Federation=true serves delegated pools, at hub and member alike. The default is false.")
 }
 
 // Complete fills in what comes from the environment, and refuses what cannot be served.
@@ -115,7 +117,7 @@ func (o *Options) Complete() error {
 	if o.OwnNamespace == "" {
 		o.OwnNamespace = "weir-system"
 	}
-	return errors.Join(o.checkSupported(), o.checkFeatureGates(), o.parseEndpoints(), o.checkBounds())
+	return errors.Join(o.checkClusterName(), o.checkFeatureGates(), o.parseEndpoints(), o.checkBounds())
 }
 
 // parseEndpoints reads which endpoints of clouds may be called.
@@ -151,14 +153,17 @@ func (o *Options) external(live client.Reader) external.Provider {
 	return openstack.New(openstack.Options{Live: live, Endpoints: o.endpoints, Concurrency: o.Concurrency, Clock: clock.RealClock{}})
 }
 
-func (o *Options) checkSupported() error {
+// checkClusterName wants the gate of delegated pools to be open where this cluster has a name.
+func (o *Options) checkClusterName() error {
+	if o.ClusterName == "" {
+		return nil
+	}
 	var errs []error
-	for name, unset := range map[string]bool{
-		"--cluster-name": o.ClusterName == "",
-	} {
-		if !unset {
-			errs = append(errs, fmt.Errorf("%s: not supported yet", name))
-		}
+	if !o.isOn(federationGate) {
+		errs = append(errs, errors.New("--cluster-name: needs --feature-gates=Federation=true"))
+	}
+	for _, problem := range validation.IsValidLabelValue(o.ClusterName) {
+		errs = append(errs, fmt.Errorf("--cluster-name: %q is no value of a label: %s", o.ClusterName, problem))
 	}
 	return errors.Join(errs...)
 }
@@ -181,14 +186,12 @@ func (o *Options) webhookClients() (*webhookserver.Clients, error) {
 func (o *Options) checkFeatureGates() error {
 	var errs []error
 	for gate, value := range o.FeatureGates {
-		on, err := strconv.ParseBool(value)
+		_, err := strconv.ParseBool(value)
 		switch {
-		case gate != metal3Gate && gate != openStackGate && gate != "Federation":
+		case gate != metal3Gate && gate != openStackGate && gate != federationGate:
 			errs = append(errs, fmt.Errorf("--feature-gates: there is no gate %q", gate))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("--feature-gates: %s=%s: must be true or false", gate, value))
-		case on && gate == "Federation":
-			errs = append(errs, fmt.Errorf("--feature-gates: %s=%s: not supported yet", gate, value))
 		}
 	}
 	return errors.Join(errs...)

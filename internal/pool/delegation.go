@@ -1,0 +1,113 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// federationClosed is why a delegated pool is refused while the gate is closed.
+const federationClosed = "delegated pools need the feature gate Federation: start the manager with --feature-gates=Federation=true"
+
+// checkFederation refuses a delegated pool while the gate for them is closed.
+func (r *Registry) checkFederation(says poolspec.Pool) *field.Error {
+	if says.DelegateTo == "" || r.Federation {
+		return nil
+	}
+	return field.Forbidden(field.NewPath("spec", "delegateTo"), federationClosed)
+}
+
+// CheckDelegated errs with a Refusal if a pool that is to be delegated, of this shape, lacks what the pools above it say of its block.
+func (r *Registry) CheckDelegated(p Own, shape *pooltree.Pool) error {
+	block, err := netip.ParsePrefix(p.PoolSpec().CIDR)
+	if err != nil {
+		return nil //nolint:nilerr // it has no block yet
+	}
+	return r.checkSelfContained(r.Says(p), shape, block)
+}
+
+// checkSelfContained refuses to carve a block for a member that lacks what the pools above it say: the member does not know them. It errs with
+// a Refusal. The shape is that of the pool itself.
+func (r *Registry) checkSelfContained(says poolspec.Pool, shape *pooltree.Pool, block netip.Prefix) error {
+	if says.Place != poolspec.Elsewhere || shape == nil {
+		return nil
+	}
+	var missing []string
+	for _, kept := range r.Ledger.Withheld(says.Parent, block) {
+		if _, refused := shape.Refuses(kept.Prefix); !refused && len(missing) < shownHoldings {
+			missing = append(missing, fmt.Sprintf("%s, which %s %s keeps back", kept.Prefix, kept.Pool.Kind, kept.Pool.Name))
+		}
+	}
+	if len(missing) > 0 {
+		return cannotCarve(claimant.Invalid, "spec.excludedAddresses", "must name %s: member clusters do not know the pools above", strings.Join(missing, ", "))
+	}
+	return r.checkOwnNetwork(says, block)
+}
+
+// checkOwnNetwork refuses a pool that would have network settings of the pools above it.
+func (r *Registry) checkOwnNetwork(says poolspec.Pool, block netip.Prefix) error {
+	if !says.Inherits {
+		return nil
+	}
+	r.mu.Lock()
+	parent := r.known[says.Parent].pool.Shape
+	r.mu.Unlock()
+	if parent == nil {
+		return nil
+	}
+	network := parent.NetworkOf(block.Addr())
+	if !network.Gateway.IsValid() && len(network.DNSServers) == 0 {
+		return nil
+	}
+	return cannotCarve(claimant.Invalid, "spec.network", "must set gateway and dnsServers, which the pools above have for %s: member clusters do not know those pools", block)
+}
+
+func delegatedTo(says poolspec.Pool) string {
+	return fmt.Sprintf("is delegated to cluster %q, which hands out its addresses", says.DelegateTo)
+}
+
+// delegatedCondition is the Ready condition of a pool that is handed out in another cluster, once its block is recorded.
+func delegatedCondition(says poolspec.Pool) metav1.Condition {
+	return metav1.Condition{
+		Type: ipamv1.ReadyCondition, Status: metav1.ConditionTrue, Reason: ipamv1.PoolReadyDelegatedReason,
+		Message: "the pool " + delegatedTo(says),
+	}
+}
+
+// strayCondition is the Ready condition of a copy that is not for this cluster.
+func (r *Registry) strayCondition(says poolspec.Pool) metav1.Condition {
+	here := "--cluster-name is not set here"
+	if r.Cluster != "" {
+		here = fmt.Sprintf("--cluster-name is %q here", r.Cluster)
+	}
+	if says.DelegateTo == r.Cluster {
+		here += ", and Karmada calls this cluster otherwise"
+	}
+	return metav1.Condition{
+		Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse, Reason: ipamv1.PoolReadyDelegatedElsewhereReason,
+		Message: fmt.Sprintf("spec.delegateTo: the copy is for cluster %q: nothing of it is handed out here (%s)", says.DelegateTo, here),
+	}
+}
+
+// isWithMember reports whether a block of the pool is recorded that another cluster hands out.
+func isWithMember(says poolspec.Pool, p Object, blocks []ledger.Holding) bool {
+	return says.Place == poolspec.Elsewhere && slices.ContainsFunc(blocks, func(h ledger.Holding) bool { return h.Claim.UID == string(p.GetUID()) })
+}
+
+// awaitsMessage is what a deleted pool waits for whose block is with a member.
+func awaitsMessage(says poolspec.Pool) string {
+	return fmt.Sprintf("the block is delegated to cluster %q, which may use it; handing it back is not supported yet", says.DelegateTo)
+}

@@ -1,0 +1,34 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package architecture
+
+import (
+	"go/ast"
+	"path/filepath"
+	"testing"
+)
+
+// TestWhatAPoolIsCarvedFromIsReadInOnePlace: a copy that was delegated to this cluster names a
+// parent and has none. Package poolspec knows that, and Registry.Says tells all others.
+func TestWhatAPoolIsCarvedFromIsReadInOnePlace(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for path, file := range productionFiles(t) {
+		isPoolspec := filepath.Base(filepath.Dir(path)) == "poolspec"
+		ast.Inspect(file, func(node ast.Node) bool {
+			selected, ok := node.(*ast.SelectorExpr)
+			switch {
+			case !ok || selected.Sel.Name != "ParentRef":
+			case isPoolspec:
+				found++
+			case filepath.Base(filepath.Dir(path)) != "v1alpha1":
+				t.Errorf("%s reads spec.parentRef", path)
+			}
+			return true
+		})
+	}
+	if found == 0 {
+		t.Error("nothing reads spec.parentRef")
+	}
+}

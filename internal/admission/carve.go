@@ -62,7 +62,7 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	if err != nil {
 		return nil, c.refuse(req, p, request, err)
 	}
-	labels := p.GetLabels()
+	labels := maps.Clone(p.GetLabels())
 	pool.Complete(p, block, parent)
 	patch := append(finalizerPatch(p.GetFinalizers(), ipamv1.PoolFinalizer), arrivalPatch(p, false)...)
 	patch = append(patch, labelsPatch(labels, p.GetLabels())...)

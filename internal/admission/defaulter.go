@@ -107,14 +107,14 @@ func keptMarks(req admission.Request) []jsonpatch.Operation {
 	return patch
 }
 
-// keptLabels puts back the labels that select a carved pool for propagation.
+// keptLabels puts back the labels that select a carved pool for propagation, as they were: without one, or with another value, the copy goes.
 func keptLabels(updated, old map[string]string) []jsonpatch.Operation {
 	labels := maps.Clone(updated)
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	for _, key := range []string{ipamv1.AllocatedLabel, ipamv1.DelegatedToLabel} {
-		if value := old[key]; value != "" && updated[key] == "" {
+		if value := old[key]; value != "" && updated[key] != value {
 			labels[key] = value
 		}
 	}

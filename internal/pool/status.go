@@ -168,11 +168,11 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 	case errors.Is(outcome, ledger.ErrBusy) && s.says.CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
 		// That the parent is still full is being proved. Said in between, something else would make the pool newer than the proof.
 		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, conditions.GetMessage(s.pool, ipamv1.ReadyCondition)
+	case s.says.Place == poolspec.Stray: // its home annotation came from the hub
+		condition = r.Registry.strayCondition(s.says)
 	case r.Registry.isForeign(s.pool):
 		condition.Reason, condition.Message = ipamv1.PoolReadyHomedElsewhereReason,
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
-	case s.says.Place == poolspec.Stray:
-		condition = r.Registry.strayCondition(s.says)
 	case s.says.Place == poolspec.Elsewhere && outcome == nil && c.Serving:
 		condition = delegatedCondition(s.says)
 	case s.says.Mode == ipamv1.DrainingMode:

@@ -40,9 +40,9 @@ func (r *Registry) CheckDelegated(p Own, shape *pooltree.Pool) error {
 }
 
 // checkSelfContained refuses to carve a block for a member that lacks what the pools above it say: the member does not know them. It errs with
-// a Refusal. The shape is that of the pool itself.
+// a Refusal. The shape is that of the pool itself. A pool that arrived keeps its block, which its member may use.
 func (r *Registry) checkSelfContained(says poolspec.Pool, shape *pooltree.Pool, block netip.Prefix) error {
-	if says.Place != poolspec.Elsewhere || shape == nil {
+	if says.Place != poolspec.Elsewhere || says.Arrived || shape == nil {
 		return nil
 	}
 	var missing []string

@@ -119,14 +119,16 @@ func TestAMemberDoesNotKnowThePoolsAbove(t *testing.T) {
 	for name, test := range map[string]struct {
 		above, own ipamv1.IPPoolSpec
 		place      poolspec.Place
+		arrived    bool
 		// field and words are of the refusal; "" for none.
 		field, words string
 	}{
-		"nothing above":           {place: poolspec.Elsewhere},
-		"a gateway above":         {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.0.1"}}, place: poolspec.Elsewhere, field: "spec.network", words: "must set gateway and dnsServers"},
-		"DNS servers above":       {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{DNSServers: []ipamv1.DNSServer{"192.0.2.53"}}}, place: poolspec.Elsewhere, field: "spec.network", words: "for 10.0.1.0/24"},
-		"a gateway of its own":    {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.0.1"}}, own: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.1.1"}}, place: poolspec.Elsewhere},
-		"a gateway, used locally": {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.0.1"}}, place: poolspec.Local},
+		"nothing above":                {place: poolspec.Elsewhere},
+		"a gateway above":              {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.0.1"}}, place: poolspec.Elsewhere, field: "spec.network", words: "must set gateway and dnsServers"},
+		"DNS servers above":            {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{DNSServers: []ipamv1.DNSServer{"192.0.2.53"}}}, place: poolspec.Elsewhere, field: "spec.network", words: "for 10.0.1.0/24"},
+		"a gateway of its own":         {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.0.1"}}, own: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.1.1"}}, place: poolspec.Elsewhere},
+		"a gateway above what arrived": {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.0.1"}}, place: poolspec.Elsewhere, arrived: true},
+		"a gateway, used locally":      {above: ipamv1.IPPoolSpec{Network: &ipamv1.Network{Gateway: "10.0.0.1"}}, place: poolspec.Local},
 	} {
 		above := parent.DeepCopy()
 		above.Generation++
@@ -140,7 +142,7 @@ func TestAMemberDoesNotKnowThePoolsAbove(t *testing.T) {
 		child := delegated(nil)
 		child.Spec.Network = test.own.Network
 		says := poolspec.Read(&child.Spec, kinds.Pool(kinds.IPPool, "fleet", "edge"), nil)
-		says.Place = test.place
+		says.Place, says.Arrived = test.place, test.arrived
 		shape, errs := poolspec.Resolve(&child.Spec, says.Ref)
 		if len(errs) > 0 {
 			t.Fatal(errs)

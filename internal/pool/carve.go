@@ -168,6 +168,9 @@ func (r *Reconciler) carve(ctx context.Context, s *scope, own Own) error {
 		return err
 	}
 	request.Revision = s.pool.GetResourceVersion()
+	if err = r.checkEarly(s.says, request); err != nil {
+		return err
+	}
 	block, err := r.Ledger.Reserve(ctx, request)
 	if err != nil {
 		return err

@@ -75,6 +75,18 @@ func (r *Registry) checkOwnNetwork(says poolspec.Pool, block netip.Prefix) error
 	return cannotCarve(claimant.Invalid, "spec.network", "must set gateway and dnsServers, which the pools above have for %s: member clusters do not know those pools", block)
 }
 
+// checkEarly does so before a pool that came past the webhooks has its block, and with that the labels that propagate it.
+func (r *Reconciler) checkEarly(says poolspec.Pool, request ledger.Claim) error {
+	if says.Place != poolspec.Elsewhere {
+		return nil
+	}
+	block, err := r.Ledger.Preview(request)
+	if err != nil {
+		return nil //nolint:nilerr // nor will it be carved
+	}
+	return r.Registry.checkOwnNetwork(says, block)
+}
+
 func delegatedTo(says poolspec.Pool) string {
 	return fmt.Sprintf("is delegated to cluster %q, which hands out its addresses", says.DelegateTo)
 }

@@ -5,6 +5,7 @@ package pool
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -112,6 +113,20 @@ func (r *Registry) strayCondition(says poolspec.Pool) metav1.Condition {
 		Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse, Reason: ipamv1.PoolReadyDelegatedElsewhereReason,
 		Message: fmt.Sprintf("spec.delegateTo: the copy is for cluster %q: nothing of it is handed out here (%s)", says.DelegateTo, here),
 	}
+}
+
+// labelDelegated gives a pool whose block is recorded the labels that propagation policies select it by: it may have come past the webhooks with its
+// block. Metadata is written with the status.
+func labelDelegated(s *scope) {
+	if s.says.Place != poolspec.Elsewhere {
+		return
+	}
+	labels := maps.Clone(s.pool.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[ipamv1.AllocatedLabel], labels[ipamv1.DelegatedToLabel] = "true", s.says.DelegateTo
+	s.pool.SetLabels(labels)
 }
 
 // isWithMember reports whether a block of the pool is recorded that another cluster hands out.

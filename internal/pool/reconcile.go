@@ -247,6 +247,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		}
 	}
 	r.grant(s, blocks)
+	labelDelegated(s)
 	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
 	return nil
 }

@@ -307,15 +307,13 @@ func (s *snapshot) extent(answer *item) (netip.Prefix, error) {
 // chain returns the pool and its ancestors, as far as they exist.
 func (s *snapshot) chain(key poolKey) []poolKey {
 	var chain []poolKey
-	for !slices.Contains(chain, key) {
+	for key != (poolKey{}) && !slices.Contains(chain, key) {
 		chain = append(chain, key)
-		pool := s.pools[key]
-		if pool == nil || pool.Spec.ParentRef == nil {
-			break
+		next := s.parents[key]
+		if pool := s.pools[key]; pool != nil {
+			next = parentOf(pool)
 		}
-		parent := *pool.Spec.ParentRef
-		parent.APIGroup = weirGroup
-		key = keyOf(parent, key.namespace)
+		key = next
 	}
 	return chain
 }

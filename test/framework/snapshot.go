@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +24,8 @@ import (
 const (
 	weirGroup   = "ipam.weir.dev"
 	metal3Group = "ipam.metal3.io"
+	// parentAnnotation names the parent of a pool of Metal3's.
+	parentAnnotation = "ipam.weir.dev/parent"
 )
 
 var (
@@ -40,6 +43,7 @@ var (
 	ownResources = []schema.GroupVersionResource{
 		weirVersion.WithResource("ippools"), weirVersion.WithResource("globalippools"), weirVersion.WithResource("ipclaims"),
 	}
+	metal3Pools    = metal3Version.WithResource("ippools")
 	recordResource = weirVersion.WithResource("ipallocations")
 )
 
@@ -131,6 +135,20 @@ func keyOf(ref reference, namespace string) poolKey {
 	return poolKey{group: ref.APIGroup, kind: ref.Kind, namespace: namespace, name: ref.Name}
 }
 
+// parentOf returns the pool that a pool is carved from, as Weir's or Metal3's kind
+// names it; the zero key if it is carved from none.
+func parentOf(pool *item) poolKey {
+	if parent := pool.Spec.ParentRef; parent != nil {
+		ref := *parent
+		ref.APIGroup = weirGroup
+		return keyOf(ref, pool.Metadata.Namespace)
+	}
+	if kind, name, named := strings.Cut(pool.Metadata.Annotations[parentAnnotation], "/"); named && pool.Group == metal3Group {
+		return keyOf(reference{APIGroup: weirGroup, Kind: kind, Name: name}, "")
+	}
+	return poolKey{}
+}
+
 func (k poolKey) ours() bool { return k.group == weirGroup || k.group == metal3Group }
 
 // isOfOtherDoor reports whether a record is of a group's pool whose claims this
@@ -162,6 +180,8 @@ type snapshot struct {
 	// still are the answers that were there after the claims were read.
 	still map[types.UID]*item
 	pools map[poolKey]*item
+	// parents are what pools of Metal3's are carved from.
+	parents map[poolKey]poolKey
 	// claimByAnswer are the claims by the IPAddress that their status names.
 	claimByAnswer map[answerKey]*item
 	// recordsOf are the records by the UID of their claim.
@@ -181,6 +201,10 @@ func takeSnapshot(ctx context.Context, cfg *rest.Config) (*snapshot, error) {
 	s.claims = byUID(l.list(ctx, claimResources...))
 	s.still = byUID(l.list(ctx, answerResources...))
 	after := byUID(l.list(ctx, ownResources...))
+	s.parents = map[poolKey]poolKey{}
+	for _, pool := range l.list(ctx, metal3Pools) {
+		s.parents[poolKey{metal3Group, pool.Kind, pool.Metadata.Namespace, pool.Metadata.Name}] = parentOf(pool)
+	}
 	if l.err != nil {
 		return nil, l.err
 	}

@@ -100,3 +100,34 @@ func TestSnapshot(t *testing.T) {
 		})
 	}
 }
+
+// TestAMetal3PoolIsBelowItsParent: a claim of a pool of Metal3's overlaps the block of the pool that
+// its own is carved from, and of no other.
+func TestAMetal3PoolIsBelowItsParent(t *testing.T) {
+	t.Parallel()
+	for parent, isRight := range map[string]bool{"GlobalIPPool/carved": true, "GlobalIPPool/other": false, "": false} {
+		carved := &item{Group: weirGroup, Kind: "GlobalIPPool", Metadata: metav1.ObjectMeta{Name: "carved", UID: "carved"}}
+		carved.Spec.ParentRef = &reference{Kind: "GlobalIPPool", Name: "root"}
+		carved.Spec.AddressSpace, carved.Spec.CIDR = "s", "10.0.0.0/24"
+		block := recordOf("carved")
+		block.Spec.CIDR = carved.Spec.CIDR
+		hosts := &item{Group: metal3Group, Kind: "IPPool", Metadata: metav1.ObjectMeta{
+			Namespace: "n", Name: "p", Annotations: map[string]string{parentAnnotation: parent},
+		}}
+		answer, claim := answerOf("a", "a"), claimToldOf("a", "a", "a")
+		answer.Spec.PoolRef.APIGroup, claim.Spec.PoolRef.APIGroup = metal3Group, metal3Group
+		s := &snapshot{
+			answers: []*item{answer}, still: byUID([]*item{answer}), records: []*item{recordOf("a"), block},
+			own: []*item{carved}, claims: byUID([]*item{claim, carved}),
+			parents: map[poolKey]poolKey{{metal3Group, "IPPool", "n", "p"}: parentOf(hosts)},
+		}
+		s.index(byUID([]*item{carved}))
+		holdings, err := s.holdings()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.report(holdings).Safe(); (err == nil) != isRight {
+			t.Errorf("%q: %v", parent, err)
+		}
+	}
+}

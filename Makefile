@@ -252,7 +252,7 @@ test-unit: ## Run the tests that need nothing but Go
 # The suites in which nothing runs at once: the race detector would find nothing, and take twice the time.
 SERIAL := ./test/integration/metal3 ./test/integration/admission
 # The one that lasts first.
-CONCURRENT = ./test/integration/claims ./test/framework/... $(filter-out $(SERIAL),$(wildcard ./test/integration/*))
+CONCURRENT = ./test/integration/claims ./test/framework/... ./test/propagator/... $(filter-out $(SERIAL),$(wildcard ./test/integration/*))
 
 # Three at a time: much of it is waiting.
 .PHONY: test-integration
@@ -277,7 +277,7 @@ test-repeat: $(E2E_NEEDS) ## Run SUITES ("./test/e2e/race ./test/e2e/move") N ti
 
 .PHONY: test-verbose
 test-verbose: control-plane ## Run unit and integration tests with full output
-	go test -v $(RACE) -timeout 40m . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/model/... ./test/framework/... ./test/integration/...
+	go test -v $(RACE) -timeout 40m . $(GO_SOURCES) ./hack/... ./test/architecture/... ./test/model/... ./test/framework/... ./test/propagator/... ./test/integration/...
 
 .PHONY: test-cover
 test-cover: control-plane ## Run unit and integration tests, write out/coverage.html and print the total

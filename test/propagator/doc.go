@@ -1,0 +1,21 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package propagator carries objects from a hub to its members as Karmada does, for tests. It does
+// what Karmada was seen to do with pools, and nothing else:
+//
+//   - A copy has spec, labels and annotations of the hub's object, and Karmada's marks (copy.go). It
+//     has neither its status, owner references and finalizers nor its UID.
+//   - A later version replaces spec, and the labels and annotations that the hub's object has. What
+//     the member has added stays: finalizers, owner references, other labels and annotations, status.
+//   - A copy that is deleted at the member is made again. An object of the same name without
+//     Karmada's mark is left alone.
+//   - An object that goes at the hub takes its copy along, and waits for nothing. One that is only
+//     being deleted does not.
+//   - A version that the member refuses is sent again.
+//
+// Each of these is a spec of its own (propagator_test.go), so that the same specs can run with
+// another Placement: a real Karmada.
+//
+// Copy copies once, as a person does with kubectl.
+package propagator

@@ -1,0 +1,356 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package propagator_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/propagator"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+// What Karmada was seen to do with pools, a spec for each fact. Another Placement can take the propagator's place.
+
+const (
+	memberName = "edge-a"
+	namespace  = "default"
+	patience   = "2m"
+	holder     = "spec.weir.test/holds"
+)
+
+// Two kinds with a status, which take any spec.
+const crds = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: parcels.spec.weir.test}
+spec:
+  group: spec.weir.test
+  scope: Namespaced
+  names: {kind: Parcel, listKind: ParcelList, plural: parcels, singular: parcel}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: globalparcels.spec.weir.test}
+spec:
+  group: spec.weir.test
+  scope: Cluster
+  names: {kind: GlobalParcel, listKind: GlobalParcelList, plural: globalparcels, singular: globalparcel}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+var (
+	parcels       = schema.GroupVersionKind{Group: "spec.weir.test", Version: "v1", Kind: "Parcel"}
+	globalParcels = schema.GroupVersionKind{Group: "spec.weir.test", Version: "v1", Kind: "GlobalParcel"}
+
+	hubSite, memberSite *framework.Site
+	hub, member         client.Client
+	// placement is what the specs are about.
+	placement propagator.Placement
+	count     int
+)
+
+func TestPropagator(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Propagator")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	hubSite, memberSite = startSite(ctx), startSite(ctx)
+	hub, member = hubSite.Client(), memberSite.Client()
+	placement = propagator.New(hub, map[string]client.Client{memberName: member}, parcels, globalParcels)
+}, NodeTimeout(2*time.Minute))
+
+func startSite(ctx context.Context) *framework.Site {
+	GinkgoHelper()
+	site := suite.StartSite(ctx, framework.SiteOptions{})
+	objects, err := framework.ParseManifests([]byte(crds))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(framework.Apply(ctx, site.Config(), objects...)).To(Succeed())
+	return site
+}
+
+var _ = BeforeEach(func() {
+	placement.Start()
+	DeferCleanup(placement.Stop)
+})
+
+var _ = AfterEach(func() { suite.Evidence(hubSite, memberSite) })
+
+// parcel returns a new object of the kind, which is to go to the member.
+func parcel(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	count++
+	p := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"cidr": "10.0.0.0/24"}}}
+	p.SetGroupVersionKind(kind)
+	p.SetName(fmt.Sprintf("parcel-%d", count))
+	if kind == parcels {
+		p.SetNamespace(namespace)
+	}
+	p.SetLabels(map[string]string{propagator.MemberLabel: memberName})
+	return p
+}
+
+// send makes a parcel at the hub.
+func send(ctx context.Context) *unstructured.Unstructured {
+	GinkgoHelper()
+	p := parcel(parcels)
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	return p
+}
+
+// awaitCopy waits for the copy of an object at the member, of which all this holds.
+func awaitCopy(ctx context.Context, p client.Object, holds ...func(Gomega, *unstructured.Unstructured)) *unstructured.Unstructured {
+	GinkgoHelper()
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(p.GetObjectKind().GroupVersionKind())
+	Eventually(func(g Gomega) {
+		g.Expect(member.Get(ctx, client.ObjectKeyFromObject(p), stored)).To(Succeed())
+		for _, hold := range holds {
+			hold(g, stored)
+		}
+	}, patience, "20ms").Should(Succeed())
+	return stored
+}
+
+// says holds for an object with this CIDR.
+func says(cidr string) func(Gomega, *unstructured.Unstructured) {
+	return func(g Gomega, p *unstructured.Unstructured) {
+		g.Expect(p.Object["spec"]).To(HaveKeyWithValue("cidr", cidr))
+	}
+}
+
+// laterHasArrived waits until an object has arrived that was made after all that was done before.
+func laterHasArrived(ctx context.Context) {
+	GinkgoHelper()
+	awaitCopy(ctx, send(ctx))
+}
+
+func setSpec(p *unstructured.Unstructured, spec map[string]any) func() {
+	return func() { p.Object["spec"] = spec }
+}
+
+var _ = DescribeTable("A copy has spec, labels, annotations and Karmada's marks, and nothing else of the hub's object:",
+	func(ctx SpecContext, kind schema.GroupVersionKind) {
+		p := parcel(kind)
+		p.SetAnnotations(map[string]string{"says": "so"})
+		p.SetFinalizers([]string{holder})
+		p.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: namespace, UID: "0"}})
+		Expect(hub.Create(ctx, p)).To(Succeed())
+		p.Object["status"] = map[string]any{"counts": "1"}
+		Expect(hub.Status().Update(ctx, p)).To(Succeed())
+		stored := awaitCopy(ctx, p)
+		Expect(stored.Object["spec"]).To(Equal(p.Object["spec"]))
+		Expect(stored.GetLabels()).To(And(HaveKeyWithValue(propagator.MemberLabel, memberName), HaveKeyWithValue("karmada.io/managed", "true")))
+		Expect(stored.GetAnnotations()).To(And(
+			HaveKeyWithValue("says", "so"),
+			HaveKeyWithValue("resourcetemplate.karmada.io/uid", string(p.GetUID())),
+			HaveKeyWithValue("resourcetemplate.karmada.io/generation", "1"),
+			HaveKeyWithValue("work.karmada.io/namespace", "karmada-es-"+memberName),
+			HaveKey("work.karmada.io/name"),
+		))
+		Expect(stored.GetUID()).NotTo(Equal(p.GetUID()))
+		Expect(stored.GetFinalizers()).To(BeEmpty())
+		Expect(stored.GetOwnerReferences()).To(BeEmpty())
+		Expect(stored.Object).NotTo(HaveKey("status"))
+	},
+	Entry("of a namespace", SpecTimeout(5*time.Minute), parcels),
+	Entry("of the cluster", SpecTimeout(5*time.Minute), globalParcels),
+)
+
+var _ = It("An object without the label, or for another member, is not carried", func(ctx SpecContext) {
+	unlabelled, others := parcel(parcels), parcel(parcels)
+	unlabelled.SetLabels(nil)
+	others.SetLabels(map[string]string{propagator.MemberLabel: "edge-b"})
+	for _, p := range []*unstructured.Unstructured{unlabelled, others} {
+		Expect(hub.Create(ctx, p)).To(Succeed())
+	}
+	laterHasArrived(ctx)
+	for _, p := range []*unstructured.Unstructured{unlabelled, others} {
+		Expect(member.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Satisfy(apierrors.IsNotFound))
+	}
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("A later version replaces spec, labels and annotations, and keeps what the member has added", func(ctx SpecContext) {
+	p := send(ctx)
+	stored := awaitCopy(ctx, p)
+	suite.Change(ctx, member, stored, func() {
+		stored.SetFinalizers([]string{holder})
+		stored.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: namespace, UID: "1"}})
+		stored.SetLabels(with(stored.GetLabels(), "member", "adds"))
+		stored.SetAnnotations(with(stored.GetAnnotations(), "member", "adds"))
+	})
+	stored.Object["status"] = map[string]any{"counts": "7"}
+	Expect(member.Status().Update(ctx, stored)).To(Succeed())
+	suite.Change(ctx, hub, p, func() {
+		setSpec(p, map[string]any{"cidr": "10.0.1.0/24"})()
+		p.SetLabels(with(p.GetLabels(), "hub", "says"))
+		p.SetAnnotations(with(p.GetAnnotations(), "hub", "says"))
+	})
+	uid := stored.GetUID()
+	stored = awaitCopy(ctx, p, says("10.0.1.0/24"))
+	Expect(stored.GetUID()).To(Equal(uid))
+	Expect(stored.GetLabels()).To(And(HaveKeyWithValue("hub", "says"), HaveKeyWithValue("member", "adds")))
+	Expect(stored.GetAnnotations()).To(And(HaveKeyWithValue("hub", "says"), HaveKeyWithValue("member", "adds"),
+		HaveKeyWithValue("resourcetemplate.karmada.io/generation", "2")))
+	Expect(stored.GetFinalizers()).To(ConsistOf(holder))
+	Expect(stored.GetOwnerReferences()).To(HaveLen(1))
+	Expect(stored.Object["status"]).To(HaveKeyWithValue("counts", "7"))
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("A spec, label or annotation that the member changes is the hub's again, and a field that the member adds to spec goes", func(ctx SpecContext) {
+	stored := awaitCopy(ctx, send(ctx))
+	suite.Change(ctx, member, stored, setSpec(stored, map[string]any{"cidr": "10.0.9.0/24", "added": "here"}))
+	stored = awaitCopy(ctx, stored, says("10.0.0.0/24"))
+	Expect(stored.Object["spec"]).NotTo(HaveKey("added"))
+	suite.Change(ctx, member, stored, func() { stored.SetLabels(with(stored.GetLabels(), propagator.MemberLabel, "edge-b")) })
+	awaitCopy(ctx, stored, func(g Gomega, p *unstructured.Unstructured) {
+		g.Expect(p.GetLabels()).To(HaveKeyWithValue(propagator.MemberLabel, memberName))
+	})
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("A status that changes at the hub or at the member changes nothing else", func(ctx SpecContext) {
+	p := send(ctx)
+	stored := awaitCopy(ctx, p)
+	p.Object["status"], stored.Object["status"] = map[string]any{"counts": "1"}, map[string]any{"counts": "2"}
+	Expect(hub.Status().Update(ctx, p)).To(Succeed())
+	Expect(member.Status().Update(ctx, stored)).To(Succeed())
+	version := stored.GetResourceVersion()
+	laterHasArrived(ctx)
+	Expect(awaitCopy(ctx, p).GetResourceVersion()).To(Equal(version))
+	Expect(hub.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+	Expect(p.Object["status"]).To(HaveKeyWithValue("counts", "1"))
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("A copy that is deleted at the member is made again, with another UID and without status", func(ctx SpecContext) {
+	stored := awaitCopy(ctx, send(ctx))
+	stored.Object["status"] = map[string]any{"counts": "7"}
+	Expect(member.Status().Update(ctx, stored)).To(Succeed())
+	uid := stored.GetUID()
+	Expect(member.Delete(ctx, stored)).To(Succeed())
+	stored = awaitCopy(ctx, stored, func(g Gomega, p *unstructured.Unstructured) { g.Expect(p.GetUID()).NotTo(Equal(uid)) })
+	Expect(stored.Object).NotTo(HaveKey("status"))
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("An object of the name that Karmada has not placed is left alone, also when the hub's goes", func(ctx SpecContext) {
+	own := parcel(parcels)
+	p := own.DeepCopy()
+	own.SetLabels(nil)
+	Expect(member.Create(ctx, own)).To(Succeed())
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	suite.Change(ctx, hub, p, setSpec(p, map[string]any{"cidr": "10.0.1.0/24"}))
+	laterHasArrived(ctx)
+	Expect(awaitCopy(ctx, p).GetResourceVersion()).To(Equal(own.GetResourceVersion()))
+	Expect(hub.Delete(ctx, p)).To(Succeed())
+	laterHasArrived(ctx)
+	Expect(awaitCopy(ctx, p).GetResourceVersion()).To(Equal(own.GetResourceVersion()))
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("An object that goes at the hub takes its copy along, and does not wait for it", func(ctx SpecContext) {
+	p := send(ctx)
+	stored := awaitCopy(ctx, p)
+	suite.Change(ctx, member, stored, func() { stored.SetFinalizers([]string{holder}) })
+	Expect(hub.Delete(ctx, p)).To(Succeed())
+	Expect(hub.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Satisfy(apierrors.IsNotFound))
+	stored = awaitCopy(ctx, stored, func(g Gomega, p *unstructured.Unstructured) { g.Expect(p.GetDeletionTimestamp()).NotTo(BeNil()) })
+
+	By("coming again under the name, while the copy of before is going still")
+	p = parcel(parcels)
+	p.SetName(stored.GetName())
+	setSpec(p, map[string]any{"cidr": "10.0.1.0/24"})()
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	again := awaitCopy(ctx, stored, says("10.0.1.0/24"))
+	Expect(again.GetUID()).To(Equal(stored.GetUID()))
+	suite.Change(ctx, member, stored, func() { stored.SetFinalizers(nil) })
+	awaitCopy(ctx, stored, says("10.0.1.0/24"), func(g Gomega, p *unstructured.Unstructured) { g.Expect(p.GetUID()).NotTo(Equal(again.GetUID())) })
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("The copy of an object that is only being deleted stays, and follows it", func(ctx SpecContext) {
+	p := parcel(parcels)
+	p.SetFinalizers([]string{holder})
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	awaitCopy(ctx, p)
+	Expect(hub.Delete(ctx, p)).To(Succeed())
+	suite.Change(ctx, hub, p, setSpec(p, map[string]any{"cidr": "10.0.0.0/24", "mode": "Closing"}))
+	stored := awaitCopy(ctx, p, func(g Gomega, p *unstructured.Unstructured) {
+		g.Expect(p.Object["spec"]).To(HaveKeyWithValue("mode", "Closing"))
+	})
+	Expect(stored.GetDeletionTimestamp()).To(BeNil())
+	suite.Change(ctx, hub, p, func() { p.SetFinalizers(nil) })
+	suite.Gone(ctx, member, stored)
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("A version that the member refuses is sent again until it is taken", func(ctx SpecContext) {
+	p := parcel(parcels)
+	p.SetNamespace("late")
+	Expect(hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "late"}})).To(Succeed())
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	laterHasArrived(ctx)
+	Expect(member.Get(ctx, client.ObjectKeyFromObject(p), p.DeepCopy())).To(Satisfy(apierrors.IsNotFound), "there is no such namespace")
+	Expect(member.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "late"}})).To(Succeed())
+	awaitCopy(ctx, p)
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("Between Stop and Start nothing is carried, and what has changed or gone meanwhile is carried after", func(ctx SpecContext) {
+	changes, goes := send(ctx), send(ctx)
+	awaitCopy(ctx, changes)
+	stays := awaitCopy(ctx, goes)
+	placement.Stop()
+	suite.Change(ctx, hub, changes, setSpec(changes, map[string]any{"cidr": "10.0.1.0/24"}))
+	Expect(hub.Delete(ctx, goes)).To(Succeed())
+	Consistently(func(g Gomega) {
+		g.Expect(member.Get(ctx, client.ObjectKeyFromObject(goes), stays)).To(Succeed())
+		g.Expect(stays.GetDeletionTimestamp()).To(BeNil())
+	}, "500ms", "50ms").Should(Succeed())
+	placement.Start()
+	awaitCopy(ctx, changes, says("10.0.1.0/24"))
+	suite.Gone(ctx, member, stays)
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("What kubectl copies is not marked, and keeps the finalizers of the hub's object", func(ctx SpecContext) {
+	p := parcel(parcels)
+	p.SetLabels(map[string]string{"says": "so"})
+	p.SetFinalizers([]string{holder})
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	p.Object["status"] = map[string]any{"counts": "1"}
+	Expect(hub.Status().Update(ctx, p)).To(Succeed())
+	Expect(propagator.Copy(ctx, hubSite, memberSite, "parcels.spec.weir.test", p.GetName(), "--namespace="+namespace)).To(Succeed())
+	stored := awaitCopy(ctx, p)
+	Expect(stored.GetUID()).NotTo(Equal(p.GetUID()))
+	Expect(stored.GetLabels()).To(Equal(map[string]string{"says": "so"}))
+	Expect(stored.GetFinalizers()).To(ConsistOf(holder))
+	Expect(stored.GetAnnotations()).NotTo(HaveKey("work.karmada.io/namespace"))
+	Expect(stored.Object).NotTo(HaveKey("status"))
+}, SpecTimeout(5*time.Minute))
+
+// with returns the map with this entry, too.
+func with(some map[string]string, key, value string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, some)
+	all[key] = value
+	return all
+}

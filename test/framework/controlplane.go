@@ -292,10 +292,20 @@ func (cp *ControlPlane) processes() []*process {
 // RestartAPIServer kills the API server and starts it again on its port: all
 // watches are cut, and its watch cache forgets what it had seen.
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
-	if err := cp.apiServer.kill(); err != nil {
+	restart, err := cp.KillAPIServer()
+	if err != nil {
 		return err
 	}
-	return cp.again(ctx, cp.startAPIServer, cp.apiServerLostPort)
+	return restart(ctx)
+}
+
+// KillAPIServer kills the API server. The returned function starts it again on
+// its port.
+func (cp *ControlPlane) KillAPIServer() (restart func(context.Context) error, err error) {
+	if err := cp.apiServer.kill(); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return cp.again(ctx, cp.startAPIServer, cp.apiServerLostPort) }, nil
 }
 
 // again runs start until the port of the process before is free again.

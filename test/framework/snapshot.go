@@ -68,6 +68,7 @@ type item struct {
 		AddressSpace string      `json:"addressSpace"`
 		CIDR         string      `json:"cidr"`
 		ClaimRef     reference   `json:"claimRef"`
+		DelegateTo   string      `json:"delegateTo"`
 		ParentRef    *reference  `json:"parentRef"`
 		Pool         reference   `json:"pool"`
 		PoolRef      reference   `json:"poolRef"`

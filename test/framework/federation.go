@@ -1,0 +1,212 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// Hub is the cluster that delegates pools, as CheckFederation reads it. While its
+// API server is stopped, nothing changes there, and what was read last counts:
+// call CheckFederation once before it is.
+type Hub struct {
+	config *rest.Config
+
+	mu   sync.Mutex
+	last []block
+}
+
+// NewHub returns the hub that the configuration reaches.
+func NewHub(cfg *rest.Config) *Hub { return &Hub{config: cfg} }
+
+// block is a prefix that the hub's ledger has for a pool that is delegated.
+type block struct {
+	pool, member, space string
+	cidr                netip.Prefix
+}
+
+func (b block) String() string {
+	return fmt.Sprintf("%s in %s, delegated to %s by %s", b.cidr, b.space, b.member, b.pool)
+}
+
+// FederationReport is what CheckFederation found. Each finding names its objects.
+type FederationReport struct {
+	// Blocks and InUse are how many were looked at: blocks that the hub has
+	// delegated, and prefixes in use at members out of pools that were.
+	Blocks, InUse int
+	// Hub is why the hub could be read neither before nor after the members, so
+	// that what was read earlier counts; nil if it could.
+	Hub error
+	// Shared are pairs of blocks of two members that overlap in an address space.
+	Shared []string
+	// Uncovered are prefixes in use at a member, out of a delegated pool, that
+	// lie in no block of the hub's that is delegated to that member.
+	Uncovered []string
+}
+
+// Safe returns an error unless everything holds that must hold at any moment.
+func (r *FederationReport) Safe() error {
+	return errors.Join(
+		found("blocks that are delegated to two members", r.Shared),
+		found("prefixes in use at a member that the hub has not delegated to it", r.Uncovered),
+	)
+}
+
+// CheckFederation reads records and pools of a hub and its members, which are
+// given by the names that pools are delegated to, and reports what two of them
+// may have at once. A prefix in use is a record at a member that is neither
+// released nor moved, and belongs to a delegated pool or to one carved from such
+// a pool, also if the pool is not that member's. The hub is read before and
+// after: a block that it had at either time counts.
+func CheckFederation(ctx context.Context, hub *Hub, members map[string]*rest.Config) (*FederationReport, error) {
+	before, missedBefore := hub.read(ctx)
+	inUse := map[string][]*item{}
+	for name, cfg := range members {
+		c, err := readCluster(ctx, cfg)
+		if err != nil {
+			return nil, fmt.Errorf("reading member %s: %w", name, err)
+		}
+		inUse[name] = c.inUse()
+	}
+	after, missedAfter := hub.read(ctx)
+	report, err := judgeFederation(before, after, inUse)
+	if err != nil {
+		return nil, err
+	}
+	if missedBefore != nil && missedAfter != nil {
+		report.Hub = fmt.Errorf("reading the hub: %w", missedAfter)
+	}
+	return report, nil
+}
+
+// read returns the hub's delegated blocks, or those that it had last and why it
+// cannot be read.
+func (h *Hub) read(ctx context.Context) ([]block, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c, err := readCluster(ctx, h.config)
+	if err != nil {
+		return h.last, err
+	}
+	blocks, err := c.delegated()
+	if err != nil {
+		return h.last, err
+	}
+	h.last = blocks
+	return blocks, nil
+}
+
+// judgeFederation compares what members use with the blocks that the hub had
+// before and after.
+func judgeFederation(before, after []block, inUse map[string][]*item) (*FederationReport, error) {
+	report := &FederationReport{Blocks: len(after), Shared: slices.Concat(shared(before), shared(after))}
+	for member, records := range inUse {
+		for _, record := range records {
+			report.InUse++
+			cidr, err := netip.ParsePrefix(record.Spec.CIDR)
+			if err != nil {
+				return nil, fmt.Errorf("reading %s of %s: %w", record, member, err)
+			}
+			covers := func(b block) bool {
+				return b.member == member && b.space == record.Spec.AddressSpace && b.cidr.Bits() <= cidr.Bits() && b.cidr.Contains(cidr.Addr())
+			}
+			if !slices.ContainsFunc(before, covers) && !slices.ContainsFunc(after, covers) {
+				report.Uncovered = append(report.Uncovered, fmt.Sprintf("%s in %s at %s (%s for %s %s/%s)", cidr, record.Spec.AddressSpace, member,
+					record, record.Spec.ClaimRef.Kind, record.Spec.ClaimRef.Namespace, record.Spec.ClaimRef.Name))
+			}
+		}
+	}
+	slices.Sort(report.Uncovered)
+	return report, nil
+}
+
+// shared returns the pairs of blocks that overlap and are two members'.
+func shared(blocks []block) []string {
+	var out []string
+	for i, b := range blocks {
+		for _, other := range blocks[:i] {
+			if b.member != other.member && b.space == other.space && b.cidr.Overlaps(other.cidr) {
+				out = append(out, fmt.Sprintf("%s, and %s", other, b))
+			}
+		}
+	}
+	return out
+}
+
+// cluster is what CheckFederation reads of one: the records that hold something,
+// and then all pools.
+type cluster struct {
+	records []*item
+	pools   map[poolKey]*item
+}
+
+func readCluster(ctx context.Context, cfg *rest.Config) (*cluster, error) {
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("building a client: %w", err)
+	}
+	l := &lister{client: client}
+	c := &cluster{pools: map[poolKey]*item{}}
+	c.records = slices.DeleteFunc(l.list(ctx, recordResource), func(record *item) bool {
+		return record.released() || record.Spec.State == "Moved"
+	})
+	for _, pool := range l.list(ctx, ownResources[0], ownResources[1], metal3Pools) {
+		c.pools[poolKey{pool.Group, pool.Kind, pool.Metadata.Namespace, pool.Metadata.Name}] = pool
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return c, nil
+}
+
+// delegated returns the blocks of pools that are delegated. A pool that does not
+// have the block that is recorded for it has not got it yet.
+func (c *cluster) delegated() ([]block, error) {
+	byPool := byUID(slices.Collect(maps.Values(c.pools)))
+	var blocks []block
+	for _, record := range c.records {
+		pool := byPool[record.Spec.ClaimRef.UID]
+		if pool == nil || pool.Spec.DelegateTo == "" || pool.Spec.CIDR != record.Spec.CIDR {
+			continue
+		}
+		cidr, err := netip.ParsePrefix(record.Spec.CIDR)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", record, err)
+		}
+		blocks = append(blocks, block{pool: pool.String(), member: pool.Spec.DelegateTo, space: record.Spec.AddressSpace, cidr: cidr})
+	}
+	return blocks, nil
+}
+
+// inUse returns the records of what comes from a delegated pool.
+func (c *cluster) inUse() []*item {
+	return slices.DeleteFunc(slices.Clone(c.records), func(record *item) bool {
+		ref := record.Spec.PoolRef
+		if ref.APIGroup == "" {
+			ref.APIGroup = weirGroup
+		}
+		return !c.comesFromDelegated(keyOf(ref, record.Metadata.Namespace))
+	})
+}
+
+// comesFromDelegated reports whether the pool is delegated, or one above it is.
+func (c *cluster) comesFromDelegated(key poolKey) bool {
+	for range len(c.pools) {
+		pool := c.pools[key]
+		if pool == nil || pool.Spec.DelegateTo != "" {
+			return pool != nil
+		}
+		key = parentOf(pool)
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// madeUp is a hub and two members that a test makes up.
+type madeUp struct{ hub, a, b *cluster }
+
+// newMadeUp begins with a block for each member, and in the first one a claim, a
+// child pool with a claim, a pool of Metal3's with a claim, and a root of the
+// member's own with another.
+func newMadeUp() *madeUp {
+	m := &madeUp{hub: newCluster(), a: newCluster(), b: newCluster()}
+	m.hub.pool("root", "", "10.0.0.0/8", "")
+	m.hub.delegate("team-a", "edge-a", "10.1.0.0/16")
+	m.hub.delegate("team-b", "edge-b", "10.2.0.0/16")
+	m.a.delegate("team-a", "edge-a", "10.1.0.0/16")
+	m.b.delegate("team-b", "edge-b", "10.2.0.0/16")
+	m.a.record("team-a", "10.1.0.1/32")
+	m.a.pool("child", "team-a", "10.1.1.0/24", "")
+	m.a.record("child", "10.1.1.7/32")
+	hosts := &item{Group: metal3Group, Kind: "IPPool"}
+	hosts.Metadata.Annotations = map[string]string{parentAnnotation: "GlobalIPPool/global"}
+	m.a.pools[poolKey{metal3Group, "IPPool", "n", "hosts"}] = hosts
+	m.a.pools[poolKey{weirGroup, "GlobalIPPool", "", "global"}] = m.a.pools[poolKey{weirGroup, "IPPool", "n", "team-a"}]
+	m.a.record("hosts", "10.1.2.1/32").Spec.PoolRef.APIGroup = metal3Group
+	m.a.pool("own", "", "172.16.0.0/24", "")
+	m.a.record("own", "172.16.0.1/32")
+	return m
+}
+
+func newCluster() *cluster { return &cluster{pools: map[poolKey]*item{}} }
+
+// pool adds a pool of namespace n.
+func (c *cluster) pool(name, parent, cidr, member string) {
+	pool := &item{Group: weirGroup, Kind: "IPPool", Metadata: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name)}}
+	pool.Spec.CIDR, pool.Spec.DelegateTo = cidr, member
+	if parent != "" {
+		pool.Spec.ParentRef = &reference{Kind: "IPPool", Name: parent}
+	}
+	c.pools[poolKey{weirGroup, "IPPool", "n", name}] = pool
+}
+
+// delegate adds a pool that is delegated, and the record of its block.
+func (c *cluster) delegate(name, member, cidr string) *item {
+	c.pool(name, "root", cidr, member)
+	record := c.record(name, cidr)
+	record.Spec.ClaimRef.UID = types.UID(name)
+	return record
+}
+
+// record adds a record of what comes from an IPPool.
+func (c *cluster) record(pool, cidr string) *item {
+	record := &item{Kind: "IPAllocation", Metadata: metav1.ObjectMeta{Namespace: "n", Name: cidr}}
+	record.Spec.PoolRef = reference{Kind: "IPPool", Namespace: "n", Name: pool}
+	record.Spec.AddressSpace, record.Spec.CIDR = "default", cidr
+	c.records = append(c.records, record)
+	return record
+}
+
+// TestJudgementOfAFederation plants each kind of fault once among what is right.
+func TestJudgementOfAFederation(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change            func(*madeUp)
+		shared, uncovered string
+	}{
+		"nothing is wrong": {change: func(*madeUp) {}},
+		"a claim outside of the block": {
+			change:    func(m *madeUp) { m.a.record("team-a", "10.3.0.1/32") },
+			uncovered: "10.3.0.1/32 in default at edge-a",
+		},
+		"a claim of a child, in another member's block": {
+			change:    func(m *madeUp) { m.a.record("child", "10.2.0.1/32") },
+			uncovered: "10.2.0.1/32 in default at edge-a",
+		},
+		"a claim of Metal3's in an address space that the hub does not have": {
+			change: func(m *madeUp) {
+				record := m.a.record("hosts", "10.1.2.9/32")
+				record.Spec.PoolRef.APIGroup, record.Spec.AddressSpace = metal3Group, "other"
+			},
+			uncovered: "10.1.2.9/32 in other at edge-a",
+		},
+		"more than the block": {
+			change:    func(m *madeUp) { m.b.record("team-b", "10.2.0.0/15") },
+			uncovered: "10.2.0.0/15 in default at edge-b",
+		},
+		"a copy at the wrong member": {
+			change:    func(m *madeUp) { m.b.delegate("team-a", "edge-a", "10.1.0.0/16") },
+			uncovered: "10.1.0.0/16 in default at edge-b",
+		},
+		"a block that the hub has released": {
+			change: func(m *madeUp) {
+				m.hub.records = slices.DeleteFunc(m.hub.records, func(r *item) bool { return r.Spec.CIDR == "10.2.0.0/16" })
+			},
+			uncovered: "10.2.0.0/16 in default at edge-b",
+		},
+		"one block for two members": {
+			change: func(m *madeUp) { m.hub.delegate("again", "edge-b", "10.1.128.0/17") },
+			shared: "10.1.128.0/17 in default, delegated to edge-b by IPPool n/again",
+		},
+		"two blocks of one member that overlap, which is no matter between members": {
+			change: func(m *madeUp) { m.hub.delegate("again", "edge-a", "10.1.128.0/17") },
+		},
+		"a block that is being judged": {
+			change: func(m *madeUp) { m.hub.delegate("again", "edge-b", "10.1.128.0/17").Spec.CIDR = "10.1.64.0/18" },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMadeUp()
+			test.change(m)
+			report := m.judge(t)
+			expectOne(t, "shared", report.Shared, test.shared)
+			expectOne(t, "uncovered", report.Uncovered, test.uncovered)
+			if (report.Safe() == nil) != (test.shared == "" && test.uncovered == "") {
+				t.Errorf("safe: %v", report.Safe())
+			}
+			if report.Blocks < 1 || report.InUse < 5 {
+				t.Errorf("looked at %d blocks and %d prefixes", report.Blocks, report.InUse)
+			}
+		})
+	}
+}
+
+func (m *madeUp) judge(t *testing.T) *FederationReport {
+	t.Helper()
+	blocks, err := m.hub.delegated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := judgeFederation(nil, blocks, map[string][]*item{"edge-a": m.a.inUse(), "edge-b": m.b.inUse()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// expectOne expects one finding that says this, or none if it is "".
+func expectOne(t *testing.T, what string, findings []string, says string) {
+	t.Helper()
+	if want := min(1, len(says)); len(findings) != want || want == 1 && !strings.Contains(findings[0], says) {
+		t.Errorf("%s: %v, want %q", what, findings, says)
+	}
+}
+
+// TestABlockCountsBeforeOrAfter shows that what the hub had before the members
+// were read counts although it is gone after.
+func TestABlockCountsBeforeOrAfter(t *testing.T) {
+	t.Parallel()
+	m := newMadeUp()
+	blocks, err := m.hub.delegated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range [][2][]block{{blocks, nil}, {nil, blocks}} {
+		report, err := judgeFederation(when[0], when[1], map[string][]*item{"edge-a": m.a.inUse()})
+		if err != nil || report.Safe() != nil {
+			t.Error(err, report.Safe())
+		}
+	}
+}
+
+// TestAHubThatIsAwayHasWhatItHad shows that blocks count that were read before
+// the hub's API server was stopped.
+func TestAHubThatIsAwayHasWhatItHad(t *testing.T) {
+	t.Parallel()
+	hub := NewHub(&rest.Config{Host: "https://127.0.0.1:1"})
+	hub.last = []block{{pool: "p", member: "edge-a", space: "default", cidr: netip.MustParsePrefix("10.1.0.0/16")}}
+	report, err := CheckFederation(t.Context(), hub, nil)
+	if err != nil || report.Hub == nil || report.Blocks != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}

@@ -94,6 +94,12 @@ func (b *PoolBuilder[P]) WithBits(bits int32) *PoolBuilder[P] {
 	return b
 }
 
+// DelegatedTo sets the cluster that hands out the pool.
+func (b *PoolBuilder[P]) DelegatedTo(cluster string) *PoolBuilder[P] {
+	b.spec.DelegateTo = cluster
+	return b
+}
+
 // WithLengths sets which prefix lengths may be asked for, and which one is the
 // default. Zero stands for what is left out.
 func (b *PoolBuilder[P]) WithLengths(shortest, longest, absent int32) *PoolBuilder[P] {

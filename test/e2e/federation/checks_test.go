@@ -1,0 +1,68 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+// All three clusters are looked at each second until the spec ends.
+var _ = BeforeEach(func() {
+	stop, done := make(chan struct{}), make(chan struct{})
+	looks, inUse := 0, 0
+	go func() {
+		defer close(done)
+		defer GinkgoRecover()
+		for {
+			inUse += look(context.Background()).InUse
+			looks++
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		close(stop)
+		<-done
+		framework.Account(fmt.Sprintf("looked at all clusters %d times, at %d prefixes in use: %s", looks, inUse, CurrentSpecReport().LeafNodeText))
+	})
+})
+
+// look expects that members use nothing but what the hub has delegated to them.
+func look(ctx context.Context) *framework.FederationReport {
+	GinkgoHelper()
+	report, err := framework.CheckFederation(ctx, delegations, configs())
+	Expect(err).NotTo(HaveOccurred())
+	Expect(report.Safe()).To(Succeed())
+	return report
+}
+
+var _ = AfterEach(func(ctx SpecContext) {
+	suite.Evidence(hub.Site, edgeA.Site, edgeB.Site)
+	if CurrentSpecReport().Failed() {
+		return
+	}
+	Expect(look(ctx).Hub).To(Succeed())
+	for _, c := range []*cluster{hub, edgeA, edgeB} {
+		report, err := framework.Check(ctx, c.Config())
+		Expect(err).NotTo(HaveOccurred())
+		suite.Safe(report)
+	}
+}, NodeTimeout(2*time.Minute))
+
+var _ = AfterSuite(func(ctx SpecContext) {
+	for _, c := range []*cluster{hub, edgeA, edgeB} {
+		suite.AtRest(ctx, c.Config())
+	}
+}, NodeTimeout(10*time.Minute))

@@ -1,0 +1,101 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package federation delegates pools of a hub to two member clusters, with managers as processes at all three, and a propagator that
+// carries the pools as Karmada does.
+//
+//   - delegating_test.go: what the hub answers, records and refuses.
+//   - above_test.go: what pools above keep back, which members do not know.
+//   - serving_test.go: what a member hands out of its copy, also while the hub is away.
+//   - copies_test.go: copies that a member refuses, and those that it does not serve.
+//   - settings_test.go: managers without the gate, without a name, and with another's.
+//   - metal3_test.go: Metal3's claims at a member.
+//   - world_test.go: the pools and claims of a spec.
+//   - checks_test.go: what must hold of all three clusters, each second.
+package federation
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/format"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/propagator"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+// patience is how long what must happen may take: only what never happens fails.
+const patience = "2m"
+
+// Flags of managers.
+const (
+	federationGate = "--feature-gates=Federation=true"
+	memberGates    = "--feature-gates=Federation=true,Metal3=true"
+)
+
+// cluster is the hub or a member.
+type cluster struct {
+	*framework.Site
+	// name is what pools are delegated to it by; "" for the hub.
+	name string
+	// flags are what its manager has unless a spec is about them.
+	flags   []string
+	manager *framework.Manager
+}
+
+var (
+	hub, edgeA, edgeB *cluster
+	// placement carries delegated pools to the members.
+	placement *propagator.Propagator
+	// delegations are the hub's, for the checker.
+	delegations *framework.Hub
+)
+
+func TestFederation(t *testing.T) {
+	RegisterFailHandler(Fail)
+	format.MaxLength = 20000
+	RunSpecs(t, "Federation")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	hub = startCluster(ctx, "", framework.SiteOptions{
+		Options: framework.Options{ControllerManager: true},
+		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
+	}, federationGate)
+	member := framework.SiteOptions{Components: framework.Metal3Components, Install: []framework.Step{framework.InstallCAPICRDs}}
+	edgeA = startCluster(ctx, "edge-a", member, memberGates, "--cluster-name=edge-a")
+	edgeB = startCluster(ctx, "edge-b", member, memberGates, "--cluster-name=edge-b")
+	delegations = framework.NewHub(hub.Config())
+	placement = propagator.New(hub.Client(), map[string]client.Client{edgeA.name: edgeA.Client(), edgeB.name: edgeB.Client()},
+		ipamv1.GroupVersion.WithKind(ipamv1.IPPoolKind), ipamv1.GroupVersion.WithKind(ipamv1.GlobalIPPoolKind))
+	placement.Start()
+	DeferCleanup(placement.Stop)
+}, NodeTimeout(3*time.Minute))
+
+func startCluster(ctx context.Context, name string, options framework.SiteOptions, flags ...string) *cluster {
+	GinkgoHelper()
+	options.Scheme = suite.SchemeWithMetal3
+	c := &cluster{Site: suite.StartSite(ctx, options), name: name, flags: flags}
+	c.serve(ctx, flags...)
+	return c
+}
+
+// serve has one manager with these flags serve the cluster, in place of any other.
+func (c *cluster) serve(ctx context.Context, flags ...string) {
+	GinkgoHelper()
+	Expect(c.KillManagers()).To(Succeed())
+	c.manager = suite.StartManager(ctx, c.Site, flags...)
+	Expect(c.PointWebhooks(ctx, c.manager.WebhookAddress())).To(Succeed())
+}
+
+// configs are the members' by their names.
+func configs() map[string]*rest.Config {
+	return map[string]*rest.Config{edgeA.name: edgeA.Config(), edgeB.name: edgeB.Config()}
+}

@@ -5,16 +5,22 @@ package finalizer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
+
+// errChanged is why a finalizer is not taken off.
+var errChanged = errors.New("the object has changed since it was read")
 
 // Ensure adds a finalizer, and says whether it did. An object that is being deleted can get none. It errs with a conflict if
 // the object has changed since it was read.
@@ -28,6 +34,9 @@ func Ensure(ctx context.Context, c client.Client, obj client.Object, name string
 // Remove takes a finalizer off. An object that is gone has none: that is no error. It errs with a conflict if the object has
 // changed since it was read.
 func Remove(ctx context.Context, c client.Client, obj client.Object, name string) error {
+	if !obj.GetDeletionTimestamp().IsZero() && slices.Equal(obj.GetFinalizers(), []string{name}) {
+		return letGo(ctx, c, obj, name, obj.GetResourceVersion())
+	}
 	_, err := change(ctx, c, obj, name, controllerutil.RemoveFinalizer)
 	return client.IgnoreNotFound(err)
 }
@@ -36,9 +45,31 @@ func Remove(ctx context.Context, c client.Client, obj client.Object, name string
 // the garbage collector's.
 // An object that is gone has none.
 func RemoveLast(ctx context.Context, c client.Client, obj client.Object, name string) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, obj.GetUID())
-	err := c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch))
-	if client.IgnoreNotFound(err) != nil {
+	return letGo(ctx, c, obj, name, "")
+}
+
+// letGo has the API server remove an object that is being deleted, by an update without finalizers. After a patch without them
+// the API server would remove whatever has the name by then: somebody may have removed the object, and somebody made another
+// one, while it looked at the patch. An update names the UID, and the API server keeps to it. The object is read as it is
+// stored, so that the update loses no field that Weir does not know. Version is that which must be stored still; "" for any.
+func letGo(ctx context.Context, c client.Client, obj client.Object, name, version string) error {
+	kind, err := c.GroupVersionKindFor(obj)
+	if err != nil {
+		return fmt.Errorf("removing finalizer %s: %w", name, err)
+	}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(kind)
+	key := client.ObjectKeyFromObject(obj)
+	switch err = c.Get(ctx, key, stored); {
+	case apierrors.IsNotFound(err), err == nil && stored.GetUID() != obj.GetUID():
+		return nil
+	case err != nil:
+		return fmt.Errorf("removing finalizer %s: %w", name, err)
+	case version != "" && stored.GetResourceVersion() != version:
+		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name, errChanged)
+	}
+	stored.SetFinalizers(nil)
+	if err = c.Update(ctx, stored, client.FieldOwner(ipamv1.FieldManager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing finalizer %s: %w", name, err)
 	}
 	return nil

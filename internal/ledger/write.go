@@ -62,6 +62,15 @@ func (l *writer) kept(ctx context.Context, id records.Identity) ([]string, error
 	if !id.Foreign {
 		return nil, nil
 	}
+	a, err := l.stored(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return records.ForeignFinalizers(a), nil
+}
+
+// stored returns exactly this version of the record. One that has changed or gone is ErrBusy.
+func (l *writer) stored(ctx context.Context, id records.Identity) (*ipamv1.IPAllocation, error) {
 	a := &ipamv1.IPAllocation{}
 	err := l.client.Get(ctx, id.Key, a)
 	switch {
@@ -70,7 +79,7 @@ func (l *writer) kept(ctx context.Context, id records.Identity) ([]string, error
 	case err != nil:
 		return nil, fmt.Errorf("getting IPAllocation %s: %w", id.Key, err)
 	}
-	return records.ForeignFinalizers(a), nil
+	return a, nil
 }
 
 // recordPatch is a conditional merge patch of a record: what is absent from it stays as it is.
@@ -170,20 +179,11 @@ func (l *writer) delete(ctx context.Context, id records.Identity) error {
 
 // deleteOnce does so, and says whether it was this call that deleted the record.
 func (l *writer) deleteOnce(ctx context.Context, id records.Identity) (bool, error) {
-	finalizers, err := l.kept(ctx, id)
-	if err != nil {
-		return false, err
+	remove := l.unfinalize
+	if id.Terminating {
+		remove = l.letGo
 	}
-	patch := map[string]any{"metadata": map[string]any{"uid": id.UID, "resourceVersion": id.Version, "finalizers": finalizers}}
-	if id.Created != "" {
-		patch["spec"] = map[string]any{"manager": map[string]any{"createdRevision": id.Created}}
-	}
-	body, err := json.Marshal(patch)
-	if err != nil {
-		return false, fmt.Errorf("encoding a patch: %w", err)
-	}
-	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.Key.Namespace, Name: id.Key.Name}}
-	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
+	a, err := remove(ctx, id)
 	if err != nil {
 		return false, l.deleteError(id, err)
 	}
@@ -197,6 +197,39 @@ func (l *writer) deleteOnce(ctx context.Context, id records.Identity) (bool, err
 	}
 	err = l.deleteError(id, err)
 	return err == nil, err
+}
+
+// unfinalize takes Weir's finalizer off that version of a record, and returns the version made.
+func (l *writer) unfinalize(ctx context.Context, id records.Identity) (*ipamv1.IPAllocation, error) {
+	finalizers, err := l.kept(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{"metadata": map[string]any{"uid": id.UID, "resourceVersion": id.Version, "finalizers": finalizers}}
+	if id.Created != "" {
+		patch["spec"] = map[string]any{"manager": map[string]any{"createdRevision": id.Created}}
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.Key.Namespace, Name: id.Key.Name}}
+	return a, l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
+}
+
+// letGo does so with a terminating record, which goes with its last finalizer. That must be an
+// update, which names the UID: after a patch the API server would remove whatever has the name by
+// then, and the claim may have got another record of this name.
+func (l *writer) letGo(ctx context.Context, id records.Identity) (*ipamv1.IPAllocation, error) {
+	a, err := l.stored(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	a.Finalizers = records.ForeignFinalizers(a)
+	if id.Created != "" {
+		a.Spec.Manager.CreatedRevision = id.Created
+	}
+	return a, l.client.Update(ctx, a, fieldOwner)
 }
 
 func (l *writer) markDeleted(id records.Identity) {

@@ -257,13 +257,13 @@ func (t *Table) Get(h Handle) *Record {
 	r := &Record{
 		Handle: h, Role: s.Role, CIDR: t.CIDR(h), Space: s.Space, Pool: s.Pool, Purpose: s.Purpose, Instance: s.Instance,
 		Claim: ipamv1.ClaimReference{APIGroup: s.Group, Kind: s.Kind, Namespace: s.ClaimNamespace, Name: string(o.claim)},
-		Seen:  int64(w.seen), Terminating: w.has(isTerminating), Confirmed: w.has(isConfirmed), Owned: w.has(isOwned),
+		Seen:  int64(w.seen), Confirmed: w.has(isConfirmed), Owned: w.has(isOwned),
 		Deleted: w.has(hasLeft), Won: w.has(hasWon), Retained: o.has(retention),
 	}
 	r.Claim.UID = cmp.Or(o.claimUID, unpackUUID(w.claimUID))
 	r.UID = types.UID(cmp.Or(o.uid, unpackUUID(w.uid)))
 	r.Version = cmp.Or(o.version, unpackNumber(w.version))
-	r.Foreign = w.has(isForeign)
+	r.Foreign, r.Terminating = w.has(isForeign), w.has(isTerminating)
 	if r.Created = o.created; !o.has(otherCreation) {
 		r.Created = r.Version
 	}

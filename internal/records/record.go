@@ -40,8 +40,7 @@ type Record struct {
 	// Instance is the manager that answers for the record.
 	Instance string
 
-	Terminating bool
-	Confirmed   bool
+	Confirmed bool
 	// Retained: the claim has released the prefix, which only the next claim of that name gets.
 	Retained bool
 	// Owned: the record has owner references, so its claim is, or was, a stored object.
@@ -78,6 +77,8 @@ type Identity struct {
 	Created string
 	// Foreign: the record has finalizers that are not Weir's.
 	Foreign bool
+	// Terminating: somebody has marked the record for deletion.
+	Terminating bool
 }
 
 // Decode reads an IPAllocation that was first seen then. An error means that the record cannot be
@@ -88,23 +89,22 @@ func Decode(a *ipamv1.IPAllocation, seen int64) (*Record, error) {
 		return nil, fmt.Errorf("reading IPAllocation %s/%s: spec.cidr: %w", a.Namespace, a.Name, err)
 	}
 	r := &Record{
-		Identity:    IdentityOf(a),
-		CIDR:        cidr.Masked(),
-		Space:       a.Spec.AddressSpace,
-		Pool:        a.Spec.PoolRef.Canonical(),
-		Claim:       a.Spec.ClaimRef,
-		Alias:       a.Spec.ClaimAlias,
-		Purpose:     PurposeOf(&a.Spec),
-		Seen:        seen,
-		Instance:    a.Spec.Manager.Instance,
-		Terminating: !a.DeletionTimestamp.IsZero(),
-		Confirmed:   a.Spec.State == ipamv1.ConfirmedState,
-		Retained:    a.Spec.State == ipamv1.RetainedState,
-		Owned:       len(a.OwnerReferences) > 0,
-		Backed:      a.Spec.External.ID != "",
-		ReleasedAt:  seconds(a.Spec.ReleasedAt),
-		Restored:    isRestored(a),
-		Moving:      !a.DeletionTimestamp.IsZero() && has(a.Annotations, clusterctlv1.DeleteForMoveAnnotation),
+		Identity:   IdentityOf(a),
+		CIDR:       cidr.Masked(),
+		Space:      a.Spec.AddressSpace,
+		Pool:       a.Spec.PoolRef.Canonical(),
+		Claim:      a.Spec.ClaimRef,
+		Alias:      a.Spec.ClaimAlias,
+		Purpose:    PurposeOf(&a.Spec),
+		Seen:       seen,
+		Instance:   a.Spec.Manager.Instance,
+		Confirmed:  a.Spec.State == ipamv1.ConfirmedState,
+		Retained:   a.Spec.State == ipamv1.RetainedState,
+		Owned:      len(a.OwnerReferences) > 0,
+		Backed:     a.Spec.External.ID != "",
+		ReleasedAt: seconds(a.Spec.ReleasedAt),
+		Restored:   isRestored(a),
+		Moving:     !a.DeletionTimestamp.IsZero() && has(a.Annotations, clusterctlv1.DeleteForMoveAnnotation),
 	}
 	r.Leaves = r.Moving && (r.Pool.Namespace != r.Key.Namespace || has(a.Annotations, ipamv1.MovedAnnotation))
 	if r.IsTooLong() {
@@ -163,7 +163,7 @@ func IdentityOf(a *ipamv1.IPAllocation) Identity {
 		UID:     a.UID,
 		Version: a.ResourceVersion,
 		Created: creationOf(a),
-		Foreign: len(ForeignFinalizers(a)) > 0,
+		Foreign: len(ForeignFinalizers(a)) > 0, Terminating: !a.DeletionTimestamp.IsZero(),
 	}
 }
 

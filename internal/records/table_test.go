@@ -171,7 +171,7 @@ func drawRecord(t *rapid.T) Record {
 		ReleasedAt: rapid.Int64().Draw(t, "released"), Seen: rapid.Int64Range(-1<<31, 1<<31-1).Draw(t, "seen"),
 		CIDR:     rapid.SampledFrom(prefixes("10.0.0.0/8 10.0.0.1/32 ::/1 2001:db8::1/128")).Draw(t, "cidr"),
 		Retained: rapid.Bool().Draw(t, "retained"), Owned: rapid.Bool().Draw(t, "owned"),
-		Won: rapid.Bool().Draw(t, "won"), Terminating: rapid.Bool().Draw(t, "terminating"),
+		Won: rapid.Bool().Draw(t, "won"),
 	}
 	r.Key.Namespace = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "namespace")
 	if r.Role == Stored {

@@ -4,20 +4,20 @@
 package setup
 
 // What the manager may do: the source of config/rbac/role.yaml, all in one place so that it can be read at once. It changes objects by
-// patches alone, so that it needs no verb update but for finalizers.
+// patches alone, but takes the last finalizer off by an update, which the API server holds against the UID.
 // Leases and the events of leader election are in config/rbac/leader_election_role.yaml, for its own namespace only.
 
 // The ledger. The verb manage is what the policies in config/policy ask of everybody who writes records.
-// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipallocations,verbs=create;delete;get;list;manage;patch;watch
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipallocations,verbs=create;delete;get;list;manage;patch;update;watch
 
 // Pools: the controller adds and removes the finalizer and writes status. Finalizers: pools are owners with
 // blockOwnerDeletion, which the API server's OwnerReferencesPermissionEnforcement guards.
-// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools;globalippools,verbs=get;list;patch;watch
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools;globalippools,verbs=get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/status;globalippools/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/finalizers;globalippools/finalizers,verbs=update
 
 // Weir's own claims. The verb manage is not needed for them: their records are the ledger's.
-// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims,verbs=get;list;patch;watch
+// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims,verbs=get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims/finalizers,verbs=update
 
@@ -25,10 +25,10 @@ package setup
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
 // Cluster API's front door (contract "IPAM provider").
-// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;patch;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/finalizers,verbs=update
-// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create;delete;get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 

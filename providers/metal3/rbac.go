@@ -8,13 +8,13 @@ package metal3
 
 // Pools: finalizer, label and owner of the Cluster, and status. Finalizers: pools are owners with blockOwnerDeletion. Delete: none is
 // deleted, but OwnerReferencesPermissionEnforcement lets only who may delete an object give it an owner.
-// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools,verbs=delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools,verbs=delete;get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools/finalizers,verbs=update
 
 // Claims and their answers.
-// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;patch;watch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims/finalizers,verbs=update
-// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses,verbs=create;delete;get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses/finalizers,verbs=update

@@ -5,12 +5,8 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -53,21 +49,14 @@ type latecomer struct {
 // install starts it, and has the API server call it until the spec ends.
 func (l *latecomer) install(ctx context.Context) {
 	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	at, stop, err := site.ServeReviews(l.review)
 	Expect(err).NotTo(HaveOccurred())
-	server := &http.Server{Handler: http.HandlerFunc(l.review), ReadHeaderTimeout: time.Minute}
-	certs := site.WebhookCerts()
-	go func() {
-		_ = server.ServeTLS(listener, filepath.Join(certs, "tls.crt"), filepath.Join(certs, "tls.key"))
-	}()
-	DeferCleanup(server.Close)
-	ca, err := os.ReadFile(filepath.Join(certs, "ca.crt"))
-	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(stop)
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: second},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:                    second,
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + listener.Addr().String()), CABundle: ca},
+			ClientConfig:            at,
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},
 			TimeoutSeconds:          ptr.To[int32](10),
@@ -83,18 +72,10 @@ func (l *latecomer) install(ctx context.Context) {
 	DeferCleanup(k.Delete, configuration)
 }
 
-func (l *latecomer) review(w http.ResponseWriter, r *http.Request) {
-	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
-		http.Error(w, "no review", http.StatusBadRequest)
-		return
+func (l *latecomer) review(ctx context.Context, request *admissionv1.AdmissionRequest, response *admissionv1.AdmissionResponse) {
+	if !ptr.Deref(request.DryRun, false) && !l.off.Load() {
+		l.judge(ctx, response)
 	}
-	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-	if !ptr.Deref(review.Request.DryRun, false) && !l.off.Load() {
-		l.judge(r.Context(), review.Response)
-	}
-	review.Request = nil
-	_ = json.NewEncoder(w).Encode(review)
 }
 
 func (l *latecomer) judge(ctx context.Context, response *admissionv1.AdmissionResponse) {

@@ -45,7 +45,8 @@ func (s *writes) note(r *http.Request) bool {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	kind := parts[1] + parts[2]
 	world := worldName.FindString(r.URL.Path + " " + string(body))
-	if err != nil || world == "" || ofStatus.MatchString(kind) || parts[1] == "ippools" && bytes.Contains(body, []byte(`"annotations":`)) {
+	isOfAnnotations := r.Method == http.MethodPatch && parts[1] == "ippools" && bytes.Contains(body, []byte(`"annotations":`))
+	if err != nil || world == "" || ofStatus.MatchString(kind) || isOfAnnotations {
 		return false
 	}
 	s.mu.Lock()

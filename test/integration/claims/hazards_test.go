@@ -386,19 +386,18 @@ var _ = Describe("A claim that is released", func() {
 
 		var order []string
 		note := func(obj client.Object) {
-			switch obj.(type) {
-			case *ipamv1beta2.IPAddress:
-				order = append(order, "answer")
-			case *ipamv1.IPAllocation:
-				order = append(order, "record")
-			case *ipamv1beta2.IPAddressClaim:
-				order = append(order, "claim")
-			}
+			kind, err := k.GroupVersionKindFor(obj)
+			Expect(err).NotTo(HaveOccurred())
+			order = append(order, kind.Kind)
 		}
 		writes := interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 				note(obj)
 				return c.Patch(ctx, obj, patch, opts...)
+			},
+			Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+				note(obj)
+				return c.Update(ctx, obj, opts...)
 			},
 			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 				note(obj)
@@ -410,7 +409,7 @@ var _ = Describe("A claim that is released", func() {
 		onWrites(manager, writes)
 		reconciled(ctx, manager, clock, stored)
 		gone(ctx, stored)
-		Expect(slices.Compact(order)).To(Equal([]string{"answer", "record", "claim"}))
+		Expect(slices.Compact(order)).To(Equal([]string{"IPAddress", "IPAllocation", "IPAddressClaim"}))
 	})
 })
 

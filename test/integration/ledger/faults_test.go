@@ -62,6 +62,9 @@ func (f *faults) wrap(c client.WithWatch) client.WithWatch {
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			return f.write(ctx, obj, func() error { return c.Patch(ctx, obj, patch, opts...) })
 		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			return f.write(ctx, obj, func() error { return c.Update(ctx, obj, opts...) })
+		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			return f.write(ctx, obj, func() error { return c.Delete(ctx, obj, opts...) })
 		},

@@ -234,6 +234,17 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		return err
 	}
 	blocks := s.registered.Shape.Blocks()
+	if err := r.recordBlocks(ctx, s, blocks); err != nil {
+		return err
+	}
+	r.grant(s, blocks)
+	labelDelegated(s)
+	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
+	return nil
+}
+
+// recordBlocks records the blocks that the pool may have.
+func (r *Reconciler) recordBlocks(ctx context.Context, s *scope, blocks []netip.Prefix) error {
 	for _, block := range blocks {
 		if err := r.mayHave(ctx, s, block); err != nil {
 			return err
@@ -246,9 +257,6 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 			return fmt.Errorf("recording block %s: %w", block, err)
 		}
 	}
-	r.grant(s, blocks)
-	labelDelegated(s)
-	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
 	return nil
 }
 

@@ -153,21 +153,11 @@ func setCapacity(status *ipamv1.IPPoolStatus, r *Report) {
 // readyCondition says whether the pool hands out addresses, and if not, what should be done.
 func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capacity, outcome error) metav1.Condition {
 	condition := metav1.Condition{Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse}
-	var fault *external.FaultError
+	condition.Reason, condition.Message = r.obstacle(ctx, s, outcome)
+	if condition.Reason != "" {
+		return condition
+	}
 	switch {
-	case !s.pool.GetDeletionTimestamp().IsZero():
-		condition.Reason, condition.Message = ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s)
-	case len(s.invalid) > 0:
-		condition.Reason, condition.Message = ipamv1.PoolReadyInvalidSpecReason, invalidMessage(s.invalid)
-	case s.overlap != nil:
-		condition.Reason, condition.Message = ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
-	case errors.As(outcome, &fault):
-		condition.Reason, condition.Message = fault.Reason, fault.Message
-	case isParents(outcome):
-		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, parentMessage(s.says, outcome)
-	case errors.Is(outcome, ledger.ErrBusy) && s.says.CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
-		// That the parent is still full is being proved. Said in between, something else would make the pool newer than the proof.
-		condition.Reason, condition.Message = ipamv1.PoolReadyParentNotReadyReason, conditions.GetMessage(s.pool, ipamv1.ReadyCondition)
 	case s.says.Place == poolspec.Stray: // its home annotation came from the hub
 		condition = r.Registry.strayCondition(s.says)
 	case r.Registry.isForeign(s.pool):
@@ -184,6 +174,27 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 		condition.Message = r.doubtsMessage(s.pool)
 	}
 	return condition
+}
+
+// obstacle says what keeps the pool from having its blocks, or any more; "" for nothing.
+func (r *reporter) obstacle(ctx context.Context, s *scope, outcome error) (reason, message string) {
+	var fault *external.FaultError
+	switch {
+	case !s.pool.GetDeletionTimestamp().IsZero():
+		return ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s)
+	case len(s.invalid) > 0:
+		return ipamv1.PoolReadyInvalidSpecReason, invalidMessage(s.invalid)
+	case s.overlap != nil:
+		return ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
+	case errors.As(outcome, &fault):
+		return fault.Reason, fault.Message
+	case isParents(outcome):
+		return ipamv1.PoolReadyParentNotReadyReason, parentMessage(s.says, outcome)
+	case errors.Is(outcome, ledger.ErrBusy) && s.says.CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
+		// That the parent is still full is being proved. Said in between, something else would make the pool newer than the proof.
+		return ipamv1.PoolReadyParentNotReadyReason, conditions.GetMessage(s.pool, ipamv1.ReadyCondition)
+	}
+	return "", ""
 }
 
 // setExhausted says whether nothing of the pool is available; nothing of a pool of which nobody counts that.

@@ -34,17 +34,19 @@ const (
 type consumer struct {
 	*race
 
+	side   *side
 	world  *world
-	load   load
 	prefix string
 	random *rand.Rand
 }
 
+// run makes claims until its side has had enough of them: what is quick leaves the machine to what is slow.
 func (u *consumer) run(ctx context.Context) {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !u.hasEnough(u.side) {
 		u.live(ctx, fmt.Sprintf("%s-%d", u.prefix, u.random.IntN(namesEach)))
 		faults.Sleep(ctx, faults.UpTo(u.random, 100*time.Millisecond))
 	}
+	<-ctx.Done()
 }
 
 // live makes a claim, or takes one that was left, uses what it is told, and mostly deletes it.
@@ -67,13 +69,13 @@ func (u *consumer) live(ctx context.Context, name string) {
 		u.delete(forever, claim)
 		return
 	}
-	u.use(ctx, claim, u.wait(ctx, claim, faults.UpTo(u.random, u.load.patience)))
+	u.use(ctx, claim, u.wait(ctx, claim, faults.UpTo(u.random, u.side.load.patience)))
 }
 
 // use does with the address of a claim what consumers do.
 func (u *consumer) use(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, address netip.Addr) {
 	forever := context.WithoutCancel(ctx)
-	isBinding := address.IsValid() && u.random.IntN(u.load.bindings) == 0
+	isBinding := address.IsValid() && u.random.IntN(u.side.load.bindings) == 0
 	switch n := u.random.IntN(6); {
 	case !isBinding && n > 0:
 		u.delete(forever, claim)
@@ -121,7 +123,10 @@ func (u *consumer) wait(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, 
 func (u *consumer) poke(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) {
 	now := &ipamv1beta2.IPAddressClaim{}
 	err := k.Get(ctx, client.ObjectKeyFromObject(claim), now)
-	Expect(apierrors.IsNotFound(err) || err == nil && now.UID != claim.UID).To(BeFalse(), "claim %s %s has gone, and nobody has deleted it", claim.Name, claim.UID)
+	isGone := apierrors.IsNotFound(err) || err == nil && now.UID != claim.UID
+	Expect(isGone).To(BeFalse(), func() string {
+		return fmt.Sprintf("claim %s %s has gone, and nobody has deleted it; now %s\n%s", claim.Name, claim.UID, now.UID, u.journal.Of(string(claim.UID)))
+	})
 	if err == nil {
 		Expect(ignorePassing(poke(ctx, now))).To(Succeed())
 	}

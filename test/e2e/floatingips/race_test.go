@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -72,7 +73,7 @@ func raceSpecs() {
 		"never tell an address twice or without its floating IP, touch nothing of others, and leak none", func(ctx SpecContext) {
 		onFake := &side{project: startFake(ctx), load: load{answers: size.Of(200, 500, 5000), consumers: 8, patience: 15 * time.Second, bindings: 3}}
 		onReal := &side{
-			project: open(ctx, realCloud.wait()), load: load{answers: size.Of(6, 60, 600), consumers: 2, patience: 2 * time.Minute, bindings: 6},
+			project: open(ctx, realCloud.wait()), load: load{answers: size.Of(60, 60, 600), consumers: 6, patience: 2 * time.Minute, bindings: 6},
 		}
 		r := start(ctx, onFake, onReal)
 		r.run(ctx, onFake.trouble)
@@ -132,7 +133,7 @@ func (r *race) run(ctx context.Context, more ...func(context.Context)) {
 		for i, w := range s.worlds {
 			for j := range s.load.consumers {
 				random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(1000*i+j)))
-				parts = append(parts, (&consumer{race: r, world: w, load: s.load, prefix: fmt.Sprintf("c%d", j), random: random}).run)
+				parts = append(parts, (&consumer{race: r, side: s, world: w, prefix: fmt.Sprintf("c%d", j), random: random}).run)
 			}
 		}
 	}
@@ -157,17 +158,15 @@ func (r *race) run(ctx context.Context, more ...func(context.Context)) {
 // wait returns when it is enough.
 func (r *race) wait(ctx context.Context) {
 	isEnough := func() bool {
-		for _, s := range r.sides {
-			if r.register.answered(s.worlds...) < s.load.answers {
-				return false
-			}
-		}
-		return r.injector.Enough(enough, 0)
+		return !slices.ContainsFunc(r.sides, func(s *side) bool { return !r.hasEnough(s) }) && r.injector.Enough(enough, 0)
 	}
 	for ctx.Err() == nil && !isEnough() {
 		faults.Sleep(ctx, 200*time.Millisecond)
 	}
 }
+
+// hasEnough says whether so many claims of a side were told as are to be.
+func (r *race) hasEnough(s *side) bool { return r.register.answered(s.worlds...) >= s.load.answers }
 
 // answersByCode counts the calls of the fake by their answers; 0 is none.
 func (p *project) answersByCode() map[int]int {

@@ -139,6 +139,7 @@ type ExternalReference struct {
 // +structType=atomic
 // +kubebuilder:validation:XValidation:rule="has(self.origin) == has(oldSelf.origin) && (!has(self.origin) || self.origin == oldSelf.origin)",message="origin is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.claimAlias) == has(oldSelf.claimAlias) && (!has(self.claimAlias) || self.claimAlias == oldSelf.claimAlias)",message="claimAlias is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.delegatedTo) == has(oldSelf.delegatedTo) && (!has(self.delegatedTo) || self.delegatedTo == oldSelf.delegatedTo)",message="delegatedTo is immutable"
 type IPAllocationSpec struct {
 	// poolRef names the pool that the prefix comes from; the pool itself for blocks of a root pool. Immutable.
 	// +required
@@ -178,6 +179,15 @@ type IPAllocationSpec struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="purpose is immutable"
 	Purpose AllocationPurpose `json:"purpose,omitempty"`
+
+	// delegatedTo names the member cluster that hands out the block, as spec.delegateTo of the pool does: the value of a label, edge-a for
+	// instance. The record stays, also without its pool, until that cluster has handed the block back or who may manage records says
+	// so. Set with the create, by Weir only; immutable. Absent for all but the block of a delegated pool, at the hub.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`
+	DelegatedTo string `json:"delegatedTo,omitempty"`
 
 	// origin of the prefix: Adopted where it was not chosen here. Immutable.
 	// +optional

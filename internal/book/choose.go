@@ -71,7 +71,7 @@ type mark struct {
 
 // mark keeps a choice, of which the record of that name is to come, from others in this process.
 func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *records.Record {
-	r := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+	r := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose, Member: c.DelegatedTo}
 	return b.addMark(r, mark{NamespacedName: key})
 }
 
@@ -215,7 +215,7 @@ func (b *chooser) retainedFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
 
 // firstTry returns the prefix that another request for the claim's name has got, which was perhaps
 // the same client's first try, if the pool gives that still: what is recorded for an object that
-// may yet be stored, or promised to one.
+// may yet be stored, or promised to one; and what a member may use of an earlier pool of the name.
 func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool) {
 	if c.Want.IsValid() || c.Ref.Name == "" || c.Ref.APIGroup != ipamv1.GroupVersion.Group {
 		return netip.Prefix{}, false
@@ -227,7 +227,7 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 		}
 	}
 	for _, r := range b.records.Of(records.ClaimantOf(c.Ref)) {
-		if b.isPending(r) && !r.Deleted {
+		if isHeld := r.IsWithMember() && r.Member == c.DelegatedTo && !r.Terminating; (isHeld || b.isPending(r)) && !r.Deleted {
 			add(r)
 		}
 	}
@@ -334,7 +334,7 @@ func (b *chooser) outsidePolicy(claim ipamv1.ClaimReference) error {
 // taken says who holds an asked prefix, or that it may be free in a moment. What was handed out of
 // a pool that arrives with its block, or whose record of it has gone, may have come before it.
 func (b *chooser) taken(s *space, e *poolEntry, c Claim) error {
-	asked := &records.Record{CIDR: c.Want, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+	asked := &records.Record{CIDR: c.Want, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose, Member: c.DelegatedTo}
 	isBack := c.Arrived || c.Stored || b.hadBlock(asked)
 	for _, h := range s.taken.Overlapping(c.Want) {
 		r := b.records.Get(h)

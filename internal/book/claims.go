@@ -75,9 +75,12 @@ func (b *claims) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 }
 
 // isSecond says whether another record of the same block, confirmed like this one, has the lower
-// name: every manager that sees both keeps that one.
+// name: every manager that sees both keeps that one. Of a member's, it keeps the one that stands.
 func isSecond(r *records.Record, blocks []*records.Record) bool {
 	return slices.ContainsFunc(blocks, func(other *records.Record) bool {
+		if r.Member != "" {
+			return other.Claim.UID == r.Claim.UID && standsFor(other, r)
+		}
 		return other.Confirmed && !other.Deleted && !other.Terminating && other.Claim.UID == r.Claim.UID && other.CIDR == r.CIDR &&
 			other.Key.Name < r.Key.Name
 	})
@@ -126,6 +129,21 @@ func (b *claims) hadBlock(asked *records.Record) bool {
 	return asked.Purpose == records.ForChildPool && slices.ContainsFunc(b.records.Of(records.ClaimantOf(asked.Claim)), func(r *records.Record) bool {
 		return !hasGone(r) && isPredecessor(r, asked)
 	})
+}
+
+// StandsFor returns the record that keeps with a member what this version of another record keeps, of
+// a pool of the same name.
+func (b *claims) StandsFor(id records.Identity) (Holding, bool) {
+	r := b.recordAt(id)
+	if r == nil || r.Version != id.Version {
+		return Holding{}, false
+	}
+	for _, other := range b.RecordsFor(r.Claim) {
+		if standsFor(other, r) && other.Handle != r.Handle {
+			return HoldingOf(other), true
+		}
+	}
+	return Holding{}, false
 }
 
 // Has says whether the watch shows the record, at whatever version.

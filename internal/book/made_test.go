@@ -21,6 +21,7 @@ var (
 	moving      = allocations.Moving
 	touched     = allocations.Touched
 	carved      = allocations.Carved
+	delegatedTo = allocations.DelegatedTo
 	root        = allocations.Root
 	at          = allocations.At
 	prefixes    = allocations.Prefixes

@@ -61,7 +61,7 @@ func (b *promiser) Promise(c Claim) (*records.Record, error) {
 	if !isKept && !isTried && !c.Want.IsValid() && b.isCrowded(e) {
 		cidr = b.inLane(e, c, cidr)
 	}
-	r := &records.Record{Role: promised, CIDR: cidr, Space: e.pool.Space, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
+	r := &records.Record{Role: promised, CIDR: cidr, Space: e.pool.Space, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose, Member: c.DelegatedTo}
 	return b.addMark(r, mark{stem: c.GenerateName[:min(len(c.GenerateName), maxStem)]}), nil
 }
 

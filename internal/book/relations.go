@@ -40,6 +40,12 @@ func isBlockAt(t *records.Table, h records.Handle, pool ipamv1.PoolReference) bo
 	return isBlock(t.Terms(h).Purpose) && t.IsOf(h, records.ClaimantOf(ClaimOf(pool, "")))
 }
 
+// isWithMember says whether the record is a block that a member may use. A hold of one is not: its pool
+// is at another hub.
+func isWithMember(r *records.Record) bool {
+	return r.IsWithMember() && r.Purpose == records.ForChildPool
+}
+
 // isOwnBlock says whether the record is a root pool's own block: that neither counts as allocated
 // nor as delegated.
 func isOwnBlock(r *records.Record) bool {
@@ -125,9 +131,12 @@ func (b *lineage) mayHaveEnclosed(block, r *records.Record) bool {
 //	r adopts an answer       that is named like the claim and carries r's UID, so that the other cannot be answered any more
 //	it is held               because the other has moved to another cluster, from where r's claim comes back with it
 //	of one of Weir's own     the object is its own answer, and only one of a name can be stored: moved, restored or made again
+//
+// A block that a member may use is passed over by one of the same member only, and what is used here
+// by none that goes to a member.
 func isPredecessor(other, r *records.Record) bool {
 	isOther := other.Claim.UID != r.Claim.UID || other.Purpose == records.ForMoved
-	isAlike := other.CIDR == r.CIDR && other.Pool == r.Pool && isOther && records.ClaimantOf(other.Claim) == records.ClaimantOf(r.Claim)
+	isAlike := other.CIDR == r.CIDR && other.Pool == r.Pool && other.Member == r.Member && isOther && records.ClaimantOf(other.Claim) == records.ClaimantOf(r.Claim)
 	switch {
 	case !isAlike || r.Purpose == records.ForAdopted:
 		return isAlike
@@ -158,6 +167,16 @@ func areOfOnePool(a, b *records.Record) bool {
 	return isCarved && a.Claim == b.Claim && a.Claim.UID != "" && a.Pool == b.Pool && a.CIDR != b.CIDR
 }
 
+// standsFor says whether the other record keeps what r keeps with a member: it is confirmed, of a pool
+// of the same name, for the same block and member. Of two that are confirmed the later one stands.
+// Which goes is so the same for every manager.
+func standsFor(other, r *records.Record) bool {
+	isAlike := r.Member != "" && other.Member == r.Member && other.CIDR == r.CIDR && other.Pool == r.Pool && other.Space == r.Space &&
+		records.ClaimantOf(other.Claim) == records.ClaimantOf(r.Claim)
+	stands := other.Purpose == records.ForChildPool && other.Confirmed && !other.Released() && !other.Terminating && !other.Deleted
+	return isAlike && stands && (!r.Confirmed || Older(r, other))
+}
+
 // Older says whether r was certainly created before s.
 func Older(r, s *records.Record) bool {
 	if r.Created == "" || s.Created == "" {
@@ -183,11 +202,11 @@ func (b *lineage) rivalTo(r *records.Record) (Holding, bool) {
 
 // answers says whether the record can be the answer to a claim. One that somebody has marked for
 // deletion is so only where it is known to have been: it won here, or it belongs to an object that
-// is its own answer, or came with it, and is stored. A hold never is: what it is held for is
+// is its own answer, or came with it, and is stored, or it is confirmed as a block of a member. A hold never is: what it is held for is
 // elsewhere, although a claim of that UID may be here still while it moves.
 func answers(r *records.Record, c Claim) bool {
 	isIts := IsWeirKind(r) || r.Purpose == records.ForAdopted || c.Purpose == records.ForAdopted && c.Want.IsValid()
-	stands := r.Purpose != records.ForMoved && (!r.Terminating || r.Won || r.Owned && isIts)
+	stands := r.Purpose != records.ForMoved && (!r.Terminating || r.Won || r.Owned && isIts || r.Confirmed && r.Member != "")
 	return r.Claim.UID == c.Ref.UID && !r.Released() && !r.Deleted && stands && (!c.Want.IsValid() || r.CIDR == c.Want)
 }
 
@@ -217,7 +236,7 @@ func isFor(r *records.Record, c Claim, stem string) bool {
 // isOtherTry says whether a mark of this process is for another request for the name of what is
 // asked for, at the very same prefix: the API server stores one of them at a time.
 func isOtherTry(mark, asked *records.Record) bool {
-	isAlike := mark.CIDR == asked.CIDR && mark.Pool == asked.Pool && records.ClaimantOf(mark.Claim) == records.ClaimantOf(asked.Claim)
+	isAlike := mark.CIDR == asked.CIDR && mark.Pool == asked.Pool && mark.Member == asked.Member && records.ClaimantOf(mark.Claim) == records.ClaimantOf(asked.Claim)
 	isOther := mark.Role == promised || mark.Role == tentative && mark.Claim.UID != asked.Claim.UID
 	return isAlike && isOther && IsWeirKind(asked) && asked.Claim.Name != ""
 }

@@ -36,6 +36,8 @@ type poolEntry struct {
 	released map[records.Handle]struct{}
 	// leaving are the records that somebody has marked for deletion.
 	leaving map[records.Handle]struct{}
+	// withMembers are the blocks that members may use; nil before the first.
+	withMembers map[records.Handle]struct{}
 	// unstored are the records whose object nobody has seen, by its namespace.
 	unstored map[string]map[records.Handle]struct{}
 	// unavailable is how much of the pool's usable space its records take.
@@ -110,6 +112,12 @@ func (b *stock) count(r *records.Record) {
 	if r.Terminating {
 		e.leaving[r.Handle] = struct{}{}
 	}
+	if isWithMember(r) {
+		if e.withMembers == nil {
+			e.withMembers = map[records.Handle]struct{}{}
+		}
+		e.withMembers[r.Handle] = struct{}{}
+	}
 	e.noteUnstored(r)
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.CIDR))
@@ -129,6 +137,7 @@ func (b *stock) uncount(r *records.Record) {
 	}
 	delete(e.released, r.Handle)
 	delete(e.leaving, r.Handle)
+	delete(e.withMembers, r.Handle)
 	e.forgetUnstored(r)
 	if e.pool != nil {
 		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.CIDR))
@@ -212,8 +221,24 @@ func (b *stock) Cools(h Holding) bool {
 	return e.pool.Cooldown > 0 && (!isKept || own != h.CIDR)
 }
 
-// Leaving returns what is handed out of a pool and marked for deletion because it moves away, or is
-// held for what has moved, in no order. What lives beside the pool moves with it, unless its claim has moved without the pool.
+// WithMembers returns the blocks of a pool that members may use, by prefix. What may belong to a pool
+// that is just being admitted is not among them. The cost grows with their number.
+func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
+	e, ok := b.pools[pool]
+	if !ok {
+		return nil
+	}
+	var found []Holding
+	for h := range e.withMembers {
+		if r := b.records.Get(h); !r.Deleted && !b.isPending(r) {
+			found = append(found, b.holdingOf(r))
+		}
+	}
+	return SortHoldings(found)
+}
+
+// Leaving returns what is handed out of a pool and marked for deletion because it moves away, is held
+// for what has moved, or is a block that a member may use, in no order. What lives beside the pool moves with it, unless its claim has moved without the pool.
 func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	e, ok := b.pools[pool]
 	if !ok {
@@ -222,7 +247,7 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	found := make([]Holding, 0, len(e.leaving))
 	for marked := range e.leaving {
 		r := b.records.Get(marked)
-		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved) {
+		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r)) {
 			found = append(found, b.holdingOf(r))
 		}
 	}

@@ -29,6 +29,8 @@ type Pool struct {
 	// says that the pool was created with a block that it has had before.
 	Parent  ipamv1.PoolReference
 	Arrived bool
+	// DelegatedTo is the cluster that hands out the pool's addresses; "" where that is this one.
+	DelegatedTo string
 	// Namespace is where the records of the pool's own blocks live.
 	Namespace string
 	// Cooldown is how long what was released is not handed out again; 0 means that it may be at
@@ -61,6 +63,8 @@ type Claim struct {
 	Purpose records.Purpose
 	// Arrived: the carved pool arrived with its block, for which the same holds.
 	Arrived bool
+	// DelegatedTo is the cluster that hands out the block that is carved; "" for this one.
+	DelegatedTo string
 	// Owners and Labels go onto the record. All owners are stored objects.
 	Owners []metav1.OwnerReference
 	// Namespace is where the record lives; empty means beside the claim.
@@ -111,6 +115,9 @@ type Holding struct {
 	Space string
 	// Restored: the record was not made here.
 	Restored bool
+	// Member is the cluster that hands out the block; "" for none. Confirmed: the block has won.
+	Member    string
+	Confirmed bool
 	// Backed: something outside of the cluster stands behind the prefix.
 	Backed bool
 	// Arriving: it came here less than the grace ago, from elsewhere or a backup, as far as this
@@ -128,6 +135,7 @@ func HoldingOf(r *records.Record) Holding {
 		h.ReleasedAt, h.Retained = time.Unix(r.ReleasedAt, 0), r.Retained
 	}
 	h.Terminating, h.Restored, h.Backed = r.Terminating, r.Restored, r.Backed
+	h.Member, h.Confirmed = r.Member, r.Confirmed
 	return h
 }
 
@@ -148,6 +156,10 @@ func SortHoldings(holdings []Holding) []Holding {
 
 // Names are those of what the prefix is held for that something may be kept for.
 func (h Holding) Names() []pooltree.Claimant { return records.NamesOf(h.Claim, h.Alias) }
+
+// IsWithMember says whether another cluster may use the block: what happens here to its pool does not
+// end that.
+func (h Holding) IsWithMember() bool { return h.Member != "" && h.ReleasedAt.IsZero() }
 
 // String names what the prefix is held for, or was.
 func (h Holding) String() string {

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
@@ -54,23 +55,33 @@ func (l *Ledger) isConfirmed(p Pool, block netip.Prefix) bool {
 
 func blockClaim(p Pool, block netip.Prefix, owners []metav1.OwnerReference) Claim {
 	c := CarveClaim(p, block.Bits())
-	c.Want, c.Owners = block, owners
+	c.Want = block
+	if c.DelegatedTo == "" {
+		c.Owners = owners
+	}
 	if !p.IsCarved() {
 		c.Pool, c.Purpose = p.Ref, records.ForRoot
 	}
 	return c
 }
 
-// CarveClaim is how a pool asks its parent for a block of that length.
+// CarveClaim is how a pool asks its parent for a block of that length. The record of a block that goes
+// to a member has no owners, for the garbage collector would mark it when its pool vanishes; clusterctl
+// moves what has none by its label.
 func CarveClaim(p Pool, bits int) Claim {
-	return Claim{
-		Ref:       ClaimOf(p.Ref, string(p.UID)),
-		Pool:      p.Parent,
-		Bits:      bits,
-		Purpose:   records.ForChildPool,
-		Arrived:   p.Arrived,
-		Namespace: p.Namespace,
+	c := Claim{
+		Ref:         ClaimOf(p.Ref, string(p.UID)),
+		Pool:        p.Parent,
+		Bits:        bits,
+		Purpose:     records.ForChildPool,
+		Arrived:     p.Arrived,
+		DelegatedTo: p.DelegatedTo,
+		Namespace:   p.Namespace,
 	}
+	if c.DelegatedTo != "" {
+		c.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}
+	}
+	return c
 }
 
 func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
@@ -89,6 +100,26 @@ func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
 		return err
 	}
 	reportGiven(w.mark, a.record, c, audit.Requested)
+	return l.confirm(ctx, a.record)
+}
+
+// KeepBlock confirms the record of a block that a member may use although its pool is not there: so it
+// stands, and what others of the pool's name record of the same can go. It is judged before, unless
+// this process has seen it win; one that has lost was never anybody's, and goes.
+func (l *Ledger) KeepBlock(ctx context.Context, h Holding) error {
+	r := ask(l.feed, (*book.Book).Named, h.Record)
+	switch {
+	case r == nil || r.Identity != h.Version:
+		return ErrBusy
+	case r.Confirmed || r.Terminating:
+		return nil
+	case r.Won:
+		return l.confirm(ctx, r.Identity)
+	}
+	a, _, err := l.takeOver(ctx, r)
+	if err != nil || a.record.UID == "" {
+		return err
+	}
 	return l.confirm(ctx, a.record)
 }
 

@@ -53,7 +53,7 @@ func (o Out) TakeAlong(ctx context.Context, h Holding) error {
 func (o Out) Hold(ctx context.Context, h Holding, namespace string) error {
 	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
 	mark := &records.Record{CIDR: h.CIDR, Space: h.Space}
-	hold := newRecord(o.l.instance, Claim{Ref: h.Claim, Alias: h.Alias, Pool: h.Pool, Purpose: h.Purpose}, key, mark)
+	hold := newRecord(o.l.instance, Claim{Ref: h.Claim, Alias: h.Alias, Pool: h.Pool, Purpose: h.Purpose, DelegatedTo: h.Member}, key, mark)
 	if isCooling := !h.ReleasedAt.IsZero() && !h.Retained; isCooling { // no claim comes back with it: it goes on cooling down
 		hold.Spec.ReleasedAt, hold.Spec.State = metav1.NewTime(h.ReleasedAt), ipamv1.CoolingState
 	} else {
@@ -120,7 +120,7 @@ func (o Out) ensureHold(ctx context.Context, hold *ipamv1.IPAllocation) (isNew b
 	}
 	got := hold.Spec
 	if got.ClaimRef != want.ClaimRef || got.CIDR != want.CIDR || got.PoolRef.Canonical() != want.PoolRef || got.Purpose != want.Purpose || (got.State == ipamv1.MovedState) != (want.State == ipamv1.MovedState) ||
-		got.AddressSpace != want.AddressSpace || got.ReleasedAt.IsZero() != want.ReleasedAt.IsZero() || !hold.DeletionTimestamp.IsZero() {
+		got.DelegatedTo != want.DelegatedTo || got.AddressSpace != want.AddressSpace || got.ReleasedAt.IsZero() != want.ReleasedAt.IsZero() || !hold.DeletionTimestamp.IsZero() {
 		return false, fmt.Errorf("IPAllocation %s/%s is in the way of a hold: %w", hold.Namespace, hold.Name, ErrBusy)
 	}
 	return false, nil

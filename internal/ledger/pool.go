@@ -72,8 +72,12 @@ func (v PoolView) Cooling() []Holding { return ask(v.l.feed, (*book.Book).Coolin
 // Cools says whether a prefix of the pool cools down when its claim releases it.
 func (v PoolView) Cools(h Holding) bool { return ask(v.l.feed, (*book.Book).Cools, h) }
 
-// Leaving returns what is handed out of the pool and marked for deletion because it moves away, or
-// is held for what has moved, in no order. What lives beside the pool moves with it.
+// WithMembers returns the blocks of the pool that members may use, by prefix. What may belong to a
+// pool that is just being admitted is not among them.
+func (v PoolView) WithMembers() []Holding { return ask(v.l.feed, (*book.Book).WithMembers, v.ref) }
+
+// Leaving returns what is handed out of the pool and marked for deletion because it moves away, is
+// held for what has moved, or is a block that a member may use, in no order. What lives beside the pool moves with it.
 func (v PoolView) Leaving() []Holding { return ask(v.l.feed, (*book.Book).Leaving, v.ref) }
 
 // Returned returns what may be back of what is held in the pool.

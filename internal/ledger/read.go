@@ -44,6 +44,12 @@ func (l *reader) Withheld(parent ipamv1.PoolReference, block netip.Prefix) []Wit
 	return l.feed.book.Withheld(parent, block)
 }
 
+// StandsFor returns the record that keeps with a member what this version of another record keeps, of
+// a pool of the same name.
+func (l *reader) StandsFor(h Holding) (Holding, bool) {
+	return ask2(l.feed, (*book.Book).StandsFor, h.Version)
+}
+
 // Overlapping returns every record of the address space that overlaps the prefix.
 func (l *reader) Overlapping(space string, prefix netip.Prefix) []Holding {
 	defer l.feed.lock()()

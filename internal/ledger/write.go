@@ -40,6 +40,7 @@ func newRecord(instance string, c Claim, key types.NamespacedName, mark *records
 			ClaimRef:     c.Ref,
 			ClaimAlias:   c.Alias,
 			Manager:      ipamv1.AllocationManager{Instance: instance},
+			DelegatedTo:  c.DelegatedTo,
 			External:     ipamv1.ExternalReference{ID: c.ExternalID},
 		},
 		Status: ipamv1.IPAllocationStatus{AllocatedCIDR: mark.CIDR.String()},

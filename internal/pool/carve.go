@@ -110,7 +110,7 @@ func (r *Registry) carveRequest(child Object, says poolspec.Pool, parent ledger.
 	if err := refusesBlock(says, parent, want, bits); err != nil && !says.Arrived {
 		return ledger.Claim{}, err
 	}
-	c := ledger.CarveClaim(ledger.Pool{Ref: says.Ref, UID: child.GetUID(), Parent: parent.Ref, Namespace: r.RecordNamespace(says.Ref)}, bits)
+	c := ledger.CarveClaim(ledger.Pool{Ref: says.Ref, UID: child.GetUID(), Parent: parent.Ref, DelegatedTo: says.Member(), Namespace: r.RecordNamespace(says.Ref)}, bits)
 	c.GenerateName, c.Want = child.GetGenerateName(), want
 	return c, nil
 }

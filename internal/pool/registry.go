@@ -164,7 +164,7 @@ func (r *Registry) Register(p Object) *Known {
 	known.Registered = ledger.Pool{
 		Ref: ref, UID: p.GetUID(), Space: known.Says.Space, Shape: shape,
 		Parent: known.Says.Parent, Namespace: r.RecordNamespace(ref),
-		Arrived:  known.Says.Arrived,
+		Arrived: known.Says.Arrived, DelegatedTo: known.Says.Member(),
 		Cooldown: known.Says.Cooldown,
 	}
 	r.Ledger.SetPool(known.Registered)

@@ -31,6 +31,15 @@ const (
 // IsServedHere reports whether this cluster hands out the pool's addresses.
 func (p *Pool) IsServedHere() bool { return p.Place == Local || p.Place == Delegated }
 
+// Member returns the cluster that hands out the block which is carved here; "" where that is this
+// cluster, and of a copy.
+func (p *Pool) Member() string {
+	if p.Place != Elsewhere {
+		return ""
+	}
+	return p.DelegateTo
+}
+
 // At returns what the pool says in the cluster of that name, which is "" where no pool can be
 // delegated to. A copy that was delegated to it is a root: what it says of pools and Clusters of the
 // hub means nothing here.

@@ -98,12 +98,13 @@ type Terms struct {
 	Instance       string
 	Group, Kind    string
 	ClaimNamespace string
+	Member         string
 }
 
 func termsOf(r *Record) Terms {
 	return Terms{
 		Role: r.Role, Space: r.Space, Pool: r.Pool, Purpose: r.Purpose, Namespace: r.Key.Namespace, Instance: r.Instance,
-		Group: r.Claim.APIGroup, Kind: r.Claim.Kind, ClaimNamespace: r.Claim.Namespace,
+		Group: r.Claim.APIGroup, Kind: r.Claim.Kind, ClaimNamespace: r.Claim.Namespace, Member: r.Member,
 	}
 }
 
@@ -255,7 +256,7 @@ func (t *Table) Get(h Handle) *Record {
 	w, s := t.rows.At(uint32(h)), t.Terms(h)
 	o := t.read(w)
 	r := &Record{
-		Handle: h, Role: s.Role, CIDR: t.CIDR(h), Space: s.Space, Pool: s.Pool, Purpose: s.Purpose, Instance: s.Instance,
+		Handle: h, Role: s.Role, CIDR: t.CIDR(h), Space: s.Space, Pool: s.Pool, Purpose: s.Purpose, Member: s.Member, Instance: s.Instance,
 		Claim: ipamv1.ClaimReference{APIGroup: s.Group, Kind: s.Kind, Namespace: s.ClaimNamespace, Name: string(o.claim)},
 		Seen:  int64(w.seen), Confirmed: w.has(isConfirmed), Owned: w.has(isOwned),
 		Deleted: w.has(hasLeft), Won: w.has(hasWon), Retained: o.has(retention),

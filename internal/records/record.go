@@ -32,6 +32,8 @@ type Record struct {
 	// Alias is the claim's other name; "" for none.
 	Alias   string
 	Purpose Purpose
+	// Member is the cluster that hands out the block, as its pool is delegated to it; "" for none.
+	Member string
 
 	// ReleasedAt is when the claim released the prefix, in seconds; 0 before that.
 	ReleasedAt int64
@@ -68,6 +70,10 @@ const Stored Role = 0
 // Released says whether the claim has released the prefix, which cools down or is retained.
 func (r *Record) Released() bool { return r.ReleasedAt != 0 }
 
+// IsWithMember says whether the record is of a block that another cluster may use: what happens here
+// to its pool does not end that.
+func (r *Record) IsWithMember() bool { return r.Member != "" && !r.Released() }
+
 // Identity is one version of one record: what every conditional write names.
 type Identity struct {
 	Key     types.NamespacedName
@@ -96,6 +102,7 @@ func Decode(a *ipamv1.IPAllocation, seen int64) (*Record, error) {
 		Claim:      a.Spec.ClaimRef,
 		Alias:      a.Spec.ClaimAlias,
 		Purpose:    PurposeOf(&a.Spec),
+		Member:     a.Spec.DelegatedTo,
 		Seen:       seen,
 		Instance:   a.Spec.Manager.Instance,
 		Confirmed:  a.Spec.State == ipamv1.ConfirmedState,

@@ -135,7 +135,7 @@ func TestEveryFieldIsPacked(t *testing.T) {
 	r := plain()
 	r.Role, r.Space, r.Pool = Stored, "s", poolRef("p")
 	r.Foreign, r.ReleasedAt, r.Retained, r.Terminating, r.Confirmed, r.Deleted, r.Won = true, 7, true, true, true, true, true
-	r.Restored, r.Moving, r.Leaves, r.Backed, r.Alias = true, true, true, true, "a"
+	r.Restored, r.Moving, r.Leaves, r.Backed, r.Alias, r.Member = true, true, true, true, "a", "m"
 	for _, v := range []reflect.Value{reflect.ValueOf(r), reflect.ValueOf(r.Identity), reflect.ValueOf(r.Claim)} {
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Handle" && name != "Role" {

@@ -107,6 +107,11 @@ func Carved(child string) Edit {
 	}
 }
 
+// DelegatedTo makes the record, of the block of a child pool, one that a member may use.
+func DelegatedTo(member string) Edit {
+	return func(a *ipamv1.IPAllocation) { a.Spec.DelegatedTo = member }
+}
+
 // Root is the record of a root pool's own block.
 func Root(pool, cidr string, edits ...Edit) *ipamv1.IPAllocation {
 	return Named("block-of-"+pool+"-"+strings.NewReplacer("/", "-", ":", "-").Replace(cidr), cidr, append([]Edit{

@@ -13,6 +13,9 @@ const (
 	// ExhaustedCondition is true while a pool has nothing available; the message says where it has gone. Such a pool is healthy: it does
 	// not count towards Ready.
 	ExhaustedCondition = "Exhausted"
+	// BlocksHeldCondition is true on a pool while members may use blocks of it whose pools are gone. It is absent otherwise, and does
+	// not count towards Ready.
+	BlocksHeldCondition = "BlocksHeld"
 	// MovableCondition is false while clusterctl move would leave something behind of what is handed out of a pool. It does not
 	// count towards Ready, and is shown only where Cluster API is installed. What moves is told by what Weir can see: an owner of a
 	// kind of Cluster API's groups, or an IPPool or IPClaim, counts as moving, any other as staying.
@@ -101,9 +104,16 @@ const (
 	PoolReadyNetworkNotFoundReason = "NetworkNotFound"
 	// PoolReadyCloudUnavailableReason: the cloud of a pool of floating IPs does not answer as it should.
 	PoolReadyCloudUnavailableReason = "CloudUnavailable"
-	// PoolReadyDeletingReason: the pool is being deleted and waits for what is allocated from it.
+	// PoolReadyDeletingReason: the pool is being deleted and waits for what is allocated from it, or for the member that may use its block.
 	PoolReadyDeletingReason = "Deleting"
 )
+
+// PoolGoneReason is the reason of BlocksHeld: the message says what is held, for which member, and what to do.
+const PoolGoneReason = "PoolGone"
+
+// BlockForceReleasedReason is the reason of the event for a delegated pool whose block was released because the annotation
+// ipam.weir.dev/force-release says that its member uses it no more.
+const BlockForceReleasedReason = "BlockForceReleased"
 
 // Reasons of a claim's Ready condition. Those of the Cluster API contract (AllocationFailed, PoolNotReady, PoolExhausted) mean the
 // same for Weir's own claims.

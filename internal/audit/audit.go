@@ -38,6 +38,8 @@ const (
 	HoldEnded = "HoldEnded"
 	// Unreachable: nobody can give back any more what backs the prefix outside of the cluster.
 	Unreachable = "Unreachable"
+	// Forced: whoever may manage records has stated that the member cluster uses the block no more.
+	Forced = "Forced"
 	// Void: the claim was answered otherwise; nobody was told of the prefix.
 	Void = "Void"
 )
@@ -69,6 +71,11 @@ func Released(e Entry) { log.Info("Released", e.keys()...) }
 // recorded for it any more; and why. The id is that of the external object, "" where none is known.
 func Abandoned(e Entry, id, message string) {
 	log.Info("Abandoned", append(e.keys(), "externalID", id, "message", message)...)
+}
+
+// ForceReleased tells that a block was released which the member cluster has not handed back itself.
+func ForceReleased(e Entry, member string) {
+	log.Info("ForceReleased", append(e.keys(), "member", member)...)
 }
 
 // Refused tells that nothing was handed out, and what whoever asked is told.

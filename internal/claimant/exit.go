@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -40,10 +41,19 @@ type Exit struct {
 // what is read live may keep it, or others' finalizers. It errs if the reason is not proved of this
 // record, and with a *KeptError while what backs the record outside of the cluster is not given
 // back.
+//
+// A block that a member may use stays, whatever the reason, but for those by which the member uses it
+// no more; or another record of a pool of its name keeps the same with that member.
 func (e *Exit) Release(ctx context.Context, h ledger.Holding, why Reason) (gone bool, err error) {
 	rule, isProved := why.ruleFor(h)
 	if !isProved {
 		return false, fmt.Errorf("releasing record %s: the reason %q is not proved of it", h.Record, why.row)
+	}
+	if h.IsWithMember() && !rule.endsDelegation {
+		if superseded, err := e.superseded(ctx, h); !superseded.covers(h) || err != nil {
+			return false, err
+		}
+		rule.then = deleteBlock
 	}
 	record := &ipamv1.IPAllocation{}
 	if rule.reads {
@@ -72,6 +82,19 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, why Reason) (gone 
 	return gone, rule.then(ctx, e, h, why)
 }
 
+// superseded proves it of a record that another one stands for, as the ledger has it.
+func (e *Exit) superseded(ctx context.Context, h ledger.Holding) (Superseded, error) {
+	other, ok := e.Ledger.StandsFor(h)
+	if !ok {
+		return Superseded{}, nil
+	}
+	seen := e.Observe(nil)
+	if err := seen.Get(ctx, other.Record, &ipamv1.IPAllocation{}); err != nil {
+		return Superseded{}, client.IgnoreNotFound(err)
+	}
+	return seen.Superseded(h, other), nil
+}
+
 // ReleaseEach does so with several records.
 func (e *Exit) ReleaseEach(ctx context.Context, records []ledger.Holding, why Reason) error {
 	errs := make([]error, 0, len(records))
@@ -92,6 +115,9 @@ type rule struct {
 	waits bool
 	// givesBack: before that, what backs the record outside of the cluster is given back.
 	givesBack bool
+	// endsDelegation: also a block goes that a member may use. Of every other reason only Superseded
+	// makes it go.
+	endsDelegation bool
 	// then brings the record to its next state.
 	then action
 }
@@ -107,9 +133,10 @@ var rules = map[row]rule{
 	nameTaken:         {then: deleteVoid},
 	repeated:          {then: takeOver},
 	claimMoved:        {then: markMoved},
-	recordLeaves:      {then: hold},
-	holdEnded:         {then: deleteRecord},
-	holdDeleted:       {keeps: []keeper{isClaimed}, then: release},
+	recordLeaves:      {endsDelegation: true, then: hold},
+	holdEnded:         {endsDelegation: true, then: deleteRecord},
+	holdDeleted:       {keeps: []keeper{isClaimed}, endsDelegation: true, then: release},
+	blockHandedBack:   {endsDelegation: true, then: handBack},
 	retentionEnded:    {reads: true, keeps: []keeper{moves}, then: release},
 	cooledDown:        {reads: true, keeps: []keeper{moves, isHold, isPaused, isClaimed}, then: deleteRecord},
 	poolGone:          {reads: true, keeps: []keeper{isHold, movesFromPool}, then: releaseOrDelete},
@@ -190,6 +217,18 @@ func release(ctx context.Context, e *Exit, h ledger.Holding, why Reason) error {
 		return deleteRecord(ctx, e, h, why)
 	}
 	return e.Ledger.Out().Release(ctx, h)
+}
+
+// handBack: the block is released, and the trail says that an operator has stated that its member uses
+// it no more.
+func handBack(ctx context.Context, e *Exit, h ledger.Holding, why Reason) error {
+	if err := release(ctx, e, h, why); err != nil || h.Member == "" {
+		return err
+	}
+	audit.ForceReleased(audit.Entry{
+		Prefix: h.CIDR, AddressSpace: h.Space, Pool: h.Pool, Claim: h.Claim, Allocation: h.Record, Reason: audit.Forced,
+	}, h.Member)
+	return nil
 }
 
 // releaseOrDelete: the record is deleted if its object was never stored, for no client knows of the

@@ -5,6 +5,7 @@ package claimant
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +61,7 @@ var reasonsOf = map[row]func(*world, ledger.Holding) Reason{
 	recordLeaves:      func(_ *world, h ledger.Holding) Reason { return RecordLeaves(Leaving{about(h)}, "weir") },
 	holdEnded:         func(_ *world, h ledger.Holding) Reason { return HoldEnded(Returned{about(h)}) },
 	holdDeleted:       func(_ *world, h ledger.Holding) Reason { return HoldDeleted(Unwanted{about(h)}) },
+	blockHandedBack:   func(w *world, h ledger.Holding) Reason { return BlockHandedBack(HandedBack{w.proved(h), "edge-a"}) },
 	retentionEnded:    func(w *world, h ledger.Holding) Reason { return RetentionEnded(Stored{w.successor(h)}) },
 	cooledDown:        func(_ *world, h ledger.Holding) Reason { return CooledDown(Expired{about(h), h}) },
 	poolGone:          func(w *world, h ledger.Holding) Reason { return PoolGone(Gone{w.proved(h)}) },
@@ -82,6 +84,7 @@ func TestEveryRowHasAReason(t *testing.T) {
 func TestWhatAReasonDoes(t *testing.T) {
 	t.Parallel()
 	claim := &ipamv1beta2.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "claim a"}}
+	child := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child"}}
 	parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
 	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
 	type edits = []allocations.Edit
@@ -122,6 +125,12 @@ func TestWhatAReasonDoes(t *testing.T) {
 		{reason: holdEnded, record: edits{held}, cools: true, want: goes},
 		{reason: holdDeleted, record: edits{held}, want: append([]string{"get IPAddressClaim"}, goes...)},
 		{reason: holdDeleted, sentence: "its claim lives here", record: edits{held}, others: []client.Object{claim}, want: []string{"get IPAddressClaim"}, stays: true},
+		{reason: holdDeleted, sentence: "a member's block", record: edits{block, withMember}, want: append([]string{"get IPPool"}, goes...)},
+		{reason: holdDeleted, sentence: "a member's block, whose pool lives", record: edits{block, withMember}, others: []client.Object{child}, want: []string{"get IPPool"}, stays: true},
+		{reason: blockHandedBack, record: edits{block, withMember}, want: goes},
+		{reason: blockHandedBack, sentence: "with a cooldown", record: edits{block, withMember}, cools: true, want: []string{"cool"}},
+		{reason: blockHandedBack, sentence: "one without a member", record: edits{block}, want: goes},
+		{reason: cooledDown, sentence: "a member's block", record: edits{block, withMember, allocations.Released}, cools: true, want: append(looks[:2:2], append([]string{"get IPPool"}, goes...)...)},
 		{reason: retentionEnded, want: append(looks[:1:1], goes...)},
 		{reason: retentionEnded, sentence: "the record moves", record: edits{allocations.Moving}, want: looks[:1], stays: true},
 		{reason: cooledDown, record: edits{allocations.Released}, cools: true, want: append(looks[:2:2], append([]string{"get IPAddressClaim"}, goes...)...)},
@@ -165,6 +174,32 @@ func TestWhatAReasonDoes(t *testing.T) {
 	}
 }
 
+// TestAMembersBlockStays whatever is proved of its pool, or of the record, and nothing is asked for
+// that; but for what says that the member uses it no more.
+func TestAMembersBlockStays(t *testing.T) {
+	t.Parallel()
+	ends := []row{blockHandedBack, holdDeleted, holdEnded, recordLeaves}
+	for row, reason := range reasonsOf {
+		t.Run(string(row), func(t *testing.T) {
+			t.Parallel()
+			record := allocations.Named("a", "10.0.0.0/28", block, withMember, allocations.Confirmed)
+			w := newWorld(t, record)
+			w.free(t)
+			h := w.shown(t, record)
+			gone, err := w.Release(t.Context(), h, reason(w, h))
+			if stays := !gone && err == nil && len(w.requests) == 0; stays == slices.Contains(ends, row) {
+				t.Errorf("gone is %t, %v, after %v", gone, err, w.requests)
+			}
+		})
+	}
+	record := allocations.Named("a", "10.0.0.0/28", block, allocations.DelegatedTo("edge-b"))
+	w := newWorld(t, record)
+	h := w.shown(t, record)
+	if _, err := w.Release(t.Context(), h, reasonsOf[blockHandedBack](w, h)); err == nil {
+		t.Error("it goes because another member has handed it back")
+	}
+}
+
 // TestNothingGoesWithoutAProof: the zero value of a proof, and a proof about something else, are
 // refused before anything is asked.
 func TestNothingGoesWithoutAProof(t *testing.T) {
@@ -176,6 +211,7 @@ func TestNothingGoesWithoutAProof(t *testing.T) {
 		"none": {}, "deleted": ClaimDeleted(GivenBack{}), "retains": ClaimRetains(Deleted{}), "gone": ClaimGone(Gone{}), "discarded": AnswerDiscarded(GivenBack{}),
 		"answered": AnsweredOtherwise(Answered{}), "never committed": NeverCommitted(Answered{}), "name taken": AnswerNameTaken(NameTaken{}),
 		"moved": ClaimMoved(MovedAway{}), "leaves": RecordLeaves(Leaving{}, "weir"), "hold ended": HoldEnded(Returned{}), "hold deleted": HoldDeleted(Unwanted{}),
+		"handed back":     BlockHandedBack(HandedBack{}),
 		"retention ended": RetentionEnded(Stored{}), "cooled down": CooledDown(Expired{}), "pool gone": PoolGone(Gone{}), "pool shrunk": PoolShrunk(Shrunk{}),
 	}
 	other := h

@@ -146,6 +146,46 @@ func (p GivenBack) covers(h ledger.Holding) bool { return p.isClaim(h) }
 // WithNothingOutside proves it of IPClaims and pools: nothing backs their records outside.
 func (p Deleted) WithNothingOutside() GivenBack { return GivenBack(p) }
 
+// HandedBack proves that a pool is Deleted, and that the member does not use its block any more: an
+// operator says so.
+type HandedBack struct {
+	ofClaim
+
+	member string
+}
+
+func (p HandedBack) covers(h ledger.Holding) bool {
+	return p.isClaim(h) && (h.Member == "" || h.Member == p.member)
+}
+
+// HandedBack proves it of the pool as it was shown.
+func (p Deleted) HandedBack(member string) HandedBack {
+	if !p.IsProved() || member == "" || p.by.object(p.claim).GetAnnotations()[ipamv1.ForceReleaseAnnotation] != member {
+		return HandedBack{}
+	}
+	return HandedBack{p.ofClaim, member}
+}
+
+// Superseded proves that another record keeps with a member what this one keeps.
+type Superseded struct{ ofRecord }
+
+// Superseded proves it by the other record, which was shown, and by the ledger, which has said that of
+// these two it is the other one that stands.
+func (o *Observation) Superseded(h, other ledger.Holding) Superseded {
+	record := o.record(other)
+	if record == nil || record.UID != other.Version.UID || record.Spec.State != ipamv1.ConfirmedState {
+		return Superseded{}
+	}
+	spec, name := record.Spec, record.Spec.ClaimRef
+	name.UID = h.Claim.UID
+	isAlike := spec.DelegatedTo == h.Member && spec.CIDR == h.CIDR.String() && spec.PoolRef.Canonical() == h.Pool && spec.AddressSpace == h.Space && name == h.Claim
+	stands := spec.ReleasedAt.IsZero() && record.DeletionTimestamp.IsZero() && slices.Contains(record.Finalizers, ipamv1.AllocationFinalizer)
+	if !isAlike || !stands || h.Version.UID == other.Version.UID {
+		return Superseded{}
+	}
+	return Superseded{about(h)}
+}
+
 // ended is a proof that a claim of a UID needs nothing any more.
 type ended interface {
 	proof
@@ -244,13 +284,18 @@ func (o *Observation) Leaving(h ledger.Holding) Leaving {
 	return Leaving{about(h)}
 }
 
-// Unwanted proves that a user has deleted a hold.
+// Unwanted proves that a user has deleted a hold, or the record of a block that a member may use. Only
+// who may manage records can.
 type Unwanted struct{ ofRecord }
 
 // Unwanted proves it of a record that was shown.
 func (o *Observation) Unwanted(h ledger.Holding) Unwanted {
 	record := o.marked(h)
-	if record == nil || record.Spec.State != ipamv1.MovedState || !record.Spec.ReleasedAt.IsZero() {
+	if record == nil || !record.Spec.ReleasedAt.IsZero() {
+		return Unwanted{}
+	}
+	isBlock := record.Spec.DelegatedTo != "" && !predicates.IsMoving(record)
+	if record.Spec.State != ipamv1.MovedState && !isBlock {
 		return Unwanted{}
 	}
 	return Unwanted{about(h)}

@@ -236,16 +236,21 @@ func TestWhatIsProvedOfARecord(t *testing.T) {
 		edits             edits
 		leaving, unwanted bool
 	}{
-		"it stays":                      {},
-		"it is only marked":             {edits: edits{allocations.Terminating}},
-		"it moves with its pool":        {edits: edits{allocations.Moving, allocations.Terminating}},
-		"it moves alone":                {edits: edits{allocations.Moving, movesAlone, allocations.Terminating}, leaving: true},
-		"it moves, and is not marked":   {edits: edits{allocations.Moving, movesAlone}},
-		"it moves, out of Weir's hands": {edits: edits{allocations.Moving, movesAlone, leftToOthers}},
-		"a hold":                        {edits: edits{held}},
-		"a hold that was deleted":       {edits: edits{held, allocations.Terminating}, unwanted: true},
-		"a hold that cools":             {edits: edits{held, allocations.Released, allocations.Terminating}},
-		"a hold that moves alone":       {edits: edits{held, allocations.Moving, movesAlone, allocations.Terminating}, unwanted: true},
+		"it stays":                           {},
+		"it is only marked":                  {edits: edits{allocations.Terminating}},
+		"it moves with its pool":             {edits: edits{allocations.Moving, allocations.Terminating}},
+		"it moves alone":                     {edits: edits{allocations.Moving, movesAlone, allocations.Terminating}, leaving: true},
+		"it moves, and is not marked":        {edits: edits{allocations.Moving, movesAlone}},
+		"it moves, out of Weir's hands":      {edits: edits{allocations.Moving, movesAlone, leftToOthers}},
+		"a hold":                             {edits: edits{held}},
+		"a hold that was deleted":            {edits: edits{held, allocations.Terminating}, unwanted: true},
+		"a hold that cools":                  {edits: edits{held, allocations.Released, allocations.Terminating}},
+		"a member's block":                   {edits: edits{block, withMember}},
+		"a member's block that was deleted":  {edits: edits{block, withMember, allocations.Terminating}, unwanted: true},
+		"a member's block that was released": {edits: edits{block, withMember, allocations.Released, allocations.Terminating}},
+		"a member's block that moves":        {edits: edits{block, withMember, allocations.Moving, movesAlone, allocations.Terminating}, leaving: true},
+		"a block that was deleted":           {edits: edits{block, allocations.Terminating}},
+		"a hold that moves alone":            {edits: edits{held, allocations.Moving, movesAlone, allocations.Terminating}, unwanted: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -325,6 +330,105 @@ func TestWhatHasExpired(t *testing.T) {
 			expired, left := w.Expired(h, test.cooldown, now)
 			if expired.IsProved() != test.expired || expired.covers(h) != test.expired || left != test.left {
 				t.Errorf("expired: %t, left: %s", expired.IsProved(), left)
+			}
+		})
+	}
+}
+
+// TestWhatIsProvedOfABlockThatIsHandedBack: only the annotation with the member's name, on a pool that
+// is being deleted, as it was shown.
+func TestWhatIsProvedOfABlockThatIsHandedBack(t *testing.T) {
+	t.Parallel()
+	record := allocations.Named("a", "10.0.0.0/28", block, withMember)
+	forced := func(member string) func(*ipamv1.IPPool) {
+		return func(p *ipamv1.IPPool) { p.Annotations = map[string]string{ipamv1.ForceReleaseAnnotation: member} }
+	}
+	deleted := func(p *ipamv1.IPPool) {
+		p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Unix(1, 0)), []string{ipamv1.PoolFinalizer}
+	}
+	for sentence, test := range map[string]struct {
+		edits  []func(*ipamv1.IPPool)
+		proved bool
+	}{
+		"it is deleted, and forced":           {edits: []func(*ipamv1.IPPool){deleted, forced("edge-a")}, proved: true},
+		"it is deleted":                       {edits: []func(*ipamv1.IPPool){deleted}},
+		"it is forced, and lives":             {edits: []func(*ipamv1.IPPool){forced("edge-a")}},
+		"another member is named":             {edits: []func(*ipamv1.IPPool){deleted, forced("edge-b")}},
+		"no member is named":                  {edits: []func(*ipamv1.IPPool){deleted, forced("")}},
+		"it is another pool of the name":      {edits: []func(*ipamv1.IPPool){deleted, forced("edge-a"), func(p *ipamv1.IPPool) { p.UID = "another" }}},
+		"it is deleted, forced, and in use":   {edits: []func(*ipamv1.IPPool){deleted, forced("edge-a"), func(p *ipamv1.IPPool) { p.Finalizers = append(p.Finalizers, "others") }}},
+		"it is deleted, forced, and it moves": {edits: []func(*ipamv1.IPPool){deleted, forced("edge-a"), func(p *ipamv1.IPPool) { p.Annotations[clusterctlv1.DeleteForMoveAnnotation] = "" }}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			p := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child"}}
+			for _, edit := range test.edits {
+				edit(p)
+			}
+			w := newWorld(t, p)
+			h := w.shown(t, record)
+			o := w.Observe([]ledger.Holding{h})
+			live := &ipamv1.IPPool{}
+			if err := o.Get(t.Context(), client.ObjectKeyFromObject(p), live); err != nil {
+				t.Fatal(err)
+			}
+			forced("edge-a")(live) // by the caller, after the read
+			proof, _, err := o.Deleted(t.Context(), h.Claim, ipamv1.PoolFinalizer, "")
+			if back := proof.HandedBack("edge-a"); back.IsProved() != test.proved || back.covers(h) != test.proved || err != nil {
+				t.Errorf("proved: %t, %v", back.IsProved(), err)
+			}
+		})
+	}
+}
+
+// TestWhatIsProvedOfARecordThatAnotherStandsFor: that the other is stored, stands, and says the same.
+func TestWhatIsProvedOfARecordThatAnotherStandsFor(t *testing.T) {
+	t.Parallel()
+	type edits = []allocations.Edit
+	for sentence, test := range map[string]struct {
+		edits   edits
+		missing bool
+		proved  bool
+	}{
+		"it stands":                  {proved: true},
+		"it is gone":                 {missing: true},
+		"it is not confirmed":        {edits: edits{func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.ActiveState }}},
+		"it was released":            {edits: edits{allocations.Released}},
+		"it is being deleted":        {edits: edits{allocations.Terminating}},
+		"it is nobody's":             {edits: edits{func(a *ipamv1.IPAllocation) { a.Finalizers = nil }}},
+		"it is another record":       {edits: edits{allocations.WithUID("another")}},
+		"of another member":          {edits: edits{allocations.DelegatedTo("edge-b")}},
+		"of no member":               {edits: edits{allocations.DelegatedTo("")}},
+		"of another block":           {edits: edits{func(a *ipamv1.IPAllocation) { a.Spec.CIDR = "10.0.0.16/28" }}},
+		"out of another pool":        {edits: edits{allocations.FromPool("q")}},
+		"in another space":           {edits: edits{allocations.Elsewhere}},
+		"for a pool of another name": {edits: edits{allocations.Carved("other")}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			later := []allocations.Edit{block, withMember, allocations.Confirmed, func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.UID = "later" }}
+			known := allocations.Named("b", "10.0.0.0/28", later...)
+			stored := allocations.Named("b", "10.0.0.0/28", append(later, test.edits...)...)
+			var there []client.Object
+			if !test.missing {
+				there = append(there, stored)
+			}
+			w := newWorld(t, there...)
+			h, other := w.shown(t, allocations.Named("a", "10.0.0.0/28", block, withMember)), w.shown(t, known)
+			other.Version.UID = known.UID
+			o := w.Observe(nil)
+			if o.Superseded(h, other).IsProved() {
+				t.Error("the other was not read")
+			}
+			if err := client.IgnoreNotFound(o.Get(t.Context(), other.Record, &ipamv1.IPAllocation{})); err != nil {
+				t.Fatal(err)
+			}
+			proof := o.Superseded(h, other)
+			if proof.covers(h) != test.proved {
+				t.Errorf("proved: %t", proof.IsProved())
+			}
+			if proof.covers(other) {
+				t.Error("the other goes, too")
 			}
 		})
 	}

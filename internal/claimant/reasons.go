@@ -29,6 +29,7 @@ const (
 	recordLeaves      row = "record leaves"
 	holdEnded         row = "hold ended"
 	holdDeleted       row = "hold deleted"
+	blockHandedBack   row = "block handed back"
 	retentionEnded    row = "retention ended"
 	cooledDown        row = "cooled down"
 	poolGone          row = "pool gone"
@@ -78,8 +79,11 @@ func RecordLeaves(p Leaving, namespace string) Reason {
 // HoldEnded is for a hold whose claim, or pool, is back.
 func HoldEnded(p Returned) Reason { return Reason{row: holdEnded, proof: p} }
 
-// HoldDeleted is for a hold that a user has deleted.
+// HoldDeleted is for a hold, or a block that a member may use, that a user has deleted.
 func HoldDeleted(p Unwanted) Reason { return Reason{row: holdDeleted, proof: p} }
+
+// BlockHandedBack is for the block of a pool that is being deleted, which its member uses no more.
+func BlockHandedBack(p HandedBack) Reason { return Reason{row: blockHandedBack, proof: p} }
 
 // RetentionEnded is for what was retained, or held, for the next claim of the name, once that is
 // stored and has the prefix.

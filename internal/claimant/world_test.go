@@ -49,8 +49,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		o.SetManagedFields(nil) // those of the records are not complete
 		copies = append(copies, o)
 	}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{ipamv1beta2.GroupVersion})
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{ipamv1beta2.GroupVersion, ipamv1.GroupVersion})
 	mapper.Add(ipamv1beta2.GroupVersion.WithKind("IPAddressClaim"), meta.RESTScopeNamespace)
+	mapper.Add(ipamv1.GroupVersion.WithKind(ipamv1.IPPoolKind), meta.RESTScopeNamespace)
 	w := &world{}
 	kindOf := func(c client.WithWatch, obj runtime.Object) string {
 		kind, _ := c.GroupVersionKindFor(obj)
@@ -131,3 +132,6 @@ func leftToOthers(a *ipamv1.IPAllocation) {
 
 // block makes the record one of a carved pool, and rootBlock one of a root.
 var block, rootBlock = allocations.Carved("child"), allocations.Carved("p")
+
+// withMember makes it a block that edge-a may use.
+var withMember = allocations.DelegatedTo("edge-a")

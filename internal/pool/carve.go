@@ -168,7 +168,7 @@ func (r *Reconciler) carve(ctx context.Context, s *scope, own Own) error {
 		return err
 	}
 	request.Revision = s.pool.GetResourceVersion()
-	if err = r.checkEarly(s.says, request); err != nil {
+	if err = errors.Join(r.checkEarly(s.says, request), r.checkThere(ctx, s)); err != nil {
 		return err
 	}
 	block, err := r.Ledger.Reserve(ctx, request)

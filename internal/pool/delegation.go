@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,14 +126,4 @@ func labelDelegated(s *scope) {
 	}
 	labels[ipamv1.AllocatedLabel], labels[ipamv1.DelegatedToLabel] = "true", s.says.DelegateTo
 	s.pool.SetLabels(labels)
-}
-
-// isWithMember reports whether a block of the pool is recorded that another cluster hands out.
-func isWithMember(says poolspec.Pool, p Object, blocks []ledger.Holding) bool {
-	return says.Place == poolspec.Elsewhere && slices.ContainsFunc(blocks, func(h ledger.Holding) bool { return h.Claim.UID == string(p.GetUID()) })
-}
-
-// awaitsMessage is what a deleted pool waits for whose block is with a member.
-func awaitsMessage(says poolspec.Pool) string {
-	return fmt.Sprintf("the block is delegated to cluster %q, which may use it; handing it back is not supported yet", says.DelegateTo)
 }

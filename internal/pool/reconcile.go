@@ -99,8 +99,8 @@ type scope struct {
 	// holdings are what keeps a pool that is being deleted, and users the finalizers of others that do.
 	holdings []ledger.Holding
 	users    []string
-	// awaitsMember: the pool is being deleted, and its block is with the cluster that it is delegated to.
-	awaitsMember bool
+	// awaits is the member that may use the block of a pool that is being deleted; "" for none.
+	awaits string
 	// tidying is what went wrong with what the pool does not need any more: it serves all the same.
 	tidying error
 	// released: the pool's finalizer is off, so there is nothing left to write a status to.
@@ -319,7 +319,10 @@ func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) 
 	if err := r.Registry.mayHave(ctx, s.pool, s.says, block); err != nil {
 		return err
 	}
-	return r.Registry.checkSelfContained(s.says, s.registered.Shape, block)
+	if err := r.Registry.checkSelfContained(s.says, s.registered.Shape, block); err != nil {
+		return err
+	}
+	return r.checkThere(ctx, s)
 }
 
 // shed releases the recorded blocks that the pool does not have any more, and those of an earlier
@@ -359,11 +362,11 @@ func (r *Reconciler) releaseBlocks(
 ) error {
 	errs := make([]error, 0, len(blocks))
 	for _, block := range blocks {
-		why := own
 		if block.Claim.UID != string(p.GetUID()) {
-			why = claimant.PoolGone(seen.Gone(block.Claim))
+			errs = append(errs, r.releaseOther(ctx, block, claimant.PoolGone(seen.Gone(block.Claim))))
+			continue
 		}
-		_, err := r.exit().Release(ctx, block, why)
+		_, err := r.exit().Release(ctx, block, own)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -30,6 +30,10 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	if len(r.Ledger.Of(ref).OtherBlocks("", nil)) == 0 && len(r.Ledger.Of(ref).Cooling()) == 0 {
 		return ctrl.Result{}, nil
 	}
+	blocks, err := r.keepDelegated(ctx, ref, r.Ledger.Of(ref).OtherBlocks("", nil))
+	if err != nil || len(blocks) == 0 && len(r.Ledger.Of(ref).Cooling()) == 0 {
+		return r.result(err)
+	}
 	if exists, err := r.exists(ctx, r.Live, ref); exists || err != nil {
 		return ctrl.Result{}, err
 	}
@@ -42,7 +46,7 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	if holdings, err := r.holdings(ctx, ref); len(holdings) > 0 || err != nil {
 		return r.result(err)
 	}
-	blocks := r.Ledger.Of(ref).OtherBlocks("", nil) // only now: the proof has changed one of them
+	blocks = slices.DeleteFunc(r.Ledger.Of(ref).OtherBlocks("", nil), ledger.Holding.IsWithMember) // only now: the proof has changed one of them
 	seen := r.exit().Observe(blocks)
 	if exists, err := r.exists(ctx, seen, ref); exists || err != nil {
 		return ctrl.Result{}, err
@@ -81,9 +85,6 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return err
 	}
 	blocks := r.Ledger.Of(ref).OtherBlocks(s.pool.GetUID(), nil)
-	if s.awaitsMember = isWithMember(s.says, s.pool, blocks); s.awaitsMember {
-		return nil
-	}
 	seen := r.exit().Observe(blocks)
 	live, err := r.live(ctx, seen, s.pool)
 	if live == nil {
@@ -93,8 +94,19 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if !deleted.IsProved() {
 		return err
 	}
-	if err = r.releaseBlocks(ctx, live, blocks, seen, claimant.ClaimDeleted(deleted.WithNothingOutside())); err != nil {
+	why, member := claimant.ClaimDeleted(deleted.WithNothingOutside()), memberOf(s.pool, blocks)
+	if member != "" {
+		back := deleted.HandedBack(member)
+		if s.awaits = member; !back.IsProved() {
+			return nil
+		}
+		why = claimant.BlockHandedBack(back)
+	}
+	if err = r.releaseBlocks(ctx, live, blocks, seen, why); err != nil {
 		return err
+	}
+	if member != "" {
+		r.announceForced(s.pool, member, blocks)
 	}
 	err = finalizer.Remove(ctx, r.Client, live, r.Kind.Finalizer)
 	s.released = err == nil

@@ -43,7 +43,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	setExhausted(s.pool, capacity, known && !isForeign && !capacity.Unlimited)
 	conditions.Set(s.pool, claimant.PausedCondition(""))
 	claimant.SetWithinPool(s.pool, r.overridden(s))
-	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s)) // the rest is known all the same
+	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s), r.setBlocksHeld(ctx, s)) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
 		return errors.Join(unsure, client.IgnoreNotFound(err))
 	}
@@ -262,8 +262,8 @@ func parentMessage(says poolspec.Pool, outcome error) string {
 // deletingMessage counts what keeps a pool that is being deleted, and names some of what is of the pool's own project.
 func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 	switch {
-	case s.awaitsMember:
-		return awaitsMessage(s.says)
+	case s.awaits != "":
+		return awaitsMessage(s.pool, s.awaits)
 	case len(s.holdings) == 0 && len(s.users) > 0:
 		return "waiting for finalizers: " + strings.Join(s.users[:min(len(s.users), shownHoldings)], ", ")
 	case len(s.holdings) == 0:

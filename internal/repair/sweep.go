@@ -118,8 +118,9 @@ func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map
 	}
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
-		if isHeld := h.Purpose == ledger.ForMoved && !h.Terminating; isHeld {
-			continue // until its claim is back, or somebody deletes it
+		isBlock := h.IsWithMember() && h.Confirmed
+		if isHeld := h.Purpose == ledger.ForMoved || isBlock; isHeld && !h.Terminating {
+			continue // until its claim is back, its member has let go, or a user deletes it
 		}
 		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.GroupKind() == r.Kind.GroupKind && string(living[key]) != h.Claim.UID {
 			found[key] = "orphaned record"

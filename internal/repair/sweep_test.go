@@ -56,3 +56,21 @@ func TestTwoRecordsForAKindOfTheNameInAnotherGroupAreLeftToItsRepair(t *testing.
 		t.Errorf("repeated are %v", found)
 	}
 }
+
+// TestABlockThatAMemberMayUseIsNotSuspect, but where it is not confirmed yet, or a user has deleted it.
+func TestABlockThatAMemberMayUseIsNotSuspect(t *testing.T) {
+	t.Parallel()
+	r := sweepsIPClaims("living")
+	held := recordOf(kinds.IPClaim.Group, "dead")
+	held.Member, held.Confirmed = "edge-a", true
+	unconfirmed, deleted, here := held, held, held
+	unconfirmed.Confirmed, deleted.Terminating, here.Member = false, true, ""
+	for i, test := range []struct {
+		h    ledger.Holding
+		want int
+	}{{held, 0}, {unconfirmed, 1}, {deleted, 1}, {here, 1}} {
+		if found, err := r.suspects(t.Context(), []ledger.Holding{test.h}); err != nil || len(found) != test.want {
+			t.Errorf("%d: suspects are %v, %v", i, found, err)
+		}
+	}
+}

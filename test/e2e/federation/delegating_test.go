@@ -83,7 +83,7 @@ var _ = It("A root is not delegated, nor a pool to what cannot be a label's valu
 	w.hub.Refuses(ctx, w.local("team", &cluster{name: "edge/a"}, 24).Build(), http.StatusUnprocessableEntity, "spec.delegateTo", "edge/a")
 }, SpecTimeout(5*time.Minute))
 
-var _ = It("A delegated pool that is deleted at the hub stays with its block, and says that it waits for the member", func(ctx SpecContext) {
+var _ = It("Deleted while its member uses it: the pool stays at the hub with its block, and says what it waits for", func(ctx SpecContext) {
 	w := newWorld(ctx, "10.0.0.0/24")
 	for _, p := range []ownPool{w.local("team", edgeA, 25).Build(), w.global("site", edgeA, 25).Build()} {
 		w.hub.Create(ctx, p)

@@ -179,18 +179,20 @@ func TestWhatAReasonDoes(t *testing.T) {
 func TestAMembersBlockStays(t *testing.T) {
 	t.Parallel()
 	ends := []row{blockHandedBack, holdDeleted, holdEnded, recordLeaves}
-	for row, reason := range reasonsOf {
-		t.Run(string(row), func(t *testing.T) {
-			t.Parallel()
-			record := allocations.Named("a", "10.0.0.0/28", block, withMember, allocations.Confirmed)
-			w := newWorld(t, record)
-			w.free(t)
-			h := w.shown(t, record)
-			gone, err := w.Release(t.Context(), h, reason(w, h))
-			if stays := !gone && err == nil && len(w.requests) == 0; stays == slices.Contains(ends, row) {
-				t.Errorf("gone is %t, %v, after %v", gone, err, w.requests)
-			}
-		})
+	for state, edits := range map[string][]allocations.Edit{"confirmed": {allocations.Confirmed}, "perhaps never stored": {withoutOwners}} {
+		for row, reason := range reasonsOf {
+			t.Run(string(row)+", "+state, func(t *testing.T) {
+				t.Parallel()
+				record := allocations.Named("a", "10.0.0.0/28", append(edits[:1:1], block, withMember)...)
+				w := newWorld(t, record)
+				w.free(t)
+				h := w.shown(t, record)
+				gone, err := w.Release(t.Context(), h, reason(w, h))
+				if stays := !gone && err == nil && len(w.requests) == 0; stays == slices.Contains(ends, row) {
+					t.Errorf("gone is %t, %v, after %v", gone, err, w.requests)
+				}
+			})
+		}
 	}
 	record := allocations.Named("a", "10.0.0.0/28", block, allocations.DelegatedTo("edge-b"))
 	w := newWorld(t, record)

@@ -133,5 +133,7 @@ func leftToOthers(a *ipamv1.IPAllocation) {
 // block makes the record one of a carved pool, and rootBlock one of a root.
 var block, rootBlock = allocations.Carved("child"), allocations.Carved("p")
 
+func withoutOwners(a *ipamv1.IPAllocation) { a.OwnerReferences = nil }
+
 // withMember makes it a block that edge-a may use.
 var withMember = allocations.DelegatedTo("edge-a")

@@ -29,14 +29,14 @@ type Hub struct {
 // NewHub returns the hub that the configuration reaches.
 func NewHub(cfg *rest.Config) *Hub { return &Hub{config: cfg} }
 
-// block is a prefix that the hub's ledger has for a pool that is delegated.
+// block is a prefix that the hub's ledger holds for a member.
 type block struct {
-	pool, member, space string
-	cidr                netip.Prefix
+	record, member, space string
+	cidr                  netip.Prefix
 }
 
 func (b block) String() string {
-	return fmt.Sprintf("%s in %s, delegated to %s by %s", b.cidr, b.space, b.member, b.pool)
+	return fmt.Sprintf("%s in %s, delegated to %s by %s", b.cidr, b.space, b.member, b.record)
 }
 
 // FederationReport is what CheckFederation found. Each finding names its objects.
@@ -169,21 +169,23 @@ func readCluster(ctx context.Context, cfg *rest.Config) (*cluster, error) {
 	return c, nil
 }
 
-// delegated returns the blocks of pools that are delegated. A pool that does not
-// have the block that is recorded for it has not got it yet.
+// delegated returns the blocks that records name a member for, also where their
+// pool is gone. One that is not confirmed, and that no pool has, is perhaps just
+// being judged.
 func (c *cluster) delegated() ([]block, error) {
 	byPool := byUID(slices.Collect(maps.Values(c.pools)))
 	var blocks []block
 	for _, record := range c.records {
 		pool := byPool[record.Spec.ClaimRef.UID]
-		if pool == nil || pool.Spec.DelegateTo == "" || pool.Spec.CIDR != record.Spec.CIDR {
+		isHad := pool != nil && pool.Spec.CIDR == record.Spec.CIDR
+		if record.Spec.DelegatedTo == "" || !isHad && record.Spec.State != "Confirmed" {
 			continue
 		}
 		cidr, err := netip.ParsePrefix(record.Spec.CIDR)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", record, err)
 		}
-		blocks = append(blocks, block{pool: pool.String(), member: pool.Spec.DelegateTo, space: record.Spec.AddressSpace, cidr: cidr})
+		blocks = append(blocks, block{record: record.String(), member: record.Spec.DelegatedTo, space: record.Spec.AddressSpace, cidr: cidr})
 	}
 	return blocks, nil
 }

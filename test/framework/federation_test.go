@@ -56,7 +56,7 @@ func (c *cluster) pool(name, parent, cidr, member string) {
 func (c *cluster) delegate(name, member, cidr string) *item {
 	c.pool(name, "root", cidr, member)
 	record := c.record(name, cidr)
-	record.Spec.ClaimRef.UID = types.UID(name)
+	record.Spec.ClaimRef.UID, record.Spec.DelegatedTo = types.UID(name), member
 	return record
 }
 
@@ -108,10 +108,21 @@ func TestJudgementOfAFederation(t *testing.T) {
 		},
 		"one block for two members": {
 			change: func(m *madeUp) { m.hub.delegate("again", "edge-b", "10.1.128.0/17") },
-			shared: "10.1.128.0/17 in default, delegated to edge-b by IPPool n/again",
+			shared: "10.1.128.0/17 in default, delegated to edge-b by IPAllocation n/10.1.128.0/17",
 		},
 		"two blocks of one member that overlap, which is no matter between members": {
 			change: func(m *madeUp) { m.hub.delegate("again", "edge-a", "10.1.128.0/17") },
+		},
+		"a block whose pool is gone, for two members": {
+			change: func(m *madeUp) {
+				m.hub.delegate("again", "edge-b", "10.1.128.0/17").Spec.State = "Confirmed"
+				delete(m.hub.pools, poolKey{weirGroup, "IPPool", "n", "again"})
+			},
+			shared: "10.1.128.0/17 in default, delegated to edge-b",
+		},
+		"a block whose record names another member": {
+			change:    func(m *madeUp) { m.hub.records[1].Spec.DelegatedTo = "edge-c" },
+			uncovered: "10.2.0.0/16 in default at edge-b",
 		},
 		"a block that is being judged": {
 			change: func(m *madeUp) { m.hub.delegate("again", "edge-b", "10.1.128.0/17").Spec.CIDR = "10.1.64.0/18" },
@@ -177,7 +188,7 @@ func TestABlockCountsBeforeOrAfter(t *testing.T) {
 func TestAHubThatIsAwayHasWhatItHad(t *testing.T) {
 	t.Parallel()
 	hub := NewHub(&rest.Config{Host: "https://127.0.0.1:1"})
-	hub.last = []block{{pool: "p", member: "edge-a", space: "default", cidr: netip.MustParsePrefix("10.1.0.0/16")}}
+	hub.last = []block{{record: "p", member: "edge-a", space: "default", cidr: netip.MustParsePrefix("10.1.0.0/16")}}
 	report, err := CheckFederation(t.Context(), hub, nil)
 	if err != nil || report.Hub == nil || report.Blocks != 1 {
 		t.Errorf("%+v, %v", report, err)

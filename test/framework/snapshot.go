@@ -69,6 +69,7 @@ type item struct {
 		CIDR         string      `json:"cidr"`
 		ClaimRef     reference   `json:"claimRef"`
 		DelegateTo   string      `json:"delegateTo"`
+		DelegatedTo  string      `json:"delegatedTo"`
 		ParentRef    *reference  `json:"parentRef"`
 		Pool         reference   `json:"pool"`
 		PoolRef      reference   `json:"poolRef"`

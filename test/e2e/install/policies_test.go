@@ -338,6 +338,17 @@ var _ = Describe("Records", func() {
 		release(ctx, r)
 	}, NodeTimeout(time.Minute))
 
+	It("of blocks that members may use are marked by neither the garbage collector nor the namespace controller", func(ctx SpecContext) {
+		r := record(home, "delegated")
+		r.Spec.Purpose, r.Spec.DelegatedTo = ipamv1.PoolBlockPurpose, "edge-a"
+		Expect(k.Create(ctx, r)).To(Succeed())
+		for _, name := range []string{"generic-garbage-collector", "namespace-controller"} {
+			forbidden(as(ctx, "system:serviceaccount:kube-system:"+name).Delete(ctx, r), "manage")
+		}
+		Expect(k.Delete(ctx, r)).To(Succeed())
+		release(ctx, r)
+	}, NodeTimeout(time.Minute))
+
 	It("that move without their pool keep their finalizer, whoever takes it off, until they are held", func(ctx SpecContext) {
 		moves := record(home, "moves")
 		moves.Spec.PoolRef = ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: "stays"}

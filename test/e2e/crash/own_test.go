@@ -11,12 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // childName is the name of a world's only carved pool.
@@ -78,6 +80,27 @@ var ownPaths = map[string]path{
 		event:  func(ctx context.Context, w *world) { w.create(ctx, w.child()) },
 		done:   func(ctx context.Context, w *world, g Gomega) { w.isCarved(ctx, g) },
 	},
+	"carving a delegated pool while it is created": {
+		before: func(ctx context.Context, w *world) { w.createParent(ctx) },
+		asks:   func(w *world) client.Object { return w.delegated() },
+		done:   func(ctx context.Context, w *world, g Gomega) { w.isDelegated(ctx, g) },
+	},
+	"letting a delegated pool go that is released by force": {
+		before: func(ctx context.Context, w *world) {
+			w.createParent(ctx)
+			w.create(ctx, w.delegated())
+			Eventually(func(g Gomega) { w.isDelegated(ctx, g) }, "1m", "20ms").Should(Succeed())
+		},
+		event: func(ctx context.Context, w *world) {
+			p := w.delegated()
+			suite.Change(ctx, k, p, func() { annotations.AddAnnotations(p, map[string]string{ipamv1.ForceReleaseAnnotation: "edge-a"}) })
+			w.delete(ctx, p)
+		},
+		done: func(ctx context.Context, w *world, g Gomega) {
+			w.lacks(ctx, g, w.delegated())
+			g.Expect(w.records(ctx, g)).To(BeEmpty())
+		},
+	},
 	"letting a carved pool go": {
 		before: func(ctx context.Context, w *world) {
 			w.createParent(ctx)
@@ -121,6 +144,11 @@ func (w *world) retained() *ipamv1.IPClaim {
 
 func (w *world) child() *ipamv1.IPPool {
 	return builder.IPPool(w.name, childName).WithParent(w.pool.PoolReference().Kind, "", w.name).WithBits(31).Build()
+}
+
+// delegated is the child, delegated to edge-a.
+func (w *world) delegated() *ipamv1.IPPool {
+	return builder.IPPool(w.name, childName).WithParent(w.pool.PoolReference().Kind, "", w.name).WithBits(31).DelegatedTo("edge-a").Build()
 }
 
 // createParent makes a pool from which anybody may carve, and waits until it hands out prefixes.
@@ -169,6 +197,17 @@ func (w *world) isCarved(ctx context.Context, g Gomega) {
 	g.Expect(child.Spec.CIDR).NotTo(BeEmpty())
 	g.Expect(conditions.IsTrue(child, ipamv1.ReadyCondition)).To(BeTrue())
 	w.isOwned(ctx, g, child, child.Spec.CIDR)
+}
+
+// isDelegated says that the child has a block that edge-a hands out, and that the only record beside the root's blocks is of just that.
+func (w *world) isDelegated(ctx context.Context, g Gomega) {
+	child := w.delegated()
+	g.Expect(k.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed())
+	g.Expect(conditions.IsTrue(child, ipamv1.ReadyCondition)).To(BeTrue())
+	found := w.records(ctx, g)
+	g.Expect(found).To(HaveLen(1))
+	g.Expect(found[0].Spec).To(And(HaveField("CIDR", child.Spec.CIDR), HaveField("DelegatedTo", "edge-a"), HaveField("State", ipamv1.ConfirmedState)))
+	g.Expect(found[0].Spec.ClaimRef.UID).To(BeEquivalentTo(child.UID))
 }
 
 func (w *world) isOwned(ctx context.Context, g Gomega, by client.Object, cidr string) {

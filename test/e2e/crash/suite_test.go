@@ -38,7 +38,7 @@ var (
 	// binary is Weir's manager with another front door beside its own.
 	binary string
 	// managerArgs open every door.
-	managerArgs = []string{"--feature-gates=Metal3=true"}
+	managerArgs = []string{"--feature-gates=Metal3=true,Federation=true"}
 )
 
 func TestCrash(t *testing.T) {

@@ -1,0 +1,108 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+)
+
+// TestABlockIsRecordedForAPoolThatIsThere: the cache may show a delegated pool that is gone, whose
+// record nothing would end.
+func TestABlockIsRecordedForAPoolThatIsThere(t *testing.T) {
+	t.Parallel()
+	another, deleted := delegated(nil), delegated(nil)
+	another.UID = "another"
+	deleted.DeletionTimestamp, deleted.Finalizers = ptr.To(metav1.Now()), []string{ipamv1.PoolFinalizer}
+	for name, test := range map[string]struct {
+		live  []client.Object
+		place poolspec.Place
+		busy  bool
+	}{
+		"it is there":               {live: []client.Object{delegated(nil)}, place: poolspec.Elsewhere},
+		"it is gone":                {place: poolspec.Elsewhere, busy: true},
+		"another one has its name":  {live: []client.Object{another}, place: poolspec.Elsewhere, busy: true},
+		"it is being deleted":       {live: []client.Object{deleted}, place: poolspec.Elsewhere, busy: true},
+		"it is gone, and was local": {place: poolspec.Local},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &Reconciler{reporter: reporter{Options: Options{Live: world(t, test.live...).Live, Kind: weirKinds[0]}}}
+			err := r.checkThere(t.Context(), &scope{pool: delegated(nil), says: poolspec.Pool{Place: test.place}})
+			if errors.Is(err, ledger.ErrBusy) != test.busy || !test.busy && err != nil {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// TestAPoolIsThereByItsUID, if the cache shows it or the API server does.
+func TestAPoolIsThereByItsUID(t *testing.T) {
+	t.Parallel()
+	there, empty := world(t, delegated(nil)), world(t)
+	for name, test := range map[string]struct {
+		cached, live *Registry
+		uid          types.UID
+		want         bool
+	}{
+		"the cache shows it":       {cached: there, live: empty, uid: "edge", want: true},
+		"it is new":                {cached: empty, live: there, uid: "edge", want: true},
+		"it is gone":               {cached: empty, live: empty, uid: "edge"},
+		"another one has its name": {cached: there, live: there, uid: "earlier"},
+	} {
+		r := &Registry{Client: test.cached.Client, Live: test.live.Live}
+		isThere, err := r.isThere(t.Context(), ledger.ClaimOf(delegated(nil).PoolReference(), string(test.uid)))
+		if isThere != test.want || err != nil {
+			t.Errorf("%s: %t, %v", name, isThere, err)
+		}
+	}
+}
+
+// TestWhatADeletedPoolWaitsFor names the member, the annotation, and a mistake in it.
+func TestWhatADeletedPoolWaitsFor(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"":       `may use it; once nothing there uses it`,
+		"edge-a": `may use it; once nothing there uses it`,
+		"edge-b": `may use it; the annotation ipam.weir.dev/force-release names "edge-b" instead; once`,
+	} {
+		message := awaitsMessage(delegated(map[string]string{ipamv1.ForceReleaseAnnotation: said}), "edge-a")
+		if !strings.Contains(message, want) || !strings.HasSuffix(message, "ipam.weir.dev/force-release: edge-a") {
+			t.Errorf("%q: %s", said, message)
+		}
+	}
+}
+
+// TestWhoIsToldWhatIsHeld: pool and record are named only to a namespace that may read of them.
+func TestWhoIsToldWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	registry := world(t)
+	registry.Rules = &tenancy.Rules{Client: registry.Client, Platform: "platform", Namespace: "weir-system"}
+	r := &reporter{Options: Options{Registry: registry}}
+	h := ledger.Holding{
+		CIDR: netip.MustParsePrefix("10.1.0.0/16"), Member: "edge-a", Record: types.NamespacedName{Namespace: "fleet", Name: "x"},
+		Claim: ledger.ClaimOf(delegated(nil).PoolReference(), "edge"),
+	}
+	local := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "root"}}
+	want := "10.1.0.0/16 is delegated to edge-a and IPPool fleet/edge is gone: create it again with this cidr and delegateTo and delete it, " +
+		"or, if edge-a has let go, delete IPAllocation fleet/x"
+	if got := r.heldMessage(t.Context(), local, h); got != want {
+		t.Errorf("told the namespace: %s", got)
+	}
+	if got := r.heldMessage(t.Context(), &ipamv1.GlobalIPPool{}, h); strings.Contains(got, "fleet") || !strings.Contains(got, "its pool is gone") {
+		t.Errorf("told everybody: %s", got)
+	}
+}

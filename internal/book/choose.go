@@ -227,7 +227,7 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 		}
 	}
 	for _, r := range b.records.Of(records.ClaimantOf(c.Ref)) {
-		if isHeld := r.IsWithMember() && r.Member == c.DelegatedTo && !r.Terminating; (isHeld || b.isPending(r)) && !r.Deleted {
+		if b.isTried(c, r) {
 			add(r)
 		}
 	}
@@ -243,6 +243,13 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 		}
 	}
 	return netip.Prefix{}, false
+}
+
+// isTried says whether a record of the claim's name is of another request for it, or of a block that
+// the member may use which this one goes to.
+func (b *chooser) isTried(c Claim, r *records.Record) bool {
+	isHeld := r.IsWithMember() && r.Member == c.DelegatedTo && !r.Terminating
+	return (isHeld || b.isPending(r)) && !r.Deleted
 }
 
 // denies says why the pool gives the claim nothing, whatever it asks for.

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// ofUID makes the record one of another pool, or claim, of the name.
-func ofUID(uid string) edit { return func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.UID = uid } }
+// ofNext makes the record one of the next pool of the name.
+func ofNext(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.UID = "next" }
 
 // TestABlockIsPassedOverForItsMemberOnly: what is recorded under the name of a carved pool is no reason
 // for the next of the name to lose, if both go to one member, or neither to any.
@@ -32,14 +32,14 @@ func TestABlockIsPassedOverForItsMemberOnly(t *testing.T) {
 		"a hold of one member's":             {before: []edit{delegatedTo("edge-a"), moved}, after: []edit{delegatedTo("edge-a")}, want: Won},
 		"a hold of another member's":         {before: []edit{delegatedTo("edge-a"), moved}, after: []edit{delegatedTo("edge-b")}, want: Lost},
 		"one that was released cools down":   {before: []edit{delegatedTo("edge-a"), released}, after: []edit{delegatedTo("edge-a")}, want: Lost},
-		"the very pool's, of another member": {before: []edit{delegatedTo("edge-a"), ofUID("next")}, after: []edit{delegatedTo("edge-b")}, want: Lost},
+		"the very pool's, of another member": {before: []edit{delegatedTo("edge-a"), ofNext}, after: []edit{delegatedTo("edge-b")}, want: Lost},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			b := newBook()
 			b.put(root("p", "10.0.0.0/24", confirmed))
 			b.put(recordNamed("old", "10.0.0.0/28", append([]edit{carved("child")}, test.before...)...))
-			if got := b.judged(t, recordNamed("new", "10.0.0.0/28", append([]edit{carved("child"), ofUID("next")}, test.after...)...)).Outcome; got != test.want {
+			if got := b.judged(t, recordNamed("new", "10.0.0.0/28", append([]edit{carved("child"), ofNext}, test.after...)...)).Outcome; got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})
@@ -75,7 +75,7 @@ func TestOneOfTwoRecordsStands(t *testing.T) {
 			t.Parallel()
 			b := newBook()
 			first := b.put(recordNamed("first", "10.0.0.0/28", append(edits{carved("child")}, test.first...)...))
-			second := b.put(recordNamed("second", "10.0.0.0/28", append(edits{carved("child"), ofUID("next")}, test.second...)...))
+			second := b.put(recordNamed("second", "10.0.0.0/28", append(edits{carved("child"), ofNext}, test.second...)...))
 			got := 0
 			if other, ok := b.x.StandsFor(records.IdentityOf(first)); ok && other.Record == at("second") {
 				got = 2
@@ -90,11 +90,11 @@ func TestOneOfTwoRecordsStands(t *testing.T) {
 	}
 	b := newBook()
 	first := b.put(recordNamed("first", "10.0.0.0/28", carved("child"), a))
-	b.put(recordNamed("other", "10.0.0.16/28", carved("child"), ofUID("next"), a, confirmed))
+	b.put(recordNamed("other", "10.0.0.16/28", carved("child"), ofNext, a, confirmed))
 	if _, ok := b.x.StandsFor(records.IdentityOf(first)); ok {
 		t.Error("another block stands for it")
 	}
-	second := records.IdentityOf(b.put(recordNamed("second", "10.0.0.0/28", carved("child"), ofUID("next"), a, confirmed)))
+	second := records.IdentityOf(b.put(recordNamed("second", "10.0.0.0/28", carved("child"), ofNext, a, confirmed)))
 	stale := records.IdentityOf(first)
 	b.put(first)
 	if _, ok := b.x.StandsFor(stale); ok {

@@ -45,15 +45,9 @@ type Exit struct {
 // A block that a member may use stays, whatever the reason, but for those by which the member uses it
 // no more; or another record of a pool of its name keeps the same with that member.
 func (e *Exit) Release(ctx context.Context, h ledger.Holding, why Reason) (gone bool, err error) {
-	rule, isProved := why.ruleFor(h)
-	if !isProved {
-		return false, fmt.Errorf("releasing record %s: the reason %q is not proved of it", h.Record, why.row)
-	}
-	if h.IsWithMember() && !rule.endsDelegation {
-		if superseded, err := e.superseded(ctx, h); !superseded.covers(h) || err != nil {
-			return false, err
-		}
-		rule.then = deleteBlock
+	rule, applies, err := e.ruleFor(ctx, h, why)
+	if !applies || err != nil {
+		return false, err
 	}
 	record := &ipamv1.IPAllocation{}
 	if rule.reads {
@@ -80,6 +74,21 @@ func (e *Exit) Release(ctx context.Context, h ledger.Holding, why Reason) (gone 
 		}
 	}
 	return gone, rule.then(ctx, e, h, why)
+}
+
+// ruleFor returns the rule for a record. It errs if the reason is not proved of it, and does not apply
+// to a block that a member may use, unless the reason ends that, or another record stands for it.
+func (e *Exit) ruleFor(ctx context.Context, h ledger.Holding, why Reason) (_ rule, applies bool, err error) {
+	found, isProved := why.ruleFor(h)
+	switch {
+	case !isProved:
+		return found, false, fmt.Errorf("releasing record %s: the reason %q is not proved of it", h.Record, why.row)
+	case !h.IsWithMember() || found.endsDelegation:
+		return found, true, nil
+	}
+	superseded, err := e.superseded(ctx, h)
+	found.then = deleteBlock
+	return found, superseded.covers(h), err
 }
 
 // superseded proves it of a record that another one stands for, as the ledger has it.

@@ -27,9 +27,6 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	r.outdated.forget(ref)
 	r.looks.forget(ref)
 	unobserve(ref)
-	if len(r.Ledger.Of(ref).OtherBlocks("", nil)) == 0 && len(r.Ledger.Of(ref).Cooling()) == 0 {
-		return ctrl.Result{}, nil
-	}
 	blocks, err := r.keepDelegated(ctx, ref, r.Ledger.Of(ref).OtherBlocks("", nil))
 	if err != nil || len(blocks) == 0 && len(r.Ledger.Of(ref).Cooling()) == 0 {
 		return r.result(err)

@@ -38,9 +38,9 @@ func (w *world) pool(name string) *builder.PoolBuilder[*ipamv1.IPPool] {
 	return w.Child(name, "root", 26)
 }
 
-// delegated begins one that is delegated to edge-a.
-func (w *world) delegated(name string) *builder.PoolBuilder[*ipamv1.IPPool] {
-	return w.pool(name).DelegatedTo("edge-a")
+// delegated begins one, named team, that is delegated to edge-a.
+func (w *world) delegated() *builder.PoolBuilder[*ipamv1.IPPool] {
+	return w.pool("team").DelegatedTo("edge-a")
 }
 
 // make creates a pool and waits until its block is confirmed.
@@ -95,13 +95,13 @@ func (w *world) recordedFor(ctx context.Context, g Gomega, name string) []ipamv1
 	return found
 }
 
-// standsFor waits until the only record of a block is the pool's, confirmed, and goes to that member.
-func (w *world) standsFor(ctx context.Context, p *ipamv1.IPPool, member string) {
+// standsFor waits until the only record of a block is the pool's, confirmed, and goes to edge-a.
+func (w *world) standsFor(ctx context.Context, p *ipamv1.IPPool) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		found := w.recordedFor(ctx, g, p.Name)
 		g.Expect(found).To(HaveLen(1))
-		g.Expect(found[0].Spec).To(And(HaveField("CIDR", p.Spec.CIDR), HaveField("DelegatedTo", member), HaveField("State", ipamv1.ConfirmedState)))
+		g.Expect(found[0].Spec).To(And(HaveField("CIDR", p.Spec.CIDR), HaveField("DelegatedTo", "edge-a"), HaveField("State", ipamv1.ConfirmedState)))
 		g.Expect(found[0].Spec.ClaimRef.UID).To(BeEquivalentTo(p.UID))
 	}, patience, "50ms").Should(Succeed())
 }
@@ -109,7 +109,7 @@ func (w *world) standsFor(ctx context.Context, p *ipamv1.IPPool, member string) 
 // fill takes all of the root but for what is held, and expects just these blocks.
 func (w *world) fill(ctx context.Context, want ...string) {
 	GinkgoHelper()
-	var got []string
+	got := make([]string, 0, len(want))
 	for _, name := range []string{"fill-1", "fill-2", "fill-3", "fill-4"}[:len(want)] {
 		p := w.pool(name).Build()
 		w.Create(ctx, p)

@@ -32,7 +32,7 @@ var _ = It("Refused by a quota: the block is held, however often it is tried, an
 	}, patience, "50ms").Should(Succeed())
 	refuse := func() {
 		GinkgoHelper()
-		Expect(k.Create(ctx, w.delegated("team").Build())).To(suite.Refused(http.StatusForbidden, "exceeded quota"))
+		Expect(k.Create(ctx, w.delegated().Build())).To(suite.Refused(http.StatusForbidden, "exceeded quota"))
 	}
 	refuse()
 	refuse()
@@ -53,9 +53,9 @@ var _ = It("Refused by a quota: the block is held, however often it is tried, an
 	By("lifting the quota")
 	w.Delete(ctx, quota)
 	var p *ipamv1.IPPool
-	Eventually(func() error { p = w.delegated("team").Build(); return k.Create(ctx, p) }, patience, "50ms").Should(Succeed())
+	Eventually(func() error { p = w.delegated().Build(); return k.Create(ctx, p) }, patience, "50ms").Should(Succeed())
 	Expect(p.Spec.CIDR).To(Equal("10.0.0.0/26"))
 	w.Ready(ctx, p)
-	w.standsFor(ctx, p, "edge-a")
+	w.standsFor(ctx, p)
 	holdsNothing(ctx, w.root)
 }, SpecTimeout(5*time.Minute))

@@ -17,7 +17,7 @@ import (
 
 var _ = It("Never placed, and deleted: the block is held until force-release names the member", func(ctx SpecContext) {
 	w := newWorld(ctx)
-	p := w.make(ctx, w.delegated("team").Build())
+	p := w.make(ctx, w.delegated().Build())
 	record := w.Record(ctx, p)
 	Expect(record.Spec.DelegatedTo).To(Equal("edge-a"))
 	Expect(record.OwnerReferences).To(BeEmpty(), "the garbage collector would mark it")
@@ -45,7 +45,7 @@ var _ = It("A pool that has no block waits for nobody", func(ctx SpecContext) {
 	w.fill(ctx, "10.0.0.0/26", "10.0.0.64/26", "10.0.0.128/26", "10.0.0.192/26")
 	Expect(site.RemoveWebhooks(ctx)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed()) }, NodeTimeout(time.Minute))
-	p := w.delegated("team").Build()
+	p := w.delegated().Build()
 	Eventually(func() error { return k.Create(ctx, p) }, patience, "50ms").Should(Succeed(), "the API server takes a moment to notice")
 	w.NotReady(ctx, p, ipamv1.PoolReadyParentNotReadyReason, "no free block")
 	Expect(w.Records(ctx, p)).To(BeEmpty())
@@ -53,17 +53,17 @@ var _ = It("A pool that has no block waits for nobody", func(ctx SpecContext) {
 
 	By("having one that came past the webhooks")
 	w.Delete(ctx, w.pool("fill-2").Build())
-	p = w.delegated("team").Build()
+	p = w.delegated().Build()
 	w.make(ctx, p)
 	Expect(p.Spec.CIDR).To(Equal("10.0.0.64/26"))
-	w.standsFor(ctx, p, "edge-a")
+	w.standsFor(ctx, p)
 	w.force(ctx, p, "edge-a")
 	w.Gone(ctx, p)
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("The parent's cooldown counts when the block is released", func(ctx SpecContext) {
 	w := newWorld(ctx)
-	p := w.make(ctx, w.delegated("team").Build())
+	p := w.make(ctx, w.delegated().Build())
 	w.root.Spec.Allocation.CooldownSeconds = new(int32(3600))
 	Expect(k.Update(ctx, w.root)).To(Succeed())
 	w.Ready(ctx, w.root)
@@ -76,7 +76,7 @@ var _ = It("The parent's cooldown counts when the block is released", func(ctx S
 
 var _ = It("Finalizer stripped: deleting the record frees the block, but not while its pool is there", func(ctx SpecContext) {
 	w := newWorld(ctx)
-	p := w.make(ctx, w.delegated("team").Build())
+	p := w.make(ctx, w.delegated().Build())
 	record := w.Record(ctx, p)
 	Expect(k.Delete(ctx, record)).To(Succeed())
 	Expect(manager.Restart(ctx)).To(Succeed())

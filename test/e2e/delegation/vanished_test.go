@@ -20,7 +20,7 @@ import (
 
 var _ = It("Finalizer stripped: the record is held, and made again for the same member the pool takes its block over", func(ctx SpecContext) {
 	w := newWorld(ctx)
-	p := w.make(ctx, w.delegated("team").Build())
+	p := w.make(ctx, w.delegated().Build())
 	record := w.Record(ctx, p)
 	strip(ctx, p)
 	holds(ctx, w.root, "10.0.0.0/26 is delegated to edge-a and IPPool "+w.Namespace+"/team is gone",
@@ -31,16 +31,16 @@ var _ = It("Finalizer stripped: the record is held, and made again for the same 
 	holds(ctx, w.root, "10.0.0.0/26")
 
 	By("making it again")
-	again := w.make(ctx, w.delegated("team").Build())
+	again := w.make(ctx, w.delegated().Build())
 	Expect(again.Spec.CIDR).To(Equal("10.0.0.0/26"))
-	w.standsFor(ctx, again, "edge-a")
+	w.standsFor(ctx, again)
 	w.Gone(ctx, record)
 	holdsNothing(ctx, w.root)
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("Finalizer stripped, made again under its name: with another block or member the old block stays held", func(ctx SpecContext) {
 	w := newWorld(ctx)
-	p := w.make(ctx, w.delegated("team").Build())
+	p := w.make(ctx, w.delegated().Build())
 	record := w.Record(ctx, p)
 	strip(ctx, p)
 	for _, other := range []*ipamv1.IPPool{
@@ -58,7 +58,7 @@ var _ = It("Finalizer stripped, made again under its name: with another block or
 	w.Gone(ctx, other)
 
 	By("having another block")
-	other = w.make(ctx, w.delegated("team").WithCIDR("10.0.0.128/26").Build())
+	other = w.make(ctx, w.delegated().WithCIDR("10.0.0.128/26").Build())
 	Expect(manager.Restart(ctx)).To(Succeed())
 	holds(ctx, w.root, "10.0.0.0/26 is delegated to edge-a")
 	w.force(ctx, other, "edge-a")
@@ -67,8 +67,8 @@ var _ = It("Finalizer stripped, made again under its name: with another block or
 	w.fill(ctx, "10.0.0.64/26", "10.0.0.128/26", "10.0.0.192/26")
 
 	By("having the same again, to be deleted")
-	again := w.make(ctx, w.delegated("team").WithCIDR("10.0.0.0/26").Build())
-	w.standsFor(ctx, again, "edge-a")
+	again := w.make(ctx, w.delegated().WithCIDR("10.0.0.0/26").Build())
+	w.standsFor(ctx, again)
 	w.force(ctx, again, "edge-a")
 	w.Gone(ctx, again)
 	Eventually(func(g Gomega) { g.Expect(w.recordedFor(ctx, g, "team")).To(BeEmpty()) }, patience, "50ms").Should(Succeed())
@@ -108,6 +108,6 @@ var _ = It("Namespace force-finalised: the record is held, and the namespace con
 	w.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	again := w.make(ctx, team())
 	Expect(again.Spec.CIDR).To(Equal("10.1.0.0/25"))
-	w.standsFor(ctx, again, "edge-a")
+	w.standsFor(ctx, again)
 	holdsNothing(ctx, root)
 }, SpecTimeout(5*time.Minute))

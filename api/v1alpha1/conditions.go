@@ -27,6 +27,9 @@ const (
 	// NetworkCurrentCondition is false on a pool while IPAddresses carry another prefix length, gateway or DNS servers than the pool
 	// says now: an IPAddress never changes. It is absent otherwise, and does not count towards Ready.
 	NetworkCurrentCondition = "NetworkCurrent"
+	// DelegatedCondition is true on a delegated pool at the hub while its member serves it, as
+	// status.member has it. It does not count towards Ready: the block stands whatever the member says.
+	DelegatedCondition = "Delegated"
 	// DeletingCondition is true on a claim that is being deleted and that finalizers of others keep,
 	// or what backs it outside of the cluster. It is absent otherwise.
 	DeletingCondition = "Deleting"
@@ -52,6 +55,19 @@ const AddressesOutdatedReason = "AddressesOutdated"
 
 // OutsidePolicyReason of the WithinPool condition: exclusions, bounds or what is kept for others are overridden; the message says which.
 const OutsidePolicyReason = "OutsidePolicy"
+
+// Reasons of the Delegated condition.
+const (
+	// DelegatedServingReason: the member serves the pool.
+	DelegatedServingReason = "Serving"
+	// DelegatedNotServingReason: the member has the pool and does not serve it; the message is that of
+	// its Ready condition there.
+	DelegatedNotServingReason = "NotServing"
+	// DelegatedRefusedReason: the member has refused the pool as the hub has it; the message has its words.
+	DelegatedRefusedReason = "Refused"
+	// DelegatedNotReportedReason: nothing is known of the member's copy; the message says why.
+	DelegatedNotReportedReason = "NotReported"
+)
 
 // Reasons of a pool's Exhausted condition.
 const (

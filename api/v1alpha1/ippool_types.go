@@ -185,11 +185,66 @@ type ReleasedTemplate struct {
 	TemplateGeneration *int64 `json:"templateGeneration,omitempty"`
 }
 
+// Values of MemberStatus.Applied.
+const (
+	// MemberApplied: the member has taken the pool as the hub has it.
+	MemberApplied = "True"
+	// MemberRefused: the member has refused it.
+	MemberRefused = "False"
+)
+
+// MemberStatus is what the member cluster of a delegated pool reports of its copy.
+type MemberStatus struct {
+	// cluster is the member's name. The report counts only while that is spec.delegateTo.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Cluster string `json:"cluster,omitempty"`
+
+	// applied is True if the member has taken the pool as the hub has it, False if it has refused it.
+	// Absent where nothing says so.
+	// +optional
+	// +kubebuilder:validation:Enum="True";"False"
+	Applied string `json:"applied,omitempty"`
+
+	// reason of the copy's Ready condition.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// message of the copy's Ready condition, or the member's words where it has refused the pool.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// claims is the number of records of claims at the member.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Claims *int32 `json:"claims,omitempty"`
+
+	// capacity of the copy, in addresses.
+	// +optional
+	Capacity Capacity `json:"capacity,omitempty,omitzero"`
+
+	// utilizationPercent is the share of total that is not available at the member, in percent, rounded down.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	UtilizationPercent *int32 `json:"utilizationPercent,omitempty"`
+
+	// released names the template of which the member has handed the block back.
+	// +optional
+	Released *ReleasedTemplate `json:"released,omitempty"`
+}
+
 // IPPoolStatus is the observed state of an IPPool or GlobalIPPool. It can be lost and is rebuilt.
 type IPPoolStatus struct {
 	// conditions: Ready, Exhausted and Paused; WithinPool is there, and False, while the parent would not give the block; NetworkCurrent is there,
 	// and False, while IPAddresses carry other network settings than the pool has now; where Cluster API is
-	// installed also Movable: whether clusterctl move leaves nothing behind.
+	// installed also Movable: whether clusterctl move leaves nothing behind; at the hub of a delegated pool also
+	// Delegated: whether its member serves it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -207,12 +262,12 @@ type IPPoolStatus struct {
 	// +kubebuilder:validation:MaxLength=43
 	AllocatedCIDR string `json:"allocatedCIDR,omitempty"`
 
-	// capacity in addresses.
+	// capacity in addresses. At the hub, that of a delegated pool is what its member reports.
 	// +optional
 	Capacity Capacity `json:"capacity,omitempty,omitzero"`
 
 	// utilizationPercent is the share of total that is not available, rounded down. Absent on a GlobalIPPool that is at home in another
-	// cluster: how much of it is used is known there.
+	// cluster, and on a delegated pool that its member has not reported: how much of it is used is known there.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -237,16 +292,23 @@ type IPPoolStatus struct {
 	// +kubebuilder:validation:Maximum=128
 	LargestFreePrefixLength *int32 `json:"largestFreePrefixLength,omitempty"`
 
-	// children is the number of pools carved from this one.
+	// children is the number of pools carved from this one. Absent at the hub of a delegated pool that
+	// its member has reported: they are there.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Children *int32 `json:"children,omitempty"`
 
 	// claims is the number of records of claims in this pool: those that hold a prefix of it, and those whose prefix cools down, is
-	// retained, or is held for a claim that has moved to another cluster.
+	// retained, or is held for a claim that has moved to another cluster. At the hub, that of a delegated pool is what its member reports.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Claims *int32 `json:"claims,omitempty"`
+
+	// member is what the member cluster reports of a delegated pool. It is there at the hub only, and
+	// stays as it was reported last while no report comes. Karmada's bindings are one source of it;
+	// whoever may write the status is another.
+	// +optional
+	Member *MemberStatus `json:"member,omitempty"`
 
 	// released is set by a member cluster that has let go of a delegated pool. Not supported yet: it is never set.
 	// +optional

@@ -10,8 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
 var capacityAddresses = prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -23,17 +21,15 @@ var capacityAddresses = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(capacityAddresses) }
 
-// observe sets the gauges of a pool. Of one without a limit nothing is known but what is allocated.
-func observe(ref ipamv1.PoolReference, c ledger.Capacity) {
-	states := map[string]ipspace.Count{"allocated": c.Allocated}
-	if !c.Unlimited {
-		states = map[string]ipspace.Count{
-			"total": c.Total, "allocated": c.Allocated, "available": c.Available,
-			"excluded": c.Excluded, "cooling": c.Cooling, "delegated": c.Delegated,
+// observe sets the gauges of a pool, of what is known of it.
+func observe(ref ipamv1.PoolReference, c ipamv1.Capacity) {
+	for state, count := range map[string]string{
+		"total": c.Total, "allocated": c.Allocated, "available": c.Available,
+		"excluded": c.Excluded, "cooling": c.Cooling, "delegated": c.Delegated,
+	} {
+		if count != "" {
+			capacityAddresses.WithLabelValues(kindLabel(ref), ref.Namespace, ref.Name, state).Set(number(count))
 		}
-	}
-	for state, count := range states {
-		capacityAddresses.WithLabelValues(kindLabel(ref), ref.Namespace, ref.Name, state).Set(number(count))
 	}
 }
 
@@ -50,8 +46,8 @@ func kindLabel(ref ipamv1.PoolReference) string {
 	return ref.GroupKind().String()
 }
 
-func number(c ipspace.Count) float64 {
-	n, ok := new(big.Float).SetString(c.String())
+func number(count string) float64 {
+	n, ok := new(big.Float).SetString(count)
 	if !ok {
 		return 0
 	}

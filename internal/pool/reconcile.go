@@ -49,12 +49,14 @@ const (
 type Options struct {
 	Client client.Client
 	// Live reads from the API server.
-	Live        client.Reader
-	Registry    *Registry
-	Ledger      *ledger.Ledger
-	Recorder    events.EventRecorder
-	Clock       clock.PassiveClock
-	Kind        Kind
+	Live     client.Reader
+	Registry *Registry
+	Ledger   *ledger.Ledger
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Kind     Kind
+	// Members are asked what is reported of delegated pools; nil where nobody follows that.
+	Members     Members
 	WatchFilter string
 	// Namespace is the only one that is served; empty means all are.
 	Namespace   string

@@ -33,6 +33,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	account := r.Ledger.Of(s.says.Ref)
 	capacity, known := account.Capacity()
 	isForeign := r.Registry.isForeign(s.pool) || !s.says.IsServedHere()
+	r.showMember(s)
 	r.Kind.Show(s.pool, &Report{
 		Says: s.says, Invalid: len(s.invalid) > 0, Capacity: capacity, Counted: known, Foreign: isForeign, Holdings: account.Holdings,
 	})
@@ -49,12 +50,23 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	}
 	r.announce(s.pool, before, ready)
 	r.announceRoom(s.before, s.pool)
+	measure(s, capacity, isForeign)
+	return unsure
+}
+
+// measure sets the gauges of a pool: those of a delegated one to what its member reports.
+func measure(s *scope, c ledger.Capacity, isForeign bool) {
+	if own, ok := s.pool.(Own); ok {
+		if member := counted(s.says, own.PoolStatus()); member != nil {
+			observe(s.says.Ref, member.Capacity)
+			return
+		}
+	}
 	if isForeign {
 		unobserve(s.says.Ref) // who watches for pools that run low would be told of it
-	} else {
-		observe(s.says.Ref, capacity)
+		return
 	}
-	return unsure
+	observe(s.says.Ref, capacityOf(c))
 }
 
 // ShowIn writes how full a pool is into a status like that of Weir's kinds.
@@ -65,6 +77,10 @@ func ShowIn(status *ipamv1.IPPoolStatus, r *Report) {
 		if r.Foreign && !r.Capacity.Unlimited { // it hands out nothing here, and how much of it is used is known there only
 			status.Capacity.Available = "0"
 			status.UtilizationPercent, status.LargestFreePrefixLength, status.Utilization = nil, nil, ""
+		}
+		if member := counted(r.Says, status); member != nil {
+			status.Capacity, status.Claims, status.Children = member.Capacity, member.Claims, nil
+			setUtilization(status, member.UtilizationPercent)
 		}
 	case r.Invalid: // nobody counts any more what it has
 		status.Capacity, status.UtilizationPercent, status.LargestFreePrefixLength = ipamv1.Capacity{}, nil, nil
@@ -126,20 +142,11 @@ func lockedMerge(before client.Object) client.Patch {
 func setCapacity(status *ipamv1.IPPoolStatus, r *Report) {
 	c := r.Capacity
 	status.Claims, status.Children = ptr.To(c.Claims), ptr.To(c.Children)
-	if c.Unlimited { // how many there may be is known outside only
-		status.Capacity = ipamv1.Capacity{Allocated: c.Allocated.String()}
+	status.Capacity = capacityOf(c)
+	if c.Unlimited {
 		return
 	}
-	status.Capacity = ipamv1.Capacity{
-		Total:     c.Total.String(),
-		Allocated: c.Allocated.String(),
-		Available: c.Available.String(),
-		Excluded:  c.Excluded.String(),
-		Cooling:   c.Cooling.String(),
-		Delegated: c.Delegated.String(),
-	}
-	status.UtilizationPercent = ptr.To(ipspace.Percent(c.Total.Sub(c.Available), c.Total))
-	status.Utilization = fmt.Sprintf("%d%%", *status.UtilizationPercent)
+	setUtilization(status, ptr.To(ipspace.Percent(c.Total.Sub(c.Available), c.Total)))
 	status.LargestFreePrefixLength = nil
 	if c.LargestFree >= 0 {
 		status.LargestFreePrefixLength = ptr.To(int32(c.LargestFree)) //nolint:gosec // at most 128
@@ -147,6 +154,28 @@ func setCapacity(status *ipamv1.IPPoolStatus, r *Report) {
 	status.AllocatedCIDR = ""
 	if c.Serving {
 		status.AllocatedCIDR = r.Says.CIDR
+	}
+}
+
+// setUtilization writes the share that is not available, and its text; nil for not known.
+func setUtilization(status *ipamv1.IPPoolStatus, percent *int32) {
+	status.UtilizationPercent, status.Utilization = percent, ""
+	if percent != nil {
+		status.Utilization = fmt.Sprintf("%d%%", *percent)
+	}
+}
+
+func capacityOf(c ledger.Capacity) ipamv1.Capacity {
+	if c.Unlimited { // how many there may be is known outside only
+		return ipamv1.Capacity{Allocated: c.Allocated.String()}
+	}
+	return ipamv1.Capacity{
+		Total:     c.Total.String(),
+		Allocated: c.Allocated.String(),
+		Available: c.Available.String(),
+		Excluded:  c.Excluded.String(),
+		Cooling:   c.Cooling.String(),
+		Delegated: c.Delegated.String(),
 	}
 }
 

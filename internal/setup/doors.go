@@ -118,13 +118,21 @@ func (w *wiring) known(doors []Door) admission.Doors {
 
 // pools registers the controller of a kind of pools.
 func (w *wiring) pools(ctx context.Context, name string, kind pool.Kind) error {
-	r := pool.NewReconciler(pool.Options{
+	options := pool.Options{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.recorder(),
 		Clock: clock.RealClock{}, Kind: kind,
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
-	})
+	}
+	bindings := w.bindingsOf(kind)
+	if bindings != nil {
+		options.Members = bindings
+	}
+	r := pool.NewReconciler(options)
 	if err := r.SetupWithManager(ctx, w, name); err != nil {
 		return fmt.Errorf("setting up the controller of %ss: %w", kind.Kind, err)
+	}
+	if err := w.followMembers(r, bindings); err != nil {
+		return err
 	}
 	if err := w.clusters.add(w, r); err != nil {
 		return err

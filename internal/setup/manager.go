@@ -29,6 +29,7 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/federation"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/webhookserver"
 )
@@ -113,7 +114,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		Cache: cache.Options{
 			SyncPeriod:       &o.SyncPeriod,
-			DefaultTransform: clusterapi.Transform(o.poolGroups()...),
+			DefaultTransform: federation.Transform(clusterapi.Transform(o.poolGroups()...)),
 		},
 		WebhookServer: webhookserver.New(webhookserver.Options{
 			Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLS: tlsOptions, Clients: clients,
@@ -136,7 +137,7 @@ func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	if err != nil {
 		return nil, fmt.Errorf("creating the ledger's client: %w", err)
 	}
-	if err = proveWatch(ctx, direct); err != nil {
+	if err = proveWatch(ctx, direct, &ipamv1.IPAllocationList{}, "", "IPAllocations of all namespaces"); err != nil {
 		return nil, fmt.Errorf("%w, without which nothing can be handed out safely", err)
 	}
 	host, err := os.Hostname()
@@ -152,15 +153,15 @@ func newLedger(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	}), nil
 }
 
-// proveWatch lists and watches IPAllocations as the ledger is going to.
-func proveWatch(ctx context.Context, direct client.WithWatch) error {
-	list := &ipamv1.IPAllocationList{}
-	if err := direct.List(ctx, list, client.Limit(1)); err != nil {
-		return fmt.Errorf("listing IPAllocations of all namespaces: %w", err)
+// proveWatch lists and watches objects once, as is to be done from then on. The name is for errors.
+func proveWatch(ctx context.Context, direct client.WithWatch, list client.ObjectList, namespace, name string) error {
+	if err := direct.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+		return fmt.Errorf("listing %s: %w", name, err)
 	}
-	events, err := direct.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	from := &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}
+	events, err := direct.Watch(ctx, list, &client.ListOptions{Namespace: namespace, Raw: from})
 	if err != nil {
-		return fmt.Errorf("watching IPAllocations of all namespaces: %w", err)
+		return fmt.Errorf("watching %s: %w", name, err)
 	}
 	events.Stop()
 	return nil

@@ -13,6 +13,10 @@
 //   - An object that goes at the hub takes its copy along, and waits for nothing. One that is only
 //     being deleted does not.
 //   - A version that the member refuses is sent again.
+//   - Each object has a binding at the hub (binding.go), from Bind on. It names the object by its UID,
+//     and shows the whole status of the copy, or why the member has refused the object. The hub's
+//     object is not written. A binding goes with its object, and waits for no member.
+//   - What the binding shows of a member that is not reached stays as it was.
 //
 // Each of these is a spec of its own (propagator_test.go), so that the same specs can run with
 // another Placement: a real Karmada.

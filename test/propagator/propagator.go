@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,8 +46,12 @@ type Propagator struct {
 
 	end  context.CancelFunc
 	done sync.WaitGroup
+	// binds: each object has a binding at the hub.
+	binds atomic.Bool
 
 	mu sync.Mutex
+	// cut are the members that are not reached.
+	cut map[string]bool
 	// works are what was placed, or is to be.
 	works map[workKey]*work
 }
@@ -69,7 +74,7 @@ type work struct {
 
 // New returns a Propagator of these kinds, which has not been started.
 func New(hub client.Client, members map[string]client.Client, kinds ...schema.GroupVersionKind) *Propagator {
-	return &Propagator{hub: hub, members: members, kinds: kinds, works: map[workKey]*work{}}
+	return &Propagator{hub: hub, members: members, kinds: kinds, cut: map[string]bool{}, works: map[workKey]*work{}}
 }
 
 // Start carries what is at the hub, and what comes, until Stop. Each member is served by itself.
@@ -87,6 +92,23 @@ func (p *Propagator) Stop() {
 		p.end()
 	}
 	p.done.Wait()
+}
+
+// CutOff has a member not be reached until mend is called.
+func (p *Propagator) CutOff(member string) (mend func()) {
+	set := func(isCut bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.cut[member] = isCut
+	}
+	set(true)
+	return func() { set(false) }
+}
+
+func (p *Propagator) isCut(member string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut[member]
 }
 
 // Applied returns why a member refused the last version of an object that it was sent; nil if it
@@ -122,12 +144,18 @@ func (p *Propagator) carry(ctx context.Context, member string, kind schema.Group
 	if err != nil {
 		return // what the hub does not show is not gone
 	}
+	bound := p.bind(ctx, member, kind, templates)
+	if p.isCut(member) {
+		return
+	}
 	copies, err := list(ctx, p.members[member], kind)
 	if err != nil {
 		return
 	}
 	for object, template := range templates {
-		p.place(ctx, workKey{member, kind, object}, template, copies[object])
+		key := workKey{member, kind, object}
+		p.place(ctx, key, template, copies[object])
+		p.report(ctx, key, bound[object], copies[object])
 	}
 	for _, key := range p.placed(member, kind) {
 		if templates[key.object] == nil {

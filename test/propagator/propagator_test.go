@@ -72,7 +72,9 @@ var (
 	hub, member         client.Client
 	// placement is what the specs are about.
 	placement propagator.Placement
-	count     int
+	// karmada is the same, for what a Placement is not asked for.
+	karmada *propagator.Propagator
+	count   int
 )
 
 func TestPropagator(t *testing.T) {
@@ -83,7 +85,12 @@ func TestPropagator(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	hubSite, memberSite = startSite(ctx), startSite(ctx)
 	hub, member = hubSite.Client(), memberSite.Client()
-	placement = propagator.New(hub, map[string]client.Client{memberName: member}, parcels, globalParcels)
+	binding, err := framework.ParseManifests([]byte(propagator.BindingCRDs))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(framework.Apply(ctx, hubSite.Config(), binding...)).To(Succeed())
+	karmada = propagator.New(hub, map[string]client.Client{memberName: member}, parcels, globalParcels)
+	karmada.Bind()
+	placement = karmada
 }, NodeTimeout(2*time.Minute))
 
 func startSite(ctx context.Context) *framework.Site {
@@ -313,6 +320,124 @@ var _ = It("A version that the member refuses is sent again until it is taken", 
 	Expect(member.Get(ctx, client.ObjectKeyFromObject(p), p.DeepCopy())).To(Satisfy(apierrors.IsNotFound), "there is no such namespace")
 	Expect(member.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "late"}})).To(Succeed())
 	awaitCopy(ctx, p)
+}, SpecTimeout(5*time.Minute))
+
+// awaitBinding waits for the binding of an object at the hub, of which all this holds, and for its entry for the member.
+func awaitBinding(ctx context.Context, p *unstructured.Unstructured, holds ...func(Gomega, map[string]any)) *unstructured.Unstructured {
+	GinkgoHelper()
+	binding := propagator.BindingOf(p, p.GetKind())
+	Eventually(func(g Gomega) {
+		g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
+		resource, _, _ := unstructured.NestedMap(binding.Object, "spec", "resource")
+		g.Expect(resource).To(And(HaveKeyWithValue("apiVersion", "spec.weir.test/v1"), HaveKeyWithValue("kind", p.GetKind()),
+			HaveKeyWithValue("name", p.GetName()), HaveKeyWithValue("uid", string(p.GetUID()))))
+		items, _, _ := unstructured.NestedSlice(binding.Object, "status", "aggregatedStatus")
+		g.Expect(items).To(HaveLen(1))
+		item, _ := items[0].(map[string]any)
+		g.Expect(item).To(HaveKeyWithValue("clusterName", memberName))
+		for _, hold := range holds {
+			hold(g, item)
+		}
+	}, patience, "20ms").Should(Succeed())
+	return binding
+}
+
+// shows holds for an entry of an object that the member has taken, with this status.
+func shows(status any) func(Gomega, map[string]any) {
+	return func(g Gomega, item map[string]any) {
+		g.Expect(item).To(HaveKeyWithValue("applied", true))
+		if status == nil {
+			g.Expect(item).NotTo(HaveKey("status"))
+			return
+		}
+		g.Expect(item["status"]).To(Equal(status))
+	}
+}
+
+var _ = DescribeTable("The whole status of a copy is in the binding at the hub, and the hub's object keeps its own:",
+	func(ctx SpecContext, kind schema.GroupVersionKind) {
+		p := parcel(kind)
+		Expect(hub.Create(ctx, p)).To(Succeed())
+		stored := awaitCopy(ctx, p)
+		awaitBinding(ctx, p, func(g Gomega, item map[string]any) {
+			g.Expect(item).To(HaveKeyWithValue("applied", true))
+			g.Expect(item).NotTo(HaveKey("status"))
+		})
+		version := p.GetResourceVersion()
+		for _, status := range []map[string]any{{"counts": "7", "nested": map[string]any{"empty": map[string]any{}, "big": "9007199254740993"}}, {"counts": "8"}} {
+			stored.Object["status"] = status
+			Expect(member.Status().Update(ctx, stored)).To(Succeed())
+			awaitBinding(ctx, p, shows(status))
+		}
+		Expect(hub.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		Expect(p.GetResourceVersion()).To(Equal(version))
+		Expect(p.Object).NotTo(HaveKey("status"))
+
+		By("deleting the copy, which comes again without status")
+		Expect(member.Delete(ctx, stored)).To(Succeed())
+		awaitBinding(ctx, p, shows(nil))
+	},
+	Entry("of a namespace", SpecTimeout(5*time.Minute), parcels),
+	Entry("of the cluster", SpecTimeout(5*time.Minute), globalParcels),
+)
+
+var _ = It("Where the member refuses an object the binding has its words, and no status", func(ctx SpecContext) {
+	p := parcel(parcels)
+	p.SetNamespace("refusing")
+	Expect(hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "refusing"}})).To(Succeed())
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	awaitBinding(ctx, p, func(g Gomega, item map[string]any) {
+		g.Expect(item).NotTo(HaveKey("applied"))
+		g.Expect(item).NotTo(HaveKey("status"))
+		g.Expect(item).To(HaveKeyWithValue("appliedMessage", ContainSubstring(`namespaces "refusing" not found`)))
+	})
+	Expect(member.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "refusing"}})).To(Succeed())
+	awaitBinding(ctx, p, shows(nil))
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("The binding of an object goes with it and waits for no copy, and stays while the object is only being deleted", func(ctx SpecContext) {
+	p := parcel(parcels)
+	p.SetFinalizers([]string{holder})
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	stored := awaitCopy(ctx, p)
+	suite.Change(ctx, member, stored, func() { stored.SetFinalizers([]string{holder}) })
+	Expect(hub.Delete(ctx, p)).To(Succeed())
+	stored.Object["status"] = map[string]any{"counts": "7"}
+	Expect(member.Status().Update(ctx, stored)).To(Succeed())
+	binding := awaitBinding(ctx, p, shows(map[string]any{"counts": "7"}))
+	suite.Change(ctx, hub, p, func() { p.SetFinalizers(nil) })
+	suite.Gone(ctx, hub, binding)
+	Expect(member.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
+
+	By("coming again under the name: the binding names the new object")
+	p = parcel(parcels)
+	p.SetName(stored.GetName())
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	awaitBinding(ctx, p)
+	suite.Change(ctx, member, stored, func() { stored.SetFinalizers(nil) })
+	awaitBinding(ctx, p, shows(nil))
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("While a member is cut off bindings show what it has reported last, and name objects that have not been sent", func(ctx SpecContext) {
+	p := send(ctx)
+	stored := awaitCopy(ctx, p)
+	stored.Object["status"] = map[string]any{"counts": "7"}
+	Expect(member.Status().Update(ctx, stored)).To(Succeed())
+	awaitBinding(ctx, p, shows(map[string]any{"counts": "7"}))
+	mend := karmada.CutOff(memberName)
+	defer mend()
+	later := send(ctx)
+	awaitBinding(ctx, later, func(g Gomega, item map[string]any) {
+		g.Expect(item).NotTo(Or(HaveKey("applied"), HaveKey("appliedMessage")))
+	})
+	stored.Object["status"] = map[string]any{"counts": "8"}
+	Expect(member.Status().Update(ctx, stored)).To(Succeed())
+	awaitBinding(ctx, send(ctx))
+	awaitBinding(ctx, p, shows(map[string]any{"counts": "7"}))
+	Expect(member.Get(ctx, client.ObjectKeyFromObject(later), later.DeepCopy())).To(Satisfy(apierrors.IsNotFound))
+	mend()
+	awaitBinding(ctx, p, shows(map[string]any{"counts": "8"}))
+	awaitBinding(ctx, later, shows(nil))
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("Between Stop and Start nothing is carried, and what has changed or gone meanwhile is carried after", func(ctx SpecContext) {

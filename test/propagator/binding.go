@@ -1,0 +1,163 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package propagator
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Karmada's kinds of bindings: of objects in namespaces, and of those without.
+var (
+	bindings               = schema.GroupVersion{Group: "work.karmada.io", Version: "v1alpha2"}
+	ResourceBinding        = bindings.WithKind("ResourceBinding")
+	ClusterResourceBinding = bindings.WithKind("ClusterResourceBinding")
+)
+
+// BindingCRDs are the kinds of bindings, which take anything.
+const BindingCRDs = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: resourcebindings.work.karmada.io}
+spec:
+  group: work.karmada.io
+  scope: Namespaced
+  names: {kind: ResourceBinding, listKind: ResourceBindingList, plural: resourcebindings, singular: resourcebinding}
+  versions:
+  - name: v1alpha2
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clusterresourcebindings.work.karmada.io}
+spec:
+  group: work.karmada.io
+  scope: Cluster
+  names: {kind: ClusterResourceBinding, listKind: ClusterResourceBindingList, plural: clusterresourcebindings, singular: clusterresourcebinding}
+  versions:
+  - name: v1alpha2
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// BindingOf returns an empty binding with the name that the object's has.
+func BindingOf(obj client.Object, kind string) *unstructured.Unstructured {
+	binding := &unstructured.Unstructured{}
+	binding.SetGroupVersionKind(ClusterResourceBinding)
+	if obj.GetNamespace() != "" {
+		binding.SetGroupVersionKind(ResourceBinding)
+	}
+	binding.SetNamespace(obj.GetNamespace())
+	binding.SetName(strings.ToLower(obj.GetName() + "-" + kind))
+	return binding
+}
+
+// Bind has the propagator keep a binding of each object at the hub, from now on: the kinds are there.
+func (p *Propagator) Bind() { p.binds.Store(true) }
+
+// bind has each object's binding name it and its member, removes those of objects that have gone, and
+// returns bindings by their objects. It does not wait for the member.
+func (p *Propagator) bind(
+	ctx context.Context, member string, kind schema.GroupVersionKind, templates map[client.ObjectKey]*unstructured.Unstructured,
+) map[client.ObjectKey]*unstructured.Unstructured {
+	if !p.binds.Load() {
+		return nil
+	}
+	bound := p.boundAt(ctx, member, kind)
+	for object, binding := range bound {
+		if templates[object] == nil {
+			_ = p.hub.Delete(ctx, binding) // or the next time
+			delete(bound, object)
+		}
+	}
+	for object, template := range templates {
+		spec := specOf(member, template)
+		binding, isBound := bound[object]
+		switch {
+		case !isBound:
+			binding = BindingOf(template, template.GetKind())
+			binding.Object["spec"] = spec
+			if p.hub.Create(ctx, binding) == nil {
+				p.aggregate(ctx, binding, map[string]any{"clusterName": member, "health": "Unknown"})
+			}
+		case !reflect.DeepEqual(binding.Object["spec"], spec):
+			binding.Object["spec"] = spec
+			_ = p.hub.Update(ctx, binding) // or the next time
+		}
+	}
+	return bound
+}
+
+// boundAt returns the bindings of a kind's objects at a member.
+func (p *Propagator) boundAt(ctx context.Context, member string, kind schema.GroupVersionKind) map[client.ObjectKey]*unstructured.Unstructured {
+	bindingKind, example := ClusterResourceBinding, &unstructured.Unstructured{}
+	example.SetGroupVersionKind(kind)
+	if isNamespaced, _ := p.hub.IsObjectNamespaced(example); isNamespaced {
+		bindingKind = ResourceBinding
+	}
+	found, err := list(ctx, p.hub, bindingKind)
+	if err != nil {
+		return nil // what the hub does not show is not gone
+	}
+	bound := map[client.ObjectKey]*unstructured.Unstructured{}
+	for _, binding := range found {
+		resource, _, _ := unstructured.NestedStringMap(binding.Object, "spec", "resource")
+		clusters, _, _ := unstructured.NestedFieldNoCopy(binding.Object, "spec", "clusters")
+		if schema.FromAPIVersionAndKind(resource["apiVersion"], resource["kind"]) == kind && reflect.DeepEqual(clusters, clustersAt(member)) {
+			bound[client.ObjectKey{Namespace: resource["namespace"], Name: resource["name"]}] = binding
+		}
+	}
+	return bound
+}
+
+// specOf returns what a binding says of an object that is placed at a member.
+func specOf(member string, template *unstructured.Unstructured) map[string]any {
+	resource := map[string]any{
+		"apiVersion": template.GetAPIVersion(), "kind": template.GetKind(), "name": template.GetName(), "uid": string(template.GetUID()),
+	}
+	if template.GetNamespace() != "" {
+		resource["namespace"] = template.GetNamespace()
+	}
+	return map[string]any{"resource": resource, "clusters": clustersAt(member)}
+}
+
+func clustersAt(member string) []any { return []any{map[string]any{"name": member}} }
+
+// report has an object's binding show what has become of it at its member: the whole status of the
+// copy, or why the member has refused the object.
+func (p *Propagator) report(ctx context.Context, key workKey, binding, stored *unstructured.Unstructured) {
+	w := p.work(key)
+	if binding == nil || w == nil {
+		return
+	}
+	item := map[string]any{"clusterName": key.member, "health": "Unknown"}
+	switch {
+	case w.refused != nil:
+		item["appliedMessage"] = "Failed to apply all manifests (0/1): " + w.refused.Error()
+	case stored != nil && stored.Object["status"] != nil:
+		item["applied"], item["status"] = true, stored.Object["status"]
+	default:
+		item["applied"] = true
+	}
+	p.aggregate(ctx, binding, item)
+}
+
+func (p *Propagator) aggregate(ctx context.Context, binding *unstructured.Unstructured, item map[string]any) {
+	status := map[string]any{"aggregatedStatus": []any{item}}
+	if reflect.DeepEqual(binding.Object["status"], status) {
+		return
+	}
+	binding.Object["status"] = status
+	_ = p.hub.Status().Update(ctx, binding) // or the next time
+}

@@ -9,6 +9,7 @@
 //   - serving_test.go: what a member hands out of its copy, also while the hub is away.
 //   - copies_test.go: copies that a member refuses, and those that it does not serve.
 //   - settings_test.go: managers without the gate, without a name, and with another's.
+//   - reports_test.go: what members report, as the hub shows it, with and without Karmada's API and the right to read it.
 //   - metal3_test.go: Metal3's claims at a member.
 //   - world_test.go: the pools and claims of a spec.
 //   - checks_test.go: what must hold of all three clusters, each second.

@@ -6,7 +6,9 @@ package setup
 import (
 	"context"
 	"fmt"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,6 +52,9 @@ func (w *wiring) followMembers(r *pool.Reconciler, bindings *federation.Bindings
 	return nil
 }
 
+// proofInterval is how often it is proved that bindings may still be read.
+const proofInterval = 10 * time.Second
+
 // memberReports follows bindings once they are served and may be read.
 type memberReports struct {
 	wiring   *wiring
@@ -63,17 +68,15 @@ func (m *memberReports) NeedLeaderElection() bool { return false }
 
 // Start waits until bindings can be followed, has pools say why they cannot, and follows them.
 func (m *memberReports) Start(ctx context.Context) error {
-	log := ctrl.LoggerFrom(ctx).WithName("members").WithValues("kind", m.bindings.Kind)
 	err := wait.PollUntilContextCancel(ctx, doorInterval, true, func(ctx context.Context) (bool, error) {
-		why := m.hindrance(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return false, ctx.Err()
-		case why == "" || !m.bindings.Hindered(why):
-			return why == "", nil
+		err := m.prove(ctx)
+		if err == nil {
+			err = m.bindings.Index(ctx, m.wiring.GetFieldIndexer())
 		}
-		log.Info("Members' reports are not followed", "reason", why)
-		return false, m.pools.LookAtDelegated()
+		if ctx.Err() != nil || err == nil {
+			return err == nil, ctx.Err()
+		}
+		return false, m.note(ctx, err.Error())
 	})
 	if err == nil {
 		_, err = m.wiring.GetCache().GetInformer(ctx, m.bindings.Object()) // which waits until all are in memory
@@ -84,30 +87,46 @@ func (m *memberReports) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("following %ss: %w", m.bindings.Kind.Kind, err)
 	}
-	log.Info("Following members' reports")
 	m.bindings.Hindered("")
 	if err := m.pools.WatchMembers(m.wiring.GetCache(), m.bindings.Object(), federation.PoolOf); err != nil {
 		return err
 	}
-	<-ctx.Done()
+	wait.UntilWithContext(ctx, m.proveAgain, proofInterval)
 	return nil
 }
 
-// hindrance has the cache follow bindings, or returns why it cannot.
-func (m *memberReports) hindrance(ctx context.Context) string {
+// note has pools say why bindings cannot be followed, "" if they can, where that is new.
+func (m *memberReports) note(ctx context.Context, why string) error {
+	if !m.bindings.Hindered(why) {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).WithName("members").Info("Following members' reports", "kind", m.bindings.Kind, "hindrance", why)
+	return m.pools.LookAtDelegated()
+}
+
+// proveAgain notices that bindings may not be read any more, or may again. A request that failed
+// otherwise proves nothing.
+func (m *memberReports) proveAgain(ctx context.Context) {
+	err, why := m.prove(ctx), ""
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		why = err.Error()
+	} else if err != nil {
+		return
+	}
+	if err := m.note(ctx, why); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Looking at delegated pools", "kind", m.bindings.Kind)
+	}
+}
+
+// prove returns why bindings cannot be followed; nil if they can.
+func (m *memberReports) prove(ctx context.Context) error {
 	kind := m.bindings.Kind
 	if _, err := m.wiring.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
-		return fmt.Sprintf("%s of %s is not served here", kind.Kind, kind.GroupVersion())
+		return fmt.Errorf("%s of %s is not served here", kind.Kind, kind.GroupVersion())
 	} else if err != nil {
-		return err.Error()
+		return err
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
-	if err := proveWatch(ctx, m.direct, list, m.wiring.options.Namespace, kind.Kind+"s"); err != nil {
-		return err.Error()
-	}
-	if err := m.bindings.Index(ctx, m.wiring.GetFieldIndexer()); err != nil {
-		return err.Error()
-	}
-	return ""
+	return proveWatch(ctx, m.direct, list, m.wiring.options.Namespace, kind.Kind+"s")
 }

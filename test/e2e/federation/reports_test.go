@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,6 +93,15 @@ var _ = Describe("What members report is shown at the hub", Ordered, func() {
 		for _, p := range []ownPool{team, site} {
 			reported(ctx, w.hub, p, metav1.ConditionTrue, "Serving", `cluster "edge-a" serves the pool`, uses("2", "252", "1%"), HaveField("Claims", HaveValue(BeEquivalentTo(2))))
 		}
+
+		By("taking the right away, which leaves what was reported last, and giving it again")
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "weir-system-bindings-reader-rolebinding"}}
+		Expect(hub.Client().Delete(ctx, binding)).To(Succeed())
+		reported(ctx, w.hub, team, metav1.ConditionTrue, "Serving", `this was reported last: listing ResourceBindings: `, uses("2", "252", "1%"))
+		answers(ctx, w.a, "meanwhile", team, "10.0.0.0/24")
+		mayReadBindings(ctx)
+		reported(ctx, w.hub, team, metav1.ConditionTrue, "Serving", "", uses("4", "250", "2%"))
+		reported(ctx, w.hub, site, metav1.ConditionTrue, "Serving", "", uses("2", "252", "1%"))
 	}, SpecTimeout(8*time.Minute))
 
 	It("also what the member hands out later, in capacity, utilisation and claims, while the hub hands out nothing", func(ctx SpecContext) {

@@ -73,7 +73,7 @@ func raceSpecs() {
 		"never tell an address twice or without its floating IP, touch nothing of others, and leak none", func(ctx SpecContext) {
 		onFake := &side{project: startFake(ctx), load: load{answers: size.Of(200, 500, 5000), consumers: 8, patience: 15 * time.Second, bindings: 3}}
 		onReal := &side{
-			project: open(ctx, realCloud.wait()), load: load{answers: size.Of(60, 60, 600), consumers: 6, patience: 2 * time.Minute, bindings: 6},
+			project: open(ctx, realCloud.wait()), load: load{answers: size.Of(20, 60, 600), consumers: 6, patience: 2 * time.Minute, bindings: 6},
 		}
 		r := start(ctx, onFake, onReal)
 		r.run(ctx, onFake.trouble)
@@ -94,7 +94,7 @@ func start(ctx context.Context, sides ...*side) *race {
 	r.history, err = framework.FollowHistory(ctx, site.EtcdURL())
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(r.history.Stop)
-	r.injector = &faults.Injector{Site: site, Quiet: size.Of[time.Duration](8, 10, 15) * time.Second, Pause: pause, Long: time.Minute}
+	r.injector = &faults.Injector{Site: site, Quiet: size.Of[time.Duration](20, 10, 15) * time.Second, Pause: pause, Long: time.Minute}
 	for _, s := range r.sides {
 		for _, kind := range bothKinds {
 			w := newWorld(ctx, s.project, kind)

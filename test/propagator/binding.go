@@ -5,6 +5,7 @@ package propagator
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -21,35 +22,28 @@ var (
 )
 
 // BindingCRDs are the kinds of bindings, which take anything.
-const BindingCRDs = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: resourcebindings.work.karmada.io}
-spec:
-  group: work.karmada.io
-  scope: Namespaced
-  names: {kind: ResourceBinding, listKind: ResourceBindingList, plural: resourcebindings, singular: resourcebinding}
-  versions:
-  - name: v1alpha2
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+var BindingCRDs = PermissiveCRD(ResourceBinding, "resourcebindings", "Namespaced") +
+	PermissiveCRD(ClusterResourceBinding, "clusterresourcebindings", "Cluster")
+
+// PermissiveCRD is the manifest of a kind with a status, whose objects take any field.
+func PermissiveCRD(kind schema.GroupVersionKind, plural, scope string) string {
+	return fmt.Sprintf(`
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: clusterresourcebindings.work.karmada.io}
+metadata: {name: %[3]s.%[1]s}
 spec:
-  group: work.karmada.io
-  scope: Cluster
-  names: {kind: ClusterResourceBinding, listKind: ClusterResourceBindingList, plural: clusterresourcebindings, singular: clusterresourcebinding}
+  group: %[1]s
+  scope: %[4]s
+  names: {kind: %[2]s, listKind: %[2]sList, plural: %[3]s, singular: %[5]s}
   versions:
-  - name: v1alpha2
+  - name: %[6]s
     served: true
     storage: true
     subresources: {status: {}}
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
+`, kind.Group, kind.Kind, plural, scope, strings.ToLower(kind.Kind), kind.Version)
+}
 
 // BindingOf returns an empty binding with the name that the object's has.
 func BindingOf(obj client.Object, kind string) *unstructured.Unstructured {

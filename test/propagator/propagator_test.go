@@ -34,39 +34,10 @@ const (
 )
 
 // Two kinds with a status, which take any spec.
-const crds = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: parcels.spec.weir.test}
-spec:
-  group: spec.weir.test
-  scope: Namespaced
-  names: {kind: Parcel, listKind: ParcelList, plural: parcels, singular: parcel}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: globalparcels.spec.weir.test}
-spec:
-  group: spec.weir.test
-  scope: Cluster
-  names: {kind: GlobalParcel, listKind: GlobalParcelList, plural: globalparcels, singular: globalparcel}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
-
 var (
 	parcels       = schema.GroupVersionKind{Group: "spec.weir.test", Version: "v1", Kind: "Parcel"}
 	globalParcels = schema.GroupVersionKind{Group: "spec.weir.test", Version: "v1", Kind: "GlobalParcel"}
+	crds          = propagator.PermissiveCRD(parcels, "parcels", "Namespaced") + propagator.PermissiveCRD(globalParcels, "globalparcels", "Cluster")
 
 	hubSite, memberSite *framework.Site
 	hub, member         client.Client

@@ -201,9 +201,9 @@ func (b *lineage) rivalTo(r *records.Record) (Holding, bool) {
 }
 
 // answers says whether the record can be the answer to a claim. One that somebody has marked for
-// deletion is so only where it is known to have been: it won here, or it belongs to an object that
-// is its own answer, or came with it, and is stored, or it is confirmed as a block of a member. A hold never is: what it is held for is
-// elsewhere, although a claim of that UID may be here still while it moves.
+// deletion is so only where it is known to have been: it won here, it belongs to an object that is its
+// own answer, or came with it, and is stored, or it is confirmed as a block of a member. A hold never
+// is: what it is held for is elsewhere, although a claim of that UID may be here still while it moves.
 func answers(r *records.Record, c Claim) bool {
 	isIts := IsWeirKind(r) || r.Purpose == records.ForAdopted || c.Purpose == records.ForAdopted && c.Want.IsValid()
 	stands := r.Purpose != records.ForMoved && (!r.Terminating || r.Won || r.Owned && isIts || r.Confirmed && r.Member != "")

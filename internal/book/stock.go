@@ -237,8 +237,9 @@ func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
 	return SortHoldings(found)
 }
 
-// Leaving returns what is handed out of a pool and marked for deletion because it moves away, is held
-// for what has moved, or is a block that a member may use, in no order. What lives beside the pool moves with it, unless its claim has moved without the pool.
+// Leaving returns what is to go out of a pool, in no order: what is marked for deletion because it moves
+// away, is held for what has moved, or is a block that a member may use. What lives beside the pool
+// moves with it, unless its claim has moved without the pool.
 func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	e, ok := b.pools[pool]
 	if !ok {

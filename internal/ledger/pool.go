@@ -76,8 +76,9 @@ func (v PoolView) Cools(h Holding) bool { return ask(v.l.feed, (*book.Book).Cool
 // pool that is just being admitted is not among them.
 func (v PoolView) WithMembers() []Holding { return ask(v.l.feed, (*book.Book).WithMembers, v.ref) }
 
-// Leaving returns what is handed out of the pool and marked for deletion because it moves away, is
-// held for what has moved, or is a block that a member may use, in no order. What lives beside the pool moves with it.
+// Leaving returns what is to go out of the pool, in no order: what is marked for deletion because it
+// moves away, is held for what has moved, or is a block that a member may use. What lives beside the
+// pool moves with it.
 func (v PoolView) Leaving() []Holding { return ask(v.l.feed, (*book.Book).Leaving, v.ref) }
 
 // Returned returns what may be back of what is held in the pool.

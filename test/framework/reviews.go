@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ServeReviews lets judge change the answers to all that the API server asks of a webhook, which
-// allow it. The webhook has the client configuration that is returned, and is there until stop.
+// ServeReviews serves a webhook until stop. It allows whatever the API server asks it, unless judge
+// changes the answer. The API server reaches it at the client configuration that is returned.
 func (s *Site) ServeReviews(judge func(context.Context, *admissionv1.AdmissionRequest, *admissionv1.AdmissionResponse)) (
 	at admissionregistrationv1.WebhookClientConfig, stop func() error, err error,
 ) {

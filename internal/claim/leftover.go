@@ -164,7 +164,7 @@ func (r *Reconciler) end(
 	}
 	hasGone, err := r.exit().Release(ctx, h, why)
 	var kept *claimant.KeptError
-	if errors.As(err, &kept) { // no claim that lives waits for that: repair asks again
+	if errors.As(err, &kept) { // no claim that lives waits for that: repair has it looked at again
 		return false, nil
 	}
 	return hasGone, err

@@ -15,8 +15,9 @@
 //
 // The claim controller fixes the relations of a claim that exists whenever it reconciles the claim, and
 // the pool controller those of a pool's blocks. No event reports a name under which there is no claim
-// any more: the sweep looks for those. It finds suspects in memory, and leaves it to the controller of
-// the kind to prove by live reads that the object is gone.
+// any more, nor a second record that comes after a claim was answered: the sweep looks for those. It
+// finds suspects in memory, and leaves it to the controller of the kind to prove by live reads that the
+// object is gone.
 //
 // No record of a claim that another object answers is ever deleted for its age. The record of an IPClaim
 // or a carved pool whose object was never stored is, after a grace: until then the API server may still

@@ -80,7 +80,7 @@ func (r *Repairer) pause() time.Duration {
 // NeedLeaderElection is true: one sweep a cluster is enough, and any number is safe.
 func (r *Repairer) NeedLeaderElection() bool { return true }
 
-// Sweep has every suspect settled once. A claim that lives and has a second record of what it has tidies up itself.
+// Sweep has every suspect settled once. A claim that lives and has a second record tidies up itself.
 func (r *Repairer) Sweep(ctx context.Context) error {
 	holdings := r.Ledger.All()
 	for _, claim := range r.repeated(holdings) {
@@ -129,7 +129,9 @@ func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map
 	return found, nil
 }
 
-// repeated are the claims of the kind of which the same prefix is recorded twice.
+// repeated are the claims of the kind that have two records, and the pools that have two of one prefix.
+// The second record may come when nobody looks at the claim any more, or may have had to stay when
+// somebody did: what backs it could not be given back.
 func (r *Repairer) repeated(holdings []ledger.Holding) []ipamv1.ClaimReference {
 	type held struct {
 		uid  string
@@ -142,7 +144,10 @@ func (r *Repairer) repeated(holdings []ledger.Holding) []ipamv1.ClaimReference {
 		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ledger.ForMoved {
 			continue
 		}
-		this := held{h.Claim.UID, h.CIDR}
+		this := held{uid: h.Claim.UID}
+		if h.Purpose == ledger.ForChildPool || h.Purpose == ledger.ForRoot { // a pool has several blocks
+			this.cidr = h.CIDR
+		}
 		if recorded[this] {
 			found = append(found, h.Claim)
 		}

@@ -43,7 +43,7 @@ func (r *race) expectSafe(ctx context.Context) {
 	})
 	if len(found) > 0 {
 		text := strings.Join(found, "\n")
-		Fail(text + "\n" + r.journal.Of(text) + "\n" + r.changesOf(text))
+		Fail(text + "\n" + r.storyOf(text))
 	}
 }
 
@@ -138,6 +138,11 @@ func (t told) wrong(all []floatingIP) string {
 		return fmt.Sprintf("its floating IP is another's: %q", all[i].Description)
 	}
 	return ""
+}
+
+// storyOf returns what became of all that a finding names.
+func (r *race) storyOf(finding string) string {
+	return r.journal.Of(finding) + "\n" + r.changesOf(finding)
 }
 
 // changesOf returns what became of the floating IPs that a finding names.

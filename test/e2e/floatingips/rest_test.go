@@ -37,7 +37,7 @@ func (r *race) rest(ctx context.Context) {
 			found = []string{err.Error()}
 		}
 		return found
-	}, patience, "200ms").Should(BeEmpty(), func() string { return r.changesOf(strings.Join(found, "\n")) })
+	}, patience, "200ms").Should(BeEmpty(), func() string { return r.storyOf(strings.Join(found, "\n")) })
 	suite.AtRest(ctx, site.Config())
 	r.expectSafe(ctx)
 }

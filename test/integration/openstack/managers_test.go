@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
@@ -41,9 +42,9 @@ func (s *spec) manager(ctx context.Context, via *rest.Config, args ...string) *f
 }
 
 // openManager starts a manager process with the gate open.
-func (s *spec) openManager(ctx context.Context, via *rest.Config) *framework.Manager {
+func (s *spec) openManager(ctx context.Context, via *rest.Config, args ...string) *framework.Manager {
 	GinkgoHelper()
-	return s.manager(ctx, via, gateOpen, "--openstack-endpoint-allow="+loopback)
+	return s.manager(ctx, via, append([]string{gateOpen, "--openstack-endpoint-allow=" + loopback}, args...)...)
 }
 
 // creates matches requests that create an object of a kind.
@@ -162,7 +163,35 @@ var _ = Describe("Two managers that create a floating IP each for one claim", on
 		s.deleted(ctx, c)
 		Expect(s.outside(ctx)).To(BeEmpty())
 	}, SpecTimeout(limit))
+
+	It("and record both, keep one of them, and give back the other, however often that fails", func(ctx SpecContext) {
+		s.filter = s.ns
+		s.openManager(ctx, nil, "--repair-grace=1s") // so often it looks for second records
+		s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		s.fake().Inject(fake.Fault{Call: "DeleteFloatingIP", Effect: fake.Refuse, Code: http.StatusServiceUnavailable, Times: 2})
+		s.addSecond(ctx, c, f)
+		s.isBalanced(ctx)
+		Expect(lostOf(s.fake(), "DeleteFloatingIP")).To(Equal(2))
+		s.hasAll(ctx, c, f)
+	}, SpecTimeout(limit))
 }))
+
+// addSecond makes a second floating IP of a claim, with its record, as another manager does that answers the claim at the same moment.
+func (s *spec) addSecond(ctx context.Context, c *ipamv1beta2.IPAddressClaim, first openstack.FloatingIP) {
+	GinkgoHelper()
+	made, err := s.member.Create(ctx, neutron.CreateOptions{NetworkID: first.NetworkID, Description: first.Description})
+	Expect(err).NotTo(HaveOccurred())
+	known := s.record(ctx, c)
+	second := &ipamv1.IPAllocation{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: known.Namespace, Name: known.Name + "-second", Labels: known.Labels, OwnerReferences: known.OwnerReferences, Finalizers: known.Finalizers,
+		},
+		Spec: *known.Spec.DeepCopy(),
+	}
+	second.Spec.CIDR, second.Spec.External.ID, second.Spec.State = made.Address.String()+"/32", made.ID, ""
+	Expect(k.Create(ctx, second, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+}
 
 var _ = Describe("A manager whose gate is closed", onFake(func(s *spec) {
 	It("refuses pools of floating IPs, keeps their claims waiting, reads no Secret and calls no cloud", func(ctx SpecContext) {

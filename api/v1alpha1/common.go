@@ -63,6 +63,9 @@ const (
 	MovedAnnotation = "ipam.weir.dev/moved"
 	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.
 	ForceReleaseAnnotation = "ipam.weir.dev/force-release"
+	// TemplateAnnotation on a delegated pool is the UID of that pool at the hub. The hub writes it, and it travels
+	// with the pool: by it the member's report names the pool at the hub.
+	TemplateAnnotation = "ipam.weir.dev/template"
 )
 
 // FieldManager is under which name Weir makes records and IPAddresses, and writes finalizers: by that its webhooks leave it alone. Anybody

@@ -106,6 +106,9 @@ const (
 	PoolReadyDelegatedElsewhereReason = "DelegatedElsewhere"
 	// PoolReadyDrainingReason: the pool hands out nothing more, as spec.mode says.
 	PoolReadyDrainingReason = "Draining"
+	// PoolReadyClosingReason: the pool hands out nothing more, as spec.mode says, and waits until what it has handed out is
+	// released: then its block goes back to the hub.
+	PoolReadyClosingReason = "Closing"
 	// PoolReadyHomedElsewhereReason: the GlobalIPPool was created in another cluster, which goes on handing out its addresses; here
 	// nothing new is handed out until somebody sets the annotation ipam.weir.dev/home to this cluster.
 	PoolReadyHomedElsewhereReason = "HomedElsewhere"

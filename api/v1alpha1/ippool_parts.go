@@ -61,7 +61,7 @@ const (
 )
 
 // PoolMode says whether a pool hands out addresses.
-// +kubebuilder:validation:Enum=Serving;Draining
+// +kubebuilder:validation:Enum=Serving;Draining;Closing
 type PoolMode string
 
 const (
@@ -69,6 +69,9 @@ const (
 	ServingMode PoolMode = "Serving"
 	// DrainingMode: the pool hands out nothing more.
 	DrainingMode PoolMode = "Draining"
+	// ClosingMode: the pool was deleted at the hub, and the member cluster that has its block is to let go of
+	// it. Only the hub's controller sets it, on a delegated pool that is being deleted. Nobody takes it back.
+	ClosingMode PoolMode = "Closing"
 )
 
 // FloatingIPReclaimPolicy says what happens to a floating IP that Weir created when it is no longer claimed.

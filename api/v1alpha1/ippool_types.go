@@ -110,7 +110,7 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	DelegateTo string `json:"delegateTo,omitempty"`
 
-	// mode of the pool. Absent means Serving.
+	// mode of the pool. Absent means Serving. Closing is for a delegated pool that is being deleted at the hub.
 	// +optional
 	Mode PoolMode `json:"mode,omitempty"`
 
@@ -333,7 +333,7 @@ type IPPoolStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool serves"
 // +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why"
 // +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space; none means default"
-// +kubebuilder:printcolumn:name="Mode",type="string",priority=1,JSONPath=".spec.mode",description="Draining: the pool hands out nothing more"
+// +kubebuilder:printcolumn:name="Mode",type="string",priority=1,JSONPath=".spec.mode",description="Draining, Closing: the pool hands out nothing more"
 // +kubebuilder:printcolumn:name="Paused",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether the pool is paused, by itself or with its Cluster"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type IPPool struct {
@@ -380,7 +380,7 @@ type IPPoolList struct {
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool serves"
 // +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why"
 // +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space; none means default"
-// +kubebuilder:printcolumn:name="Mode",type="string",priority=1,JSONPath=".spec.mode",description="Draining: the pool hands out nothing more"
+// +kubebuilder:printcolumn:name="Mode",type="string",priority=1,JSONPath=".spec.mode",description="Draining, Closing: the pool hands out nothing more"
 // +kubebuilder:printcolumn:name="Paused",type="string",priority=1,JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether the pool is paused, by itself or with its Cluster"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type GlobalIPPool struct {

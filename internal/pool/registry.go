@@ -269,6 +269,8 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (*Known, 
 		return p, closed(ref, "is being deleted")
 	case p.Says.Mode == ipamv1.DrainingMode:
 		return p, closed(ref, "is draining: it hands out nothing more")
+	case p.Says.Mode == ipamv1.ClosingMode:
+		return p, closed(ref, "is closing: its hub takes its block back")
 	case r.isForeign(p):
 		return p, closed(ref, "is at home in another cluster, which hands out its addresses")
 	case !p.Says.IsServedHere():

@@ -194,6 +194,8 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
 	case s.says.Place == poolspec.Elsewhere && outcome == nil && c.Serving:
 		condition = delegatedCondition(s.says)
+	case s.says.Mode == ipamv1.ClosingMode:
+		condition.Reason, condition.Message = ipamv1.PoolReadyClosingReason, "the hub takes the block back: nothing more is handed out"
 	case s.says.Mode == ipamv1.DrainingMode:
 		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
 	case outcome != nil || !c.Serving && !s.hasNoAddresses():

@@ -145,7 +145,8 @@ var rules = map[row]rule{
 	recordLeaves:      {endsDelegation: true, then: hold},
 	holdEnded:         {endsDelegation: true, then: deleteRecord},
 	holdDeleted:       {keeps: []keeper{isClaimed}, endsDelegation: true, then: release},
-	blockHandedBack:   {endsDelegation: true, then: handBack},
+	blockHandedBack:   {endsDelegation: true, then: release},
+	blockForced:       {endsDelegation: true, then: releaseByForce},
 	retentionEnded:    {reads: true, keeps: []keeper{moves}, then: release},
 	cooledDown:        {reads: true, keeps: []keeper{moves, isHold, isPaused, isClaimed}, then: deleteRecord},
 	poolGone:          {reads: true, keeps: []keeper{isHold, movesFromPool}, then: releaseOrDelete},
@@ -228,9 +229,9 @@ func release(ctx context.Context, e *Exit, h ledger.Holding, why Reason) error {
 	return e.Ledger.Out().Release(ctx, h)
 }
 
-// handBack: the block is released, and the trail says that an operator has stated that its member uses
+// releaseByForce: the block is released, and the trail says that an operator has stated that its member uses
 // it no more.
-func handBack(ctx context.Context, e *Exit, h ledger.Holding, why Reason) error {
+func releaseByForce(ctx context.Context, e *Exit, h ledger.Holding, why Reason) error {
 	if err := release(ctx, e, h, why); err != nil || h.Member == "" {
 		return err
 	}

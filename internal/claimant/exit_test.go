@@ -61,11 +61,16 @@ var reasonsOf = map[row]func(*world, ledger.Holding) Reason{
 	recordLeaves:      func(_ *world, h ledger.Holding) Reason { return RecordLeaves(Leaving{about(h)}, "weir") },
 	holdEnded:         func(_ *world, h ledger.Holding) Reason { return HoldEnded(Returned{about(h)}) },
 	holdDeleted:       func(_ *world, h ledger.Holding) Reason { return HoldDeleted(Unwanted{about(h)}) },
-	blockHandedBack:   func(w *world, h ledger.Holding) Reason { return BlockHandedBack(HandedBack{w.proved(h), "edge-a"}) },
-	retentionEnded:    func(w *world, h ledger.Holding) Reason { return RetentionEnded(Stored{w.successor(h)}) },
-	cooledDown:        func(_ *world, h ledger.Holding) Reason { return CooledDown(Expired{about(h), h}) },
-	poolGone:          func(w *world, h ledger.Holding) Reason { return PoolGone(Gone{w.proved(h)}) },
-	poolShrunk:        func(w *world, h ledger.Holding) Reason { return PoolShrunk(Shrunk{w.proved(h)}) },
+	blockHandedBack: func(w *world, h ledger.Holding) Reason {
+		return BlockHandedBack(HandedBack{w.proved(h), "edge-a", false})
+	},
+	blockForced: func(w *world, h ledger.Holding) Reason {
+		return BlockHandedBack(HandedBack{w.proved(h), "edge-a", true})
+	},
+	retentionEnded: func(w *world, h ledger.Holding) Reason { return RetentionEnded(Stored{w.successor(h)}) },
+	cooledDown:     func(_ *world, h ledger.Holding) Reason { return CooledDown(Expired{about(h), h}) },
+	poolGone:       func(w *world, h ledger.Holding) Reason { return PoolGone(Gone{w.proved(h)}) },
+	poolShrunk:     func(w *world, h ledger.Holding) Reason { return PoolShrunk(Shrunk{w.proved(h)}) },
 }
 
 func TestEveryRowHasAReason(t *testing.T) {
@@ -130,6 +135,8 @@ func TestWhatAReasonDoes(t *testing.T) {
 		{reason: blockHandedBack, record: edits{block, withMember}, want: goes},
 		{reason: blockHandedBack, sentence: "with a cooldown", record: edits{block, withMember}, cools: true, want: []string{"cool"}},
 		{reason: blockHandedBack, sentence: "one without a member", record: edits{block}, want: goes},
+		{reason: blockForced, record: edits{block, withMember}, want: goes},
+		{reason: blockForced, sentence: "with a cooldown", record: edits{block, withMember}, cools: true, want: []string{"cool"}},
 		{reason: cooledDown, sentence: "a member's block", record: edits{block, withMember, allocations.Released}, cools: true, want: append(looks[:2:2], append([]string{"get IPPool"}, goes...)...)},
 		{reason: retentionEnded, want: append(looks[:1:1], goes...)},
 		{reason: retentionEnded, sentence: "the record moves", record: edits{allocations.Moving}, want: looks[:1], stays: true},
@@ -178,7 +185,7 @@ func TestWhatAReasonDoes(t *testing.T) {
 // that; but for what says that the member uses it no more.
 func TestAMembersBlockStays(t *testing.T) {
 	t.Parallel()
-	ends := []row{blockHandedBack, holdDeleted, holdEnded, recordLeaves}
+	ends := []row{blockHandedBack, blockForced, holdDeleted, holdEnded, recordLeaves}
 	for state, edits := range map[string][]allocations.Edit{"confirmed": {allocations.Confirmed}, "perhaps never stored": {withoutOwners}} {
 		for row, reason := range reasonsOf {
 			t.Run(string(row)+", "+state, func(t *testing.T) {
@@ -197,8 +204,10 @@ func TestAMembersBlockStays(t *testing.T) {
 	record := allocations.Named("a", "10.0.0.0/28", block, allocations.DelegatedTo("edge-b"))
 	w := newWorld(t, record)
 	h := w.shown(t, record)
-	if _, err := w.Release(t.Context(), h, reasonsOf[blockHandedBack](w, h)); err == nil {
-		t.Error("it goes because another member has handed it back")
+	for _, row := range []row{blockHandedBack, blockForced} {
+		if _, err := w.Release(t.Context(), h, reasonsOf[row](w, h)); err == nil {
+			t.Errorf("%s: it goes, although it is another member's", row)
+		}
 	}
 }
 

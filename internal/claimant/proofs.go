@@ -146,26 +146,6 @@ func (p GivenBack) covers(h ledger.Holding) bool { return p.isClaim(h) }
 // WithNothingOutside proves it of IPClaims and pools: nothing backs their records outside.
 func (p Deleted) WithNothingOutside() GivenBack { return GivenBack(p) }
 
-// HandedBack proves that a pool is Deleted, and that the member does not use its block any more: an
-// operator says so.
-type HandedBack struct {
-	ofClaim
-
-	member string
-}
-
-func (p HandedBack) covers(h ledger.Holding) bool {
-	return p.isClaim(h) && (h.Member == "" || h.Member == p.member)
-}
-
-// HandedBack proves it of the pool as it was shown.
-func (p Deleted) HandedBack(member string) HandedBack {
-	if !p.IsProved() || member == "" || p.by.object(p.claim).GetAnnotations()[ipamv1.ForceReleaseAnnotation] != member {
-		return HandedBack{}
-	}
-	return HandedBack{p.ofClaim, member}
-}
-
 // Superseded proves that another record keeps with a member what this one keeps.
 type Superseded struct{ ofRecord }
 

@@ -335,52 +335,6 @@ func TestWhatHasExpired(t *testing.T) {
 	}
 }
 
-// TestWhatIsProvedOfABlockThatIsHandedBack: only the annotation with the member's name, on a pool that
-// is being deleted, as it was shown.
-func TestWhatIsProvedOfABlockThatIsHandedBack(t *testing.T) {
-	t.Parallel()
-	record := allocations.Named("a", "10.0.0.0/28", block, withMember)
-	forced := func(member string) func(*ipamv1.IPPool) {
-		return func(p *ipamv1.IPPool) { p.Annotations = map[string]string{ipamv1.ForceReleaseAnnotation: member} }
-	}
-	deleted := func(p *ipamv1.IPPool) {
-		p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Unix(1, 0)), []string{ipamv1.PoolFinalizer}
-	}
-	for sentence, test := range map[string]struct {
-		edits  []func(*ipamv1.IPPool)
-		proved bool
-	}{
-		"it is deleted, and forced":           {edits: []func(*ipamv1.IPPool){deleted, forced("edge-a")}, proved: true},
-		"it is deleted":                       {edits: []func(*ipamv1.IPPool){deleted}},
-		"it is forced, and lives":             {edits: []func(*ipamv1.IPPool){forced("edge-a")}},
-		"another member is named":             {edits: []func(*ipamv1.IPPool){deleted, forced("edge-b")}},
-		"no member is named":                  {edits: []func(*ipamv1.IPPool){deleted, forced("")}},
-		"it is another pool of the name":      {edits: []func(*ipamv1.IPPool){deleted, forced("edge-a"), func(p *ipamv1.IPPool) { p.UID = "another" }}},
-		"it is deleted, forced, and in use":   {edits: []func(*ipamv1.IPPool){deleted, forced("edge-a"), func(p *ipamv1.IPPool) { p.Finalizers = append(p.Finalizers, "others") }}},
-		"it is deleted, forced, and it moves": {edits: []func(*ipamv1.IPPool){deleted, forced("edge-a"), func(p *ipamv1.IPPool) { p.Annotations[clusterctlv1.DeleteForMoveAnnotation] = "" }}},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			t.Parallel()
-			p := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child"}}
-			for _, edit := range test.edits {
-				edit(p)
-			}
-			w := newWorld(t, p)
-			h := w.shown(t, record)
-			o := w.Observe([]ledger.Holding{h})
-			live := &ipamv1.IPPool{}
-			if err := o.Get(t.Context(), client.ObjectKeyFromObject(p), live); err != nil {
-				t.Fatal(err)
-			}
-			forced("edge-a")(live) // by the caller, after the read
-			proof, _, err := o.Deleted(t.Context(), h.Claim, ipamv1.PoolFinalizer, "")
-			if back := proof.HandedBack("edge-a"); back.IsProved() != test.proved || back.covers(h) != test.proved || err != nil {
-				t.Errorf("proved: %t, %v", back.IsProved(), err)
-			}
-		})
-	}
-}
-
 // TestWhatIsProvedOfARecordThatAnotherStandsFor: that the other is stored, stands, and says the same.
 func TestWhatIsProvedOfARecordThatAnotherStandsFor(t *testing.T) {
 	t.Parallel()

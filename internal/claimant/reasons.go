@@ -30,6 +30,7 @@ const (
 	holdEnded         row = "hold ended"
 	holdDeleted       row = "hold deleted"
 	blockHandedBack   row = "block handed back"
+	blockForced       row = "block released by force"
 	retentionEnded    row = "retention ended"
 	cooledDown        row = "cooled down"
 	poolGone          row = "pool gone"
@@ -83,7 +84,12 @@ func HoldEnded(p Returned) Reason { return Reason{row: holdEnded, proof: p} }
 func HoldDeleted(p Unwanted) Reason { return Reason{row: holdDeleted, proof: p} }
 
 // BlockHandedBack is for the block of a pool that is being deleted, which its member uses no more.
-func BlockHandedBack(p HandedBack) Reason { return Reason{row: blockHandedBack, proof: p} }
+func BlockHandedBack(p HandedBack) Reason {
+	if p.forced {
+		return Reason{row: blockForced, proof: p}
+	}
+	return Reason{row: blockHandedBack, proof: p}
+}
 
 // RetentionEnded is for what was retained, or held, for the next claim of the name, once that is
 // stored and has the prefix.

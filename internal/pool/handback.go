@@ -31,12 +31,12 @@ func memberOf(p Object, blocks []ledger.Holding) string {
 }
 
 // awaitsMessage is what a pool that is being deleted waits for while its block is with a member.
-func awaitsMessage(p Object, member string) string {
-	message := fmt.Sprintf("the block is delegated to cluster %q, which may use it", member)
+func awaitsMessage(p Object, member, waitsFor string) string {
+	message := fmt.Sprintf("the block is delegated to cluster %q, which is to hand it back: %s", member, waitsFor)
 	if forced := p.GetAnnotations()[ipamv1.ForceReleaseAnnotation]; forced != "" && forced != member {
 		message += fmt.Sprintf("; the annotation %s names %q instead", ipamv1.ForceReleaseAnnotation, forced)
 	}
-	return fmt.Sprintf("%s; once nothing there uses it, nor will, set the annotation %s: %s", message, ipamv1.ForceReleaseAnnotation, member)
+	return fmt.Sprintf("%s; if the cluster cannot report, and nothing there uses the block, nor will, set the annotation %s: %s", message, ipamv1.ForceReleaseAnnotation, member)
 }
 
 // announceForced tells of blocks that were released because an operator has said so.

@@ -71,15 +71,15 @@ func TestAPoolIsThereByItsUID(t *testing.T) {
 	}
 }
 
-// TestWhatADeletedPoolWaitsFor names the member, the annotation, and a mistake in it.
+// TestWhatADeletedPoolWaitsFor names the member, what its report lacks, the annotation, and a mistake in it.
 func TestWhatADeletedPoolWaitsFor(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
-		"":       `may use it; once nothing there uses it`,
-		"edge-a": `may use it; once nothing there uses it`,
-		"edge-b": `may use it; the annotation ipam.weir.dev/force-release names "edge-b" instead; once`,
+		"":       `delegated to cluster "edge-a", which is to hand it back: it has 12; if the cluster`,
+		"edge-a": `delegated to cluster "edge-a", which is to hand it back: it has 12; if the cluster`,
+		"edge-b": `hand it back: it has 12; the annotation ipam.weir.dev/force-release names "edge-b" instead; if`,
 	} {
-		message := awaitsMessage(delegated(map[string]string{ipamv1.ForceReleaseAnnotation: said}), "edge-a")
+		message := awaitsMessage(delegated(map[string]string{ipamv1.ForceReleaseAnnotation: said}), "edge-a", "it has 12")
 		if !strings.Contains(message, want) || !strings.HasSuffix(message, "ipam.weir.dev/force-release: edge-a") {
 			t.Errorf("%q: %s", said, message)
 		}

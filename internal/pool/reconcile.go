@@ -101,7 +101,7 @@ type scope struct {
 	// holdings are what keeps a pool that is being deleted, and users the finalizers of others that do.
 	holdings []ledger.Holding
 	users    []string
-	// awaits is the member that may use the block of a pool that is being deleted; "" for none.
+	// awaits is what a pool that is being deleted waits for while its block is with a member; "" for nothing.
 	awaits string
 	// tidying is what went wrong with what the pool does not need any more: it serves all the same.
 	tidying error

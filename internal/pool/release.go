@@ -92,9 +92,11 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return err
 	}
 	why, member := claimant.ClaimDeleted(deleted.WithNothingOutside()), memberOf(s.pool, blocks)
+	var back claimant.HandedBack
 	if member != "" {
-		back := deleted.HandedBack(member)
-		if s.awaits = member; !back.IsProved() {
+		var waitsFor string
+		if back, waitsFor = deleted.HandedBack(member); !back.IsProved() {
+			s.awaits = awaitsMessage(live, member, waitsFor)
 			return nil
 		}
 		why = claimant.BlockHandedBack(back)
@@ -102,7 +104,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err = r.releaseBlocks(ctx, live, blocks, seen, why); err != nil {
 		return err
 	}
-	if member != "" {
+	if back.IsForced() {
 		r.announceForced(s.pool, member, blocks)
 	}
 	err = finalizer.Remove(ctx, r.Client, live, r.Kind.Finalizer)

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package delegation shows what a hub holds for its members, with a manager process, the release's policies, and what deletes and
-// collects objects in a real cluster. There are no members: the hub must not believe that one uses nothing.
+// collects objects in a real cluster. There are no members: specs write what one reports.
 //
 //   - vanished_test.go: pools and namespaces that vanish, and pools that are made again under their names.
-//   - released_test.go: what ends a hold.
+//   - released_test.go: what ends a hold without a report.
+//   - reported_test.go: what members report, and when that ends a hold.
 //   - refused_test.go: what is left of creates that the API server refuses.
 //   - helpers_test.go: the pools of a spec, and what is expected of them.
 package delegation

@@ -50,7 +50,7 @@ func awaitPolicies(ctx context.Context) {
 	labelled := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: map[string]string{ipamv1.ProjectLabel: "x"}}}
 	annotated := claim("probe")
 	annotated.Annotations = map[string]string{ipamv1.HomeAnnotation: ""}
-	for _, object := range []client.Object{labelled, annotated, record(home, "probe"), pool(home, "probe", root)} {
+	for _, object := range []client.Object{labelled, annotated, record(home, "probe"), pool(home, "probe", root), pool(home, "probe", closing)} {
 		Eventually(func() error { return u.Create(ctx, object, client.DryRunAll) }, "1m", "100ms").
 			Should(Satisfy(apierrors.IsForbidden), "%T", object)
 	}

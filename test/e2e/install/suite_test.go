@@ -11,6 +11,7 @@
 //   - components_test.go: the optional components for the webhooks' port.
 //   - diagnostics_test.go: who gets metrics and profiles.
 //   - policies_test.go: who may do what with Weir kinds and with projects, decided by policies without a manager.
+//   - policies_delegations_test.go: who may have a delegated pool handed back, and say which pool it is a copy of.
 //   - policies_claims_test.go: the same for the claims and addresses of Cluster API.
 package install
 

@@ -10,7 +10,6 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -46,7 +45,7 @@ type poolDefaulter struct {
 // its spec.
 func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admission.Response {
 	spec, old := specIn(req.Object.Raw), specIn(req.OldObject.Raw)
-	if spec == nil || old != nil && equality.Semantic.DeepEqual(spec, old) {
+	if spec == nil || old != nil && leavesAlone(spec, old) {
 		marks := keptMarks(req)
 		return admission.Patched("", append(marks, d.homePatch(req, marks)...)...)
 	}
@@ -91,8 +90,8 @@ func annotationPatch(updated metav1.Object, before []jsonpatch.Operation, key, v
 	return []jsonpatch.Operation{jsonpatch.NewOperation("add", all+"/"+escape(key), value)}
 }
 
-// keptMarks puts back what an update of a pool leaves out although Weir has set it: its label and finalizer, that it arrived, and how it is
-// known in its cloud.
+// keptMarks puts back what an update of a pool leaves out although Weir has set it: its label and finalizer, that it arrived, how it is
+// known in its cloud, and which pool of the hub it is a copy of.
 func keptMarks(req admission.Request) []jsonpatch.Operation {
 	updated, known := pool.New(kindOf(req))
 	old, _ := pool.New(kindOf(req))
@@ -101,8 +100,10 @@ func keptMarks(req admission.Request) []jsonpatch.Operation {
 	}
 	patch := append(keptFinalizer(updated, old, ipamv1.PoolFinalizer), keptArrival(updated, old)...)
 	patch = append(patch, keptLabels(updated.GetLabels(), old.GetLabels())...)
-	if cloud := old.GetAnnotations()[ipamv1.OpenStackAnnotation]; cloud != "" && updated.GetAnnotations()[ipamv1.OpenStackAnnotation] == "" {
-		patch = append(patch, annotationPatch(updated, patch, ipamv1.OpenStackAnnotation, cloud)...)
+	for _, key := range []string{ipamv1.OpenStackAnnotation, ipamv1.TemplateAnnotation} {
+		if value := old.GetAnnotations()[key]; value != "" && updated.GetAnnotations()[key] == "" {
+			patch = append(patch, annotationPatch(updated, patch, key, value)...)
+		}
 	}
 	return patch
 }

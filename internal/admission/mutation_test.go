@@ -66,6 +66,11 @@ func TestPoolDefaults(t *testing.T) {
 			new:  `{cidr: 192.0.2.1/24}`,
 			want: `{cidr: 192.0.2.1/24}`,
 		},
+		"so does one that has a pool with an invalid spec close": {
+			old:  `{cidr: 192.0.2.1/24}`,
+			new:  `{cidr: 192.0.2.1/24, mode: Closing}`,
+			want: `{cidr: 192.0.2.1/24, mode: Closing}`,
+		},
 		"what the schema refuses is left to it": {
 			new:  `{addresses: 5}`,
 			want: `{addresses: 5}`,
@@ -129,6 +134,7 @@ func TestPoolDefaults(t *testing.T) {
 func TestThatSomethingArrivedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	const home, arrived, cloud = `ipam.weir.dev/home: here`, `ipam.weir.dev/arrived: "true"`, `ipam.weir.dev/openstack: k p n`
+	const template, another = `ipam.weir.dev/template: hubs`, `ipam.weir.dev/template: anothers`
 	for name, test := range map[string]struct{ kind, old, new, want string }{
 		"a pool":               {"IPPool", arrived, ``, arrived},
 		"with others":          {"IPPool", arrived, `a: b`, arrived + `, a: b`},
@@ -136,6 +142,9 @@ func TestThatSomethingArrivedIsNotForgotten(t *testing.T) {
 		"where a pool is":      {"IPPool", cloud, ``, cloud},
 		"all of a pool":        {"GlobalIPPool", arrived + `, ` + home + `, ` + cloud, ``, arrived + `, ` + home + `, ` + cloud},
 		"where it is and more": {"IPPool", cloud, `a: b`, cloud + `, a: b`},
+		"of whom it is a copy": {"IPPool", template, `a: b`, template + `, a: b`},
+		"of another from now":  {"GlobalIPPool", template, another, another},
+		"a copy in a cloud":    {"IPPool", cloud + `, ` + template, ``, cloud + `, ` + template},
 		"one that was made":    {"IPPool", `a: b`, `a: c`, `a: c`},
 		"a claim":              {"IPClaim", arrived, ``, arrived},
 		"a claim with others":  {"IPClaim", arrived, `a: b`, arrived + `, a: b`},

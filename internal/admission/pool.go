@@ -72,10 +72,10 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 // ValidateUpdate refuses what ValidateCreate refuses as far as the update
 // brings it about, and a spec that what is in use falls out of. An update that
 // leaves spec alone is always admitted: finalizers and labels must change on
-// pools, too, whose stored spec is not valid.
+// pools, too, whose stored spec is not valid, and their blocks be handed back.
 func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (admission.Warnings, error) {
 	unknown := unknownAnnotations(updated.GetAnnotations(), old.GetAnnotations())
-	if equality.Semantic.DeepEqual(old.PoolSpec(), updated.PoolSpec()) {
+	if leavesAlone(updated.PoolSpec(), old.PoolSpec()) {
 		return unknown, nil
 	}
 	ref := updated.PoolReference()
@@ -93,6 +93,17 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 	}
 	return slices.Concat(warnings, unknown, v.missingCluster(ctx, updated, old.PoolSpec()), v.doubtful(ctx, to, updated, c),
 		v.outdated(ctx, c), keptBack(ctx, to, c)), nil
+}
+
+// leavesAlone reports whether an update changes nothing of a spec, but that
+// the pool may close.
+func leavesAlone(updated, old *ipamv1.IPPoolSpec) bool {
+	as := updated
+	if updated.Mode == ipamv1.ClosingMode {
+		as = updated.DeepCopy()
+		as.Mode = old.Mode
+	}
+	return equality.Semantic.DeepEqual(as, old)
 }
 
 // ValidateDelete refuses to delete a pool that something is allocated from,

@@ -193,6 +193,17 @@ func TestPoolUpdate(t *testing.T) {
 		old, new string
 		want     verdict
 	}{
+		"a pool with an invalid spec that closes": {
+			old: `{cidr: 192.0.2.1/24}`, new: `{cidr: 192.0.2.1/24, mode: Closing}`,
+		},
+		"a pool with an invalid spec that closes and changes": {
+			old: `{cidr: 192.0.2.1/24}`, new: `{cidr: 192.0.2.1/24, mode: Closing, excludedAddresses: [192.0.2.9]}`,
+			want: verdict{code: 422, parts: []string{`spec.cidr: Invalid value: "192.0.2.1/24"`}},
+		},
+		"a pool with an invalid spec that drains": {
+			old: `{cidr: 192.0.2.1/24}`, new: `{cidr: 192.0.2.1/24, mode: Draining}`,
+			want: verdict{code: 422, parts: []string{`spec.cidr: Invalid value: "192.0.2.1/24"`}},
+		},
 		"a shrink by what is free": {
 			held: manyClaims(3),
 			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/30], network: {prefixLength: 24}}`,

@@ -114,16 +114,22 @@ func (r *Registry) strayCondition(says poolspec.Pool) metav1.Condition {
 	}
 }
 
-// labelDelegated gives a pool whose block is recorded the labels that propagation policies select it by: it may have come past the webhooks with its
-// block. Metadata is written with the status.
-func labelDelegated(s *scope) {
+// markDelegated gives a pool whose block is recorded the labels that propagation policies select it by: it may have come past the webhooks with its
+// block. It also names the pool by its UID, for copies that no propagator marks: a pool that was made again or restored has another one than its
+// manifest. Metadata is written with the status.
+func markDelegated(s *scope) {
 	if s.says.Place != poolspec.Elsewhere {
 		return
 	}
-	labels := maps.Clone(s.pool.GetLabels())
+	labels, annotations := maps.Clone(s.pool.GetLabels()), maps.Clone(s.pool.GetAnnotations())
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
 	labels[ipamv1.AllocatedLabel], labels[ipamv1.DelegatedToLabel] = "true", s.says.DelegateTo
+	annotations[ipamv1.TemplateAnnotation] = string(s.pool.GetUID())
 	s.pool.SetLabels(labels)
+	s.pool.SetAnnotations(annotations)
 }

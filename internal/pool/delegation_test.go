@@ -5,6 +5,7 @@ package pool
 
 import (
 	"errors"
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
@@ -154,6 +155,32 @@ func TestAMemberDoesNotKnowThePoolsAbove(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case test.field != "" && (!errors.As(err, &refusal) || refusal.Field != test.field || !strings.Contains(refusal.Message, test.words)):
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestADelegatedPoolSaysWhoItIs: it has its own UID, whatever its manifest came with, and what selects it for propagation, at the hub alone.
+func TestADelegatedPoolSaysWhoItIs(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		annotations, want map[string]string
+		place             poolspec.Place
+	}{
+		"a new one":     {place: poolspec.Elsewhere, want: map[string]string{ipamv1.TemplateAnnotation: "edge"}},
+		"made again":    {place: poolspec.Elsewhere, annotations: map[string]string{ipamv1.TemplateAnnotation: "earlier", "a": "b"}, want: map[string]string{ipamv1.TemplateAnnotation: "edge", "a": "b"}},
+		"a copy":        {place: poolspec.Delegated, annotations: map[string]string{ipamv1.TemplateAnnotation: "hubs"}, want: map[string]string{ipamv1.TemplateAnnotation: "hubs"}},
+		"a stray copy":  {place: poolspec.Stray, annotations: map[string]string{ipamv1.TemplateAnnotation: "hubs"}, want: map[string]string{ipamv1.TemplateAnnotation: "hubs"}},
+		"not delegated": {place: poolspec.Local},
+	} {
+		p := delegated(maps.Clone(test.annotations))
+		before := p.DeepCopy()
+		s := &scope{pool: p, before: before, says: poolspec.Pool{Place: test.place, DelegateTo: "edge-a"}}
+		markDelegated(s)
+		if !maps.Equal(p.Annotations, test.want) || !maps.Equal(before.Annotations, test.annotations) {
+			t.Errorf("%s: annotations %v, before %v", name, p.Annotations, before.Annotations)
+		}
+		if isLabelled := p.Labels[ipamv1.DelegatedToLabel] == "edge-a"; isLabelled != (test.place == poolspec.Elsewhere) {
+			t.Errorf("%s: labels %v", name, p.Labels)
 		}
 	}
 }

@@ -30,9 +30,29 @@ func memberOf(p Object, blocks []ledger.Holding) string {
 	return blocks[i].Member
 }
 
+// orderBack orders the member of a delegated pool that is being deleted to hand its block back: the mode travels with the spec. It is the first write
+// after the deletion. Where it fails the pool goes all the same once nothing uses its block.
+func (r *Reconciler) orderBack(ctx context.Context, s *scope) error {
+	own, isOwn := s.pool.(Own)
+	if !isOwn || s.says.Place != poolspec.Elsewhere || own.PoolSpec().Mode == ipamv1.ClosingMode {
+		return nil
+	}
+	closing, _ := own.DeepCopyObject().(Own)
+	closing.PoolSpec().Mode = ipamv1.ClosingMode
+	if err := r.Client.Patch(ctx, closing, lockedMerge(s.before), client.FieldOwner(ipamv1.FieldManager)); err != nil {
+		return fmt.Errorf("writing spec.mode: %w", err)
+	}
+	s.pool = closing
+	s.before, _ = closing.DeepCopyObject().(Object)
+	return nil
+}
+
 // awaitsMessage is what a pool that is being deleted waits for while its block is with a member.
 func awaitsMessage(p Object, member, waitsFor string) string {
 	message := fmt.Sprintf("the block is delegated to cluster %q, which is to hand it back: %s", member, waitsFor)
+	if own, isOwn := p.(Own); isOwn && own.PoolSpec().Mode != ipamv1.ClosingMode {
+		message += "; it has not been told so, because spec.mode could not be written: see the manager's log"
+	}
 	if forced := p.GetAnnotations()[ipamv1.ForceReleaseAnnotation]; forced != "" && forced != member {
 		message += fmt.Sprintf("; the annotation %s names %q instead", ipamv1.ForceReleaseAnnotation, forced)
 	}

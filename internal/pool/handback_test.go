@@ -71,6 +71,51 @@ func TestAPoolIsThereByItsUID(t *testing.T) {
 	}
 }
 
+// TestTheMemberIsToldToHandTheBlockBack at the hub alone, once, by the version that was read.
+func TestTheMemberIsToldToHandTheBlockBack(t *testing.T) {
+	t.Parallel()
+	closing := delegated(nil)
+	closing.Spec.Mode = ipamv1.ClosingMode
+	for name, test := range map[string]struct {
+		pool    *ipamv1.IPPool
+		place   poolspec.Place
+		version string
+		want    ipamv1.PoolMode
+		err     bool
+	}{
+		"at the hub":                {pool: delegated(nil), place: poolspec.Elsewhere, want: ipamv1.ClosingMode},
+		"it has been told":          {pool: closing, place: poolspec.Elsewhere, want: ipamv1.ClosingMode},
+		"the cache is behind":       {pool: delegated(nil), place: poolspec.Elsewhere, version: "1", err: true},
+		"a copy at its member":      {pool: delegated(nil), place: poolspec.Delegated},
+		"a copy at another cluster": {pool: delegated(nil), place: poolspec.Stray},
+		"one that is not delegated": {pool: delegated(nil), place: poolspec.Local},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := world(t, test.pool)
+			stored := &ipamv1.IPPool{}
+			if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(test.pool), stored); err != nil {
+				t.Fatal(err)
+			}
+			read := stored.DeepCopy()
+			if test.version != "" {
+				read.ResourceVersion = test.version
+			}
+			s := &scope{pool: read, before: read.DeepCopy(), says: poolspec.Pool{Place: test.place}}
+			r := &Reconciler{reporter: reporter{Options: Options{Client: w.Client}}}
+			if err := r.orderBack(t.Context(), s); (err != nil) != test.err {
+				t.Errorf("error %v", err)
+			}
+			if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(test.pool), stored); err != nil || stored.Spec.Mode != test.want {
+				t.Errorf("stored in mode %q, %v", stored.Spec.Mode, err)
+			}
+			if !test.err && (s.pool.GetResourceVersion() != stored.ResourceVersion || s.before.GetResourceVersion() != stored.ResourceVersion) {
+				t.Error("the status would be written over another version")
+			}
+		})
+	}
+}
+
 // TestWhatADeletedPoolWaitsFor names the member, what its report lacks, the annotation, and a mistake in it.
 func TestWhatADeletedPoolWaitsFor(t *testing.T) {
 	t.Parallel()
@@ -79,7 +124,12 @@ func TestWhatADeletedPoolWaitsFor(t *testing.T) {
 		"edge-a": `delegated to cluster "edge-a", which is to hand it back: it has 12; if the cluster`,
 		"edge-b": `hand it back: it has 12; the annotation ipam.weir.dev/force-release names "edge-b" instead; if`,
 	} {
-		message := awaitsMessage(delegated(map[string]string{ipamv1.ForceReleaseAnnotation: said}), "edge-a", "it has 12")
+		p := delegated(map[string]string{ipamv1.ForceReleaseAnnotation: said})
+		if message := awaitsMessage(p, "edge-a", "it has 12"); !strings.Contains(message, "has not been told so") {
+			t.Errorf("before it closes: %s", message)
+		}
+		p.Spec.Mode = ipamv1.ClosingMode
+		message := awaitsMessage(p, "edge-a", "it has 12")
 		if !strings.Contains(message, want) || !strings.HasSuffix(message, "ipam.weir.dev/force-release: edge-a") {
 			t.Errorf("%q: %s", said, message)
 		}

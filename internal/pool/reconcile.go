@@ -103,7 +103,7 @@ type scope struct {
 	users    []string
 	// awaits is what a pool that is being deleted waits for while its block is with a member; "" for nothing.
 	awaits string
-	// tidying is what went wrong with what the pool does not need any more: it serves all the same.
+	// tidying is what went wrong with what the pool does not need any more, or with the order to hand its block back: it serves, or goes, all the same.
 	tidying error
 	// released: the pool's finalizer is off, so there is nothing left to write a status to.
 	released bool
@@ -240,7 +240,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.grant(s, blocks)
-	labelDelegated(s)
+	markDelegated(s)
 	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
 	return nil
 }

@@ -70,6 +70,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return nil
 	}
 	ref := s.says.Ref
+	s.tidying = r.orderBack(ctx, s)
 	err := r.shedStrays(ctx, s.pool)
 	if err != nil {
 		return err

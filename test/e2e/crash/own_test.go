@@ -101,6 +101,25 @@ var ownPaths = map[string]path{
 			g.Expect(w.records(ctx, g)).To(BeEmpty())
 		},
 	},
+	"letting a delegated pool go whose member has handed its block back": {
+		before: func(ctx context.Context, w *world) {
+			w.createParent(ctx)
+			w.create(ctx, w.delegated())
+			Eventually(func(g Gomega) { w.isDelegated(ctx, g) }, "1m", "20ms").Should(Succeed())
+		},
+		event: func(ctx context.Context, w *world) {
+			p := w.delegated()
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+			unreported := p.DeepCopy()
+			p.Status.Member = &ipamv1.MemberStatus{Cluster: "edge-a", Released: &ipamv1.ReleasedTemplate{TemplateUID: string(p.UID)}}
+			Expect(k.Status().Patch(ctx, p, client.MergeFrom(unreported))).To(Succeed())
+			w.delete(ctx, p)
+		},
+		done: func(ctx context.Context, w *world, g Gomega) {
+			w.lacks(ctx, g, w.delegated())
+			g.Expect(w.records(ctx, g)).To(BeEmpty())
+		},
+	},
 	"letting a carved pool go": {
 		before: func(ctx context.Context, w *world) {
 			w.createParent(ctx)
@@ -204,6 +223,7 @@ func (w *world) isDelegated(ctx context.Context, g Gomega) {
 	child := w.delegated()
 	g.Expect(k.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed())
 	g.Expect(conditions.IsTrue(child, ipamv1.ReadyCondition)).To(BeTrue())
+	g.Expect(child.Annotations).To(HaveKeyWithValue(ipamv1.TemplateAnnotation, string(child.UID)))
 	found := w.records(ctx, g)
 	g.Expect(found).To(HaveLen(1))
 	g.Expect(found[0].Spec).To(And(HaveField("CIDR", child.Spec.CIDR), HaveField("DelegatedTo", "edge-a"), HaveField("State", ipamv1.ConfirmedState)))

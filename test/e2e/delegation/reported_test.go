@@ -5,13 +5,16 @@ package delegation
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // relay writes what a member reports of a pool, as a script does that a person runs.
@@ -40,8 +43,16 @@ var _ = It("Reported by its member: a deleted pool waits, says what the report l
 		w.NotReady(ctx, p, ipamv1.PoolReadyDeletingReason, words...)
 		Expect(w.Record(ctx, p)).To(And(HaveField("UID", record.UID), HaveField("Spec.ReleasedAt", BeZero())))
 	}
+	Expect(p.Annotations).To(HaveKeyWithValue("ipam.weir.dev/template", uid))
 	Expect(k.Delete(ctx, p)).To(Succeed())
 	waits(`cluster "edge-a" has not reported the pool`)
+	Expect(p.Spec.Mode).To(Equal(ipamv1.ClosingMode), "its member is told")
+	suite.Change(ctx, k, p, func() { metaAnnotate(p, "example.com/seen", "") })
+	Expect(p.Annotations).To(HaveKey("ipam.weir.dev/template"))
+	for _, mode := range []ipamv1.PoolMode{"", ipamv1.ServingMode} {
+		p.Spec.Mode = mode
+		Expect(k.Update(ctx, p)).To(suite.Refused(http.StatusForbidden, "Closing is not taken back"))
+	}
 	relay(ctx, p, &ipamv1.MemberStatus{Cluster: "edge-a", Capacity: ipamv1.Capacity{Total: "64", Allocated: "12", Available: "52"}})
 	waits(`cluster "edge-a" has not handed it back: of its addresses 12 allocated`)
 
@@ -85,8 +96,14 @@ var _ = It("Reported about a pool that was made again under its name: the block 
 	p := w.make(ctx, w.delegated().Build())
 	report := handedBack("edge-a", string(p.UID), nil)
 	strip(ctx, p)
-	again := w.make(ctx, w.delegated().WithCIDR("10.0.0.0/26").Build())
+	again := w.delegated().WithCIDR("10.0.0.0/26").Build()
+	metaAnnotate(again, "ipam.weir.dev/template", string(p.UID)) // as a backup has it
+	w.make(ctx, again)
 	w.standsFor(ctx, again)
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
+		g.Expect(again.Annotations).To(HaveKeyWithValue("ipam.weir.dev/template", string(again.UID)))
+	}, patience, "50ms").Should(Succeed())
 	relay(ctx, again, report)
 	Expect(k.Delete(ctx, again)).To(Succeed())
 	w.NotReady(ctx, again, ipamv1.PoolReadyDeletingReason, "handed back the block of another pool of the name, UID "+string(p.UID))
@@ -94,4 +111,18 @@ var _ = It("Reported about a pool that was made again under its name: the block 
 	relay(ctx, again, handedBack("edge-a", string(again.UID), nil))
 	w.Gone(ctx, again)
 	Eventually(func(g Gomega) { g.Expect(w.recordedFor(ctx, g, "team")).To(BeEmpty()) }, patience, "50ms").Should(Succeed())
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("Deleted in the foreground: the pool tells its member, and goes by the report", func(ctx SpecContext) {
+	w := newWorld(ctx)
+	p := w.make(ctx, w.delegated().Build())
+	record := w.Record(ctx, p)
+	Expect(k.Delete(ctx, p, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+	w.NotReady(ctx, p, ipamv1.PoolReadyDeletingReason, "has not reported the pool")
+	Expect(p.Spec.Mode).To(Equal(ipamv1.ClosingMode))
+	Expect(k.Delete(ctx, p)).To(Succeed(), "and once more")
+	Expect(manager.Restart(ctx)).To(Succeed())
+	Expect(w.Record(ctx, p)).To(And(HaveField("UID", record.UID), HaveField("DeletionTimestamp", BeNil())))
+	relay(ctx, p, handedBack("edge-a", string(p.UID), &p.Generation))
+	w.Gone(ctx, p, record)
 }, SpecTimeout(5*time.Minute))

@@ -88,6 +88,7 @@ var _ = It("Namespace force-finalised: the record is held, and the namespace con
 	deleted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	Expect(k.Delete(ctx, deleted)).To(Succeed())
 	w.NotReady(ctx, p, ipamv1.PoolReadyDeletingReason, `delegated to cluster "edge-a"`)
+	Expect(p.Spec.Mode).To(Equal(ipamv1.ClosingMode))
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(deleted), deleted)).To(Succeed())
 		g.Expect(deleted.Status.Conditions).To(ContainElement(And(HaveField("Status", corev1.ConditionTrue), HaveField("Message", ContainSubstring("ipallocations")))))

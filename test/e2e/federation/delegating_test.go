@@ -88,7 +88,7 @@ var _ = It("Deleted while its member uses it: the pool stays at the hub with its
 	for _, p := range []ownPool{w.local("team", edgeA, 25).Build(), w.global("site", edgeA, 25).Build()} {
 		w.hub.Create(ctx, p)
 		at := arrived(ctx, w.a, p)
-		answers(ctx, w.a, "before-"+at.GetName(), at, p.PoolSpec().CIDR)
+		own, _ := answers(ctx, w.a, "before-"+at.GetName(), at, p.PoolSpec().CIDR)
 		Expect(w.hub.Client.Delete(ctx, p)).To(Succeed())
 		w.hub.NotReady(ctx, p, ipamv1.PoolReadyDeletingReason, `delegated to cluster "edge-a"`)
 		Expect(p.GetFinalizers()).To(ContainElement(ipamv1.PoolFinalizer))
@@ -96,7 +96,12 @@ var _ = It("Deleted while its member uses it: the pool stays at the hub with its
 		By("having the manager start again")
 		Expect(hub.manager.Restart(ctx)).To(Succeed())
 		Expect(w.hub.Record(ctx, p).Spec.CIDR).To(Equal(p.PoolSpec().CIDR))
-		answers(ctx, w.a, "after-"+at.GetName(), at, p.PoolSpec().CIDR)
+		Eventually(func(g Gomega) {
+			g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
+			g.Expect(at.PoolSpec().Mode).To(Equal(ipamv1.ClosingMode))
+		}, patience, "20ms").Should(Succeed())
+		refuses(ctx, w.a, at, "is closing")
+		w.a.Ready(ctx, own)
 	}
 	By("keeping the block from others")
 	Eventually(func() error { return w.hub.Client.Create(ctx, w.local("next", edgeB, 25).Build(), client.DryRunAll) }, patience, "100ms").

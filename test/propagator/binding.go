@@ -9,8 +9,10 @@ import (
 	"reflect"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -61,14 +63,18 @@ func BindingOf(obj client.Object, kind string) *unstructured.Unstructured {
 func (p *Propagator) Bind() { p.binds.Store(true) }
 
 // bind has each object's binding name it and its member, removes those of objects that have gone, and
-// returns bindings by their objects. It does not wait for the member.
+// returns bindings by their objects. It does not wait for the member. It errs if the hub does not
+// show its bindings: those are not gone.
 func (p *Propagator) bind(
 	ctx context.Context, member string, kind schema.GroupVersionKind, templates map[client.ObjectKey]*unstructured.Unstructured,
-) map[client.ObjectKey]*unstructured.Unstructured {
+) (map[client.ObjectKey]*unstructured.Unstructured, error) {
 	if !p.binds.Load() {
-		return nil
+		return nil, nil
 	}
-	bound := p.boundAt(ctx, member, kind)
+	bound, err := p.boundAt(ctx, member, kind)
+	if err != nil {
+		return nil, err
+	}
 	for object, binding := range bound {
 		if templates[object] == nil {
 			_ = p.hub.Delete(ctx, binding) // or the next time
@@ -82,19 +88,63 @@ func (p *Propagator) bind(
 		case !isBound:
 			binding = BindingOf(template, template.GetKind())
 			binding.Object["spec"] = spec
+			binding.SetOwnerReferences(ownedBy(template))
 			if p.hub.Create(ctx, binding) == nil {
 				p.aggregate(ctx, binding, map[string]any{"clusterName": member, "health": "Unknown"})
 			}
 		case !reflect.DeepEqual(binding.Object["spec"], spec):
 			binding.Object["spec"] = spec
+			binding.SetOwnerReferences(ownedBy(template))
 			_ = p.hub.Update(ctx, binding) // or the next time
 		}
 	}
-	return bound
+	return bound, nil
+}
+
+// ownedBy returns the owner of an object's binding. The garbage collector deletes the binding of an
+// object that is deleted in the foreground before the object.
+func ownedBy(template *unstructured.Unstructured) []metav1.OwnerReference {
+	return []metav1.OwnerReference{*metav1.NewControllerRef(template, template.GroupVersionKind())}
+}
+
+// mayPlace reports whether an object may be placed: it has a binding, where bindings are kept. A copy
+// that was placed under another binding goes first, as the Work of that binding does.
+func (p *Propagator) mayPlace(ctx context.Context, key workKey, binding, stored *unstructured.Unstructured) bool {
+	if !p.binds.Load() {
+		return true
+	}
+	if before := p.boundBy(key, uidOf(binding)); before != uidOf(binding) {
+		p.withdraw(ctx, key, stored)
+		return false
+	}
+	return binding != nil
+}
+
+// boundBy returns by which binding an object was placed. One that was placed before it had any counts
+// as placed by this one, and so does one that was not placed.
+func (p *Propagator) boundBy(key workKey, uid types.UID) types.UID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.works[key]
+	if w == nil {
+		return uid
+	}
+	if w.binding == "" {
+		w.binding = uid
+	}
+	return w.binding
+}
+
+// uidOf returns the UID of a binding; "" for none.
+func uidOf(binding *unstructured.Unstructured) types.UID {
+	if binding == nil {
+		return ""
+	}
+	return binding.GetUID()
 }
 
 // boundAt returns the bindings of a kind's objects at a member.
-func (p *Propagator) boundAt(ctx context.Context, member string, kind schema.GroupVersionKind) map[client.ObjectKey]*unstructured.Unstructured {
+func (p *Propagator) boundAt(ctx context.Context, member string, kind schema.GroupVersionKind) (map[client.ObjectKey]*unstructured.Unstructured, error) {
 	bindingKind, example := ClusterResourceBinding, &unstructured.Unstructured{}
 	example.SetGroupVersionKind(kind)
 	if isNamespaced, _ := p.hub.IsObjectNamespaced(example); isNamespaced {
@@ -102,7 +152,7 @@ func (p *Propagator) boundAt(ctx context.Context, member string, kind schema.Gro
 	}
 	found, err := list(ctx, p.hub, bindingKind)
 	if err != nil {
-		return nil // what the hub does not show is not gone
+		return nil, err
 	}
 	bound := map[client.ObjectKey]*unstructured.Unstructured{}
 	for _, binding := range found {
@@ -112,7 +162,7 @@ func (p *Propagator) boundAt(ctx context.Context, member string, kind schema.Gro
 			bound[client.ObjectKey{Namespace: resource["namespace"], Name: resource["name"]}] = binding
 		}
 	}
-	return bound
+	return bound, nil
 }
 
 // specOf returns what a binding says of an object that is placed at a member.

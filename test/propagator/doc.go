@@ -16,6 +16,10 @@
 //   - Each object has a binding at the hub (binding.go), from Bind on. It names the object by its UID,
 //     and shows the whole status of the copy, or why the member has refused the object. The hub's
 //     object is not written. A binding goes with its object, and waits for no member.
+//   - A binding that goes takes the copy along, and waits for nothing. While the object is there, the
+//     binding is made again, and then the copy. So it is with an object that is deleted in the
+//     foreground: its binding goes first, for it is owned by the object. In a namespace that is being
+//     deleted the binding goes, too, and is not made again: no later version reaches the member.
 //   - What the binding shows of a member that is not reached stays as it was.
 //
 // Each of these is a spec of its own (propagator_test.go), so that the same specs can run with

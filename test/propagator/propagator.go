@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -70,6 +71,8 @@ type work struct {
 	generation int64
 	// refused is why the member refused it; nil if it took it.
 	refused error
+	// binding is the UID of the binding under which it was placed; "" for none.
+	binding types.UID
 }
 
 // New returns a Propagator of these kinds, which has not been started.
@@ -144,8 +147,8 @@ func (p *Propagator) carry(ctx context.Context, member string, kind schema.Group
 	if err != nil {
 		return // what the hub does not show is not gone
 	}
-	bound := p.bind(ctx, member, kind, templates)
-	if p.isCut(member) {
+	bound, err := p.bind(ctx, member, kind, templates)
+	if err != nil || p.isCut(member) {
 		return
 	}
 	copies, err := list(ctx, p.members[member], kind)
@@ -154,7 +157,10 @@ func (p *Propagator) carry(ctx context.Context, member string, kind schema.Group
 	}
 	for object, template := range templates {
 		key := workKey{member, kind, object}
-		p.place(ctx, key, template, copies[object])
+		if !p.mayPlace(ctx, key, bound[object], copies[object]) {
+			continue
+		}
+		p.place(ctx, key, template, copies[object], uidOf(bound[object]))
 		p.report(ctx, key, bound[object], copies[object])
 	}
 	for _, key := range p.placed(member, kind) {
@@ -180,7 +186,7 @@ func list(ctx context.Context, c client.Client, kind schema.GroupVersionKind, op
 
 // place sends a member its version of an object, if that is new or the copy has been changed. A copy
 // that is being deleted is no exception.
-func (p *Propagator) place(ctx context.Context, key workKey, template, stored *unstructured.Unstructured) {
+func (p *Propagator) place(ctx context.Context, key workKey, template, stored *unstructured.Unstructured, binding types.UID) {
 	sent := CopyFor(key.member, template)
 	if stored != nil && !isManaged(stored) || p.work(key).isPlaced(sent, stored) {
 		return
@@ -191,7 +197,7 @@ func (p *Propagator) place(ctx context.Context, key workKey, template, stored *u
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.works[key] = &work{sent: sent, generation: written.GetGeneration(), refused: err}
+	p.works[key] = &work{sent: sent, generation: written.GetGeneration(), refused: err, binding: binding}
 }
 
 func (p *Propagator) send(ctx context.Context, member string, sent, stored *unstructured.Unstructured) (*unstructured.Unstructured, error) {

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -54,23 +55,24 @@ func TestPropagator(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	hubSite, memberSite = startSite(ctx), startSite(ctx)
+	hubSite = startSite(ctx, crds+propagator.BindingCRDs, framework.Options{ControllerManager: true}) // which follows kinds that are there
+	memberSite = startSite(ctx, crds, framework.Options{})
 	hub, member = hubSite.Client(), memberSite.Client()
-	binding, err := framework.ParseManifests([]byte(propagator.BindingCRDs))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.Apply(ctx, hubSite.Config(), binding...)).To(Succeed())
 	karmada = propagator.New(hub, map[string]client.Client{memberName: member}, parcels, globalParcels)
 	karmada.Bind()
 	placement = karmada
 }, NodeTimeout(2*time.Minute))
 
-func startSite(ctx context.Context) *framework.Site {
+func startSite(ctx context.Context, manifests string, options framework.Options) *framework.Site {
 	GinkgoHelper()
-	site := suite.StartSite(ctx, framework.SiteOptions{})
-	objects, err := framework.ParseManifests([]byte(crds))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(framework.Apply(ctx, site.Config(), objects...)).To(Succeed())
-	return site
+	install := func(ctx context.Context, cfg *rest.Config) error {
+		objects, err := framework.ParseManifests([]byte(manifests))
+		if err != nil {
+			return err
+		}
+		return framework.Apply(ctx, cfg, objects...)
+	}
+	return suite.StartSite(ctx, framework.SiteOptions{Options: options, Install: []framework.Step{install}})
 }
 
 var _ = BeforeEach(func() {
@@ -137,7 +139,9 @@ var _ = DescribeTable("A copy has spec, labels, annotations and Karmada's marks,
 		p := parcel(kind)
 		p.SetAnnotations(map[string]string{"says": "so"})
 		p.SetFinalizers([]string{holder})
-		p.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: namespace, UID: "0"}})
+		owner := &corev1.Namespace{}
+		Expect(hub.Get(ctx, client.ObjectKey{Name: namespace}, owner)).To(Succeed())
+		p.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: namespace, UID: owner.UID}})
 		Expect(hub.Create(ctx, p)).To(Succeed())
 		p.Object["status"] = map[string]any{"counts": "1"}
 		Expect(hub.Status().Update(ctx, p)).To(Succeed())
@@ -280,6 +284,71 @@ var _ = It("The copy of an object that is only being deleted stays, and follows 
 	Expect(stored.GetDeletionTimestamp()).To(BeNil())
 	suite.Change(ctx, hub, p, func() { p.SetFinalizers(nil) })
 	suite.Gone(ctx, member, stored)
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("The copy of an object that is deleted in the foreground goes and is made again, and follows the object", func(ctx SpecContext) {
+	p := parcel(parcels)
+	p.SetFinalizers([]string{holder})
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	awaitBinding(ctx, p, shows(nil))
+	stored := awaitCopy(ctx, p)
+	Expect(hub.Delete(ctx, p, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+	again := awaitCopy(ctx, p, func(g Gomega, p *unstructured.Unstructured) { g.Expect(p.GetUID()).NotTo(Equal(stored.GetUID())) })
+	suite.Change(ctx, hub, p, setSpec(p, map[string]any{"cidr": "10.0.0.0/24", "mode": "Closing"}))
+	awaitCopy(ctx, p, func(g Gomega, p *unstructured.Unstructured) {
+		g.Expect(p.Object["spec"]).To(HaveKeyWithValue("mode", "Closing"))
+	})
+	awaitBinding(ctx, p, shows(nil))
+	suite.Change(ctx, hub, p, func() { p.SetFinalizers(nil) })
+	suite.Gone(ctx, member, again)
+	suite.Gone(ctx, hub, p)
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("So it is where the member holds the copy: that is told of later versions while it is going, and is made again once it has gone", func(ctx SpecContext) {
+	p := parcel(globalParcels)
+	p.SetFinalizers([]string{holder})
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	awaitBinding(ctx, p, shows(nil))
+	stored := awaitCopy(ctx, p)
+	suite.Change(ctx, member, stored, func() { stored.SetFinalizers([]string{holder}) })
+	Expect(hub.Delete(ctx, p, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+	awaitCopy(ctx, p, func(g Gomega, p *unstructured.Unstructured) { g.Expect(p.GetDeletionTimestamp()).NotTo(BeNil()) })
+	suite.Change(ctx, hub, p, setSpec(p, map[string]any{"cidr": "10.0.0.0/24", "mode": "Closing"}))
+	isClosing := func(g Gomega, p *unstructured.Unstructured) {
+		g.Expect(p.Object["spec"]).To(HaveKeyWithValue("mode", "Closing"))
+	}
+	Expect(awaitCopy(ctx, p, isClosing).GetUID()).To(Equal(stored.GetUID()))
+	suite.Change(ctx, member, stored, func() { stored.SetFinalizers(nil) })
+	awaitCopy(ctx, p, isClosing, func(g Gomega, p *unstructured.Unstructured) { g.Expect(p.GetUID()).NotTo(Equal(stored.GetUID())) })
+	suite.Change(ctx, hub, p, func() { p.SetFinalizers(nil) })
+	suite.Gone(ctx, member, stored)
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("A namespace that is deleted at the hub loses its bindings first: copies go, no later version reaches them, and they are not made again", func(ctx SpecContext) {
+	leaving := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
+	for _, c := range []client.Client{hub, member} {
+		Expect(c.Create(ctx, leaving.DeepCopy())).To(Succeed())
+	}
+	p := parcel(parcels)
+	p.SetNamespace(leaving.Name)
+	p.SetFinalizers([]string{holder})
+	Expect(hub.Create(ctx, p)).To(Succeed())
+	binding := awaitBinding(ctx, p, shows(nil))
+	stored := awaitCopy(ctx, p)
+	suite.Change(ctx, member, stored, func() { stored.SetFinalizers([]string{holder}) })
+	Expect(hub.Delete(ctx, leaving)).To(Succeed())
+	suite.Gone(ctx, hub, binding)
+	awaitCopy(ctx, p, func(g Gomega, p *unstructured.Unstructured) { g.Expect(p.GetDeletionTimestamp()).NotTo(BeNil()) })
+	suite.Change(ctx, hub, p, setSpec(p, map[string]any{"cidr": "10.0.0.0/24", "mode": "Closing"}))
+	Expect(p.GetDeletionTimestamp()).NotTo(BeNil())
+	laterHasArrived(ctx)
+	Expect(awaitCopy(ctx, p).Object["spec"]).NotTo(HaveKey("mode"))
+	suite.Change(ctx, member, stored, func() { stored.SetFinalizers(nil) })
+	suite.Gone(ctx, member, stored)
+	laterHasArrived(ctx)
+	Expect(member.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Satisfy(apierrors.IsNotFound))
+	suite.Change(ctx, hub, p, func() { p.SetFinalizers(nil) })
+	suite.Gone(ctx, hub, p, leaving)
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("A version that the member refuses is sent again until it is taken", func(ctx SpecContext) {

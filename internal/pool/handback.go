@@ -59,6 +59,17 @@ func awaitsMessage(p Object, member, waitsFor string) string {
 	return fmt.Sprintf("%s; if the cluster cannot report, and nothing there uses the block, nor will, set the annotation %s: %s", message, ipamv1.ForceReleaseAnnotation, member)
 }
 
+// endingMessage says of a pool whose namespace is being deleted that its member may be out of reach; "" for any other. Karmada's binding does not wait
+// for the pool.
+func (r *reporter) endingMessage(ctx context.Context, p Object) string {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if p.GetNamespace() == "" || r.Client.Get(ctx, client.ObjectKey{Name: p.GetNamespace()}, namespace) != nil || namespace.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	return "; its namespace is being deleted: by Karmada neither the order to hand the block back nor a report gets through any more"
+}
+
 // announceForced tells of blocks that were released because an operator has said so.
 func (r *reporter) announceForced(p Object, member string, blocks []ledger.Holding) {
 	var released []string

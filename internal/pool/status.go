@@ -294,7 +294,7 @@ func parentMessage(says poolspec.Pool, outcome error) string {
 func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 	switch {
 	case s.awaits != "":
-		return s.awaits
+		return s.awaits + r.endingMessage(ctx, s.pool)
 	case len(s.holdings) == 0 && len(s.users) > 0:
 		return "waiting for finalizers: " + strings.Join(s.users[:min(len(s.users), shownHoldings)], ", ")
 	case len(s.holdings) == 0:

@@ -87,7 +87,7 @@ var _ = It("Namespace force-finalised: the record is held, and the namespace con
 	record := w.Record(ctx, p)
 	deleted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	Expect(k.Delete(ctx, deleted)).To(Succeed())
-	w.NotReady(ctx, p, ipamv1.PoolReadyDeletingReason, `delegated to cluster "edge-a"`)
+	w.NotReady(ctx, p, ipamv1.PoolReadyDeletingReason, `delegated to cluster "edge-a"`, "its namespace is being deleted")
 	Expect(p.Spec.Mode).To(Equal(ipamv1.ClosingMode))
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(deleted), deleted)).To(Succeed())

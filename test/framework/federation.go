@@ -190,14 +190,19 @@ func (c *cluster) delegated() ([]block, error) {
 	return blocks, nil
 }
 
-// inUse returns the records of what comes from a delegated pool.
+// inUse returns the records of what comes from a delegated pool. The record of
+// the pool's own block does not count once the member says that it has handed
+// that back: it stays until the copy goes. Nor does that of handing it back.
 func (c *cluster) inUse() []*item {
 	return slices.DeleteFunc(slices.Clone(c.records), func(record *item) bool {
 		ref := record.Spec.PoolRef
 		if ref.APIGroup == "" {
 			ref.APIGroup = weirGroup
 		}
-		return !c.comesFromDelegated(keyOf(ref, record.Metadata.Namespace))
+		key := keyOf(ref, record.Metadata.Namespace)
+		pool := c.pools[key]
+		isBack := pool != nil && pool.Status.Released != nil && record.Spec.ClaimRef.UID == pool.Metadata.UID
+		return isBack || record.Spec.Purpose == "HandBack" || !c.comesFromDelegated(key)
 	})
 }
 

@@ -86,6 +86,7 @@ type item struct {
 		AddressRef   reference          `json:"addressRef"`
 		ErrorMessage string             `json:"errorMessage"`
 		Conditions   []metav1.Condition `json:"conditions"`
+		Released     *struct{}          `json:"released"`
 	} `json:"status"`
 }
 

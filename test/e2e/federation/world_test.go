@@ -51,6 +51,7 @@ func (w *world) root(cidr string) *globalBuilder {
 type ownPool interface {
 	suite.Conditioned
 	PoolSpec() *ipamv1.IPPoolSpec
+	PoolStatus() *ipamv1.IPPoolStatus
 }
 
 // local and global begin a pool that is carved from the root and delegated.

@@ -73,7 +73,7 @@ type ClaimReference struct {
 const MaxClaimAlias = 200
 
 // AllocationPurpose says what an allocation is for.
-// +kubebuilder:validation:Enum=Claim;PoolBlock
+// +kubebuilder:validation:Enum=Claim;PoolBlock;HandBack
 type AllocationPurpose string
 
 const (
@@ -82,6 +82,9 @@ const (
 	// PoolBlockPurpose: the prefix is a block of the pool that claimRef names, carved from the pool that poolRef names. Where both are the
 	// same, that is a root pool: such records keep the roots of an address space disjoint.
 	PoolBlockPurpose AllocationPurpose = "PoolBlock"
+	// HandBackPurpose: a member cluster has let go of the block of the delegated pool that poolRef names, and hands out nothing of it.
+	// The uid in claimRef is that of the pool at the hub.
+	HandBackPurpose AllocationPurpose = "HandBack"
 )
 
 // AllocationOrigin says where the prefix of an allocation comes from, if Weir has not chosen it here.
@@ -99,7 +102,7 @@ const (
 	// ActiveState: the prefix is reserved for its claim, or the claim has it. The manager that created the record judges it, or the
 	// one that took it over. The default.
 	ActiveState AllocationState = "Active"
-	// ConfirmedState: the record has won, and no answer object says so: blocks of pools.
+	// ConfirmedState: the record has won, and no answer object says so: blocks of pools, and what was handed back.
 	ConfirmedState AllocationState = "Confirmed"
 	// CoolingState: the claim has released the prefix, which no claim gets before the pool's cooldown is over.
 	CoolingState AllocationState = "Cooling"
@@ -197,7 +200,7 @@ type IPAllocationSpec struct {
 	// +optional
 	Manager AllocationManager `json:"manager,omitempty,omitzero"`
 
-	// state of the allocation: Active while its claim has the prefix, or may get it; Confirmed once a block of a pool has won; Cooling
+	// state of the allocation: Active while its claim has the prefix, or may get it; Confirmed once a block of a pool, or its hand-back, has won; Cooling
 	// or Retained once the claim has released the prefix, which releasedAt decides; Moved while it stands for what has moved to another
 	// cluster. Changed by Weir only.
 	// +optional

@@ -36,6 +36,9 @@ const (
 	RetentionEnded = "RetentionEnded"
 	// HoldEnded: the prefix is held no longer for what has moved to another cluster.
 	HoldEnded = "HoldEnded"
+	// HandBackEnded: a block that was handed back may be handed out here again: the hub has delegated it
+	// anew, or whoever may manage records has deleted the record.
+	HandBackEnded = "HandBackEnded"
 	// Unreachable: nobody can give back any more what backs the prefix outside of the cluster.
 	Unreachable = "Unreachable"
 	// Forced: whoever may manage records has stated that the member cluster uses the block no more.
@@ -77,6 +80,9 @@ func Abandoned(e Entry, id, message string) {
 func ForceReleased(e Entry, member string) {
 	log.Info("ForceReleased", append(e.keys(), "member", member)...)
 }
+
+// HandedBack tells that this cluster has let go of the block of a delegated pool.
+func HandedBack(e Entry) { log.Info("HandedBack", e.keys()...) }
 
 // Refused tells that nothing was handed out, and what whoever asked is told.
 func Refused(e Entry, message string) { log.Info("Refused", append(e.keys(), "message", message)...) }

@@ -60,7 +60,7 @@ func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/audit.md")
 	g.Expect(err).NotTo(HaveOccurred())
 	words := []string{
-		"Allocated", "Adopted", "Released", "Refused",
+		"Allocated", "Adopted", "Released", "Refused", "HandedBack", HandBackEnded,
 		Requested, TakenOver, Arrived, Conflict, Gone, Cooling, Retained, CooledDown, RetentionEnded, HoldEnded, Void, "message",
 	}
 	for i, key := range entry("").keys() {

@@ -39,7 +39,7 @@ func (b *Book) About(claim ipamv1.ClaimReference) *Account {
 			continue
 		}
 		entry := accounted{Record: r, holding: b.holdingOf(r), isPending: b.isPending(r), isUnstored: b.isUnstored(r)}
-		if !isBlock(r.Purpose) && r.Purpose != records.ForMoved { // what a block overlaps is all that its pool has handed out
+		if !isBlock(r.Purpose) && r.Purpose != records.ForMoved && r.Purpose != records.ForHandBack { // what a block overlaps is all that its pool has handed out
 			entry.hasLost = b.Judge(r).Outcome == Lost
 			if by, ok := b.rivalTo(r); ok {
 				entry.rival = &by
@@ -109,7 +109,7 @@ func (a *Account) Holds(first netip.Addr) bool {
 // HasBlock says whether a confirmed block of the pool, in that address space, contains all of the prefix.
 func (a *Account) HasBlock(space string, prefix netip.Prefix) bool {
 	return a.has(func(r accounted) bool {
-		return r.Confirmed && r.Space == space && contains(r.CIDR, prefix) && r.Purpose != records.ForMoved && !r.Released()
+		return r.Confirmed && r.Space == space && contains(r.CIDR, prefix) && isBlock(r.Purpose) && !r.Released()
 	})
 }
 

@@ -73,7 +73,7 @@ func (b *stock) usableFree(e *poolEntry, prefixes []netip.Prefix) ipspace.Count 
 	for _, p := range prefixes {
 		free := e.pool.Shape.UsableIn(p)
 		for _, r := range b.overlapping(e.pool.Space, p) {
-			if r.Pool == e.ref && !isOwnBlock(r) {
+			if r.Pool == e.ref && !isOwn(r) {
 				free = free.Sub(e.pool.Shape.UsableIn(r.CIDR)) // 0 if the record holds more than that
 			}
 		}

@@ -320,7 +320,7 @@ func whyRefused(shape *pooltree.Pool, c Claim) Why {
 // carved pool, what its record holds; nil if it would.
 func (b *chooser) outsidePolicy(claim ipamv1.ClaimReference) error {
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
-		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || r.Purpose == records.ForRoot || r.Purpose == records.ForMoved {
+		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || isPoolsOwn(r.Purpose) || r.Purpose == records.ForMoved {
 			continue
 		}
 		e := b.poolOf(r.Pool)
@@ -422,7 +422,18 @@ func (b *chooser) ChooseBlock(c Claim, space string, key types.NamespacedName) (
 	e := b.poolOf(c.Pool)
 	asked := &records.Record{CIDR: c.Want, Claim: c.Ref, Purpose: c.Purpose}
 	for _, r := range b.overlapping(space, c.Want) {
-		if !isBlockOf(r, e.ref) && r.Pool != e.ref && !b.isAbove(asked, r.Pool, r.CIDR) {
+		if !isBlockOf(r, e.ref) && (isHandBack(r) || r.Pool != e.ref && !b.isAbove(asked, r.Pool, r.CIDR)) {
+			return nil, &TakenError{CIDR: c.Want, By: HoldingOf(r)}
+		}
+	}
+	return b.mark(space, e, c.Want, c, key), nil
+}
+
+// ChooseHandBack marks exactly the block that is handed back, unless anything is handed out of it.
+func (b *chooser) ChooseHandBack(c Claim, space string, key types.NamespacedName) (*records.Record, error) {
+	e := b.poolOf(c.Pool)
+	for _, r := range b.overlapping(space, c.Want) {
+		if !isBlockOf(r, e.ref) && !isHandBack(r) {
 			return nil, &TakenError{CIDR: c.Want, By: HoldingOf(r)}
 		}
 	}

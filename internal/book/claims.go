@@ -74,6 +74,11 @@ func (b *claims) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 	return others
 }
 
+// HandedBack returns, by prefix, what pools of the name have handed back, for whatever template.
+func (b *claims) HandedBack(pool ipamv1.PoolReference) []Holding {
+	return SortHoldings(HoldingsOf(b.records.OfPurpose(records.ClaimantOf(ClaimOf(pool, "")), records.ForHandBack)))
+}
+
 // isSecond says whether another record of the same block, confirmed like this one, has the lower
 // name: every manager that sees both keeps that one. Of a member's, it keeps the one that stands.
 func isSecond(r *records.Record, blocks []*records.Record) bool {

@@ -60,7 +60,7 @@ func newHistory(records *records.Table) *history {
 // hold notes that a record came: the releases at its prefix and inside it are superseded, whatever
 // comes of the record.
 func (h *history) hold(r *records.Record) {
-	if h == nil || isOwnBlock(r) {
+	if h == nil || isOwn(r) {
 		return
 	}
 	var superseded []*list.Element
@@ -77,7 +77,7 @@ func (h *history) hold(r *records.Record) {
 // release notes that a record went. Where another record of the pool holds all of it too, it is
 // free once that goes.
 func (h *history) release(r *records.Record, s *space) {
-	if h == nil || isOwnBlock(r) || h.isHeldBeside(r, s) {
+	if h == nil || isOwn(r) || h.isHeldBeside(r, s) {
 		return
 	}
 	h.used.Insert(r.CIDR, usage{release: h.releases.PushBack(r.CIDR)})
@@ -92,7 +92,7 @@ func (h *history) isHeldBeside(r *records.Record, s *space) bool {
 		if p.Bits() > r.CIDR.Bits() {
 			break
 		}
-		if other := h.records.Terms(beside); other.Role == records.Stored && other.Pool == r.Pool && other.Purpose != records.ForRoot {
+		if other := h.records.Terms(beside); other.Role == records.Stored && other.Pool == r.Pool && !isPoolsOwn(other.Purpose) {
 			return true
 		}
 	}

@@ -23,6 +23,7 @@ var (
 	carved      = allocations.Carved
 	delegatedTo = allocations.DelegatedTo
 	root        = allocations.Root
+	handedBack  = allocations.HandedBack
 	at          = allocations.At
 	prefixes    = allocations.Prefixes
 )

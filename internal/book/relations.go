@@ -20,6 +20,7 @@ import (
 //	isPredecessor           other stands for another claim of r's name, whose prefix r takes over
 //	isRepeat                other says the very same of the very same claim, and is not older
 //	areOfOnePool            both are blocks of one carved pool, which grows or shrinks
+//	areHandedBack           both say that this cluster has let go of a block
 //	Older                   other was certainly made first: r loses, unless other mayHaveEnclosed r
 //	none of these           r is blocked: it neither wins nor goes while other is there
 //
@@ -46,16 +47,23 @@ func isWithMember(r *records.Record) bool {
 	return r.IsWithMember() && r.Purpose == records.ForChildPool
 }
 
-// isOwnBlock says whether the record is a root pool's own block: that neither counts as allocated
-// nor as delegated.
-func isOwnBlock(r *records.Record) bool {
-	return r.Role == records.Stored && r.Purpose == records.ForRoot
+// isPoolsOwn says whether records of the purpose are about a root pool itself, its own block or that
+// it has handed that back: nothing is handed out by them.
+func isPoolsOwn(p records.Purpose) bool { return p == records.ForRoot || p == records.ForHandBack }
+
+// isOwn says whether the record is a root pool's own: that neither counts as allocated nor as
+// delegated.
+func isOwn(r *records.Record) bool { return r.Role == records.Stored && isPoolsOwn(r.Purpose) }
+
+// isHandBack says whether the record says that this cluster has let go of a block.
+func isHandBack(r *records.Record) bool {
+	return r.Role == records.Stored && r.Purpose == records.ForHandBack
 }
 
 // IsWeirKind says whether the record is for an IPClaim or for a carved pool, of whatever group: such
 // an object is its own answer.
 func IsWeirKind(r *records.Record) bool {
-	return r.Purpose == records.ForChildPool || r.Claim.APIGroup == ipamv1.GroupVersion.Group && r.Purpose != records.ForRoot
+	return r.Purpose == records.ForChildPool || r.Claim.APIGroup == ipamv1.GroupVersion.Group && !isPoolsOwn(r.Purpose)
 }
 
 // awaitsObject says whether the record itself does not show that its object, of one of Weir's own
@@ -104,7 +112,7 @@ func (b *lineage) Judge(r *records.Record) Verdict {
 	v := Verdict{Outcome: Won}
 	for _, other := range b.overlapping(r.Space, r.CIDR) {
 		switch {
-		case other.Handle == r.Handle || b.encloses(other, r) || b.encloses(r, other) || isPredecessor(other, r) || isRepeat(other, r) || areOfOnePool(other, r):
+		case other.Handle == r.Handle || b.areMeant(other, r) || isPredecessor(other, r) || isRepeat(other, r) || areOfOnePool(other, r) || areHandedBack(other, r):
 		case Older(other, r) && !b.mayHaveEnclosed(other, r):
 			return Verdict{Outcome: Lost, By: HoldingOf(other)}
 		case v.Outcome == Won:
@@ -112,6 +120,12 @@ func (b *lineage) Judge(r *records.Record) Verdict {
 		}
 	}
 	return v
+}
+
+// areMeant says whether the two are meant to overlap. A hand-back lies in the block that its pool has,
+// and a block that comes after it is nobody's.
+func (b *lineage) areMeant(other, r *records.Record) bool {
+	return b.encloses(other, r) || !isHandBack(other) && b.encloses(r, other)
 }
 
 // encloses says whether block is a block of the pool that r comes from, or of one of that pool's
@@ -155,8 +169,8 @@ func isRepeat(other, r *records.Record) bool { return saysSame(other, r) && !Old
 
 // saysSame says whether the claim can be told the very same by either of two records.
 func saysSame(a, b *records.Record) bool {
-	isTold := a.Purpose != records.ForRoot && a.Purpose != records.ForMoved && b.Purpose != records.ForRoot && b.Purpose != records.ForMoved
-	return isTold && a.Claim == b.Claim && a.CIDR == b.CIDR && a.Pool == b.Pool && !a.Released() && !b.Released()
+	isTold := func(r *records.Record) bool { return !isPoolsOwn(r.Purpose) && r.Purpose != records.ForMoved }
+	return isTold(a) && isTold(b) && a.Claim == b.Claim && a.CIDR == b.CIDR && a.Pool == b.Pool && !a.Released() && !b.Released()
 }
 
 // areOfOnePool says whether the very same pool, by UID, was carved both from the same one. Its blocks
@@ -166,6 +180,12 @@ func areOfOnePool(a, b *records.Record) bool {
 	isCarved := a.Purpose == records.ForChildPool && b.Purpose == records.ForChildPool && !a.Released() && !b.Released()
 	return isCarved && a.Claim == b.Claim && a.Claim.UID != "" && a.Pool == b.Pool && a.CIDR != b.CIDR
 }
+
+// areHandedBack says whether both records say that this cluster has let go of a block. Neither is a
+// reason for the other to lose: two managers may record one hand-back, the rest of a block is
+// recorded before the whole gives way, and what was handed back may be handed back for a later
+// template as well.
+func areHandedBack(a, b *records.Record) bool { return isHandBack(a) && isHandBack(b) }
 
 // standsFor says whether the other record keeps what r keeps with a member: it is confirmed, of a pool
 // of the same name, for the same block and member. Of two that are confirmed the later one stands.
@@ -207,7 +227,8 @@ func (b *lineage) rivalTo(r *records.Record) (Holding, bool) {
 func answers(r *records.Record, c Claim) bool {
 	isIts := IsWeirKind(r) || r.Purpose == records.ForAdopted || c.Purpose == records.ForAdopted && c.Want.IsValid()
 	stands := r.Purpose != records.ForMoved && (!r.Terminating || r.Won || r.Owned && isIts || r.Confirmed && r.Member != "")
-	return r.Claim.UID == c.Ref.UID && !r.Released() && !r.Deleted && stands && (!c.Want.IsValid() || r.CIDR == c.Want)
+	isAlike := r.Claim.UID == c.Ref.UID && isHandBack(r) == (c.Purpose == records.ForHandBack)
+	return isAlike && !r.Released() && !r.Deleted && stands && (!c.Want.IsValid() || r.CIDR == c.Want)
 }
 
 // returnsTo says whether the claim, or the carved pool, arrived with what it asks for. One of

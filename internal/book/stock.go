@@ -93,10 +93,11 @@ func (e *poolEntry) forgetUnstored(r *records.Record) {
 	}
 }
 
-// count adds a record to its pool's sums, uncount takes it out again. A root pool's own blocks
-// count as neither allocated nor delegated.
+// count adds a record to its pool's sums, uncount takes it out again. A root pool's own blocks, and
+// what it has handed back, count as neither allocated nor delegated.
 func (b *stock) count(r *records.Record) {
-	if isOwnBlock(r) {
+	if isOwn(r) {
+		b.noteHandBack(r)
 		return
 	}
 	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
@@ -124,8 +125,28 @@ func (b *stock) count(r *records.Record) {
 	}
 }
 
+// noteHandBack has the pool looked at whose hand-back comes or changes, and lists it among what leaves
+// once somebody has marked it for deletion.
+func (b *stock) noteHandBack(r *records.Record) {
+	if !isHandBack(r) {
+		return
+	}
+	b.on.PoolChanged(r.Pool)
+	if r.Terminating {
+		b.poolOf(r.Pool).leaving[r.Handle] = struct{}{}
+	}
+}
+
+func (b *stock) forgetHandBack(r *records.Record) {
+	if isHandBack(r) {
+		b.on.PoolChanged(r.Pool)
+		delete(b.poolOf(r.Pool).leaving, r.Handle)
+	}
+}
+
 func (b *stock) uncount(r *records.Record) {
-	if isOwnBlock(r) {
+	if isOwn(r) {
+		b.forgetHandBack(r)
 		return
 	}
 	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
@@ -159,7 +180,7 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 	found := make([]records.Handle, 0, e.claims+e.children)
 	belongs := func(h records.Handle) bool {
 		s := b.records.Terms(h)
-		return s.Role == records.Stored && s.Pool == e.ref && s.Purpose != records.ForRoot
+		return s.Role == records.Stored && s.Pool == e.ref && !isPoolsOwn(s.Purpose)
 	}
 	if e.pool != nil {
 		s := b.spaceOf(e.pool.Space)
@@ -238,7 +259,7 @@ func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
 }
 
 // Leaving returns what is to go out of a pool, in no order: what is marked for deletion because it moves
-// away, is held for what has moved, or is a block that a member may use. What lives beside the pool
+// away, is held for what has moved, is a block that a member may use, or was handed back. What lives beside the pool
 // moves with it, unless its claim has moved without the pool.
 func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	e, ok := b.pools[pool]
@@ -248,7 +269,7 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	found := make([]Holding, 0, len(e.leaving))
 	for marked := range e.leaving {
 		r := b.records.Get(marked)
-		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r)) {
+		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r) || isHandBack(r)) {
 			found = append(found, b.holdingOf(r))
 		}
 	}

@@ -172,6 +172,8 @@ func (h Holding) String() string {
 		name += ", retained"
 	case !h.ReleasedAt.IsZero():
 		name += ", cooling down since " + h.ReleasedAt.UTC().Format(time.RFC3339)
+	case h.Purpose == records.ForHandBack:
+		name += ", which has handed it back to its hub: it stays until the hub delegates it here again or IPAllocation " + h.Record.String() + " is deleted"
 	case h.Purpose == records.ForMoved:
 		name += ", which has moved to another cluster: held until it moves back or IPAllocation " + h.Record.String() + " is deleted"
 	}

@@ -49,6 +49,7 @@ const (
 	ForAdopted   = records.ForAdopted
 	ForChildPool = records.ForChildPool
 	ForRoot      = records.ForRoot
+	ForHandBack  = records.ForHandBack
 	ForMoved     = records.ForMoved
 )
 

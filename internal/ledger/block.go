@@ -27,18 +27,42 @@ func (l *Ledger) ReserveBlock(ctx context.Context, p Pool, block netip.Prefix, o
 		return nil
 	}
 	c := blockClaim(p, block, owners)
+	if !p.IsCarved() {
+		return l.recordWhole(ctx, p.Space, c, (*book.Book).ChooseBlock)
+	}
+	if r, _ := l.feed.recordOf(c, ""); r != nil && r.Confirmed {
+		return nil
+	}
+	a, err := l.Bind(ctx, c)
+	if err != nil {
+		return err
+	}
+	return l.confirm(ctx, a.record)
+}
+
+// HandBack records that this cluster has let go of a block, for the template of that UID at the hub.
+// The record is judged like any other: it loses while anything is handed out of the block, and once
+// it has won whatever comes later loses, whichever manager makes it and however late. It returns nil
+// once that is confirmed on the record; till then nobody may be told. It errs with ErrTaken, naming
+// what the block has, with ErrBusy, or an error of the API server.
+func (l *Ledger) HandBack(ctx context.Context, p Pool, template string, block netip.Prefix) error {
+	return l.recordWhole(ctx, p.Space, Claim{
+		Ref: ClaimOf(p.Ref, template), Pool: p.Ref, Bits: block.Bits(), Want: block, Purpose: records.ForHandBack, Namespace: p.Namespace,
+	}, (*book.Book).ChooseHandBack)
+}
+
+// chooseWhole marks exactly the prefix that is asked for.
+type chooseWhole func(b *book.Book, c Claim, space string, key types.NamespacedName) (*records.Record, error)
+
+// recordWhole has exactly what the claim wants recorded, judged and confirmed. What another manager
+// has begun is taken over.
+func (l *Ledger) recordWhole(ctx context.Context, space string, c Claim, choose chooseWhole) error {
 	r, _ := l.feed.recordOf(c, "")
 	switch {
-	case r != nil && r.Confirmed:
-		return nil
-	case p.IsCarved():
-		a, err := l.Bind(ctx, c)
-		if err != nil {
-			return err
-		}
-		return l.confirm(ctx, a.record)
 	case r == nil:
-		return l.createBlock(ctx, p, c)
+		return l.createWhole(ctx, space, c, choose)
+	case r.Confirmed:
+		return nil
 	case !r.Won:
 		if _, _, err := l.existing(ctx, c, ""); err != nil {
 			return err
@@ -84,9 +108,9 @@ func CarveClaim(p Pool, bits int) Claim {
 	return c
 }
 
-func (l *Ledger) createBlock(ctx context.Context, p Pool, c Claim) error {
-	key := types.NamespacedName{Namespace: p.Namespace, Name: records.NextName(p.Ref.Name, string(p.UID))}
-	w, err := l.feed.choose(key, func(b *book.Book) (*records.Record, error) { return b.ChooseBlock(c, p.Space, key) })
+func (l *Ledger) createWhole(ctx context.Context, space string, c Claim, choose chooseWhole) error {
+	key := types.NamespacedName{Namespace: c.Namespace, Name: records.NextName(c.Ref.Name, c.Ref.UID)}
+	w, err := l.feed.choose(key, func(b *book.Book) (*records.Record, error) { return choose(b, c, space, key) })
 	if err != nil {
 		return err
 	}

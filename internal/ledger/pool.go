@@ -76,9 +76,13 @@ func (v PoolView) Cools(h Holding) bool { return ask(v.l.feed, (*book.Book).Cool
 // pool that is just being admitted is not among them.
 func (v PoolView) WithMembers() []Holding { return ask(v.l.feed, (*book.Book).WithMembers, v.ref) }
 
+// HandedBack returns, by prefix, what pools of the name have handed back, for whatever template. A
+// record that has not won is among it.
+func (v PoolView) HandedBack() []Holding { return ask(v.l.feed, (*book.Book).HandedBack, v.ref) }
+
 // Leaving returns what is to go out of the pool, in no order: what is marked for deletion because it
-// moves away, is held for what has moved, or is a block that a member may use. What lives beside the
-// pool moves with it.
+// moves away, is held for what has moved, is a block that a member may use, or was handed back. What
+// lives beside the pool moves with it.
 func (v PoolView) Leaving() []Holding { return ask(v.l.feed, (*book.Book).Leaving, v.ref) }
 
 // Returned returns what may be back of what is held in the pool.

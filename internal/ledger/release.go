@@ -113,6 +113,8 @@ func (o Out) deleteAndReport(ctx context.Context, h Holding, reason string) erro
 // endOf is why a record goes: what it was kept for is over, or what its holder says.
 func endOf(h Holding, otherwise string) string {
 	switch {
+	case h.Purpose == records.ForHandBack:
+		return audit.HandBackEnded
 	case h.Purpose == records.ForMoved:
 		return audit.HoldEnded
 	case h.Retained:

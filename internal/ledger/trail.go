@@ -25,6 +25,8 @@ func explain(claim ipamv1.ClaimReference, message string, keysAndValues ...any) 
 func reportGiven(mark *records.Record, id records.Identity, c Claim, reason string) {
 	e := audit.Entry{Prefix: mark.CIDR, AddressSpace: mark.Space, Pool: c.Pool, Claim: c.Ref, Allocation: id.Key, Reason: reason}
 	switch {
+	case mark.Purpose == records.ForHandBack:
+		audit.HandedBack(e)
 	case !c.IsRestored():
 		audit.Allocated(e)
 	case reason == audit.Requested:

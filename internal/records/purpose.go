@@ -20,6 +20,8 @@ const (
 	ForChildPool Purpose = "ChildPool"
 	// ForRoot: the prefix is a root pool's own block.
 	ForRoot Purpose = "Root"
+	// ForHandBack: this cluster has let go of the block of a delegated pool, and hands out nothing of it.
+	ForHandBack Purpose = "HandBack"
 	// ForMoved: the prefix is kept for what has moved to another cluster.
 	ForMoved Purpose = "Moved"
 )
@@ -27,6 +29,8 @@ const (
 // PurposeOf returns what an IPAllocation is for.
 func PurposeOf(spec *ipamv1.IPAllocationSpec) Purpose {
 	switch {
+	case spec.Purpose == ipamv1.HandBackPurpose:
+		return ForHandBack
 	case spec.State == ipamv1.MovedState:
 		return ForMoved
 	case spec.IsRootBlock():
@@ -46,6 +50,8 @@ func (p Purpose) Write(spec *ipamv1.IPAllocationSpec) {
 	switch p {
 	case ForRoot, ForChildPool:
 		spec.Purpose = ipamv1.PoolBlockPurpose
+	case ForHandBack:
+		spec.Purpose = ipamv1.HandBackPurpose
 	case ForAdopted:
 		spec.Origin = ipamv1.AdoptedOrigin
 	case ForMoved:

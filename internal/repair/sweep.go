@@ -119,8 +119,8 @@ func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
 		isBlock := h.IsWithMember() && h.Confirmed
-		if isHeld := h.Purpose == ledger.ForMoved || isBlock; isHeld && !h.Terminating {
-			continue // until its claim is back, its member has let go, or a user deletes it
+		if isHeld := h.Purpose == ledger.ForMoved || h.Purpose == ledger.ForHandBack || isBlock; isHeld && !h.Terminating {
+			continue // until its claim is back, its member has let go, it is delegated here again, or a user deletes it
 		}
 		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.GroupKind() == r.Kind.GroupKind && string(living[key]) != h.Claim.UID {
 			found[key] = "orphaned record"
@@ -141,7 +141,7 @@ func (r *Repairer) repeated(holdings []ledger.Holding) []ipamv1.ClaimReference {
 	recorded := make(map[held]bool, len(holdings))
 	for _, h := range holdings {
 		isServed := h.Claim.GroupKind() == r.Kind.GroupKind && predicates.IsServed(h.Claim.Namespace, r.Namespace)
-		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ledger.ForMoved {
+		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ledger.ForMoved || h.Purpose == ledger.ForHandBack {
 			continue
 		}
 		this := held{uid: h.Claim.UID}

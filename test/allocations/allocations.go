@@ -112,6 +112,15 @@ func DelegatedTo(member string) Edit {
 	return func(a *ipamv1.IPAllocation) { a.Spec.DelegatedTo = member }
 }
 
+// HandedBack makes the record, of a root pool's block, one of its hand-back for a template.
+func HandedBack(template string) Edit {
+	return func(a *ipamv1.IPAllocation) {
+		a.Spec.Purpose, a.Spec.ClaimRef.UID = ipamv1.HandBackPurpose, template
+		a.Name, a.UID = "hand-back-"+a.Name+"-"+template, a.UID+types.UID(template)
+		a.OwnerReferences = nil
+	}
+}
+
 // Root is the record of a root pool's own block.
 func Root(pool, cidr string, edits ...Edit) *ipamv1.IPAllocation {
 	return Named("block-of-"+pool+"-"+strings.NewReplacer("/", "-", ":", "-").Replace(cidr), cidr, append([]Edit{

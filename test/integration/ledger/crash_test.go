@@ -107,6 +107,18 @@ func givingUpBlock(ctx context.Context, s *stage, m *manager) error {
 	})
 }
 
+// asHandBack records a second pool's block, which is handed back.
+func asHandBack(ctx context.Context, s *stage, m *manager) {
+	p, block := blockOf(s)
+	Expect(again(ctx, func() error { return m.ReserveBlock(ctx, p, block, nil) })).To(Succeed())
+	s.claim = book.Claim{Ref: book.ClaimOf(p.Ref, "template"), Pool: p.Ref, Want: block, Purpose: book.ForHandBack}
+}
+
+func handingBack(ctx context.Context, s *stage, m *manager) error {
+	p, block := blockOf(s)
+	return again(ctx, func() error { return m.HandBack(ctx, p, "template", block) })
+}
+
 // beforeCooling gives the pool a cooldown, and the claim an address.
 func beforeCooling(ctx context.Context, s *stage, m *manager) {
 	s.pool.Cooldown = time.Hour
@@ -159,7 +171,8 @@ var paths = map[string]path{
 		},
 		walk: thawing, gone: true,
 	},
-	"recording a block": {before: asBlock, walk: recordingBlock},
+	"recording a block":    {before: asBlock, walk: recordingBlock},
+	"handing back a block": {before: asHandBack, walk: handingBack},
 	"giving up a block": {
 		before: func(ctx context.Context, s *stage, m *manager) {
 			asBlock(ctx, s, m)

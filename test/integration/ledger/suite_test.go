@@ -8,6 +8,7 @@
 //   - crash_test.go: a ledger dies at each of its writes.
 //   - takeover_test.go: half-made records of others, conflicts, holds, and what is exhausted.
 //   - release_test.go: a ledger that is late to release.
+//   - handback_test.go: blocks that are handed back to a hub.
 //   - external_test.go: records of what lives outside of the cluster.
 //   - proof_test.go: how a ledger proves that it knows all records.
 //   - faults_test.go: clients that fail, hang and fall behind.
@@ -248,7 +249,13 @@ func counter(name string) float64 {
 // rival makes a record as another manager would and dies at once: nobody judges it.
 func rival(ctx context.Context, c book.Claim, space string, cidr netip.Prefix) *ipamv1.IPAllocation {
 	GinkgoHelper()
-	a := &ipamv1.IPAllocation{
+	a := rivalFor(c, space, cidr)
+	Expect(k.Create(ctx, a)).To(Succeed())
+	return a
+}
+
+func rivalFor(c book.Claim, space string, cidr netip.Prefix) *ipamv1.IPAllocation {
+	return &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Ref.Namespace, Name: "rival-" + c.Ref.Name, Finalizers: []string{ipamv1.AllocationFinalizer},
 		},
@@ -257,8 +264,6 @@ func rival(ctx context.Context, c book.Claim, space string, cidr netip.Prefix) *
 			Manager: ipamv1.AllocationManager{Instance: "a dead manager"},
 		},
 	}
-	Expect(k.Create(ctx, a)).To(Succeed())
-	return a
 }
 
 // erase removes a record behind the ledger's back.

@@ -1,0 +1,123 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+)
+
+// back is the record by which pool "p" hands its block back for a template.
+func back(template, cidr string, edits ...edit) *ipamv1.IPAllocation {
+	return root("p", cidr, append([]edit{handedBack(template)}, edits...)...)
+}
+
+// TestAHandBackIsTheLastAllocation: it loses to whatever is handed out of the block, and whatever comes
+// after it loses.
+func TestAHandBackIsTheLastAllocation(t *testing.T) {
+	t.Parallel()
+	const block = "10.0.0.0/24"
+	own := func() *ipamv1.IPAllocation { return root("p", block, confirmed) }
+	for sentence, test := range map[string]struct {
+		first []*ipamv1.IPAllocation
+		then  *ipamv1.IPAllocation
+		want  Outcome
+	}{
+		"nothing but the pool's own block":         {first: []*ipamv1.IPAllocation{own()}, then: back("t", block), want: Won},
+		"an address":                               {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32")}, then: back("t", block), want: Lost},
+		"an address that cools down":               {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32", released)}, then: back("t", block), want: Lost},
+		"a pool carved from it":                    {first: []*ipamv1.IPAllocation{own(), recordNamed("c", "10.0.0.0/28", carved("child"))}, then: back("t", block), want: Lost},
+		"a pool carved from it that has all of it": {first: []*ipamv1.IPAllocation{own(), recordNamed("c", block, carved("child"))}, then: back("t", block), want: Lost},
+		"an address of a pool carved from it":      {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32", fromPool("child"))}, then: back("t", block), want: Lost},
+		"the block of another root":                {first: []*ipamv1.IPAllocation{own(), root("q", "10.0.0.0/25")}, then: back("t", block), want: Lost},
+		"another manager's record of the same":     {first: []*ipamv1.IPAllocation{own(), back("t", block, by("other"), withUID("other"))}, then: back("t", block), want: Won},
+		"a hand-back for an earlier template":      {first: []*ipamv1.IPAllocation{own(), back("old", block, confirmed)}, then: back("t", block), want: Won},
+		"the rest of what another pool has handed back": {
+			first: []*ipamv1.IPAllocation{root("q", block, handedBack("t"), confirmed)}, then: root("q", "10.0.0.128/25", handedBack("t")), want: Won,
+		},
+		"an address after it":                                 {first: []*ipamv1.IPAllocation{own(), back("t", block)}, then: recordNamed("a", "10.0.0.7/32"), want: Lost},
+		"a pool carved after it":                              {first: []*ipamv1.IPAllocation{own(), back("t", block)}, then: recordNamed("c", "10.0.0.0/28", carved("child")), want: Lost},
+		"an address of a pool carved from it after it":        {first: []*ipamv1.IPAllocation{own(), back("t", block)}, then: recordNamed("a", "10.0.0.7/32", fromPool("child")), want: Lost},
+		"the pool's own block after it":                       {first: []*ipamv1.IPAllocation{back("t", block)}, then: own(), want: Lost},
+		"the block of a pool of the template's UID, after it": {first: []*ipamv1.IPAllocation{back("pool p", block)}, then: own(), want: Lost},
+		"the block of another root after it":                  {first: []*ipamv1.IPAllocation{back("t", block)}, then: root("q", "10.0.0.0/25"), want: Lost},
+		"in another address space":                            {first: []*ipamv1.IPAllocation{back("t", block)}, then: recordNamed("a", "10.0.0.7/32", elsewhere), want: Won},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b := newBook()
+			for _, r := range test.first {
+				b.put(r)
+			}
+			if got := b.judged(t, test.then).Outcome; got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestAHandBackIsNothingHandedOut: it counts in no sum, and is no block of the pool; nor does anything
+// but its pool hear of it.
+func TestAHandBackIsNothingHandedOut(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/24"})
+	b.forget()
+	b.put(back("t", "10.0.0.0/24"))
+	if _, changed := b.forget(); !slices.Contains(changed, poolRef("p")) {
+		t.Errorf("changed: %v", changed)
+	}
+	b.put(back("t", "10.0.0.0/24", confirmed))
+	if held := b.x.Holdings(poolRef("p")); len(held) > 0 {
+		t.Errorf("handed out: %v", held)
+	}
+	if c, _ := b.x.Capacity(poolRef("p")); !c.Allocated.IsZero() || c.Claims != 0 {
+		t.Errorf("counted: %+v", c)
+	}
+	if others := b.x.OtherBlocks(poolRef("p"), "", nil); len(others) != 1 || others[0].Purpose != records.ForRoot {
+		t.Errorf("blocks: %v", others)
+	}
+	if got := b.x.HandedBack(poolRef("p")); len(got) != 1 || got[0].Claim.UID != "t" || !got[0].Confirmed {
+		t.Errorf("handed back: %v", got)
+	}
+	if leaving := b.x.Leaving(poolRef("p")); len(leaving) > 0 {
+		t.Errorf("leaving: %v", leaving)
+	}
+	b.put(back("t", "10.0.0.0/24", confirmed, terminating))
+	if leaving := b.x.Leaving(poolRef("p")); len(leaving) != 1 {
+		t.Errorf("leaving: %v", leaving)
+	}
+}
+
+// TestABlockThatWasHandedBackIsNotChosen, by the pool of the name or any other, and a hand-back is not
+// while anything is handed out of the block.
+func TestABlockThatWasHandedBackIsNotChosen(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	own := b.put(root("p", "10.0.0.0/24", confirmed))
+	c := Claim{Ref: ClaimOf(poolRef("p"), "t"), Pool: poolRef("p"), Want: prefixes("10.0.0.0/24")[0], Purpose: records.ForHandBack}
+	taken := b.put(recordNamed("a", "10.0.0.7/32"))
+	if _, err := b.x.ChooseHandBack(c, "default", at("x")); !errors.Is(err, ErrTaken) {
+		t.Errorf("beside an address: %v", err)
+	}
+	b.cut(taken)
+	mark, err := b.x.ChooseHandBack(c, "default", at("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.x.Unmark(mark)
+	b.put(back("t", "10.0.0.0/24", confirmed))
+	b.cut(own)
+	for _, pool := range []string{"p", "q"} {
+		block := Claim{Ref: ClaimOf(poolRef(pool), "1"), Pool: poolRef(pool), Want: prefixes("10.0.0.0/25")[0], Purpose: records.ForRoot}
+		var by *TakenError
+		if _, err := b.x.ChooseBlock(block, "default", at("y")); !errors.As(err, &by) || by.By.Purpose != records.ForHandBack {
+			t.Errorf("pool %s: %v", pool, err)
+		}
+	}
+}

@@ -43,7 +43,8 @@ type Exit struct {
 // back.
 //
 // A block that a member may use stays, whatever the reason, but for those by which the member uses it
-// no more; or another record of a pool of its name keeps the same with that member.
+// no more; or another record of a pool of its name keeps the same with that member. So does what this
+// cluster has handed back, but for when the hub delegates it here again, or a user deletes the record.
 func (e *Exit) Release(ctx context.Context, h ledger.Holding, why Reason) (gone bool, err error) {
 	rule, applies, err := e.ruleFor(ctx, h, why)
 	if !applies || err != nil {
@@ -83,6 +84,8 @@ func (e *Exit) ruleFor(ctx context.Context, h ledger.Holding, why Reason) (_ rul
 	switch {
 	case !isProved:
 		return found, false, fmt.Errorf("releasing record %s: the reason %q is not proved of it", h.Record, why.row)
+	case h.Purpose == ledger.ForHandBack:
+		return found, found.endsHandBack, nil
 	case !h.IsWithMember() || found.endsDelegation:
 		return found, true, nil
 	}
@@ -127,6 +130,8 @@ type rule struct {
 	// endsDelegation: also a block goes that a member may use. Of every other reason only Superseded
 	// makes it go.
 	endsDelegation bool
+	// endsHandBack: also the record goes that this cluster has let go of a block.
+	endsHandBack bool
 	// then brings the record to its next state.
 	then action
 }
@@ -144,9 +149,10 @@ var rules = map[row]rule{
 	claimMoved:        {then: markMoved},
 	recordLeaves:      {endsDelegation: true, then: hold},
 	holdEnded:         {endsDelegation: true, then: deleteRecord},
-	holdDeleted:       {keeps: []keeper{isClaimed}, endsDelegation: true, then: release},
+	holdDeleted:       {keeps: []keeper{isClaimed}, endsDelegation: true, endsHandBack: true, then: release},
 	blockHandedBack:   {endsDelegation: true, then: release},
 	blockForced:       {endsDelegation: true, then: releaseByForce},
+	handBackEnded:     {endsHandBack: true, then: deleteRecord},
 	retentionEnded:    {reads: true, keeps: []keeper{moves}, then: release},
 	cooledDown:        {reads: true, keeps: []keeper{moves, isHold, isPaused, isClaimed}, then: deleteRecord},
 	poolGone:          {reads: true, keeps: []keeper{isHold, movesFromPool}, then: releaseOrDelete},
@@ -221,9 +227,9 @@ func IsClusterPaused(ctx context.Context, reader client.Reader, obj metav1.Objec
 type action func(ctx context.Context, e *Exit, h ledger.Holding, why Reason) error
 
 // release: the record cools down if its pool says so, else it is deleted. The block of a root is
-// free at once.
+// free at once, and so is what was handed back.
 func release(ctx context.Context, e *Exit, h ledger.Holding, why Reason) error {
-	if h.Purpose == ledger.ForRoot {
+	if h.Purpose == ledger.ForRoot || h.Purpose == ledger.ForHandBack {
 		return deleteRecord(ctx, e, h, why)
 	}
 	return e.Ledger.Out().Release(ctx, h)

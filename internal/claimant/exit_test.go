@@ -42,6 +42,11 @@ func (w *world) successor(h ledger.Holding) ofClaim {
 	return p
 }
 
+// redelegated has the record's prefix delegated here again.
+func (w *world) redelegated(h ledger.Holding) Redelegated {
+	return Redelegated{w.Observe([]ledger.Holding{h}), "another template", h.Space, h.CIDR}
+}
+
 var (
 	goes  = []string{"take the finalizer off", "delete IPAllocation"}
 	looks = []string{"get IPAllocation", "get Cluster"}
@@ -67,6 +72,7 @@ var reasonsOf = map[row]func(*world, ledger.Holding) Reason{
 	blockForced: func(w *world, h ledger.Holding) Reason {
 		return BlockHandedBack(HandedBack{w.proved(h), "edge-a", true})
 	},
+	handBackEnded:  func(w *world, h ledger.Holding) Reason { return HandBackEnded(w.redelegated(h)) },
 	retentionEnded: func(w *world, h ledger.Holding) Reason { return RetentionEnded(Stored{w.successor(h)}) },
 	cooledDown:     func(_ *world, h ledger.Holding) Reason { return CooledDown(Expired{about(h), h}) },
 	poolGone:       func(w *world, h ledger.Holding) Reason { return PoolGone(Gone{w.proved(h)}) },
@@ -137,6 +143,8 @@ func TestWhatAReasonDoes(t *testing.T) {
 		{reason: blockHandedBack, sentence: "one without a member", record: edits{block}, want: goes},
 		{reason: blockForced, record: edits{block, withMember}, want: goes},
 		{reason: blockForced, sentence: "with a cooldown", record: edits{block, withMember}, cools: true, want: []string{"cool"}},
+		{reason: holdDeleted, sentence: "a hand-back", record: edits{rootBlock, back}, cools: true, want: append([]string{"get IPPool"}, goes...)},
+		{reason: handBackEnded, record: edits{rootBlock, back}, cools: true, want: goes},
 		{reason: cooledDown, sentence: "a member's block", record: edits{block, withMember, allocations.Released}, cools: true, want: append(looks[:2:2], append([]string{"get IPPool"}, goes...)...)},
 		{reason: retentionEnded, want: append(looks[:1:1], goes...)},
 		{reason: retentionEnded, sentence: "the record moves", record: edits{allocations.Moving}, want: looks[:1], stays: true},
@@ -188,6 +196,9 @@ func TestAMembersBlockStays(t *testing.T) {
 	ends := []row{blockHandedBack, blockForced, holdDeleted, holdEnded, recordLeaves}
 	for state, edits := range map[string][]allocations.Edit{"confirmed": {allocations.Confirmed}, "perhaps never stored": {withoutOwners}} {
 		for row, reason := range reasonsOf {
+			if row == handBackEnded { // is proved of no block
+				continue
+			}
 			t.Run(string(row)+", "+state, func(t *testing.T) {
 				t.Parallel()
 				record := allocations.Named("a", "10.0.0.0/28", append(edits[:1:1], block, withMember)...)
@@ -211,6 +222,25 @@ func TestAMembersBlockStays(t *testing.T) {
 	}
 }
 
+// TestAHandBackStays whatever is proved of its pool, or of the record, but for what says that its block
+// may be handed out here again.
+func TestAHandBackStays(t *testing.T) {
+	t.Parallel()
+	for row, reason := range reasonsOf {
+		t.Run(string(row), func(t *testing.T) {
+			t.Parallel()
+			record := allocations.Named("a", "10.0.0.0/28", rootBlock, back, allocations.Confirmed)
+			w := newWorld(t, record)
+			w.free(t)
+			h := w.shown(t, record)
+			gone, err := w.Release(t.Context(), h, reason(w, h))
+			if stays := !gone && err == nil && len(w.requests) == 0; stays == (row == holdDeleted || row == handBackEnded) {
+				t.Errorf("gone is %t, %v, after %v", gone, err, w.requests)
+			}
+		})
+	}
+}
+
 // TestNothingGoesWithoutAProof: the zero value of a proof, and a proof about something else, are
 // refused before anything is asked.
 func TestNothingGoesWithoutAProof(t *testing.T) {
@@ -222,7 +252,7 @@ func TestNothingGoesWithoutAProof(t *testing.T) {
 		"none": {}, "deleted": ClaimDeleted(GivenBack{}), "retains": ClaimRetains(Deleted{}), "gone": ClaimGone(Gone{}), "discarded": AnswerDiscarded(GivenBack{}),
 		"answered": AnsweredOtherwise(Answered{}), "never committed": NeverCommitted(Answered{}), "name taken": AnswerNameTaken(NameTaken{}),
 		"moved": ClaimMoved(MovedAway{}), "leaves": RecordLeaves(Leaving{}, "weir"), "hold ended": HoldEnded(Returned{}), "hold deleted": HoldDeleted(Unwanted{}),
-		"handed back":     BlockHandedBack(HandedBack{}),
+		"handed back": BlockHandedBack(HandedBack{}), "redelegated": HandBackEnded(Redelegated{}),
 		"retention ended": RetentionEnded(Stored{}), "cooled down": CooledDown(Expired{}), "pool gone": PoolGone(Gone{}), "pool shrunk": PoolShrunk(Shrunk{}),
 	}
 	other := h

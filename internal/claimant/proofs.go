@@ -5,6 +5,7 @@ package claimant
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -146,6 +148,46 @@ func (p GivenBack) covers(h ledger.Holding) bool { return p.isClaim(h) }
 // WithNothingOutside proves it of IPClaims and pools: nothing backs their records outside.
 func (p Deleted) WithNothingOutside() GivenBack { return GivenBack(p) }
 
+// Redelegated proves that the hub has delegated a block to this cluster: the copy of the pool is
+// stored, serves and is not being deleted, and its template is known. It is about what was known then
+// to have been handed back of the block for other templates.
+type Redelegated struct {
+	by       *Observation
+	template string
+	space    string
+	block    netip.Prefix
+}
+
+// IsProved reports whether there is a proof.
+func (p Redelegated) IsProved() bool { return p.by != nil }
+
+func (p Redelegated) covers(h ledger.Holding) bool {
+	isOf := h.Purpose == ledger.ForHandBack && h.Space == p.space && h.CIDR.Overlaps(p.block)
+	return p.IsProved() && isOf && h.Claim.UID != p.template && p.by.knew(h)
+}
+
+// Ends reports whether it ends what was handed back.
+func (p Redelegated) Ends(h ledger.Holding) bool { return p.covers(h) }
+
+// Redelegated proves it of a copy that was shown, in the cluster of that name.
+func (o *Observation) Redelegated(copied ipamv1.ClaimReference, cluster string) Redelegated {
+	obj, isPool := o.object(copied).(interface {
+		client.Object
+		PoolSpec() *ipamv1.IPPoolSpec
+	})
+	if !isPool || !obj.GetDeletionTimestamp().IsZero() {
+		return Redelegated{}
+	}
+	spec, template := obj.PoolSpec(), poolspec.TemplateOf(obj.GetUID(), obj.GetAnnotations())
+	says := poolspec.Read(spec, copied.Pool(), obj.GetLabels()).At(cluster, obj.GetAnnotations())
+	block, err := netip.ParsePrefix(spec.CIDR)
+	isServed := says.Place == poolspec.Delegated && (says.Mode == "" || says.Mode == ipamv1.ServingMode)
+	if err != nil || !isServed || !template.IsKnown {
+		return Redelegated{}
+	}
+	return Redelegated{o, template.UID, says.Space, block}
+}
+
 // Superseded proves that another record keeps with a member what this one keeps.
 type Superseded struct{ ofRecord }
 
@@ -264,8 +306,8 @@ func (o *Observation) Leaving(h ledger.Holding) Leaving {
 	return Leaving{about(h)}
 }
 
-// Unwanted proves that a user has deleted a hold, or the record of a block that a member may use. Only
-// who may manage records can.
+// Unwanted proves that a user has deleted a hold, the record of a block that a member may use, or that of
+// a hand-back. Only who may manage records can.
 type Unwanted struct{ ofRecord }
 
 // Unwanted proves it of a record that was shown.
@@ -274,8 +316,9 @@ func (o *Observation) Unwanted(h ledger.Holding) Unwanted {
 	if record == nil || !record.Spec.ReleasedAt.IsZero() {
 		return Unwanted{}
 	}
-	isBlock := record.Spec.DelegatedTo != "" && !predicates.IsMoving(record)
-	if record.Spec.State != ipamv1.MovedState && !isBlock {
+	stays := record.Spec.DelegatedTo != "" || record.Spec.Purpose == ipamv1.HandBackPurpose
+	isDeleted := stays && !predicates.IsMoving(record)
+	if record.Spec.State != ipamv1.MovedState && !isDeleted {
 		return Unwanted{}
 	}
 	return Unwanted{about(h)}

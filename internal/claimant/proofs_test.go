@@ -335,6 +335,72 @@ func TestWhatHasExpired(t *testing.T) {
 	}
 }
 
+// TestWhatIsProvedOfABlockThatIsDelegatedAgain: only by this very copy, as it was shown, whose template
+// is known and another one, which serves, is not being deleted, and has part of the block.
+func TestWhatIsProvedOfABlockThatIsDelegatedAgain(t *testing.T) {
+	t.Parallel()
+	annotated := func(key, value string) func(*ipamv1.IPPool) {
+		return func(p *ipamv1.IPPool) { p.Annotations = map[string]string{key: value} }
+	}
+	again := annotated(ipamv1.TemplateAnnotation, "next")
+	for sentence, test := range map[string]struct {
+		edit   func(*ipamv1.IPPool)
+		record []allocations.Edit
+		proved bool
+	}{
+		"another template":               {proved: true},
+		"Karmada's":                      {edit: annotated("resourcetemplate.karmada.io/uid", "next"), proved: true},
+		"the whole of a larger block":    {edit: func(p *ipamv1.IPPool) { p.Spec.CIDR = "10.0.0.0/24" }, proved: true},
+		"the same template":              {edit: annotated(ipamv1.TemplateAnnotation, "template")},
+		"an unknown template":            {edit: func(p *ipamv1.IPPool) { p.Annotations = nil }},
+		"it is another copy of the name": {edit: func(p *ipamv1.IPPool) { p.UID = "another" }},
+		"it closes":                      {edit: func(p *ipamv1.IPPool) { p.Spec.Mode = ipamv1.ClosingMode }},
+		"it drains":                      {edit: func(p *ipamv1.IPPool) { p.Spec.Mode = ipamv1.DrainingMode }},
+		"it is being deleted":            {edit: func(p *ipamv1.IPPool) { p.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) }},
+		"it is for another member":       {edit: func(p *ipamv1.IPPool) { p.Spec.DelegateTo = "edge-b" }},
+		"it is not delegated":            {edit: func(p *ipamv1.IPPool) { p.Spec.DelegateTo = "" }},
+		"it has another block":           {edit: func(p *ipamv1.IPPool) { p.Spec.CIDR = "10.0.1.0/28" }},
+		"it has another address space":   {edit: func(p *ipamv1.IPPool) { p.Spec.AddressSpace = "other" }},
+		"the record is no hand-back":     {record: []allocations.Edit{rootBlock}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			p := &ipamv1.IPPool{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child", Finalizers: []string{ipamv1.PoolFinalizer}},
+				Spec:       ipamv1.IPPoolSpec{CIDR: "10.0.0.0/29", DelegateTo: "edge-a"},
+			}
+			again(p)
+			if test.edit != nil {
+				test.edit(p)
+			}
+			w := newWorld(t, p)
+			h := w.shown(t, allocations.Named("a", "10.0.0.0/28", append([]allocations.Edit{rootBlock, back}, test.record...)...))
+			o, copied := w.Observe([]ledger.Holding{h}), ledger.ClaimOf(allocations.PoolRef("child"), "pool child")
+			if o.Redelegated(copied, "edge-a").IsProved() {
+				t.Error("the copy was not read")
+			}
+			live := &ipamv1.IPPool{}
+			if err := o.Get(t.Context(), client.ObjectKeyFromObject(p), live); err != nil {
+				t.Fatal(err)
+			}
+			again(live) // by the caller, after the read
+			if got := o.Redelegated(copied, "edge-a").Ends(h); got != test.proved {
+				t.Errorf("proved: %t", got)
+			}
+			for _, cluster := range []string{"", "edge-b"} {
+				if o.Redelegated(copied, cluster).Ends(h) && sentence != "it is for another member" {
+					t.Errorf("proved in cluster %q", cluster)
+				}
+			}
+			changed := h
+			changed.Version.Version = "999"
+			if o.Redelegated(copied, "edge-a").Ends(changed) {
+				t.Error("proved of a record that came later")
+			}
+		})
+	}
+}
+
 // TestWhatIsProvedOfARecordThatAnotherStandsFor: that the other is stored, stands, and says the same.
 func TestWhatIsProvedOfARecordThatAnotherStandsFor(t *testing.T) {
 	t.Parallel()

@@ -31,6 +31,7 @@ const (
 	holdDeleted       row = "hold deleted"
 	blockHandedBack   row = "block handed back"
 	blockForced       row = "block released by force"
+	handBackEnded     row = "hand-back ended"
 	retentionEnded    row = "retention ended"
 	cooledDown        row = "cooled down"
 	poolGone          row = "pool gone"
@@ -80,7 +81,7 @@ func RecordLeaves(p Leaving, namespace string) Reason {
 // HoldEnded is for a hold whose claim, or pool, is back.
 func HoldEnded(p Returned) Reason { return Reason{row: holdEnded, proof: p} }
 
-// HoldDeleted is for a hold, or a block that a member may use, that a user has deleted.
+// HoldDeleted is for a hold, a block that a member may use, or a hand-back, that a user has deleted.
 func HoldDeleted(p Unwanted) Reason { return Reason{row: holdDeleted, proof: p} }
 
 // BlockHandedBack is for the block of a pool that is being deleted, which its member uses no more.
@@ -90,6 +91,10 @@ func BlockHandedBack(p HandedBack) Reason {
 	}
 	return Reason{row: blockHandedBack, proof: p}
 }
+
+// HandBackEnded is for what this cluster has handed back, and the hub has delegated to it again. What
+// the copy that it is for does not have of it is recorded anew before.
+func HandBackEnded(p Redelegated) Reason { return Reason{row: handBackEnded, proof: p} }
 
 // RetentionEnded is for what was retained, or held, for the next claim of the name, once that is
 // stored and has the prefix.

@@ -135,5 +135,10 @@ var block, rootBlock = allocations.Carved("child"), allocations.Carved("p")
 
 func withoutOwners(a *ipamv1.IPAllocation) { a.OwnerReferences = nil }
 
+// back makes the block of a root one that was handed back.
+func back(a *ipamv1.IPAllocation) {
+	a.Spec.Purpose, a.Spec.ClaimRef.UID = ipamv1.HandBackPurpose, "template"
+}
+
 // withMember makes it a block that edge-a may use.
 var withMember = allocations.DelegatedTo("edge-a")

@@ -109,6 +109,9 @@ const (
 	// PoolReadyClosingReason: the pool hands out nothing more, as spec.mode says, and waits until what it has handed out is
 	// released: then its block goes back to the hub.
 	PoolReadyClosingReason = "Closing"
+	// PoolReadyHandedBackReason: this cluster has handed the block back to the hub, and hands out nothing of it until the hub
+	// delegates it here again.
+	PoolReadyHandedBackReason = "HandedBack"
 	// PoolReadyHomedElsewhereReason: the GlobalIPPool was created in another cluster, which goes on handing out its addresses; here
 	// nothing new is handed out until somebody sets the annotation ipam.weir.dev/home to this cluster.
 	PoolReadyHomedElsewhereReason = "HomedElsewhere"

@@ -310,7 +310,7 @@ type IPPoolStatus struct {
 	// +optional
 	Member *MemberStatus `json:"member,omitempty"`
 
-	// released is set by a member cluster that has let go of a delegated pool. Not supported yet: it is never set.
+	// released is set by a member cluster that has let go of a delegated pool: nothing of its block is in use there, nor will be.
 	// +optional
 	Released *ReleasedTemplate `json:"released,omitempty"`
 }

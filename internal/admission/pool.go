@@ -9,9 +9,12 @@ import (
 	"net/netip"
 	"slices"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -107,8 +110,9 @@ func leavesAlone(updated, old *ipamv1.IPPoolSpec) bool {
 }
 
 // ValidateDelete refuses to delete a pool that something is allocated from,
-// unless the caller or a move takes care of the order, or nothing can be given
-// back any more; the pool's finalizer holds it then.
+// unless the caller or a move takes care of the order, the hub's propagation
+// deletes its copy, or nothing can be given back any more; the pool's finalizer
+// holds it then.
 func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admission.Warnings, error) {
 	req, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -121,7 +125,25 @@ func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admiss
 	if len(held) > 0 && v.carver.registry.IsAbandoned(ctx, deleted) {
 		return admission.Warnings{fmt.Sprintf("the Secret with the pool's credentials does not exist: the claims of the pool leave %s in the cloud", count(len(held), "floating IP", "floating IPs"))}, nil
 	}
+	if len(held) > 0 && v.mayDeleteCopy(ctx, deleted, req.UserInfo) {
+		return admission.Warnings{fmt.Sprintf("%s allocated from it: the pool goes when that is released", count(len(held), "prefix is", "prefixes are"))}, nil
+	}
 	return nil, protected(ctx, audienceOf(ctx, v.rights), deleted, held)
+}
+
+// mayDeleteCopy reports whether the user may delete a pool that was delegated to this cluster although
+// it is in use: who may manage records, as whatever propagates it does.
+func (v poolValidator[P]) mayDeleteCopy(ctx context.Context, p P, user authenticationv1.UserInfo) bool {
+	if v.rights == nil || v.carver.registry.Says(p).Place != poolspec.Delegated {
+		return false
+	}
+	may, err := v.rights.May(ctx, user, authorizationv1.ResourceAttributes{
+		Verb: "manage", Group: ipamv1.GroupVersion.Group, Resource: "ipallocations", Namespace: p.GetNamespace(),
+	})
+	if err != nil { // then he may not
+		log.FromContext(ctx).Error(err, "Finding out who may manage records")
+	}
+	return may && err == nil
 }
 
 // overlaps refuses addresses that the pool did not have before and that
@@ -158,7 +180,7 @@ func (v poolValidator[P]) promised(ctx context.Context, to *audience, p P, c cha
 			continue
 		}
 		others := slices.DeleteFunc(v.holdings.Overlapping(poolspec.Space(p.PoolSpec()), k.Prefix), func(h ledger.Holding) bool {
-			return h.Purpose == ledger.ForRoot || k.IsFor(h.Names()...) || encloses(h, p)
+			return h.Purpose == ledger.ForRoot || h.Purpose == ledger.ForHandBack || k.IsFor(h.Names()...) || encloses(h, p)
 		})
 		if len(others) > 0 {
 			path, address := preAllocationOf(p.PoolSpec(), k)

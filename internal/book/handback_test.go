@@ -12,41 +12,44 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// back is the record by which pool "p" hands its block back for a template.
-func back(template, cidr string, edits ...edit) *ipamv1.IPAllocation {
-	return root("p", cidr, append([]edit{handedBack(template)}, edits...)...)
+// backBlock is what pool "p" hands back.
+const backBlock = "10.0.0.0/24"
+
+// back is the record by which it does for a template.
+func back(template string, edits ...edit) *ipamv1.IPAllocation {
+	return root("p", backBlock, append([]edit{handedBack(template)}, edits...)...)
 }
 
 // TestAHandBackIsTheLastAllocation: it loses to whatever is handed out of the block, and whatever comes
 // after it loses.
 func TestAHandBackIsTheLastAllocation(t *testing.T) {
 	t.Parallel()
-	const block = "10.0.0.0/24"
+	const block = backBlock
 	own := func() *ipamv1.IPAllocation { return root("p", block, confirmed) }
 	for sentence, test := range map[string]struct {
 		first []*ipamv1.IPAllocation
 		then  *ipamv1.IPAllocation
 		want  Outcome
 	}{
-		"nothing but the pool's own block":         {first: []*ipamv1.IPAllocation{own()}, then: back("t", block), want: Won},
-		"an address":                               {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32")}, then: back("t", block), want: Lost},
-		"an address that cools down":               {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32", released)}, then: back("t", block), want: Lost},
-		"a pool carved from it":                    {first: []*ipamv1.IPAllocation{own(), recordNamed("c", "10.0.0.0/28", carved("child"))}, then: back("t", block), want: Lost},
-		"a pool carved from it that has all of it": {first: []*ipamv1.IPAllocation{own(), recordNamed("c", block, carved("child"))}, then: back("t", block), want: Lost},
-		"an address of a pool carved from it":      {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32", fromPool("child"))}, then: back("t", block), want: Lost},
-		"the block of another root":                {first: []*ipamv1.IPAllocation{own(), root("q", "10.0.0.0/25")}, then: back("t", block), want: Lost},
-		"another manager's record of the same":     {first: []*ipamv1.IPAllocation{own(), back("t", block, by("other"), withUID("other"))}, then: back("t", block), want: Won},
-		"a hand-back for an earlier template":      {first: []*ipamv1.IPAllocation{own(), back("old", block, confirmed)}, then: back("t", block), want: Won},
+		"nothing but the pool's own block":         {first: []*ipamv1.IPAllocation{own()}, then: back("t"), want: Won},
+		"an address":                               {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32")}, then: back("t"), want: Lost},
+		"an address that cools down":               {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32", released)}, then: back("t"), want: Lost},
+		"a pool carved from it":                    {first: []*ipamv1.IPAllocation{own(), recordNamed("c", "10.0.0.0/28", carved("child"))}, then: back("t"), want: Lost},
+		"a pool carved from it that has all of it": {first: []*ipamv1.IPAllocation{own(), recordNamed("c", block, carved("child"))}, then: back("t"), want: Lost},
+		"an address of a pool carved from it":      {first: []*ipamv1.IPAllocation{own(), recordNamed("a", "10.0.0.7/32", fromPool("child"))}, then: back("t"), want: Lost},
+		"the block of another root":                {first: []*ipamv1.IPAllocation{own(), root("q", "10.0.0.0/25")}, then: back("t"), want: Lost},
+		"another manager's record of the same":     {first: []*ipamv1.IPAllocation{own(), back("t", by("other"), withUID("other"))}, then: back("t"), want: Won},
+		"a hand-back for an earlier template":      {first: []*ipamv1.IPAllocation{own(), back("old", confirmed)}, then: back("t"), want: Won},
 		"the rest of what another pool has handed back": {
 			first: []*ipamv1.IPAllocation{root("q", block, handedBack("t"), confirmed)}, then: root("q", "10.0.0.128/25", handedBack("t")), want: Won,
 		},
-		"an address after it":                                 {first: []*ipamv1.IPAllocation{own(), back("t", block)}, then: recordNamed("a", "10.0.0.7/32"), want: Lost},
-		"a pool carved after it":                              {first: []*ipamv1.IPAllocation{own(), back("t", block)}, then: recordNamed("c", "10.0.0.0/28", carved("child")), want: Lost},
-		"an address of a pool carved from it after it":        {first: []*ipamv1.IPAllocation{own(), back("t", block)}, then: recordNamed("a", "10.0.0.7/32", fromPool("child")), want: Lost},
-		"the pool's own block after it":                       {first: []*ipamv1.IPAllocation{back("t", block)}, then: own(), want: Lost},
-		"the block of a pool of the template's UID, after it": {first: []*ipamv1.IPAllocation{back("pool p", block)}, then: own(), want: Lost},
-		"the block of another root after it":                  {first: []*ipamv1.IPAllocation{back("t", block)}, then: root("q", "10.0.0.0/25"), want: Lost},
-		"in another address space":                            {first: []*ipamv1.IPAllocation{back("t", block)}, then: recordNamed("a", "10.0.0.7/32", elsewhere), want: Won},
+		"an address after it":                                 {first: []*ipamv1.IPAllocation{own(), back("t")}, then: recordNamed("a", "10.0.0.7/32"), want: Lost},
+		"a pool carved after it":                              {first: []*ipamv1.IPAllocation{own(), back("t")}, then: recordNamed("c", "10.0.0.0/28", carved("child")), want: Lost},
+		"an address of a pool carved from it after it":        {first: []*ipamv1.IPAllocation{own(), back("t")}, then: recordNamed("a", "10.0.0.7/32", fromPool("child")), want: Lost},
+		"the pool's own block after it":                       {first: []*ipamv1.IPAllocation{back("t")}, then: own(), want: Lost},
+		"the block of a pool of the template's UID, after it": {first: []*ipamv1.IPAllocation{back("pool p")}, then: own(), want: Lost},
+		"the block of another root after it":                  {first: []*ipamv1.IPAllocation{back("t")}, then: root("q", "10.0.0.0/25"), want: Lost},
+		"in another address space":                            {first: []*ipamv1.IPAllocation{back("t")}, then: recordNamed("a", "10.0.0.7/32", elsewhere), want: Won},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -68,11 +71,11 @@ func TestAHandBackIsNothingHandedOut(t *testing.T) {
 	b := newBook()
 	b.serving(shapeConfig{entries: "10.0.0.0/24"})
 	b.forget()
-	b.put(back("t", "10.0.0.0/24"))
+	b.put(back("t"))
 	if _, changed := b.forget(); !slices.Contains(changed, poolRef("p")) {
 		t.Errorf("changed: %v", changed)
 	}
-	b.put(back("t", "10.0.0.0/24", confirmed))
+	b.put(back("t", confirmed))
 	if held := b.x.Holdings(poolRef("p")); len(held) > 0 {
 		t.Errorf("handed out: %v", held)
 	}
@@ -85,12 +88,10 @@ func TestAHandBackIsNothingHandedOut(t *testing.T) {
 	if got := b.x.HandedBack(poolRef("p")); len(got) != 1 || got[0].Claim.UID != "t" || !got[0].Confirmed {
 		t.Errorf("handed back: %v", got)
 	}
-	if leaving := b.x.Leaving(poolRef("p")); len(leaving) > 0 {
-		t.Errorf("leaving: %v", leaving)
-	}
-	b.put(back("t", "10.0.0.0/24", confirmed, terminating))
-	if leaving := b.x.Leaving(poolRef("p")); len(leaving) != 1 {
-		t.Errorf("leaving: %v", leaving)
+	b.put(back("t", confirmed, terminating))
+	b.x.DropPool(poolRef("p"))
+	if got := b.x.HandedBack(poolRef("p")); len(got) != 1 || !got[0].Terminating {
+		t.Errorf("handed back, without a pool: %v", got)
 	}
 }
 
@@ -111,7 +112,7 @@ func TestABlockThatWasHandedBackIsNotChosen(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.x.Unmark(mark)
-	b.put(back("t", "10.0.0.0/24", confirmed))
+	b.put(back("t", confirmed))
 	b.cut(own)
 	for _, pool := range []string{"p", "q"} {
 		block := Claim{Ref: ClaimOf(poolRef(pool), "1"), Pool: poolRef(pool), Want: prefixes("10.0.0.0/25")[0], Purpose: records.ForRoot}

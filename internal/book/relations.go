@@ -227,8 +227,12 @@ func (b *lineage) rivalTo(r *records.Record) (Holding, bool) {
 func answers(r *records.Record, c Claim) bool {
 	isIts := IsWeirKind(r) || r.Purpose == records.ForAdopted || c.Purpose == records.ForAdopted && c.Want.IsValid()
 	stands := r.Purpose != records.ForMoved && (!r.Terminating || r.Won || r.Owned && isIts || r.Confirmed && r.Member != "")
-	isAlike := r.Claim.UID == c.Ref.UID && isHandBack(r) == (c.Purpose == records.ForHandBack)
-	return isAlike && !r.Released() && !r.Deleted && stands && (!c.Want.IsValid() || r.CIDR == c.Want)
+	return c.isAlike(r) && !r.Released() && !r.Deleted && stands && (!c.Want.IsValid() || r.CIDR == c.Want)
+}
+
+// isAlike says whether the record is for the very claim, and a hand-back only if one is asked for.
+func (c Claim) isAlike(r *records.Record) bool {
+	return r.Claim.UID == c.Ref.UID && isHandBack(r) == (c.Purpose == records.ForHandBack)
 }
 
 // returnsTo says whether the claim, or the carved pool, arrived with what it asks for. One of

@@ -125,28 +125,16 @@ func (b *stock) count(r *records.Record) {
 	}
 }
 
-// noteHandBack has the pool looked at whose hand-back comes or changes, and lists it among what leaves
-// once somebody has marked it for deletion.
+// noteHandBack has the pool looked at whose hand-back comes, changes or goes.
 func (b *stock) noteHandBack(r *records.Record) {
-	if !isHandBack(r) {
-		return
-	}
-	b.on.PoolChanged(r.Pool)
-	if r.Terminating {
-		b.poolOf(r.Pool).leaving[r.Handle] = struct{}{}
-	}
-}
-
-func (b *stock) forgetHandBack(r *records.Record) {
 	if isHandBack(r) {
 		b.on.PoolChanged(r.Pool)
-		delete(b.poolOf(r.Pool).leaving, r.Handle)
 	}
 }
 
 func (b *stock) uncount(r *records.Record) {
 	if isOwn(r) {
-		b.forgetHandBack(r)
+		b.noteHandBack(r)
 		return
 	}
 	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
@@ -259,7 +247,7 @@ func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
 }
 
 // Leaving returns what is to go out of a pool, in no order: what is marked for deletion because it moves
-// away, is held for what has moved, is a block that a member may use, or was handed back. What lives beside the pool
+// away, is held for what has moved, or is a block that a member may use. What lives beside the pool
 // moves with it, unless its claim has moved without the pool.
 func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	e, ok := b.pools[pool]
@@ -269,7 +257,7 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	found := make([]Holding, 0, len(e.leaving))
 	for marked := range e.leaving {
 		r := b.records.Get(marked)
-		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r) || isHandBack(r)) {
+		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r)) {
 			found = append(found, b.holdingOf(r))
 		}
 	}

@@ -86,12 +86,24 @@ func (r *addresses) chart(ctx context.Context, s *scope) error {
 	}
 	err = errors.New("it did not come to an end")
 	defer func() { r.Charts.end(pool, of, len(parts), err) }()
+	err = recordAll(ctx, parts, pool)
+	return err
+}
+
+// Record has every answer of a pool recorded, whether or not that has been done before: its block is about to be handed back.
+func (c *Charts) Record(ctx context.Context, pool ipamv1.PoolReference) error {
+	c.mu.Lock()
+	parts := slices.Clone(c.parts)
+	c.mu.Unlock()
+	return recordAll(ctx, parts, pool)
+}
+
+func recordAll(ctx context.Context, parts []func(context.Context, ipamv1.PoolReference) error, pool ipamv1.PoolReference) error {
 	errs := make([]error, 0, len(parts))
 	for _, part := range parts {
 		errs = append(errs, part(ctx, pool))
 	}
-	err = errors.Join(errs...)
-	return err
+	return errors.Join(errs...)
 }
 
 func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference) error {

@@ -279,3 +279,19 @@ func labelsOf(c *ipamv1.IPClaim) map[string]string {
 	}
 	return nil
 }
+
+// CheckRecorded errs with ErrBusy while an IPClaim has a prefix of a pool that is not recorded: it may have been restored without its record.
+func (d *Desk) CheckRecorded(ctx context.Context, pool ipamv1.PoolReference) error {
+	claims := &ipamv1.IPClaimList{}
+	if err := d.Client.List(ctx, claims, client.InNamespace(pool.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing IPClaims: %w", err)
+	}
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		isIts := c.Spec.CIDR != "" && c.Spec.PoolRef != nil && PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name) == pool
+		if isIts && len(d.Registry.Ledger.RecordsOf(kinds.Claim(kinds.IPClaim, client.ObjectKeyFromObject(c), c.GetUID()))) == 0 {
+			return fmt.Errorf("IPClaim %s/%s is not recorded yet: %w", c.GetNamespace(), c.GetName(), ledger.ErrBusy)
+		}
+	}
+	return nil
+}

@@ -18,7 +18,8 @@ import (
 // and a hold that somebody has deleted is released. So is one that is not needed any more.
 func (r *Reconciler) leave(ctx context.Context, pool ipamv1.PoolReference) error {
 	leaving, returned := r.Ledger.Of(pool).Leaving(), r.Ledger.Of(pool).Returned()
-	errs := make([]error, 0, len(leaving)+len(returned))
+	errs := make([]error, 0, 1+len(leaving)+len(returned))
+	errs = append(errs, r.leaveHandedBack(ctx, pool))
 	for _, h := range leaving {
 		errs = append(errs, r.leaveOne(ctx, h))
 	}

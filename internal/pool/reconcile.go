@@ -55,6 +55,9 @@ type Options struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Kind     Kind
+	// RecordStored has whatever is stored out of a pool recorded, and errs unless all of it is: claims'
+	// answers, and claims that are their own. It is asked before a block is handed back.
+	RecordStored func(ctx context.Context, pool ipamv1.PoolReference) error
 	// Members are asked what is reported of delegated pools; nil where nobody follows that.
 	Members     Members
 	WatchFilter string
@@ -98,9 +101,11 @@ type scope struct {
 	invalid    field.ErrorList
 	// overlap is set when somebody else holds one of the pool's blocks.
 	overlap *ledger.TakenError
-	// holdings are what keeps a pool that is being deleted, and users the finalizers of others that do.
+	// holdings are what keeps a pool that is being deleted, or whose block the hub takes back, and users the finalizers of others that do.
 	holdings []ledger.Holding
 	users    []string
+	// unrecorded: what is stored out of a pool whose block the hub takes back is not all recorded.
+	unrecorded bool
 	// awaits is what a pool that is being deleted waits for while its block is with a member; "" for nothing.
 	awaits string
 	// tidying is what went wrong with what the pool does not need any more, or with the order to hand its block back: it serves, or goes, all the same.
@@ -236,13 +241,20 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		return err
 	}
 	blocks := s.registered.Shape.Blocks()
+	if err := r.redelegate(ctx, s, blocks); err != nil {
+		return err
+	}
+	if _, isBack := r.Registry.handBackOf(s.pool); isBack {
+		s.tidying = r.shed(ctx, s, blocks)
+		return nil
+	}
 	if err := r.recordBlocks(ctx, s, blocks); err != nil {
 		return err
 	}
 	r.grant(s, blocks)
 	markDelegated(s)
 	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
-	return nil
+	return r.letGo(ctx, s)
 }
 
 // recordBlocks records the blocks that the pool may have.

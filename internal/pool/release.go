@@ -5,6 +5,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +29,7 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	r.looks.forget(ref)
 	unobserve(ref)
 	blocks, err := r.keepDelegated(ctx, ref, r.Ledger.Of(ref).OtherBlocks("", nil))
+	err = errors.Join(err, r.leaveHandedBack(ctx, ref))
 	if err != nil || len(blocks) == 0 && len(r.Ledger.Of(ref).Cooling()) == 0 {
 		return r.result(err)
 	}
@@ -80,6 +82,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if s.holdings, err = r.holdings(ctx, ref); len(s.holdings) > 0 || err != nil {
+		return err
+	}
+	if err = errors.Join(r.letGo(ctx, s), r.reportFirst(s)); err != nil || len(s.holdings) > 0 {
 		return err
 	}
 	blocks := r.Ledger.Of(ref).OtherBlocks(s.pool.GetUID(), nil)

@@ -34,6 +34,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	capacity, known := account.Capacity()
 	isForeign := r.Registry.isForeign(s.pool) || !s.says.IsServedHere()
 	r.showMember(s)
+	r.showReleased(s)
 	r.Kind.Show(s.pool, &Report{
 		Says: s.says, Invalid: len(s.invalid) > 0, Capacity: capacity, Counted: known, Foreign: isForeign, Holdings: account.Holdings,
 	})
@@ -194,8 +195,11 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
 	case s.says.Place == poolspec.Elsewhere && outcome == nil && c.Serving:
 		condition = delegatedCondition(s.says)
+	case r.Registry.isHandedBack(s.pool):
+		back, _ := r.Registry.handBackOf(s.pool)
+		condition.Reason, condition.Message = ipamv1.PoolReadyHandedBackReason, handedBackMessage(back)
 	case s.says.Mode == ipamv1.ClosingMode:
-		condition.Reason, condition.Message = ipamv1.PoolReadyClosingReason, "the hub takes the block back: nothing more is handed out"
+		condition.Reason, condition.Message = ipamv1.PoolReadyClosingReason, r.closingMessage(ctx, s)
 	case s.says.Mode == ipamv1.DrainingMode:
 		condition.Reason, condition.Message = ipamv1.PoolReadyDrainingReason, "the pool hands out nothing more"
 	case outcome != nil || !c.Serving && !s.hasNoAddresses():
@@ -215,6 +219,8 @@ func (r *reporter) obstacle(ctx context.Context, s *scope, outcome error) (reaso
 		return ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s)
 	case len(s.invalid) > 0:
 		return ipamv1.PoolReadyInvalidSpecReason, invalidMessage(s.invalid)
+	case s.overlap != nil && s.overlap.By.Purpose == ledger.ForHandBack && s.says.Place == poolspec.Delegated:
+		return ipamv1.PoolReadyHandedBackReason, r.inTheWayMessage(ctx, s, s.overlap.By)
 	case s.overlap != nil:
 		return ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
 	case errors.As(outcome, &fault):
@@ -290,9 +296,23 @@ func parentMessage(says poolspec.Pool, outcome error) string {
 	}
 }
 
-// deletingMessage counts what keeps a pool that is being deleted, and names some of what is of the pool's own project.
+// closingMessage is what a copy waits for whose block the hub takes back.
+func (r *reporter) closingMessage(ctx context.Context, s *scope) string {
+	const message = "the hub takes the block back: nothing more is handed out"
+	switch {
+	case len(s.holdings) > 0:
+		return message + "; " + r.holdingsMessage(ctx, s)
+	case s.unrecorded:
+		return message + "; something that is stored out of the pool has no IPAllocation yet: the manager's log names it"
+	}
+	return message
+}
+
+// deletingMessage says what a pool that is being deleted waits for.
 func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 	switch {
+	case s.unrecorded:
+		return r.closingMessage(ctx, s)
 	case s.awaits != "":
 		return s.awaits + r.endingMessage(ctx, s.pool)
 	case len(s.holdings) == 0 && len(s.users) > 0:
@@ -300,6 +320,11 @@ func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 	case len(s.holdings) == 0:
 		return "nothing is allocated from the pool"
 	}
+	return r.holdingsMessage(ctx, s)
+}
+
+// holdingsMessage counts what keeps a pool, and names some of what is of its own project.
+func (r *reporter) holdingsMessage(ctx context.Context, s *scope) string {
 	message := fmt.Sprintf("%d allocations keep the pool", len(s.holdings))
 	var names []string
 	for _, h := range s.holdings {

@@ -58,6 +58,8 @@ type wiring struct {
 	opening   sync.Mutex
 	answering []*claim.Reconciler
 	charts    claim.Charts
+	// doors are all, open or not.
+	doors []Door
 	// open are the names of the doors that are.
 	open map[string]bool
 }
@@ -92,6 +94,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	if o.isOn(metal3Gate) {
 		doors = append(doors, metal3Door())
 	}
+	w.doors = doors
 	if err = admission.SetupWithManager(mgr, admission.Options{
 		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Desk: w.desk, Doors: w.known(doors), Recorder: w.recorder(),
 		Authenticated: o.WebhookClientCAFile != "",
@@ -120,7 +123,7 @@ func (w *wiring) known(doors []Door) admission.Doors {
 func (w *wiring) pools(ctx context.Context, name string, kind pool.Kind) error {
 	options := pool.Options{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.recorder(),
-		Clock: clock.RealClock{}, Kind: kind,
+		Clock: clock.RealClock{}, Kind: kind, RecordStored: w.recordStored,
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 	}
 	bindings := w.bindingsOf(kind)

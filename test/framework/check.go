@@ -31,7 +31,8 @@ type Report struct {
 	Unrecorded []string
 	// Leaks are records that hold a prefix for nobody: no claim of the UID
 	// exists, or it was answered otherwise. Cooling and retained ones are none,
-	// nor is what is held for a claim that moved to another cluster.
+	// nor is what is held for a claim that moved to another cluster, or was handed
+	// back to a hub.
 	Leaks []string
 	// Silent are claims with neither an answer nor a reason in their Ready
 	// condition. Those that are being deleted are left out.
@@ -350,7 +351,7 @@ func (s *snapshot) recorded(h *holding) bool {
 func (s *snapshot) leak(record *item, answered map[types.UID][]*holding) string {
 	uid := record.Spec.ClaimRef.UID
 	switch answers := answered[uid]; {
-	case record.released(), record.Spec.State == "Moved":
+	case record.released(), record.Spec.State == "Moved", record.Spec.Purpose == "HandBack":
 		return ""
 	case s.claims[uid] == nil:
 		return fmt.Sprintf("%s (%s): no claim of uid %s (%s/%s) exists", record, record.Spec.CIDR, uid,

@@ -195,6 +195,9 @@ func (c *cluster) delegated() ([]block, error) {
 // that back: it stays until the copy goes. Nor does that of handing it back.
 func (c *cluster) inUse() []*item {
 	return slices.DeleteFunc(slices.Clone(c.records), func(record *item) bool {
+		if c.isHandedBack(record) {
+			return true
+		}
 		ref := record.Spec.PoolRef
 		if ref.APIGroup == "" {
 			ref.APIGroup = weirGroup
@@ -203,6 +206,18 @@ func (c *cluster) inUse() []*item {
 		pool := c.pools[key]
 		isBack := pool != nil && pool.Status.Released != nil && record.Spec.ClaimRef.UID == pool.Metadata.UID
 		return isBack || record.Spec.Purpose == "HandBack" || !c.comesFromDelegated(key)
+	})
+}
+
+// isHandedBack reports whether a record is a hand-back, or the block of a copy
+// that was handed back: the copy has it until it is deleted.
+func (c *cluster) isHandedBack(record *item) bool {
+	if record.Spec.Purpose != "PoolBlock" {
+		return record.Spec.Purpose == "HandBack"
+	}
+	return record.Spec.ClaimRef.Name == record.Spec.PoolRef.Name && slices.ContainsFunc(c.records, func(back *item) bool {
+		isOf := back.Spec.PoolRef == record.Spec.PoolRef && back.Spec.CIDR == record.Spec.CIDR && back.Spec.AddressSpace == record.Spec.AddressSpace
+		return isOf && back.Spec.Purpose == "HandBack" && back.Spec.State == "Confirmed"
 	})
 }
 

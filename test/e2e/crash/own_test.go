@@ -120,6 +120,14 @@ var ownPaths = map[string]path{
 			g.Expect(w.records(ctx, g)).To(BeEmpty())
 		},
 	},
+	"letting a copy go that is to hand its block back": {
+		before: func(ctx context.Context, w *world) { w.serveCopy(ctx, w.copied("10.1.0.0/30", "one")) },
+		event:  func(ctx context.Context, w *world) { w.takeBack(ctx); w.delete(ctx, w.copied("", "")) },
+		done: func(ctx context.Context, w *world, g Gomega) {
+			w.lacks(ctx, g, w.copied("", ""))
+			w.hasHandedBack(ctx, g, "one 10.1.0.0/30")
+		},
+	},
 	"letting a carved pool go": {
 		before: func(ctx context.Context, w *world) {
 			w.createParent(ctx)
@@ -168,6 +176,44 @@ func (w *world) child() *ipamv1.IPPool {
 // delegated is the child, delegated to edge-a.
 func (w *world) delegated() *ipamv1.IPPool {
 	return builder.IPPool(w.name, childName).WithParent(w.pool.PoolReference().Kind, "", w.name).WithBits(31).DelegatedTo("edge-a").Build()
+}
+
+// copied is a copy that was delegated to the managers' cluster, of a template.
+func (w *world) copied(cidr, template string) *ipamv1.IPPool {
+	return builder.IPPool(w.name, childName).WithCIDR(cidr).WithSpace(w.name).WithParent(ipamv1.GlobalIPPoolKind, "", "of-the-hub").DelegatedTo(clusterName).
+		WithAnnotation(ipamv1.TemplateAnnotation, template).Build()
+}
+
+// serveCopy makes a copy beside the world's pool, and waits until it is served.
+func (w *world) serveCopy(ctx context.Context, p *ipamv1.IPPool) {
+	GinkgoHelper()
+	w.createPool(ctx, "10.0.0.0/30")
+	w.isReady(ctx)
+	w.create(ctx, p)
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		g.Expect(conditions.IsTrue(p, ipamv1.ReadyCondition)).To(BeTrue())
+	}, "1m", "20ms").Should(Succeed())
+}
+
+func (w *world) takeBack(ctx context.Context) {
+	GinkgoHelper()
+	p := w.copied("", "")
+	suite.Change(ctx, k, p, func() { p.Spec.Mode = ipamv1.ClosingMode })
+}
+
+// hasHandedBack says that just these are recorded as handed back, each a template and a prefix.
+func (w *world) hasHandedBack(ctx context.Context, g Gomega, want ...string) {
+	list := &ipamv1.IPAllocationList{}
+	g.Expect(k.List(ctx, list)).To(Succeed())
+	var got []string
+	for _, r := range list.Items {
+		if r.Spec.Purpose == ipamv1.HandBackPurpose && r.Spec.AddressSpace == w.name {
+			g.Expect(r.Spec.State).To(Equal(ipamv1.ConfirmedState))
+			got = append(got, r.Spec.ClaimRef.UID+" "+r.Spec.CIDR)
+		}
+	}
+	g.Expect(got).To(ConsistOf(want))
 }
 
 // createParent makes a pool from which anybody may carve, and waits until it hands out prefixes.

@@ -31,6 +31,9 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
+// clusterName is what copies are delegated to the managers' cluster by.
+const clusterName = "edge-z"
+
 var (
 	site   *framework.Site
 	config *rest.Config
@@ -38,7 +41,7 @@ var (
 	// binary is Weir's manager with another front door beside its own.
 	binary string
 	// managerArgs open every door.
-	managerArgs = []string{"--feature-gates=Metal3=true,Federation=true"}
+	managerArgs = []string{"--feature-gates=Metal3=true,Federation=true", "--cluster-name=" + clusterName}
 )
 
 func TestCrash(t *testing.T) {

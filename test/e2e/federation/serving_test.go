@@ -45,7 +45,7 @@ var _ = DescribeTable("A copy is a root at its member, which hands out the block
 
 		By("being nowhere else")
 		Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), copyOf(p))).NotTo(Succeed())
-		Expect(w.a.InSpace(ctx)).To(HaveLen(1), "the other pool's block")
+		Eventually(func() []ipamv1.IPAllocation { return w.a.InSpace(ctx) }, patience, "20ms").Should(HaveLen(1), "the other pool's block")
 	},
 	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
 	Entry("a GlobalIPPool, whose home is the hub", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),

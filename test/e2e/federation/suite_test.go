@@ -8,6 +8,7 @@
 //   - above_test.go: what pools above keep back, which members do not know.
 //   - serving_test.go: what a member hands out of its copy, also while the hub is away.
 //   - copies_test.go: copies that a member refuses, and those that it does not serve.
+//   - handing_back_test.go: what members do with blocks that the hub takes back.
 //   - settings_test.go: managers without the gate, without a name, and with another's.
 //   - reports_test.go: what members report, as the hub shows it, with and without Karmada's API and the right to read it.
 //   - closing_test.go: pools that are deleted at the hub, which waits for their members.

@@ -338,15 +338,18 @@ var _ = Describe("Records", func() {
 		release(ctx, r)
 	}, NodeTimeout(time.Minute))
 
-	It("of blocks that members may use are marked by neither the garbage collector nor the namespace controller", func(ctx SpecContext) {
-		r := record(home, "delegated")
-		r.Spec.Purpose, r.Spec.DelegatedTo = ipamv1.PoolBlockPurpose, "edge-a"
-		Expect(k.Create(ctx, r)).To(Succeed())
-		for _, name := range []string{"generic-garbage-collector", "namespace-controller"} {
-			forbidden(as(ctx, "system:serviceaccount:kube-system:"+name).Delete(ctx, r), "manage")
+	It("of blocks that members may use, or have handed back, are marked by neither the garbage collector nor the namespace controller", func(ctx SpecContext) {
+		delegated, handedBack := record(home, "delegated"), record(home, "handed-back")
+		delegated.Spec.Purpose, delegated.Spec.DelegatedTo = ipamv1.PoolBlockPurpose, "edge-a"
+		handedBack.Spec.Purpose = ipamv1.HandBackPurpose
+		for _, r := range []*ipamv1.IPAllocation{delegated, handedBack} {
+			Expect(k.Create(ctx, r)).To(Succeed())
+			for _, name := range []string{"generic-garbage-collector", "namespace-controller"} {
+				forbidden(as(ctx, "system:serviceaccount:kube-system:"+name).Delete(ctx, r), "manage")
+			}
+			Expect(k.Delete(ctx, r)).To(Succeed())
+			release(ctx, r)
 		}
-		Expect(k.Delete(ctx, r)).To(Succeed())
-		release(ctx, r)
 	}, NodeTimeout(time.Minute))
 
 	It("that move without their pool keep their finalizer, whoever takes it off, until they are held", func(ctx SpecContext) {

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ledger tests the ledger alone on a real API server: several in one process that know nothing of each other,
-// with clients that fail, hang and fall behind. Claims and pools need not exist for it.
+// with clients that fail, hang and fall behind. Claims and pools need not exist for it, but for copies.
 //
 //   - race_test.go, clock_test.go: three ledgers at once, also cut off, or with clocks that jump.
 //   - crash_test.go: a ledger dies at each of its writes.
 //   - takeover_test.go: half-made records of others, conflicts, holds, and what is exhausted.
 //   - release_test.go: a ledger that is late to release.
-//   - handback_test.go: blocks that are handed back to a hub.
+//   - handback_test.go, copies_test.go: blocks that are handed back to a hub, and the copies that have them.
 //   - external_test.go: records of what lives outside of the cluster.
 //   - proof_test.go: how a ledger proves that it knows all records.
 //   - faults_test.go: clients that fail, hang and fall behind.

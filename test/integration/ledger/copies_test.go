@@ -1,0 +1,232 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+// copies is the controller of pools of one manager of the member edge-a.
+type copies struct {
+	*manager
+
+	*pool.Reconciler
+	// unrecorded is why what is stored is not all recorded.
+	unrecorded error
+}
+
+// newCopies has the controller read pools from c as from a cache.
+func newCopies(ctx context.Context, ns string, c client.Client) *copies {
+	GinkgoHelper()
+	m := &copies{manager: startManager(ctx, clock.RealClock{})}
+	registry := &pool.Registry{
+		Client: c, Live: k, Ledger: m.Ledger, Rules: &tenancy.Rules{Client: k, Live: k}, Namespace: ns, Cluster: "edge-a", Federation: true,
+	}
+	m.Reconciler = pool.NewReconciler(pool.Options{
+		Client: c, Live: k, Registry: registry, Ledger: m.Ledger, Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, Kind: pool.IPPools,
+		RecordStored: func(context.Context, ipamv1.PoolReference) error { return m.unrecorded },
+	})
+	return m
+}
+
+// reaches reconciles the copy again and again until it is Ready, or not, for this reason.
+func (m *copies) reaches(ctx context.Context, p *ipamv1.IPPool, reason string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		_, _ = m.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}) // what it came to the pool says
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		g.Expect(conditions.GetReason(p, ipamv1.ReadyCondition)).To(Equal(reason), conditions.GetMessage(p, ipamv1.ReadyCondition))
+	}, "1m", "20ms").Should(Succeed())
+}
+
+// copied is a copy of a template.
+func copied(ns, template string) *ipamv1.IPPool {
+	return builder.IPPool(ns, "team").WithCIDR("10.0.0.0/24").WithSpace(ns).WithParent(ipamv1.GlobalIPPoolKind, "", "of-the-hub").DelegatedTo("edge-a").
+		WithAnnotation(ipamv1.TemplateAnnotation, template).Build()
+}
+
+func takesBack(ctx context.Context, p *ipamv1.IPPool) {
+	GinkgoHelper()
+	suite.Change(ctx, k, p, func() { p.Spec.Mode = ipamv1.ClosingMode })
+}
+
+// stale shows a pool as it was.
+type stale struct {
+	client.Client
+
+	pool *ipamv1.IPPool
+}
+
+func (s stale) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if p, ok := obj.(*ipamv1.IPPool); ok && key == client.ObjectKeyFromObject(s.pool) {
+		s.pool.DeepCopyInto(p)
+		return nil
+	}
+	return s.Client.Get(ctx, key, obj, opts...)
+}
+
+func templates(ctx context.Context, ns string) []string {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+	var found []string
+	for _, a := range list.Items {
+		if a.Spec.Purpose == ipamv1.HandBackPurpose {
+			found = append(found, a.Spec.ClaimRef.UID)
+		}
+	}
+	return found
+}
+
+var _ = Describe("A copy whose hub takes the block back", func() {
+	It("reports nothing before the record has won, and nothing else after", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m, p := newCopies(ctx, ns, k), copied(ns, "one")
+		Expect(k.Create(ctx, p)).To(Succeed())
+		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+		shape := book.Pool{Ref: p.PoolReference(), Shape: newPool(ns, "team", "10.0.0.0/24").Shape}
+		claim := newClaim(shape, "c")
+		reserved(ctx, m.manager, claim)
+		half := claim
+		half.Ref = book.ClaimOf(p.PoolReference(), "one")
+		record := rivalFor(half, ns, prefix("10.0.0.0/24"))
+		record.Spec.Purpose = ipamv1.HandBackPurpose
+		Expect(k.Create(ctx, record)).To(Succeed())
+		takesBack(ctx, p)
+		m.reaches(ctx, p, ipamv1.PoolReadyClosingReason)
+		Expect(p.Status.Released).To(BeNil())
+		release(ctx, m.manager, claim)
+		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+		Expect(p.Status.Released).To(Equal(&ipamv1.ReleasedTemplate{TemplateUID: "one"}))
+		Expect(templates(ctx, ns)).To(ConsistOf("one"))
+	}, SpecTimeout(3*time.Minute))
+
+	It("hands nothing back while what is stored may have no record", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m, p := newCopies(ctx, ns, k), copied(ns, "one")
+		m.unrecorded = errors.New("an IPAddress has none")
+		Expect(k.Create(ctx, p)).To(Succeed())
+		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+		takesBack(ctx, p)
+		m.reaches(ctx, p, ipamv1.PoolReadyClosingReason)
+		Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("has no IPAllocation yet"))
+		Expect(templates(ctx, ns)).To(BeEmpty())
+		m.unrecorded = nil
+		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+	}, SpecTimeout(3*time.Minute))
+
+	It("hands nothing back by an order that a later template has overtaken, and ends nothing by a later template that has closed", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m, p := newCopies(ctx, ns, k), copied(ns, "one")
+		Expect(k.Create(ctx, p)).To(Succeed())
+		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+		old := p.DeepCopy()
+		old.Spec.Mode = ipamv1.ClosingMode
+		suite.Change(ctx, k, p, func() { p.Annotations[ipamv1.TemplateAnnotation] = "two" })
+		late := newCopies(ctx, ns, stale{k, old})
+		_, _ = late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		Expect(templates(ctx, ns)).To(BeEmpty())
+
+		By("going on from there")
+		takesBack(ctx, p)
+		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+		serving := p.DeepCopy()
+		serving.Spec.Mode, serving.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "three"
+		late = newCopies(ctx, ns, stale{k, serving})
+		_, _ = late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		Expect(templates(ctx, ns)).To(ConsistOf("two"))
+		suite.Change(ctx, k, p, func() {
+			p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "three"
+		})
+		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+		Expect(p.Status.Released).To(BeNil())
+		Expect(templates(ctx, ns)).To(BeEmpty())
+		reserved(ctx, m.manager, newClaim(book.Pool{Ref: p.PoolReference(), Shape: newPool(ns, "team", "10.0.0.0/24").Shape}, "c"))
+	}, SpecTimeout(3*time.Minute))
+
+	It("is made anew with a part of the block, by a manager that dies at any write, and served, the rest staying handed back", func(ctx SpecContext) {
+		points := 0
+		for n, reached := 1, true; reached; n++ {
+			ns := newNamespace(ctx)
+			m, p := newCopies(ctx, ns, k), copied(ns, "one")
+			Expect(k.Create(ctx, p)).To(Succeed())
+			m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+			takesBack(ctx, p)
+			m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+			Expect(k.Delete(ctx, p)).To(Succeed())
+			Eventually(func(g Gomega) {
+				_, _ = m.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+				g.Expect(client.IgnoreNotFound(k.Get(ctx, client.ObjectKeyFromObject(p), p))).To(Succeed())
+				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).NotTo(Succeed())
+			}, "1m", "20ms").Should(Succeed())
+			m.stop()
+			part := copied(ns, "two")
+			part.Spec.CIDR = "10.0.0.0/25"
+			Expect(k.Create(ctx, part)).To(Succeed())
+
+			mortal := newCopies(ctx, ns, k)
+			mortal.failAt(n, replyLost)
+			Eventually(func() bool {
+				_, _ = mortal.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(part)})
+				Expect(k.Get(ctx, client.ObjectKeyFromObject(part), part)).To(Succeed())
+				reached = mortal.begun() >= n
+				return reached || conditions.IsTrue(part, ipamv1.ReadyCondition)
+			}, "1m", "10ms").Should(BeTrue())
+			mortal.stop()
+			newCopies(ctx, ns, k).reaches(ctx, part, ipamv1.PoolReadyAvailableReason)
+			Expect(stored(ctx, ns)).To(ConsistOf(
+				HaveField("Spec", And(HaveField("Purpose", ipamv1.HandBackPurpose), HaveField("CIDR", "10.0.0.128/25"), HaveField("ClaimRef.UID", "one"))),
+				HaveField("Spec", And(HaveField("Purpose", ipamv1.PoolBlockPurpose), HaveField("CIDR", "10.0.0.0/25"), HaveField("ClaimRef.UID", string(part.UID)))),
+			))
+			points++
+		}
+		Expect(points).To(BeNumerically(">=", 5))
+		framework.Account(fmt.Sprintf("a block that was handed back: a ledger died at %d points", points-1))
+	}, SpecTimeout(3*time.Minute))
+
+	It("is looked at by two managers at once, and serves or hands back as one", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		p, managers := copied(ns, "one"), [...]*copies{newCopies(ctx, ns, k), newCopies(ctx, ns, k)}
+		Expect(k.Create(ctx, p)).To(Succeed())
+		both := func(reason string) {
+			GinkgoHelper()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer GinkgoRecover()
+				managers[1].reaches(ctx, p.DeepCopy(), reason)
+			}()
+			managers[0].reaches(ctx, p, reason)
+			Eventually(done, "1m").Should(BeClosed())
+		}
+		both(ipamv1.PoolReadyAvailableReason)
+		takesBack(ctx, p)
+		both(ipamv1.PoolReadyHandedBackReason)
+		Expect(templates(ctx, ns)).To(ContainElement("one"))
+		suite.Change(ctx, k, p, func() {
+			p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "two"
+		})
+		both(ipamv1.PoolReadyAvailableReason)
+		Expect(templates(ctx, ns)).To(BeEmpty())
+	}, SpecTimeout(3*time.Minute))
+})

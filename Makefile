@@ -23,6 +23,8 @@ export WEIR_SUITE_SIZE ?= gate
 export KEEP ?=
 # Have the demo start a real Keystone and Neutron, and hand out floating IPs.
 export OPENSTACK ?=
+# Have the demo show a hub and two member clusters.
+export FEDERATION ?=
 FUZZTIME ?= 10s
 GOTESTFLAGS ?=
 RACE ?= -race
@@ -313,7 +315,7 @@ bench: control-plane manager release-manifests ## Measure claims per second and 
 	go run ./test/bench
 
 .PHONY: demo
-demo: $(E2E_NEEDS) ## Show Weir at work on a throw-away control plane (KEEP=1 leaves it running, OPENSTACK=1 adds floating IPs)
+demo: $(E2E_NEEDS) ## Show Weir at work on a throw-away control plane (KEEP=1 leaves it running, OPENSTACK=1 adds floating IPs, FEDERATION=1 shows a hub and two members instead)
 	go run ./test/demo
 
 .PHONY: demo-stop

@@ -63,22 +63,22 @@ func (a *account) table(head []string, rows [][]string) {
 	_ = w.Flush() // As with all other output, there is nobody to tell.
 }
 
-// farewell says how to use and how to stop a cluster that is kept.
-func (a *account) farewell(s *stage) {
+// farewell says how to use and how to stop clusters that are kept.
+func (a *account) farewell(stages []*stage) {
 	kubectl, err := framework.Binary("kubectl")
 	if err != nil {
 		kubectl = "kubectl"
 	}
-	fmt.Fprintf(a.out, `
-The cluster is kept. To look around:
-  export KUBECONFIG=%[1]s
-  %[2]s get ippools.ipam.weir.dev,globalippools.ipam.weir.dev,ipclaims.ipam.weir.dev,ipaddressclaims.ipam.cluster.x-k8s.io -A
-  %[2]s get ippools.ipam.metal3.io,ipclaims.ipam.metal3.io,ipaddresses.ipam.metal3.io -A
-The manager's log:
-  %[3]s
-To stop everything (%[4]s):
-  make demo-stop
-`, s.site.KubeconfigPath(), kubectl, s.manager.LogPath(), strings.Join(slices.Sorted(maps.Keys(s.pids())), ", "))
+	running := map[string]int{}
+	for _, s := range stages {
+		fmt.Fprintf(a.out, "\n%s is kept. To look around:\n  export KUBECONFIG=%s\n", s.name, s.site.KubeconfigPath())
+		for _, kinds := range s.kinds {
+			fmt.Fprintf(a.out, "  %s get %s -A\n", kubectl, kinds)
+		}
+		fmt.Fprintf(a.out, "The manager's log:\n  %s\n", s.manager.LogPath())
+		maps.Copy(running, s.pids())
+	}
+	fmt.Fprintf(a.out, "\nTo stop everything (%s):\n  make demo-stop\n", strings.Join(slices.Sorted(maps.Keys(running)), ", "))
 }
 
 // wrap breaks text into lines of at most width bytes, where words allow it.

@@ -21,6 +21,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 )
 
 // The namespaces of two teams.
@@ -29,11 +30,38 @@ const (
 	blue = "team-blue"
 )
 
-// play is the story, on its stage.
+// play is the story of one cluster, on its stage.
 type play struct {
 	*stage
 	*account
+
+	// withCloud: a scene hands out floating IPs.
+	withCloud bool
 }
+
+func newPlay(a *account, keep, withCloud bool) *play {
+	s := &stage{
+		name: "The cluster", keep: keep, flags: []string{"--feature-gates=Metal3=true"}, kinds: []string{
+			"ippools.ipam.weir.dev,globalippools.ipam.weir.dev,ipclaims.ipam.weir.dev,ipaddressclaims.ipam.cluster.x-k8s.io",
+			"ippools.ipam.metal3.io,ipclaims.ipam.metal3.io,ipaddresses.ipam.metal3.io",
+		},
+	}
+	if withCloud {
+		s.flags = append(s.flags, "--feature-gates=OpenStack=true", "--openstack-endpoint-allow=http://127.0.0.1")
+	}
+	return &play{stage: s, account: a, withCloud: withCloud}
+}
+
+func (p *play) ready() error {
+	if p.withCloud {
+		return openstack.Installed()
+	}
+	return nil
+}
+
+func (p *play) stages() []*stage { return []*stage{p.stage} }
+
+func (p *play) close() {}
 
 type scene struct {
 	title   string

@@ -26,23 +26,25 @@ const (
 	poll        = 20 * time.Millisecond
 )
 
-// stage is the cluster that the demo plays on.
+// stage is a cluster that the demo plays on.
 type stage struct {
+	// name is how the last lines begin that tell of it.
+	name string
 	keep bool
-	// withCloud: a scene hands out floating IPs of cloud.
-	withCloud bool
-	site      *framework.Site
-	config    *rest.Config
-	client    client.WithWatch
-	manager   *framework.Manager
-	cloud     *openstack.Cloud
+	// flags are the manager's, and kinds what there is to look at in the end.
+	flags, kinds []string
+	site         *framework.Site
+	config       *rest.Config
+	client       client.WithWatch
+	manager      *framework.Manager
+	cloud        *openstack.Cloud
 }
 
-// startCluster starts etcd and the API server. kube-controller-manager comes
-// later: its garbage collector is slow to notice new kinds.
-func (s *stage) startCluster(ctx context.Context) (err error) {
+// startCluster starts etcd and the API server, and takes the steps there. kube-controller-manager
+// comes later: its garbage collector is slow to notice new kinds.
+func (s *stage) startCluster(ctx context.Context, install ...framework.Step) (err error) {
 	s.site, err = framework.StartSite(ctx, framework.SiteOptions{
-		Options: framework.Options{Detach: s.keep, Keep: s.keep}, Scheme: scheme,
+		Options: framework.Options{Detach: s.keep, Keep: s.keep}, Scheme: scheme, Install: install,
 	})
 	if err != nil {
 		return err
@@ -59,15 +61,20 @@ func scheme() (*runtime.Scheme, error) {
 // startManager runs Weir as a process, with the rights that the release gives
 // it, and points the installed webhooks at it.
 func (s *stage) startManager(ctx context.Context) (err error) {
-	flags := []string{"--feature-gates=Metal3=true"}
-	if s.withCloud {
-		flags = append(flags, "--feature-gates=OpenStack=true", "--openstack-endpoint-allow=http://127.0.0.1")
-	}
-	s.manager, err = s.site.StartManager(ctx, framework.ManagerOptions{Name: "manager", Args: flags})
+	s.manager, err = s.site.StartManager(ctx, framework.ManagerOptions{Name: "manager", Args: s.flags})
 	if err != nil {
 		return err
 	}
 	return s.site.PointWebhooks(ctx, s.manager.WebhookAddress())
+}
+
+// remember notes what is running, so that it can be stopped later.
+func (s *stage) remember() error {
+	err := remember(keptFile, kept{Dir: s.site.Dir(), PIDs: s.pids()})
+	if s.cloud == nil {
+		return err
+	}
+	return errors.Join(err, remember(keptFile, kept{Dir: s.cloud.Dir(), PIDs: s.cloud.PIDs()}))
 }
 
 // pids returns what is running.

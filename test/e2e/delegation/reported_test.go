@@ -50,8 +50,11 @@ var _ = It("Reported by its member: a deleted pool waits, says what the report l
 	suite.Change(ctx, k, p, func() { metaAnnotate(p, "example.com/seen", "") })
 	Expect(p.Annotations).To(HaveKey("ipam.weir.dev/template"))
 	for _, mode := range []ipamv1.PoolMode{"", ipamv1.ServingMode} {
-		p.Spec.Mode = mode
-		Expect(k.Update(ctx, p)).To(suite.Refused(http.StatusForbidden, "Closing is not taken back"))
+		Eventually(func() error { // somebody may be faster
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+			p.Spec.Mode = mode
+			return k.Update(ctx, p)
+		}, patience, "20ms").Should(suite.Refused(http.StatusForbidden, "Closing is not taken back"))
 	}
 	relay(ctx, p, &ipamv1.MemberStatus{Cluster: "edge-a", Capacity: ipamv1.Capacity{Total: "64", Allocated: "12", Available: "52"}})
 	waits(`cluster "edge-a" has not handed it back: of its addresses 12 allocated`)
@@ -84,8 +87,7 @@ var _ = It("Reported before it is deleted: the pool keeps its block, and a repor
 	w.standsFor(ctx, p)
 
 	By("deleting it while the pool above lets blocks cool down")
-	w.root.Spec.Allocation.CooldownSeconds = new(int32(3600))
-	Expect(k.Update(ctx, w.root)).To(Succeed())
+	suite.Change(ctx, k, w.root, func() { w.root.Spec.Allocation.CooldownSeconds = new(int32(3600)) })
 	w.Ready(ctx, w.root)
 	w.Delete(ctx, p)
 	Expect(w.Record(ctx, p).Spec.State).To(Equal(ipamv1.CoolingState))

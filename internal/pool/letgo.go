@@ -78,7 +78,7 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 	}
 	if err = r.checkRecorded(ctx, s.says.Ref); err != nil {
 		ctrl.LoggerFrom(ctx).Info("The block is not handed back yet", "why", err.Error())
-		s.unrecorded = true
+		s.unrecorded = unrecordedMessage(s.pool, err)
 		return err
 	}
 	for _, h := range r.Ledger.Of(s.says.Ref).OtherBlocks(s.pool.GetUID(), nil) {
@@ -92,6 +92,16 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// unrecordedMessage says what keeps a block from being handed back that is stored out of the pool. Only on an IPPool it is named: it is of the
+// pool's own namespace.
+func unrecordedMessage(p Object, err error) string {
+	const message = "something that is stored out of the pool has no IPAllocation yet; if it stays so, delete that"
+	if p.GetNamespace() == "" {
+		return message + " (the manager's log names it)"
+	}
+	return message + ": " + err.Error()
 }
 
 // checkOrdered errs with ErrBusy unless the API server shows the copy, of that template, as the cache

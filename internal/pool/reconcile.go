@@ -104,8 +104,8 @@ type scope struct {
 	// holdings are what keeps a pool that is being deleted, or whose block the hub takes back, and users the finalizers of others that do.
 	holdings []ledger.Holding
 	users    []string
-	// unrecorded: what is stored out of a pool whose block the hub takes back is not all recorded.
-	unrecorded bool
+	// unrecorded says what is stored out of a pool whose block the hub takes back, and not recorded; "" for nothing.
+	unrecorded string
 	// awaits is what a pool that is being deleted waits for while its block is with a member; "" for nothing.
 	awaits string
 	// tidying is what went wrong with what the pool does not need any more, or with the order to hand its block back: it serves, or goes, all the same.

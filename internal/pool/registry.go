@@ -271,7 +271,7 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (*Known, 
 		return p, closed(ref, "is draining: it hands out nothing more")
 	case p.Says.Mode == ipamv1.ClosingMode:
 		return p, closed(ref, "is closing: its hub takes its block back")
-	case r.isHandedBack(p):
+	case p.Says.Place == poolspec.Delegated && r.isHandedBack(p):
 		return p, closed(ref, "has handed its block back to its hub")
 	case r.isForeign(p):
 		return p, closed(ref, "is at home in another cluster, which hands out its addresses")

@@ -302,8 +302,8 @@ func (r *reporter) closingMessage(ctx context.Context, s *scope) string {
 	switch {
 	case len(s.holdings) > 0:
 		return message + "; " + r.holdingsMessage(ctx, s)
-	case s.unrecorded:
-		return message + "; something that is stored out of the pool has no IPAllocation yet: the manager's log names it"
+	case s.unrecorded != "":
+		return message + "; " + s.unrecorded
 	}
 	return message
 }
@@ -311,7 +311,7 @@ func (r *reporter) closingMessage(ctx context.Context, s *scope) string {
 // deletingMessage says what a pool that is being deleted waits for.
 func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 	switch {
-	case s.unrecorded:
+	case s.unrecorded != "":
 		return r.closingMessage(ctx, s)
 	case s.awaits != "":
 		return s.awaits + r.endingMessage(ctx, s.pool)

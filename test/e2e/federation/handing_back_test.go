@@ -293,7 +293,7 @@ var _ = It("What is stored without a record is recorded before the block is hand
 	Expect(handedBack(ctx, w.a)).To(BeEmpty())
 	Expect(w.a.HandedOut(ctx)).To(ConsistOf(address.Spec.Address + "/32"))
 	w.a.Delete(ctx, capi)
-	w.a.NotReady(ctx, at, ipamv1.PoolReadyClosingReason, "stored out of the pool has no IPAllocation")
+	w.a.NotReady(ctx, at, ipamv1.PoolReadyClosingReason, "stored out of the pool has no IPAllocation", "IPClaim "+w.a.Namespace+"/"+own.Name+" is not recorded yet")
 	w.a.Delete(ctx, own)
 	handsBack(ctx, w.a, at, string(p.GetUID()))
 }, SpecTimeout(5*time.Minute))

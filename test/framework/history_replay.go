@@ -71,6 +71,8 @@ type life struct {
 	// has is what it holds, and since when.
 	has   *holding
 	since int64
+	// moves: clusterctl has deleted, or marked, a record of it.
+	moves bool
 }
 
 // isDeleted reports whether the claim is being deleted or is gone.
@@ -367,7 +369,8 @@ func (p *past) countTaken(a *answered, h *holding) {
 }
 
 // recordChanged finds a record that goes while its claim holds the prefix and is
-// used; what moves is recorded elsewhere.
+// used. What moves is recorded elsewhere. Until clusterctl deletes its claim as
+// well, that may get another record here, which may go again.
 func (p *past) recordChanged(c change, before *item) {
 	for _, record := range []*item{before, c.object} {
 		if record == nil {
@@ -379,8 +382,9 @@ func (p *past) recordChanged(c change, before *item) {
 		}
 		_, moves := record.Metadata.Annotations[deleteForMove]
 		wasRecorded := l.has != nil && record == before && !record.released() && record.Spec.CIDR == l.has.cidr.String()
-		if wasRecorded && !moves && !c.isMissed && !l.isLetGo() && !p.state.recorded(l.has) {
-			p.find("%s: its record %s goes, and nobody has let go of the claim", l, record)
+		l.moves = l.moves || wasRecorded && moves
+		if wasRecorded && !l.moves && !c.isMissed && !l.isLetGo() && !p.state.recorded(l.has) {
+			p.find("%s: its record %s, made at %s, goes, and nobody has let go of the claim", l, record, record.Metadata.CreationTimestamp.Format(time.TimeOnly))
 		}
 		p.settle(l)
 	}

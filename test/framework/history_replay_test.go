@@ -111,6 +111,9 @@ func (t *tale) give(name string, claim types.UID, address string) {
 	t.claim(name, claim, told)
 }
 
+// moving marks a record as clusterctl marks what it moves.
+func moving(i *item) { i.Metadata.Annotations = map[string]string{deleteForMove: ""} }
+
 // end releases a claim as Weir does.
 func (t *tale) end(name string, claim types.UID) {
 	t.claim(name, claim, terminating)
@@ -148,7 +151,7 @@ func TestHistoryFindsWhatIsWrongAtAnyMoment(t *testing.T) {
 			t.remove("IPAddress", "a")
 			t.remove("IPAllocation", "a")
 			t.give("b", "2", "10.0.0.7")
-		}, []string{"its record IPAllocation n/a goes", "uid 2"}},
+		}, []string{"its record IPAllocation n/a, made at", "uid 2"}},
 		"given again when IPAddress and record have gone, and the claim is not deleted": {func(t *tale) {
 			t.give("a", "1", "10.0.0.7")
 			t.remove("IPAddress", "a")
@@ -157,7 +160,7 @@ func TestHistoryFindsWhatIsWrongAtAnyMoment(t *testing.T) {
 		"a record is released under a live claim": {func(t *tale) {
 			t.give("a", "1", "10.0.0.7")
 			t.record("a", "1", "10.0.0.7/32", func(i *item) { i.Spec.ReleasedAt = metav1.Now() })
-		}, []string{"its record IPAllocation n/a goes"}},
+		}, []string{"its record IPAllocation n/a, made at"}},
 		"an IPAddress before its record": {func(t *tale) {
 			t.claim("a", "1")
 			t.answer("a", "1", "10.0.0.7")
@@ -195,7 +198,15 @@ func TestHistoryFindsWhatIsWrongAtAnyMoment(t *testing.T) {
 			t.remove("IPAllocation", "a")
 			t.record("b", "2", "10.0.0.0/28")
 			t.ipClaim("b", "2", "10.0.0.0/28")
-		}, []string{"its record IPAllocation n/a goes", "uid 2"}},
+		}, []string{"its record IPAllocation n/a, made at", "uid 2"}},
+		"a record goes, and another claim's has moved": {func(t *tale) {
+			t.give("b", "2", "10.0.0.8")
+			t.record("b", "2", "10.0.0.8/32", moving)
+			t.remove("IPAllocation", "b")
+			t.record("a", "1", "10.0.0.7/32")
+			t.ipClaim("a", "1", "10.0.0.7/32")
+			t.remove("IPAllocation", "a")
+		}, []string{"its record IPAllocation n/a, made at"}},
 		"a note's address is given to a claim": {func(t *tale) {
 			t.write(heldKind, "x", "x", func(i *item) { i.Group, i.Spec.AddressSpace, i.Spec.CIDR = "ipam.history", "s", "10.0.0.0/30" })
 			t.give("a", "1", "10.0.0.2")
@@ -270,6 +281,25 @@ func TestHistoryFindsNothingWrongWithWhatIsRight(t *testing.T) {
 				t.Errorf("it counts %s", h.account)
 			}
 		})
+	}
+}
+
+// TestHistoryKnowsWhatMovesAway: clusterctl takes a record along, and before the claim is deleted Weir makes another one, which goes.
+func TestHistoryKnowsWhatMovesAway(t *testing.T) {
+	t.Parallel()
+	h := newTale()
+	h.record("a", "1", "10.0.0.7/32")
+	h.ipClaim("a", "1", "10.0.0.7/32")
+	h.record("a", "1", "10.0.0.7/32", moving)
+	h.remove("IPAllocation", "a")
+	h.record("a", "1", "10.0.0.7/32", func(i *item) { i.Metadata.Annotations = nil })
+	h.remove("IPAllocation", "a")
+	if len(h.findings) != 0 {
+		t.Errorf("findings %q of a claim that moves away", h.findings)
+	}
+	h.give("b", "2", "10.0.0.7")
+	if len(h.findings) != 1 || !strings.Contains(h.findings[0], "uid 2") {
+		t.Errorf("findings %q of an address that is given again", h.findings)
 	}
 }
 

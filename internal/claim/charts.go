@@ -24,11 +24,16 @@ import (
 // before could not be recorded. Claims of several forms may name one pool: the answers of all of them are.
 type Charts struct {
 	mu sync.Mutex
-	// parts record the answers of one form each.
-	parts []func(context.Context, ipamv1.PoolReference) error
+	// parts are of one form each.
+	parts []part
 	done  map[ipamv1.PoolReference]charted
 	busy  map[ipamv1.PoolReference]bool
 }
+
+// part records the answers of one form: all that the cache shows, or all that the API server does.
+type part struct{ known, stored recording }
+
+type recording func(context.Context, ipamv1.PoolReference) error
 
 // charted is the pool, and its spec, of which every answer is recorded.
 type charted struct {
@@ -40,15 +45,15 @@ type charted struct {
 func (c charted) covers(of charted) bool { return c.uid == of.uid && c.generation >= of.generation }
 
 // add has the answers of a further form recorded, also of pools of which those of the others are.
-func (c *Charts) add(part func(context.Context, ipamv1.PoolReference) error) {
+func (c *Charts) add(p part) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.parts = append(c.parts, part)
+	c.parts = append(c.parts, p)
 	c.done = nil
 }
 
 // begin returns what is left to do, nil if nothing is. If another goroutine is at it, it errs with ErrBusy.
-func (c *Charts) begin(pool ipamv1.PoolReference, of charted) (parts []func(context.Context, ipamv1.PoolReference) error, err error) {
+func (c *Charts) begin(pool ipamv1.PoolReference, of charted) (parts []part, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -86,41 +91,51 @@ func (r *addresses) chart(ctx context.Context, s *scope) error {
 	}
 	err = errors.New("it did not come to an end")
 	defer func() { r.Charts.end(pool, of, len(parts), err) }()
-	err = recordAll(ctx, parts, pool)
+	errs := make([]error, 0, len(parts))
+	for _, part := range parts {
+		errs = append(errs, part.known(ctx, pool))
+	}
+	err = errors.Join(errs...)
 	return err
 }
 
-// Record has every answer of a pool recorded, whether or not that has been done before: its block is about to be handed back.
+// Record has every answer of a pool recorded that is stored, whether or not that has been done before: its block is about to be handed back,
+// for good, and the cache may be behind.
 func (c *Charts) Record(ctx context.Context, pool ipamv1.PoolReference) error {
 	c.mu.Lock()
 	parts := slices.Clone(c.parts)
 	c.mu.Unlock()
-	return recordAll(ctx, parts, pool)
-}
-
-func recordAll(ctx context.Context, parts []func(context.Context, ipamv1.PoolReference) error, pool ipamv1.PoolReference) error {
 	errs := make([]error, 0, len(parts))
 	for _, part := range parts {
-		errs = append(errs, part(ctx, pool))
+		errs = append(errs, part.stored(ctx, pool))
 	}
 	return errors.Join(errs...)
 }
 
-func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference) error {
+func (r *addresses) secureKnown(ctx context.Context, pool ipamv1.PoolReference) error {
+	return r.secureAll(ctx, pool, r.Client, client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
+}
+
+func (r *addresses) secureStored(ctx context.Context, pool ipamv1.PoolReference) error {
+	return r.secureAll(ctx, pool, r.Live)
+}
+
+func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference, from client.Reader, options ...client.ListOption) error {
 	if !r.Ledger.Of(pool).Serves() {
 		return ledger.ErrNotReady
 	}
 	answers := r.Form.Kinds().NewAnswerList()
-	err := r.Client.List(ctx, answers, client.InNamespace(pool.Namespace), client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
-	if err != nil {
+	if err := from.List(ctx, answers, append(options, client.InNamespace(pool.Namespace))...); err != nil {
 		return fmt.Errorf("listing %ss: %w", r.answerKind(), err)
 	}
 	var errs []error
-	err = meta.EachListItem(answers, func(item runtime.Object) error {
-		if answer, ok := item.(client.Object); ok {
-			if failed := r.secureFound(ctx, r.answerIn(answer)); failed != nil {
-				errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), failed))
-			}
+	err := meta.EachListItem(answers, func(item runtime.Object) error {
+		answer, ok := item.(client.Object)
+		if !ok || !slices.Contains(r.poolKeys(answer), claimant.PoolKey(pool)) {
+			return nil
+		}
+		if failed := r.secureFound(ctx, r.answerIn(answer)); failed != nil {
+			errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), failed))
 		}
 		return nil
 	})

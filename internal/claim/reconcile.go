@@ -85,7 +85,7 @@ func New(o Options) *Reconciler {
 		o.Charts = &Charts{}
 	}
 	r := &Reconciler{reporter: reporter{addresses{objects{forms{o}}}}}
-	o.Charts.add(r.secureAll)
+	o.Charts.add(part{r.secureKnown, r.secureStored})
 	return r
 }
 

@@ -281,9 +281,10 @@ func labelsOf(c *ipamv1.IPClaim) map[string]string {
 }
 
 // CheckRecorded errs with ErrBusy while an IPClaim has a prefix of a pool that is not recorded: it may have been restored without its record.
+// It asks the API server.
 func (d *Desk) CheckRecorded(ctx context.Context, pool ipamv1.PoolReference) error {
 	claims := &ipamv1.IPClaimList{}
-	if err := d.Client.List(ctx, claims, client.InNamespace(pool.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := d.Registry.Live.List(ctx, claims, client.InNamespace(pool.Namespace)); err != nil {
 		return fmt.Errorf("listing IPClaims: %w", err)
 	}
 	for i := range claims.Items {

@@ -123,11 +123,12 @@ func (r *Reconciler) checkRecorded(ctx context.Context, ref ipamv1.PoolReference
 	return r.Registry.checkChildren(ctx, ref)
 }
 
-// checkChildren errs with ErrBusy while a pool has a block of this one that is not recorded.
+// checkChildren errs with ErrBusy while a pool has a block of this one that is not recorded. It asks
+// the API server.
 func (r *Registry) checkChildren(ctx context.Context, parent ipamv1.PoolReference) error {
 	for _, kind := range r.kinds() {
 		list := kind.NewList()
-		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.Live.List(ctx, list, client.InNamespace(parent.Namespace)); err != nil {
 			return fmt.Errorf("listing %ss: %w", kind.Kind, err)
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {

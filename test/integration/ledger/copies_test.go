@@ -11,16 +11,23 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -31,22 +38,36 @@ type copies struct {
 	*manager
 
 	*pool.Reconciler
-	// unrecorded is why what is stored is not all recorded.
-	unrecorded error
+	registry *pool.Registry
+	// recordStored is asked before a block is handed back.
+	recordStored func(context.Context, ipamv1.PoolReference) error
 }
 
 // newCopies has the controller read pools from c as from a cache.
 func newCopies(ctx context.Context, ns string, c client.Client) *copies {
 	GinkgoHelper()
 	m := &copies{manager: startManager(ctx, clock.RealClock{})}
-	registry := &pool.Registry{
+	m.registry = &pool.Registry{
 		Client: c, Live: k, Ledger: m.Ledger, Rules: &tenancy.Rules{Client: k, Live: k}, Namespace: ns, Cluster: "edge-a", Federation: true,
 	}
+	m.recordStored = func(context.Context, ipamv1.PoolReference) error { return nil }
 	m.Reconciler = pool.NewReconciler(pool.Options{
-		Client: c, Live: k, Registry: registry, Ledger: m.Ledger, Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, Kind: pool.IPPools,
-		RecordStored: func(context.Context, ipamv1.PoolReference) error { return m.unrecorded },
+		Client: c, Live: k, Registry: m.registry, Ledger: m.Ledger, Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, Kind: pool.IPPools,
+		RecordStored: func(ctx context.Context, p ipamv1.PoolReference) error { return m.recordStored(ctx, p) },
 	})
 	return m
+}
+
+// recordsWhatIsStored has the manager record what is stored out of a copy as the manager's wiring does: answers to IPAddressClaims, and IPClaims.
+func (m *copies) recordsWhatIsStored(c client.Client) {
+	desk, charts := &ipclaim.Desk{Client: c, Registry: m.registry, Rules: m.registry.Rules}, &claim.Charts{}
+	claim.New(claim.Options{
+		Client: c, Live: k, Ledger: m.Ledger, Form: clusterapi.Form{}, Source: incluster.Source(m.registry), Rules: m.registry.Rules,
+		Recorder: events.NewFakeRecorder(1000), Arrivals: claim.NewArrivals(clock.RealClock{}, time.Minute), Clock: clock.RealClock{}, Charts: charts,
+	})
+	m.recordStored = func(ctx context.Context, p ipamv1.PoolReference) error {
+		return errors.Join(charts.Record(ctx, p), desk.CheckRecorded(ctx, p))
+	}
 }
 
 // reaches reconciles the copy again and again until it is Ready, or not, for this reason.
@@ -84,6 +105,11 @@ func (s stale) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 	}
 	return s.Client.Get(ctx, key, obj, opts...)
 }
+
+// behind shows nothing of what lists would: it is a cache that has not seen any of it yet.
+type behind struct{ client.Client }
+
+func (behind) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 func templates(ctx context.Context, ns string) []string {
 	GinkgoHelper()
@@ -124,16 +150,51 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 	It("hands nothing back while what is stored may have no record", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		m, p := newCopies(ctx, ns, k), copied(ns, "one")
-		m.unrecorded = errors.New("an IPAddress has none")
+		m.recordStored = func(context.Context, ipamv1.PoolReference) error { return errors.New("an IPAddress has none") }
 		Expect(k.Create(ctx, p)).To(Succeed())
 		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
 		takesBack(ctx, p)
 		m.reaches(ctx, p, ipamv1.PoolReadyClosingReason)
 		Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("has no IPAllocation yet"))
 		Expect(templates(ctx, ns)).To(BeEmpty())
-		m.unrecorded = nil
+		m.recordStored = func(context.Context, ipamv1.PoolReference) error { return nil }
 		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
 	}, SpecTimeout(3*time.Minute))
+
+	DescribeTable("hands nothing back while something is stored without a record that its cache does not show yet",
+		func(ctx SpecContext, store func(ns string) client.Object, why string) {
+			ns := newNamespace(ctx)
+			m, p := newCopies(ctx, ns, behind{k}), copied(ns, "one")
+			m.recordsWhatIsStored(behind{k})
+			Expect(k.Create(ctx, p)).To(Succeed())
+			m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+			Expect(k.Create(ctx, store(ns))).To(Succeed())
+			takesBack(ctx, p)
+			m.reaches(ctx, p, ipamv1.PoolReadyClosingReason)
+			Eventually(func() string {
+				m.reaches(ctx, p, ipamv1.PoolReadyClosingReason)
+				return conditions.GetMessage(p, ipamv1.ReadyCondition)
+			}, "1m", "20ms").Should(ContainSubstring(why))
+			Expect(templates(ctx, ns)).To(BeEmpty())
+		},
+		Entry("an IPAddress, which is recorded", SpecTimeout(3*time.Minute), func(ns string) client.Object {
+			return &ipamv1beta2.IPAddress{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: ns, Name: "a", Finalizers: []string{ipamv1.AddressFinalizer}, Annotations: map[string]string{ipamv1.ArrivedAnnotation: "true"},
+				},
+				Spec: ipamv1beta2.IPAddressSpec{
+					ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "a"}, Address: "10.0.0.7", Prefix: ptr.To[int32](24),
+					PoolRef: ipamv1beta2.IPPoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Name: "team"},
+				},
+			}
+		}, "1 allocations keep the pool"),
+		Entry("an IPClaim", SpecTimeout(3*time.Minute), func(ns string) client.Object {
+			return builder.IPClaim(ns, "a").From(ipamv1.IPPoolKind, "team").WithCIDR("10.0.0.7/32").Build()
+		}, "/a is not recorded yet"),
+		Entry("a carved pool", SpecTimeout(3*time.Minute), func(ns string) client.Object {
+			return builder.IPPool(ns, "child").WithCIDR("10.0.0.64/26").WithParent(ipamv1.IPPoolKind, "", "team").Build()
+		}, "is carved from the pool"),
+	)
 
 	It("hands nothing back by an order that a later template has overtaken, and ends nothing by a later template that has closed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)

@@ -36,6 +36,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -62,7 +64,7 @@ func TestLedger(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
 	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallWeirCRDs}, Scheme: kinds})
+	site, err = framework.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs}, Scheme: kinds})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(site.Stop)
 	k = site.Client()
@@ -70,7 +72,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 func kinds() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	return s, errors.Join(scheme.AddToScheme(s), ipamv1.AddToScheme(s))
+	return s, errors.Join(scheme.AddToScheme(s), ipamv1.AddToScheme(s), ipamv1beta2.AddToScheme(s), clusterv1.AddToScheme(s))
 }
 
 // manager is one ledger, as a manager process would run it.

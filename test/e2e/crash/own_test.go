@@ -86,11 +86,7 @@ var ownPaths = map[string]path{
 		done:   func(ctx context.Context, w *world, g Gomega) { w.isDelegated(ctx, g) },
 	},
 	"letting a delegated pool go that is released by force": {
-		before: func(ctx context.Context, w *world) {
-			w.createParent(ctx)
-			w.create(ctx, w.delegated())
-			Eventually(func(g Gomega) { w.isDelegated(ctx, g) }, "1m", "20ms").Should(Succeed())
-		},
+		before: func(ctx context.Context, w *world) { w.delegates(ctx) },
 		event: func(ctx context.Context, w *world) {
 			p := w.delegated()
 			suite.Change(ctx, k, p, func() { annotations.AddAnnotations(p, map[string]string{ipamv1.ForceReleaseAnnotation: "edge-a"}) })
@@ -102,11 +98,7 @@ var ownPaths = map[string]path{
 		},
 	},
 	"letting a delegated pool go whose member has handed its block back": {
-		before: func(ctx context.Context, w *world) {
-			w.createParent(ctx)
-			w.create(ctx, w.delegated())
-			Eventually(func(g Gomega) { w.isDelegated(ctx, g) }, "1m", "20ms").Should(Succeed())
-		},
+		before: func(ctx context.Context, w *world) { w.delegates(ctx) },
 		event: func(ctx context.Context, w *world) {
 			p := w.delegated()
 			Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
@@ -262,6 +254,14 @@ func (w *world) isCarved(ctx context.Context, g Gomega) {
 	g.Expect(child.Spec.CIDR).NotTo(BeEmpty())
 	g.Expect(conditions.IsTrue(child, ipamv1.ReadyCondition)).To(BeTrue())
 	w.isOwned(ctx, g, child, child.Spec.CIDR)
+}
+
+// delegates makes the parent, and the pool that is delegated from it.
+func (w *world) delegates(ctx context.Context) {
+	GinkgoHelper()
+	w.createParent(ctx)
+	w.create(ctx, w.delegated())
+	Eventually(func(g Gomega) { w.isDelegated(ctx, g) }, "1m", "20ms").Should(Succeed())
 }
 
 // isDelegated says that the child has a block that edge-a hands out, and that the only record beside the root's blocks is of just that.

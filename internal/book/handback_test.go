@@ -64,8 +64,7 @@ func TestAHandBackIsTheLastAllocation(t *testing.T) {
 	}
 }
 
-// TestAHandBackIsNothingHandedOut: it counts in no sum, and is no block of the pool; nor does anything
-// but its pool hear of it.
+// TestAHandBackIsNothingHandedOut: it counts in no sum, and is no block of the pool.
 func TestAHandBackIsNothingHandedOut(t *testing.T) {
 	t.Parallel()
 	b := newBook()
@@ -93,6 +92,33 @@ func TestAHandBackIsNothingHandedOut(t *testing.T) {
 	if got := b.x.HandedBack(poolRef("p")); len(got) != 1 || !got[0].Terminating {
 		t.Errorf("handed back, without a pool: %v", got)
 	}
+}
+
+// TestAPoolHearsOfAHandBackOfItsBlock, which a pool of another name may have made.
+func TestAPoolHearsOfAHandBackOfItsBlock(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.put(root("q", "10.0.0.0/25", confirmed))
+	b.put(root("r", "10.0.1.0/24", confirmed))
+	want := func(when string, found int) {
+		t.Helper()
+		if _, changed := b.forget(); !slices.Contains(changed, poolRef("q")) || slices.Contains(changed, poolRef("r")) {
+			t.Errorf("%s: changed: %v", when, changed)
+		}
+		if got := b.x.HandedBackIn("default", prefixes("10.0.0.0/25")[0]); len(got) != found {
+			t.Errorf("%s: handed back: %v", when, got)
+		}
+	}
+	b.forget()
+	handedBack := b.put(back("t"))
+	want("it comes", 1)
+	b.put(back("t", confirmed))
+	want("it is confirmed", 1)
+	if got := b.x.HandedBackIn("default", prefixes("10.0.1.0/24")[0]); len(got) != 0 {
+		t.Errorf("handed back elsewhere: %v", got)
+	}
+	b.cut(handedBack)
+	want("it goes", 0)
 }
 
 // TestABlockThatWasHandedBackIsNotChosen, by the pool of the name or any other, and a hand-back is not

@@ -53,6 +53,8 @@ type Listener interface {
 type space struct {
 	name  string
 	taken allocator.Space[records.Handle]
+	// handBacks are the records by which blocks of it were handed back.
+	handBacks map[records.Handle]struct{}
 	// histories is how many of its pools have one.
 	histories int
 }
@@ -124,7 +126,7 @@ func (b *state) poolOf(ref ipamv1.PoolReference) *poolEntry {
 func (b *state) spaceOf(name string) *space {
 	s, ok := b.spaces[name]
 	if !ok {
-		s = &space{name: name}
+		s = &space{name: name, handBacks: map[records.Handle]struct{}{}}
 		b.spaces[name] = s
 	}
 	return s

@@ -96,8 +96,11 @@ func (e *poolEntry) forgetUnstored(r *records.Record) {
 // count adds a record to its pool's sums, uncount takes it out again. A root pool's own blocks, and
 // what it has handed back, count as neither allocated nor delegated.
 func (b *stock) count(r *records.Record) {
-	if isOwn(r) {
+	if isHandBack(r) {
+		b.spaceOf(r.Space).handBacks[r.Handle] = struct{}{}
 		b.noteHandBack(r)
+	}
+	if isOwn(r) {
 		return
 	}
 	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
@@ -125,16 +128,23 @@ func (b *stock) count(r *records.Record) {
 	}
 }
 
-// noteHandBack has the pool looked at whose hand-back comes, changes or goes.
+// noteHandBack has the pools looked at whose hand-back comes, changes or goes: the one that it names, and
+// those that have its block now.
 func (b *stock) noteHandBack(r *records.Record) {
-	if isHandBack(r) {
-		b.on.PoolChanged(r.Pool)
+	b.on.PoolChanged(r.Pool)
+	for _, other := range b.overlapping(r.Space, r.CIDR) {
+		if other.Purpose == records.ForRoot {
+			b.on.PoolChanged(other.Pool)
+		}
 	}
 }
 
 func (b *stock) uncount(r *records.Record) {
-	if isOwn(r) {
+	if isHandBack(r) {
+		delete(b.spaceOf(r.Space).handBacks, r.Handle)
 		b.noteHandBack(r)
+	}
+	if isOwn(r) {
 		return
 	}
 	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)

@@ -4,8 +4,10 @@
 package book
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -148,9 +150,11 @@ func HoldingsOf(rs []*records.Record) []Holding {
 	return holdings
 }
 
-// SortHoldings orders them by prefix, and returns them.
+// SortHoldings orders them by prefix, and those of one by their records' names, and returns them.
 func SortHoldings(holdings []Holding) []Holding {
-	slices.SortFunc(holdings, func(a, b Holding) int { return a.CIDR.Compare(b.CIDR) })
+	slices.SortFunc(holdings, func(a, b Holding) int {
+		return cmp.Or(a.CIDR.Compare(b.CIDR), strings.Compare(a.Record.Name, b.Record.Name))
+	})
 	return holdings
 }
 

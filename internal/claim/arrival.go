@@ -275,33 +275,38 @@ func (r *addresses) secureOwn(ctx context.Context, claim *Claim) error {
 // name that covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
 // second time.
 func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) error {
+	_, err := r.trySecure(ctx, answer, claim)
+	return err
+}
+
+// trySecure does so, and returns why the pool offers nothing, in which case nothing is recorded.
+func (r *addresses) trySecure(ctx context.Context, answer *Answer, claim *Claim) (refused *claimant.Refusal, err error) {
 	if claim == nil {
 		claim = r.claim(r.Form.StandIn(answer.Stored))
 	}
 	isWeirs := r.claimUID(answer) == claim.GetUID() || r.isOurs(answer)
 	if !isWeirs || isLeaving(answer) || !r.Source.Serves(answer.Pool) {
-		return nil
+		return nil, nil //nolint:nilnil // nothing was refused
 	}
 	s := r.newScope(claim)
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil || r.hasRecord(s, answer) {
-		return nil //nolint:nilerr // the claim is told
+		return nil, nil //nolint:nilnil // the claim is told
 	}
-	var refusal *claimant.Refusal
-	if s.offer, err = r.offer(ctx, claim); errors.As(err, &refusal) {
-		return nil
+	if s.offer, err = r.offer(ctx, claim); errors.As(err, &refused) {
+		return refused, nil
 	} else if err != nil {
-		return err
+		return nil, err
 	}
 	if r.isUnbacked(s, answer) {
-		return nil
+		return nil, nil //nolint:nilnil // nothing was refused
 	}
 	want := r.carried(s, answer, address, ledger.ForAdopted)
 	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
 	if slices.ContainsFunc(r.about(s).Recorded(), isCovered) {
-		return nil
+		return nil, nil //nolint:nilnil // nothing was refused
 	}
-	return r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
+	return nil, r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
 }
 
 // isUnbacked reports whether an IPAddress out of a pool of floating IPs may have been made by hand: it was neither restored nor committed. The

@@ -113,17 +113,20 @@ func (c *Charts) Record(ctx context.Context, pool ipamv1.PoolReference) error {
 }
 
 func (r *addresses) secureKnown(ctx context.Context, pool ipamv1.PoolReference) error {
-	return r.secureAll(ctx, pool, r.Client, client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
-}
-
-func (r *addresses) secureStored(ctx context.Context, pool ipamv1.PoolReference) error {
-	return r.secureAll(ctx, pool, r.Live)
-}
-
-func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference, from client.Reader, options ...client.ListOption) error {
 	if !r.Ledger.Of(pool).Serves() {
 		return ledger.ErrNotReady
 	}
+	return r.eachAnswer(ctx, pool, r.secureFound, r.Client, client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
+}
+
+func (r *addresses) secureStored(ctx context.Context, pool ipamv1.PoolReference) error {
+	return r.eachAnswer(ctx, pool, r.secureSurely, r.Live)
+}
+
+// eachAnswer does something with every answer of a pool that a reader lists, and errs with what became of the first few.
+func (r *addresses) eachAnswer(
+	ctx context.Context, pool ipamv1.PoolReference, do func(context.Context, *Answer) error, from client.Reader, options ...client.ListOption,
+) error {
 	answers := r.Form.Kinds().NewAnswerList()
 	if err := from.List(ctx, answers, append(options, client.InNamespace(pool.Namespace))...); err != nil {
 		return fmt.Errorf("listing %ss: %w", r.answerKind(), err)
@@ -134,7 +137,7 @@ func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference, fr
 		if !ok || !slices.Contains(r.poolKeys(answer), claimant.PoolKey(pool)) {
 			return nil
 		}
-		if failed := r.secureFound(ctx, r.answerIn(answer)); failed != nil {
+		if failed := do(ctx, r.answerIn(answer)); failed != nil {
 			errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), failed))
 		}
 		return nil
@@ -142,14 +145,29 @@ func (r *addresses) secureAll(ctx context.Context, pool ipamv1.PoolReference, fr
 	return errors.Join(append(errs[:min(len(errs), namedFailures)], err)...)
 }
 
-// secureFound secures an answer for its claim, if there is one. What is being deleted and has not just arrived is being released.
+// secureFound secures an answer for its claim, if there is one.
 func (r *addresses) secureFound(ctx context.Context, answer *Answer) error {
+	_, err := r.secureLive(ctx, answer)
+	return err
+}
+
+// secureSurely does so, and errs where the claim's pool cannot be asked, either.
+func (r *addresses) secureSurely(ctx context.Context, answer *Answer) error {
+	refused, err := r.secureLive(ctx, answer)
+	if refused != nil {
+		err = errors.Join(err, refused)
+	}
+	return err
+}
+
+// secureLive secures an answer. What is being deleted and has not just arrived is being released.
+func (r *addresses) secureLive(ctx context.Context, answer *Answer) (*claimant.Refusal, error) {
 	if !answer.GetDeletionTimestamp().IsZero() && !hasArrived(answer) {
-		return nil
+		return nil, nil //nolint:nilnil // nothing was refused
 	}
 	claim, err := r.getClaim(ctx, r.Client, r.Form.ClaimOf(answer.Stored))
 	if client.IgnoreNotFound(err) != nil {
-		return err
+		return nil, err
 	}
-	return r.secure(ctx, answer, claim)
+	return r.trySecure(ctx, answer, claim)
 }

@@ -280,7 +280,7 @@ func labelsOf(c *ipamv1.IPClaim) map[string]string {
 	return nil
 }
 
-// CheckRecorded errs with ErrBusy while an IPClaim has a prefix of a pool that is not recorded: it may have been restored without its record.
+// CheckRecorded errs with ErrTaken while an IPClaim has a prefix of a pool that is not recorded: it may have been restored without its record.
 // It asks the API server.
 func (d *Desk) CheckRecorded(ctx context.Context, pool ipamv1.PoolReference) error {
 	claims := &ipamv1.IPClaimList{}
@@ -291,7 +291,7 @@ func (d *Desk) CheckRecorded(ctx context.Context, pool ipamv1.PoolReference) err
 		c := &claims.Items[i]
 		isIts := c.Spec.CIDR != "" && c.Spec.PoolRef != nil && PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name) == pool
 		if isIts && len(d.Registry.Ledger.RecordsOf(kinds.Claim(kinds.IPClaim, client.ObjectKeyFromObject(c), c.GetUID()))) == 0 {
-			return fmt.Errorf("IPClaim %s/%s is not recorded yet: %w", c.GetNamespace(), c.GetName(), ledger.ErrBusy)
+			return fmt.Errorf("IPClaim %s/%s is not recorded yet: %w", c.GetNamespace(), c.GetName(), ledger.ErrTaken)
 		}
 	}
 	return nil

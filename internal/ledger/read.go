@@ -56,6 +56,13 @@ func (l *reader) Overlapping(space string, prefix netip.Prefix) []Holding {
 	return l.feed.book.Overlapping(space, prefix)
 }
 
+// HandedBackIn returns, by prefix, what was handed back of a block by pools of whatever name. A record
+// that has not won is among it.
+func (l *reader) HandedBackIn(space string, block netip.Prefix) []Holding {
+	defer l.feed.lock()()
+	return l.feed.book.HandedBackIn(space, block)
+}
+
 // All returns every record that is there throughout the call; others may be missing.
 func (l *reader) All() (all []Holding) {
 	for next := records.Handle(1); next != 0; {

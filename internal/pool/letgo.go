@@ -64,9 +64,10 @@ func (r *Registry) isHandedBack(p Object) bool {
 }
 
 // letGo hands back the recorded blocks of a copy, if the hub takes them back and nothing of them is in
-// use. What is, is noted in the scope.
+// use. What is, is noted in the scope. A copy that has none, as it never served, has nothing to hand back.
 func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
-	if _, isBack := r.Registry.handBackOf(s.pool); isBack || !isOrderedBack(s.says) {
+	blocks := r.rootsOf(s)
+	if _, isBack := r.Registry.handBackOf(s.pool); isBack || !isOrderedBack(s.says) || len(blocks) == 0 {
 		return nil
 	}
 	var err error
@@ -81,10 +82,7 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 		s.unrecorded = unrecordedMessage(s.pool, err)
 		return err
 	}
-	for _, h := range r.Ledger.Of(s.says.Ref).OtherBlocks(s.pool.GetUID(), nil) {
-		if h.Purpose != ledger.ForRoot || h.Claim.UID != string(s.pool.GetUID()) {
-			continue
-		}
+	for _, h := range blocks {
 		// With the manager, where the namespace controller does not delete it with the copy's namespace.
 		p := ledger.Pool{Ref: s.says.Ref, Space: h.Space, Namespace: r.Registry.Namespace}
 		if err = r.Ledger.HandBack(ctx, p, templateOf(s.pool).UID, h.CIDR); err != nil {
@@ -92,6 +90,13 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// rootsOf returns what is recorded as the blocks of the very copy.
+func (r *Reconciler) rootsOf(s *scope) []ledger.Holding {
+	return slices.DeleteFunc(r.Ledger.Of(s.says.Ref).OtherBlocks(s.pool.GetUID(), nil), func(h ledger.Holding) bool {
+		return h.Purpose != ledger.ForRoot || h.Claim.UID != string(s.pool.GetUID())
+	})
 }
 
 // unrecordedMessage says what keeps a block from being handed back that is stored out of the pool. Only on an IPPool it is named: it is of the
@@ -123,7 +128,7 @@ func (r *Reconciler) checkRecorded(ctx context.Context, ref ipamv1.PoolReference
 	return r.Registry.checkChildren(ctx, ref)
 }
 
-// checkChildren errs with ErrBusy while a pool has a block of this one that is not recorded. It asks
+// checkChildren errs with ErrTaken while a pool has a block of this one that is not recorded. It asks
 // the API server.
 func (r *Registry) checkChildren(ctx context.Context, parent ipamv1.PoolReference) error {
 	for _, kind := range r.kinds() {
@@ -150,7 +155,7 @@ func (r *Registry) checkChild(p Object, parent ipamv1.PoolReference) error {
 		return nil
 	}
 	if len(r.Ledger.RecordsOf(ledger.ClaimOf(says.Ref, string(p.GetUID())))) == 0 {
-		return fmt.Errorf("%s, and its block is not recorded yet: %w", saying(says.Ref, "is carved from the pool"), ledger.ErrBusy)
+		return fmt.Errorf("%s, and its block is not recorded yet: %w", saying(says.Ref, "is carved from the pool"), ledger.ErrTaken)
 	}
 	return nil
 }
@@ -196,9 +201,12 @@ func (r *Reconciler) redelegate(ctx context.Context, s *scope, blocks []netip.Pr
 	if live, err := r.live(ctx, seen, s.pool); live == nil {
 		return err
 	}
-	again := seen.Redelegated(r.claimOf(s.pool), r.Registry.Cluster)
+	again, template := seen.Redelegated(r.claimOf(s.pool), r.Registry.Cluster), templateOf(s.pool).UID
 	for _, h := range found {
 		if !again.Ends(h) {
+			if h.Claim.UID != template { // its own block it may have all the same, and nothing comes out of that
+				s.overlap = &ledger.TakenError{CIDR: h.CIDR, By: h}
+			}
 			continue
 		}
 		if err := r.keepRest(ctx, h, blocks); err != nil {
@@ -211,22 +219,19 @@ func (r *Reconciler) redelegate(ctx context.Context, s *scope, blocks []netip.Pr
 	return nil
 }
 
-// handedBackIn returns what was handed back of the blocks; nothing while others hold part of one, which
-// cannot be recorded then. While it is recorded only its own pool can have handed it back.
+// handedBackIn returns what was handed back of the blocks; nothing while others hold part of one that is
+// not recorded, and cannot be then. Also one that is may have been handed back: by a record that was
+// restored, or that a manager made which was late.
 func (r *Reconciler) handedBackIn(s *scope, blocks []netip.Prefix) []ledger.Holding {
 	var found []ledger.Holding
 	own := r.Ledger.About(r.claimOf(s.pool))
 	for _, block := range blocks {
-		all := r.Ledger.Of(s.registered.Ref).HandedBack()
-		if !own.HasBlock(s.registered.Space, block) {
-			all = r.Ledger.Overlapping(s.registered.Space, block)
+		found = append(found, r.Ledger.HandedBackIn(s.registered.Space, block)...)
+		if own.HasBlock(s.registered.Space, block) {
+			continue
 		}
-		for _, h := range all {
-			switch {
-			case h.Space != s.registered.Space || !h.CIDR.Overlaps(block):
-			case h.Purpose == ledger.ForHandBack:
-				found = append(found, h)
-			case h.Pool != s.registered.Ref:
+		for _, h := range r.Ledger.Overlapping(s.registered.Space, block) {
+			if h.Purpose != ledger.ForHandBack && h.Pool != s.registered.Ref {
 				return nil
 			}
 		}

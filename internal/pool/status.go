@@ -225,7 +225,7 @@ func (r *reporter) obstacle(ctx context.Context, s *scope, outcome error) (reaso
 		return ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
 	case errors.As(outcome, &fault):
 		return fault.Reason, fault.Message
-	case isParents(outcome):
+	case isParents(outcome) && s.says.Place != poolspec.Delegated: // a copy has no parent here
 		return ipamv1.PoolReadyParentNotReadyReason, parentMessage(s.says, outcome)
 	case errors.Is(outcome, ledger.ErrBusy) && s.says.CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
 		// That the parent is still full is being proved. Said in between, something else would make the pool newer than the proof.

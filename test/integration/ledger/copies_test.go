@@ -80,6 +80,27 @@ func (m *copies) reaches(ctx context.Context, p *ipamv1.IPPool, reason string) {
 	}, "1m", "20ms").Should(Succeed())
 }
 
+// goes reconciles the copy, which is being deleted, until it has gone.
+func (m *copies) goes(ctx context.Context, p *ipamv1.IPPool) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		_, _ = m.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		err := k.Get(ctx, client.ObjectKeyFromObject(p), p)
+		g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+		g.Expect(err).To(HaveOccurred(), conditions.GetMessage(p, ipamv1.ReadyCondition))
+	}, "1m", "20ms").Should(Succeed())
+}
+
+// handBackOf is the record by which a pool of that name has handed back the block of copies.
+func handBackOf(ns, name, template string) *ipamv1.IPAllocation {
+	of := copied(ns, template).PoolReference()
+	of.Name = name
+	claim := book.Claim{Ref: book.ClaimOf(of, template), Pool: of}
+	record := rivalFor(claim, ns, prefix("10.0.0.0/24"))
+	record.Spec.Purpose, record.Spec.State = ipamv1.HandBackPurpose, ipamv1.ConfirmedState
+	return record
+}
+
 // copied is a copy of a template.
 func copied(ns, template string) *ipamv1.IPPool {
 	return builder.IPPool(ns, "team").WithCIDR("10.0.0.0/24").WithSpace(ns).WithParent(ipamv1.GlobalIPPoolKind, "", "of-the-hub").DelegatedTo("edge-a").
@@ -196,6 +217,52 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		}, "is carved from the pool"),
 	)
 
+	It("goes when it is deleted, closed and without a block, for it has nothing to hand back", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m, p := newCopies(ctx, ns, k), copied(ns, "two")
+		m.recordsWhatIsStored(k)
+		Expect(k.Create(ctx, handBackOf(ns, "team", "one"))).To(Succeed())
+		p.Spec.Mode = ipamv1.ClosingMode
+		Expect(k.Create(ctx, p)).To(Succeed())
+		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+		Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("the copy does not serve"))
+		Expect(k.Delete(ctx, p)).To(Succeed())
+		m.goes(ctx, p)
+		Expect(templates(ctx, ns)).To(ConsistOf("one"))
+	}, SpecTimeout(3*time.Minute))
+
+	It("goes when it is deleted, closed, while its gate is closed", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m, p := newCopies(ctx, ns, k), copied(ns, "one")
+		m.recordsWhatIsStored(k)
+		Expect(k.Create(ctx, p)).To(Succeed())
+		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+		m.registry.Federation = false
+		takesBack(ctx, p)
+		m.reaches(ctx, p, ipamv1.PoolReadyInvalidSpecReason)
+		Expect(k.Delete(ctx, p)).To(Succeed())
+		m.goes(ctx, p)
+		Expect(templates(ctx, ns)).To(ConsistOf("one"))
+	}, SpecTimeout(3*time.Minute))
+
+	It("ends what a pool of another name has handed back of its block, and says so where it may not", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m, p := newCopies(ctx, ns, k), copied(ns, "two")
+		Expect(k.Create(ctx, p)).To(Succeed())
+		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+		Expect(k.Create(ctx, handBackOf(ns, "former", "one"))).To(Succeed()) // from a backup, or by a manager that is late
+		Eventually(func() []string {
+			m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+			return templates(ctx, ns)
+		}, "1m", "20ms").Should(BeEmpty())
+		reserved(ctx, m.manager, newClaim(book.Pool{Ref: p.PoolReference(), Shape: newPool(ns, "team", "10.0.0.0/24").Shape}, "c"))
+		suite.Change(ctx, k, p, func() { delete(p.Annotations, ipamv1.TemplateAnnotation) })
+		Expect(k.Create(ctx, handBackOf(ns, "former", "one"))).To(Succeed())
+		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+		Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("does not name the pool at the hub"))
+		Expect(templates(ctx, ns)).To(ConsistOf("one"))
+	}, SpecTimeout(3*time.Minute))
+
 	It("hands nothing back by an order that a later template has overtaken, and ends nothing by a later template that has closed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		m, p := newCopies(ctx, ns, k), copied(ns, "one")
@@ -235,11 +302,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 			takesBack(ctx, p)
 			m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
 			Expect(k.Delete(ctx, p)).To(Succeed())
-			Eventually(func(g Gomega) {
-				_, _ = m.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
-				g.Expect(client.IgnoreNotFound(k.Get(ctx, client.ObjectKeyFromObject(p), p))).To(Succeed())
-				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).NotTo(Succeed())
-			}, "1m", "20ms").Should(Succeed())
+			m.goes(ctx, p)
 			m.stop()
 			part := copied(ns, "two")
 			part.Spec.CIDR = "10.0.0.0/25"

@@ -182,7 +182,7 @@ func clustersAt(member string) []any { return []any{map[string]any{"name": membe
 // copy, or why the member has refused the object.
 func (p *Propagator) report(ctx context.Context, key workKey, binding, stored *unstructured.Unstructured) {
 	w := p.work(key)
-	if binding == nil || w == nil {
+	if binding == nil || !w.isAnswered() {
 		return
 	}
 	item := map[string]any{"clusterName": key.member, "health": "Unknown"}

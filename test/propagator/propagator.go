@@ -66,6 +66,7 @@ type workKey struct {
 
 // work is what a member was sent of an object.
 type work struct {
+	// sent is nil until the member has answered.
 	sent *unstructured.Unstructured
 	// generation is the copy's after that.
 	generation int64
@@ -191,6 +192,7 @@ func (p *Propagator) place(ctx context.Context, key workKey, template, stored *u
 	if stored != nil && !isManaged(stored) || p.work(key).isPlaced(sent, stored) {
 		return
 	}
+	p.intend(key, binding)
 	written, err := p.send(ctx, key.member, sent, stored)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, context.Canceled) {
 		return
@@ -198,6 +200,16 @@ func (p *Propagator) place(ctx context.Context, key workKey, template, stored *u
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.works[key] = &work{sent: sent, generation: written.GetGeneration(), refused: err, binding: binding}
+}
+
+// intend notes that an object is placed before the member is sent it: also a request that nobody
+// waits for any more makes a copy, which goes with the object.
+func (p *Propagator) intend(key workKey, binding types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.works[key] == nil {
+		p.works[key] = &work{binding: binding}
+	}
 }
 
 func (p *Propagator) send(ctx context.Context, member string, sent, stored *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -234,9 +246,12 @@ func (p *Propagator) work(key workKey) *work {
 	return p.works[key]
 }
 
+// isAnswered reports whether the member has said what it makes of an object.
+func (w *work) isAnswered() bool { return w != nil && w.sent != nil }
+
 // isPlaced reports whether the copy is what was sent, and that is what is to be sent.
 func (w *work) isPlaced(sent, stored *unstructured.Unstructured) bool {
-	return w != nil && w.refused == nil && stored != nil && reflect.DeepEqual(w.sent.Object, sent.Object) &&
+	return w.isAnswered() && w.refused == nil && stored != nil && reflect.DeepEqual(w.sent.Object, sent.Object) &&
 		w.generation == stored.GetGeneration() && has(stored.GetLabels(), sent.GetLabels()) && has(stored.GetAnnotations(), sent.GetAnnotations())
 }
 

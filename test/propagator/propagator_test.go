@@ -339,8 +339,11 @@ var _ = It("A namespace that is deleted at the hub loses its bindings first: cop
 	Expect(hub.Delete(ctx, leaving)).To(Succeed())
 	suite.Gone(ctx, hub, binding)
 	awaitCopy(ctx, p, func(g Gomega, p *unstructured.Unstructured) { g.Expect(p.GetDeletionTimestamp()).NotTo(BeNil()) })
+	Eventually(func(g Gomega) { // the namespace's objects are deleted kind by kind
+		g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		g.Expect(p.GetDeletionTimestamp()).NotTo(BeNil())
+	}, "1m", "50ms").Should(Succeed())
 	suite.Change(ctx, hub, p, setSpec(p, map[string]any{"cidr": "10.0.0.0/24", "mode": "Closing"}))
-	Expect(p.GetDeletionTimestamp()).NotTo(BeNil())
 	laterHasArrived(ctx)
 	Expect(awaitCopy(ctx, p).Object["spec"]).NotTo(HaveKey("mode"))
 	suite.Change(ctx, member, stored, func() { stored.SetFinalizers(nil) })

@@ -4,7 +4,7 @@
 // Command testsummary runs "go test -json", prints what a person wants to see of it, and exits as
 // go test did. It prints a line for each package and the output of what failed. At the end come the
 // seconds of each suite, the slowest specs and tests, why tests failed, which suites took longer
-// than docs/testing.md allows, and how many tests passed, failed and were skipped.
+// than docs/testing.md allows, what failed, and how many tests passed, failed and were skipped.
 //
 //	testsummary -out FILE -- go test -json ...           run, and keep the JSON in FILE
 //	testsummary FILE...                                  print the end over runs kept before
@@ -82,6 +82,9 @@ func (s *summary) printEnd(withCosts bool) {
 			fmt.Fprintln(os.Stderr, "testsummary: no budgets:", err)
 		}
 		fmt.Print(s.overBudget(budgets))
+	}
+	for _, title := range s.failedTitles(0) {
+		fmt.Println("failed:", title)
 	}
 	fmt.Println(s.counts())
 }

@@ -166,18 +166,26 @@ func (s *summary) finished(e event, t *test) {
 	t.output.Reset()
 }
 
-// whyBytes is how much is repeated of why a test failed.
-const whyBytes = 2000
+// whyBytes is how much is repeated of why a test or a spec failed.
+const whyBytes = 1000
 
-// why returns what Ginkgo says of the first failure, after the spec's timeline, or the end of an
-// output that says nothing of the kind.
+// why returns what Ginkgo says of each failure, after the spec's timeline, or the end of an output
+// that says nothing of the kind.
 func why(output string) string {
 	plain := colour.ReplaceAllString(output, "")
-	if _, after, ok := strings.Cut(plain, "<< Timeline"); ok {
-		plain = after
+	specs := strings.Split(plain, "<< Timeline")[1:]
+	if len(specs) == 0 {
+		specs = []string{plain}
 	}
-	if i := strings.Index(plain, "[FAILED]"); i >= 0 {
-		return plain[i:min(len(plain), i+whyBytes)]
+	var b strings.Builder
+	for _, said := range specs {
+		if i := strings.Index(said, "[FAILED]"); i >= 0 {
+			said, _, _ = strings.Cut(said[i:], "\n------------------------------")
+			b.WriteString(said[:min(len(said), whyBytes)] + "\n")
+		}
+	}
+	if b.Len() > 0 {
+		return b.String()
 	}
 	return plain[max(0, len(plain)-whyBytes):]
 }

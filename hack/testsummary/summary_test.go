@@ -94,6 +94,10 @@ func TestFailuresSayWhy(t *testing.T) {
 			`\u001b[1m• [FAILED] [0.1 seconds]\u001b[0m\n  Timeline >>\n  [FAILED] in [It] - x.go:7\n  much\n  << Timeline\n\n  [FAILED] two of one\n`,
 			"FAILED: p TestA\n[FAILED] two of one\n",
 		},
+		"of each spec": {
+			`  Timeline >>\n  much\n  << Timeline\n\n  [FAILED] one\n------------------------------\n•\n  Timeline >>\n  << Timeline\n  [FAILED] two\n`,
+			"FAILED: p TestA\n[FAILED] one\n[FAILED] two\n",
+		},
 		"the end of what another test says": {`boom\n`, "FAILED: p TestA\nboom\n"},
 	}
 	for name, tc := range tests {

@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long what must happen may take: only what never happens fails.
-const patience = "1m"
+const patience = "3m"
 
 var _ = Describe("Metrics", func() {
 	BeforeEach(onRelease)

@@ -59,10 +59,10 @@ var _ = Describe("clusterctl move", func() {
 
 	It("claims of all pool kinds move there and back with their addresses, and both sides go on", thereAndBack, SpecTimeout(8*time.Minute))
 	It("a target that has the global pool already, and the release of what is held", bothHave, SpecTimeout(6*time.Minute))
-	It("a pool is at home where somebody with the right says", home, SpecTimeout(3*time.Minute))
+	It("a pool is at home where somebody with the right says", home, SpecTimeout(5*time.Minute))
 	It("what a pool's condition names is what stays, and clusterctl waits until that is mended or allowed", preflight, SpecTimeout(8*time.Minute))
 	It("a move while Weir is down on the source stops and frees nothing", stopped, SpecTimeout(6*time.Minute))
-	It("a Cluster that is paused for hours keeps all it has, and gives up only then what it must", pausedForLong, SpecTimeout(3*time.Minute))
+	It("a Cluster that is paused for hours keeps all it has, and gives up only then what it must", pausedForLong, SpecTimeout(5*time.Minute))
 	It("a move that is killed while it creates goes on when it is called again; what was being deleted lives again", killedCreating, SpecTimeout(6*time.Minute))
 	It("a move that is killed while it deletes is finished by hand", killedDeleting, SpecTimeout(6*time.Minute))
 	It("a move through a directory leaves two owners until one of them is removed", copied, SpecTimeout(6*time.Minute))

@@ -44,7 +44,7 @@ var _ = It("a manager that is restarted, by signal or killed, leaves every answe
 	report, err := framework.Check(ctx, config)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(report.Safe()).To(Succeed())
-}, SpecTimeout(2*time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 var _ = It("a manager that may not watch all IPAllocations refuses to start and says why", func(ctx SpecContext) {
 	narrow, err := site.RESTConfigAs(ctx, "narrow")
@@ -61,7 +61,7 @@ var _ = It("a manager that may not watch all IPAllocations refuses to start and 
 	log, err := os.ReadFile(m.LogPath())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(string(log)).To(ContainSubstring("listing IPAllocations of all namespaces"))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 func lifecycleClaim(name string) *ipamv1beta2.IPAddressClaim {
 	c := claim(1)

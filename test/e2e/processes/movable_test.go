@@ -70,7 +70,7 @@ var _ = It("the condition Movable names what a move would leave behind, without 
 		Expect(has.LastTransitionTime).To(Equal(was.LastTransitionTime))
 		Expect(version.Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation))
 	}
-}, SpecTimeout(3*time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 // follow returns a function that returns all versions of a pool from now to a given one.
 func follow(ctx context.Context, p *ipamv1.IPPool) func(last string) []*ipamv1.IPPool {

@@ -72,7 +72,7 @@ var _ = It("two managers that serve a namespace each share a GlobalIPPool, and l
 	isUntouched(ctx, stranger)
 	Expect(k.Delete(ctx, stranger)).To(Succeed())
 	suite.AtRest(ctx, config, suite.Safe)
-}, SpecTimeout(3*time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 var _ = It("two managers that serve a label's value each do not hand out each other's addresses, and leave alone what is not theirs", func(ctx SpecContext) {
 	poolOf := func(value string) *ipamv1.IPPool {
@@ -107,7 +107,7 @@ var _ = It("two managers that serve a label's value each do not hand out each ot
 	isUntouched(ctx, stranger, unserved)
 	Expect(k.Delete(ctx, stranger)).To(Succeed())
 	suite.AtRest(ctx, config, suite.Safe)
-}, SpecTimeout(3*time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 // started starts a manager with flags and waits until it is ready.
 func started(ctx context.Context, flags ...string) *framework.Manager {

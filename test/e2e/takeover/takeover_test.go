@@ -102,7 +102,7 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 				HaveField("Note", ContainSubstring("stop the other IPAM controller")))))
 		}, patient, "200ms").Should(Succeed())
 		Expect(told(ctx)).To(Equal(had))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("releases what is deleted, whoever answered it", func(ctx SpecContext) {
 		for i := range 3 {

@@ -50,7 +50,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			s.Delete(ctx, c)
 			Expect(s.Records(ctx, c)).To(BeEmpty())
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("what is wrong with a claim is said in its condition and an event, and nothing is recorded", func(ctx SpecContext) {
 		other := s.Claim("other", "pool").WithCIDR("10.0.0.1/32").Build()
@@ -78,7 +78,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			Eventually(func() []string { return events(ctx, c) }, patience, "50ms").Should(ConsistOf(wrong.reason), name)
 			s.Delete(ctx, c)
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("a claim whose pool appears, or has room again, is answered then", func(ctx SpecContext) {
 		waits := s.Claim("waits", "late").Build()
@@ -94,7 +94,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		s.Delete(ctx, waits)
 		s.Ready(ctx, next)
 		Expect(next.Spec.CIDR).To(Equal("10.0.9.0/32"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("a claim whose pool drains or is paused is answered when that is over", func(ctx SpecContext) {
 		pool := s.Root("held", "10.0.11.0/24").Build()
@@ -134,7 +134,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			s.Ready(ctx, c)
 			s.Delete(ctx, c)
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("a claim for a pool that is not visible, or of a length that only its project gets, is answered when that changes", func(ctx SpecContext) {
 		tenants := s.Tenants(ctx)
@@ -166,7 +166,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			spec.Allocation = &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](28)}
 		})
 		s.Ready(ctx, longer)
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })
 
 var _ = It("Without Weir its own kinds are refused, and claims of Cluster API wait for it", func(ctx SpecContext) {
@@ -193,4 +193,4 @@ var _ = It("Without Weir its own kinds are refused, and claims of Cluster API wa
 	}, patience, "50ms").Should(Succeed())
 	s.Gone(ctx, c)
 	s.Create(ctx, s.Claim("after", "pool").Build())
-}, SpecTimeout(2*time.Minute))
+}, SpecTimeout(5*time.Minute))

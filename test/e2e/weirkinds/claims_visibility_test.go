@@ -143,4 +143,4 @@ var _ = It("A claim is not told who of another project has what it asks for, nor
 	}
 	full := builder.IPClaim(tenants["other"], "asks").From(ipamv1.GlobalIPPoolKind, pool.Name).WithBits(24).Build()
 	Expect(k.Create(ctx, full)).To(MatchError(Not(Or(ContainSubstring("secret"), ContainSubstring(tenants["own"]), ContainSubstring("10.0.0")))))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))

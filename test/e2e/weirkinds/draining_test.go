@@ -38,4 +38,4 @@ var _ = It("A namespace with pools, child pools and claims of both kinds goes by
 	Eventually(func() []string { return s.HandedOut(ctx) }, patience, "100ms").Should(BeEmpty())
 	s.Delete(ctx, global)
 	Eventually(func() []ipamv1.IPAllocation { return s.InSpace(ctx) }, patience, "100ms").Should(BeEmpty())
-}, SpecTimeout(3*time.Minute))
+}, SpecTimeout(5*time.Minute))

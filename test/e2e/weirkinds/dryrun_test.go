@@ -43,7 +43,7 @@ var _ = It("A dry run records nothing and shows the very prefix that the next cr
 	s.Create(ctx, s.Claim("all", "pool").WithBits(24).Build())
 	Expect(k.Create(ctx, s.Claim("web", "pool").Build(), client.DryRunAll)).To(suite.Refused(http.StatusInsufficientStorage, "exhausted"))
 	Expect(k.Create(ctx, s.Claim("web", "pool").WithCIDR("10.0.0.7/32").Build(), client.DryRunAll)).To(suite.Refused(http.StatusConflict, "taken"))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 // exitCode is what kubectl ended with; 0 where it did not fail.
 func exitCode(err error) int {
@@ -95,7 +95,7 @@ var _ = It("A dry run and a diff of pools and claims on an empty cluster warn of
 	}, patience, "100ms").Should(Succeed())
 	_, err = site.Kubectl(ctx, manifest, "diff", "--server-side", in, "-f-")
 	Expect(err).NotTo(HaveOccurred())
-}, SpecTimeout(2*time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 var _ = It("Claims whose names are generated are answered, many at once", func(ctx SpecContext) {
 	s := suite.New(ctx, site)
@@ -119,7 +119,7 @@ var _ = It("Claims whose names are generated are answered, many at once", func(c
 	}
 	Expect(prefixes).To(HaveLen(len(claims)))
 	Expect(s.HandedOut(ctx)).To(HaveLen(len(claims)))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 var _ = It("A claim that has no name yet gets nothing that is kept for what its name begins with", func(ctx SpecContext) {
 	s := suite.New(ctx, site)
@@ -138,7 +138,7 @@ var _ = It("A claim that has no name yet gets nothing that is kept for what its 
 	}
 	s.Create(ctx, kept)
 	Expect(kept.Spec.CIDR).To(Equal("10.0.0.5/32"))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 var _ = It("Names that no object can have are refused by the API server, and take nothing from the pool", func(ctx SpecContext) {
 	s := suite.New(ctx, site)
@@ -155,7 +155,7 @@ var _ = It("Names that no object can have are refused by the API server, and tak
 	s.Create(ctx, longest)
 	s.Ready(ctx, longest)
 	Expect(s.HandedOut(ctx)).To(ConsistOf(longest.Spec.CIDR))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 var _ = It("A claim whose name is taken is refused, and takes nothing from the pool", func(ctx SpecContext) {
 	s := suite.New(ctx, site)
@@ -166,4 +166,4 @@ var _ = It("A claim whose name is taken is refused, and takes nothing from the p
 		Expect(k.Create(ctx, s.Claim("web", "pool").Build())).To(Satisfy(apierrors.IsAlreadyExists))
 	}
 	Expect(s.HandedOut(ctx)).To(ConsistOf(c.Spec.CIDR))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -36,7 +37,7 @@ var _ = Describe("A pool that is full", func() {
 		Expect(third.Spec.CIDR).To(Equal(first.Spec.CIDR))
 		s.Delete(ctx, second)
 		s.Ready(ctx, pool)
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("for one length still gives longer prefixes", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -44,7 +45,7 @@ var _ = Describe("A pool that is full", func() {
 		s.Create(ctx, s.Claim("half", "pool").WithBits(25).Build())
 		s.Refuses(ctx, s.Claim("other-half", "pool").WithBits(25).Build(), http.StatusInsufficientStorage, "/25")
 		s.Create(ctx, s.Claim("quarter", "pool").WithBits(26).Build())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is shared by many who come at once: each gets another address, or hears that there is none", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -52,27 +53,25 @@ var _ = Describe("A pool that is full", func() {
 		got, full := createMany(ctx, s, 48)
 		Expect(got).To(HaveLen(32))
 		Expect(full).To(Equal(16))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("keeps back what cools down, and hands it out afterwards", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
-		pool := s.Root("pool", "10.0.0.0/32").WithCooldown(4).Build()
+		pool := s.Root("pool", "10.0.0.0/32").WithCooldown(3600).Build()
 		c := s.Claim("first", "pool").Build()
 		s.Create(ctx, pool, c)
 		s.Ready(ctx, c)
-		deleted := time.Now()
-		s.Delete(ctx, c)
-		Expect(time.Since(deleted)).To(BeNumerically("<", 4*time.Second), "the claim does not wait for the cooldown")
+		s.Delete(ctx, c) // and the claim goes: it does not wait for the cooldown
 		s.Refuses(ctx, s.Claim("second", "pool").Build(), http.StatusInsufficientStorage, "exhausted")
 		Eventually(func(g Gomega) {
 			g.Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.Capacity.Cooling).To(Equal("1"))
-		}, "3s", "20ms").Should(Succeed())
+		}, patience, "20ms").Should(Succeed())
+		suite.Change(ctx, k, pool, func() { pool.Spec.Allocation.CooldownSeconds = ptr.To(int32(1)) })
 		second := s.Claim("second", "pool").Build()
 		Eventually(func() error { return k.Create(ctx, second) }, patience, "100ms").Should(Succeed())
-		Expect(time.Since(deleted)).To(BeNumerically(">=", 4*time.Second))
 		Expect(second.Spec.CIDR).To(Equal("10.0.0.0/32"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })
 
 // createMany has as many clients create a claim at once; it returns what they got, and how many heard that the pool is exhausted.

@@ -127,4 +127,4 @@ var _ = It("A root that lost serves once the winner is gone", func(ctx SpecConte
 	s.NotReady(ctx, second, ipamv1.PoolReadyOverlapReason)
 	s.Delete(ctx, first)
 	s.Ready(ctx, second)
-}, SpecTimeout(2*time.Minute))
+}, SpecTimeout(5*time.Minute))

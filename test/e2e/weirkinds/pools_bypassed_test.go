@@ -38,7 +38,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		Expect(child.Spec.IPFamily).To(Equal(ipamv1.IPv4Family))
 		Expect(child.Spec.AddressSpace).To(Equal(s.Namespace))
 		Expect(child.Labels).To(HaveKeyWithValue(ipamv1.AllocatedLabel, "true"))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("what is wrong with a child is said in its condition, and nothing is recorded", func(ctx SpecContext) {
 		for name, wrong := range map[string]struct {
@@ -63,5 +63,5 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			Expect(s.Records(ctx, child)).To(BeEmpty(), name)
 			s.Delete(ctx, child)
 		}
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

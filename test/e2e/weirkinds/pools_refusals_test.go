@@ -58,7 +58,7 @@ var _ = It("A GlobalIPPool is not carved from an IPPool", func(ctx SpecContext) 
 	s.Create(ctx, s.Root("parent", "10.0.0.0/16").Build())
 	child := builder.GlobalIPPool(s.Global("child")).WithParent(ipamv1.IPPoolKind, s.Namespace, "parent").WithBits(24).Build()
 	s.Refuses(ctx, child, http.StatusUnprocessableEntity, "spec.parentRef.kind")
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 var _ = It("A child pool may ask for its block; block, parent, length and address space do not change later", func(ctx SpecContext) {
 	s := suite.New(ctx, site)
@@ -76,4 +76,4 @@ var _ = It("A child pool may ask for its block; block, parent, length and addres
 		change(&changed.Spec)
 		Expect(k.Update(ctx, changed)).To(suite.Refused(http.StatusUnprocessableEntity, field), field)
 	}
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))

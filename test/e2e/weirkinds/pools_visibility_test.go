@@ -72,16 +72,16 @@ var _ = DescribeTable("A pool is carved from by those that it is visible to, and
 		}
 		Expect(s.HandedOut(ctx)).To(BeEmpty())
 	},
-	Entry("by default", func(*ipamv1.IPPoolSpec) {}, everybody, []string{"own", "own, gold"}, SpecTimeout(2*time.Minute)),
-	Entry("Shared", func(spec *ipamv1.IPPoolSpec) { spec.Visibility = ipamv1.SharedVisibility }, everybody, everybody, SpecTimeout(2*time.Minute)),
+	Entry("by default", func(*ipamv1.IPPoolSpec) {}, everybody, []string{"own", "own, gold"}, SpecTimeout(5*time.Minute)),
+	Entry("Shared", func(spec *ipamv1.IPPoolSpec) { spec.Visibility = ipamv1.SharedVisibility }, everybody, everybody, SpecTimeout(5*time.Minute)),
 	Entry("Shared with those that are selected", func(spec *ipamv1.IPPoolSpec) {
 		spec.Visibility = ipamv1.SharedVisibility
 		spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
-	}, []string{"own, gold", "other, gold"}, []string{"own", "own, gold", "other, gold"}, SpecTimeout(2*time.Minute)),
+	}, []string{"own, gold", "other, gold"}, []string{"own", "own, gold", "other, gold"}, SpecTimeout(5*time.Minute)),
 	Entry("Consumer", func(spec *ipamv1.IPPoolSpec) { spec.Visibility = ipamv1.ConsumerVisibility },
-		[]string{"own", "own, gold"}, []string{"own", "own, gold"}, SpecTimeout(2*time.Minute)),
+		[]string{"own", "own, gold"}, []string{"own", "own, gold"}, SpecTimeout(5*time.Minute)),
 	Entry("Platform", func(spec *ipamv1.IPPoolSpec) { spec.Visibility = ipamv1.PlatformVisibility },
-		[]string{"platform"}, []string{"own", "platform"}, SpecTimeout(2*time.Minute)),
+		[]string{"platform"}, []string{"own", "platform"}, SpecTimeout(5*time.Minute)),
 )
 
 var _ = DescribeTable("From a pool without bounds others than its own project carve nothing but the default length:",
@@ -108,10 +108,10 @@ var _ = DescribeTable("From a pool without bounds others than its own project ca
 	},
 	Entry("with a default length alone", func(spec *ipamv1.IPPoolSpec) {
 		spec.Allocation = &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To[int32](24)}
-	}, "own", "own, gold", SpecTimeout(2*time.Minute)),
+	}, "own", "own, gold", SpecTimeout(5*time.Minute)),
 	Entry("but with bounds everybody carves what they allow", func(spec *ipamv1.IPPoolSpec) {
 		spec.Allocation = &ipamv1.AllocationPolicy{DefaultPrefixLength: ptr.To[int32](24), MaxPrefixLength: ptr.To[int32](28)}
-	}, "own", "own, gold", "other", "other, gold", "none", "platform", SpecTimeout(2*time.Minute)),
+	}, "own", "own, gold", "other", "other, gold", "none", "platform", SpecTimeout(5*time.Minute)),
 )
 
 var _ = It("A GlobalIPPool is carved from one that is visible to its own project", func(ctx SpecContext) {
@@ -130,4 +130,4 @@ var _ = It("A GlobalIPPool is carved from one that is visible to its own project
 	Expect(own.Spec.CIDR).To(Equal("10.0.0.0/24"))
 	s.Ready(ctx, own)
 	s.Delete(ctx, own)
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))

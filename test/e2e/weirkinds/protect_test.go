@@ -38,7 +38,7 @@ var _ = Describe("A parent", func() {
 		s.Delete(ctx, children[6])
 		s.Delete(ctx, parent)
 		Expect(s.InSpace(ctx)).To(BeEmpty())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("that the garbage collector deletes is held until its children are gone, and hands out nothing meanwhile", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -57,7 +57,7 @@ var _ = Describe("A parent", func() {
 		s.Delete(ctx, s.Claim("web", "child").Build(), child)
 		s.Gone(ctx, parent)
 		Eventually(func() []ipamv1.IPAllocation { return s.InSpace(ctx) }, patience, "50ms").Should(BeEmpty())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is deleted in the foreground once it has no children", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -69,7 +69,7 @@ var _ = Describe("A parent", func() {
 			s.Gone(ctx, p)
 		}
 		Expect(s.InSpace(ctx)).To(BeEmpty())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })
 
 var _ = Describe("A tree of pools with claims, all of which is deleted at once in random order,", func() {
@@ -102,7 +102,7 @@ var _ = Describe("A tree of pools with claims, all of which is deleted at once i
 		}
 		s.Gone(ctx, all...)
 		Eventually(func() []ipamv1.IPAllocation { return s.InSpace(ctx) }, patience, "50ms").Should(BeEmpty())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("ends in nothing left, where who is refused tries again", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -114,5 +114,5 @@ var _ = Describe("A tree of pools with claims, all of which is deleted at once i
 			g.Expect(s.InSpace(ctx)).To(BeEmpty())
 		}, patience, "100ms").Should(Succeed())
 		s.Gone(ctx, all...)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

@@ -42,7 +42,7 @@ var _ = Describe("What is refused after Weir has answered, by a quota,", func() 
 		}
 		Expect(k.Create(ctx, s.Claim("generated", "pool").Generated().Build())).To(suite.Refused(http.StatusForbidden, "exceeded quota"))
 		Eventually(func() []string { return s.HandedOut(ctx) }, patience, "100ms").Should(ConsistOf("10.0.0.1/32"))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("leaves nothing behind of a claim whose prefix is retained: it stays retained", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -54,7 +54,7 @@ var _ = Describe("What is refused after Weir has answered, by a quota,", func() 
 		Expect(k.Create(ctx, s.Claim("web", "pool").Build())).To(suite.Refused(http.StatusForbidden, "exceeded quota"))
 		Eventually(func() []string { return s.HandedOut(ctx) }, patience, "100ms").Should(ConsistOf("10.0.0.1/32"))
 		Expect(s.Record(ctx, c).Spec.ReleasedAt.IsZero()).To(BeFalse())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("leaves nothing behind of a pool: its block is free again, and its parent may be deleted", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -66,5 +66,5 @@ var _ = Describe("What is refused after Weir has answered, by a quota,", func() 
 		}
 		Eventually(func() []string { return s.HandedOut(ctx) }, patience, "100ms").Should(BeEmpty())
 		s.Delete(ctx, parent)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

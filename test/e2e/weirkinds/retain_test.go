@@ -48,7 +48,7 @@ var _ = Describe("A retained prefix", func() {
 
 		s.Delete(ctx, again) // its reclaimPolicy is Delete
 		s.Create(ctx, s.Claim("db", "pool").Build())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("does not go to a claim of the same name in another namespace", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -63,7 +63,7 @@ var _ = Describe("A retained prefix", func() {
 		again := s.Claim("web", "").From(ipamv1.GlobalIPPoolKind, pool.Name).Build()
 		s.Create(ctx, again)
 		Expect(again.Spec.CIDR).To(Equal("10.0.0.0/32"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("survives several lives", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -78,7 +78,7 @@ var _ = Describe("A retained prefix", func() {
 		other := s.Claim("db", "pool").Build()
 		s.Create(ctx, other)
 		Expect(other.Spec.CIDR).To(Equal("10.0.0.16/32"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is freed by whoever may manage records, by deleting its record", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -100,7 +100,7 @@ var _ = Describe("A retained prefix", func() {
 		c := s.Claim("db", "pool").Build()
 		Eventually(func() error { return k.Create(ctx, c) }, patience, "100ms").Should(Succeed())
 		Expect(c.Spec.CIDR).To(Equal("10.0.0.0/32"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })
 
 // grant gives a user rights everywhere, and waits until the API server knows of it.

@@ -43,7 +43,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 			s.Ready(ctx, c)
 			Expect(s.Record(ctx, c).Spec.PoolRef.Name).To(Equal(expected.pool))
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("gets the prefix that it asks for from the pool that has it", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -57,7 +57,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 			http.StatusConflict, "10.0.2.7/32", "taken")
 		s.Refuses(ctx, s.Claim("asks-elsewhere", "").FromAny(ipamv1.IPPoolKind, "tier", "gold").WithCIDR("10.0.3.7/32").Build(),
 			http.StatusUnprocessableEntity, "spec.cidr", "10.0.3.7/32")
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is refused where all are full, and takes the first that has room again", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -72,7 +72,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 		third := s.Claim("third", "").FromAny(ipamv1.IPPoolKind, "tier", "gold").Build()
 		s.Create(ctx, third)
 		Expect(third.Spec.PoolRef.Name).To(Equal("a"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("does not see GlobalIPPools that are not for its namespace, nor IPPools of another", func(ctx SpecContext) {
 		s := suite.New(ctx, site)
@@ -89,7 +89,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 		c := s.Claim("late", "").FromAny(ipamv1.GlobalIPPoolKind, "of", s.Namespace).Build()
 		Eventually(func() error { return k.Create(ctx, c) }, patience, "50ms").Should(Succeed(), "once the manager's cache has the pool")
 		Expect(c.Spec.PoolRef.Name).To(Equal(seen.Name))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })
 
 // createPools creates pools and waits until the manager knows them: a selector finds what is in its cache.

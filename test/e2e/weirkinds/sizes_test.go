@@ -54,4 +54,4 @@ var _ = It("A claim gets the very prefix that it asks for, and others go around 
 	s.Create(ctx, next, next6)
 	Expect(next.Spec.CIDR).To(Equal("10.0.0.8/32"))
 	Expect(next6.Spec.CIDR).To(Equal("2001:db8:2::/48"))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))

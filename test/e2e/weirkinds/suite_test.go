@@ -40,7 +40,7 @@ import (
 )
 
 // patience is how long what must happen may take: only what never happens fails.
-const patience = "1m"
+const patience = "3m"
 
 var (
 	site    *framework.Site

@@ -486,7 +486,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		Eventually(func() bool {
 			return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(namespace), namespace))
 		}, "60s", "200ms").Should(BeTrue())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is left alone while its Cluster or itself carries the paused annotation", func(ctx SpecContext) {
 		poolReady(ctx, create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns})), metav1.ConditionTrue, "Available")

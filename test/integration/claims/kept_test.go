@@ -74,7 +74,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		change(ctx, pool, func() { pool.Spec.PreAllocations = nil })
 		Expect(answered(ctx, waiting).Spec.Address).To(Equal("10.1.0.2"))
 		ready(ctx, create(ctx, newClaim(ns, "mine", "IPPool", "p")), metav1.ConditionFalse, "PoolExhausted")
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is for the claim of that namespace, in a GlobalIPPool and IPv6", func(ctx SpecContext) {
 		other := newNamespace(ctx)

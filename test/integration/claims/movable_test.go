@@ -131,7 +131,7 @@ var _ = Describe("A pool's condition Movable", func() {
 		expectMovable(ctx, pool, metav1.ConditionFalse, "clusterctl move would leave 1 behind")
 		Expect(k.Delete(ctx, foreign)).To(Succeed())
 		expectMovable(ctx, pool, metav1.ConditionTrue, "")
-	}, SpecTimeout(4*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is false for a pool that stays itself, and for one of which something is held", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
@@ -157,7 +157,7 @@ var _ = Describe("A pool's condition Movable", func() {
 		Expect(k.Delete(ctx, hold)).To(Succeed())
 		expectMovable(ctx, pool, metav1.ConditionTrue, "")
 		expectBlock(ctx, pool, "")
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("of a GlobalIPPool counts, and names nobody", func(ctx SpecContext) {
 		pool := &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}}
@@ -170,7 +170,7 @@ var _ = Describe("A pool's condition Movable", func() {
 		create(ctx, owned(newClaim(ns, "moves", "GlobalIPPool", ns), cluster(ctx, ns)))
 		expectMovable(ctx, pool, metav1.ConditionFalse, "clusterctl move would leave 2 behind")
 		Expect(pool.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation)) // it would stop the moves of all namespaces
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })
 
 var _ = Describe("clusterctl's block-move", func() {
@@ -190,7 +190,7 @@ var _ = Describe("clusterctl's block-move", func() {
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		expectBlock(ctx, pool, "")
 		expectMovable(ctx, pool, metav1.ConditionTrue, "")
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("neither comes nor goes while a Cluster of the namespace is paused", func(ctx SpecContext) {
 		cluster(ctx, ns)
@@ -216,7 +216,7 @@ var _ = Describe("clusterctl's block-move", func() {
 		Expect(pool.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation))
 		pause(ctx, ns, nil)
 		expectBlock(ctx, pool, blocked)
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("goes from an IPPool that is being deleted, too, once all would move", func(ctx SpecContext) {
 		moves := create(ctx, owned(newClaim(ns, "moves", "IPPool", "p"), cluster(ctx, ns)))
@@ -229,7 +229,7 @@ var _ = Describe("clusterctl's block-move", func() {
 		Expect(k.Delete(ctx, lonely)).To(Succeed())
 		expectBlock(ctx, pool, "")
 		expectMovable(ctx, pool, metav1.ConditionTrue, "")
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is left alone where it is somebody else's", func(ctx SpecContext) {
 		change(ctx, pool, func() { pool.Annotations = map[string]string{clusterctlv1.BlockMoveAnnotation: "theirs"} })
@@ -240,7 +240,7 @@ var _ = Describe("clusterctl's block-move", func() {
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		expectMovable(ctx, pool, metav1.ConditionTrue, "")
 		Expect(pool.Annotations).To(HaveKeyWithValue(clusterctlv1.BlockMoveAnnotation, "theirs"))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is not on an IPPool that may leave something behind", func(ctx SpecContext) {
 		create(ctx, newClaim(ns, "lonely", "IPPool", "p"))
@@ -250,5 +250,5 @@ var _ = Describe("clusterctl's block-move", func() {
 		Expect(conditions.IsFalse(pool, ipamv1.MovableCondition)).To(BeTrue())
 		change(ctx, pool, func() { delete(pool.Annotations, ipamv1.LeaveBehindAnnotation) })
 		expectBlock(ctx, pool, blocked)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

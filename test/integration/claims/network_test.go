@@ -124,5 +124,5 @@ var _ = Describe("The network settings of a pool", func() {
 			Expect(k.Delete(ctx, old[1])).To(Succeed())
 			Eventually(says, "1m", "100ms").WithArguments(pool).Should(BeEmpty())
 		}
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

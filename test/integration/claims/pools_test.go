@@ -397,7 +397,7 @@ var _ = Describe("A pool", func() {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed())
 		Expect(child.Spec.CIDR).To(Equal(block))
 		poolReady(ctx, child, metav1.ConditionTrue, "Available")
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is kept while something is allocated from it, and says what", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
@@ -532,7 +532,7 @@ var _ = Describe("A pool", func() {
 		spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "another", Address: "10.1.0.7"}}
 		create(ctx, newPool(ns, "nowhere", spec))
 		Eventually(func() []string { return eventsAbout(ctx, lost) }, "1m", "100ms").Should(ContainElements("PoolNotReady", "PoolExhausted"))
-	}, SpecTimeout(4*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("tells of its own states in events", func(ctx SpecContext) {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/30", AddressSpace: ns}))

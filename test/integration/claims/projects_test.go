@@ -211,7 +211,7 @@ var _ = Describe("A GlobalIPPool", func() {
 			Expect(k.Delete(ctx, claim)).To(Succeed())
 			gone(ctx, claim)
 		}
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is waited for by a claim that comes before its namespace is known, or with it", func(ctx SpecContext) {
 		create(ctx, bluePool(pool, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", Visibility: ipamv1.ConsumerVisibility}))

@@ -68,4 +68,4 @@ var _ = It("A clock that is set back does not keep a dead manager's record from 
 	follow(m, c)
 	clock.SetTime(clock.Now().Add(-time.Hour))
 	Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.0/32")))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))

@@ -166,7 +166,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
 		Expect(p.Status.Released).To(Equal(&ipamv1.ReleasedTemplate{TemplateUID: "one"}))
 		Expect(templates(ctx, ns)).To(ConsistOf("one"))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("hands nothing back while what is stored may have no record", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -180,7 +180,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		Expect(templates(ctx, ns)).To(BeEmpty())
 		m.recordStored = func(context.Context, ipamv1.PoolReference) error { return nil }
 		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	DescribeTable("hands nothing back while something is stored without a record that its cache does not show yet",
 		func(ctx SpecContext, store func(ns string) client.Object, why string) {
@@ -198,7 +198,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 			}, "1m", "20ms").Should(ContainSubstring(why))
 			Expect(templates(ctx, ns)).To(BeEmpty())
 		},
-		Entry("an IPAddress, which is recorded", SpecTimeout(3*time.Minute), func(ns string) client.Object {
+		Entry("an IPAddress, which is recorded", SpecTimeout(5*time.Minute), func(ns string) client.Object {
 			return &ipamv1beta2.IPAddress{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: ns, Name: "a", Finalizers: []string{ipamv1.AddressFinalizer}, Annotations: map[string]string{ipamv1.ArrivedAnnotation: "true"},
@@ -209,10 +209,10 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 				},
 			}
 		}, "1 allocations keep the pool"),
-		Entry("an IPClaim", SpecTimeout(3*time.Minute), func(ns string) client.Object {
+		Entry("an IPClaim", SpecTimeout(5*time.Minute), func(ns string) client.Object {
 			return builder.IPClaim(ns, "a").From(ipamv1.IPPoolKind, "team").WithCIDR("10.0.0.7/32").Build()
 		}, "/a is not recorded yet"),
-		Entry("a carved pool", SpecTimeout(3*time.Minute), func(ns string) client.Object {
+		Entry("a carved pool", SpecTimeout(5*time.Minute), func(ns string) client.Object {
 			return builder.IPPool(ns, "child").WithCIDR("10.0.0.64/26").WithParent(ipamv1.IPPoolKind, "", "team").Build()
 		}, "is carved from the pool"),
 	)
@@ -229,7 +229,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		Expect(k.Delete(ctx, p)).To(Succeed())
 		m.goes(ctx, p)
 		Expect(templates(ctx, ns)).To(ConsistOf("one"))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("goes when it is deleted, closed, while its gate is closed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -243,7 +243,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		Expect(k.Delete(ctx, p)).To(Succeed())
 		m.goes(ctx, p)
 		Expect(templates(ctx, ns)).To(ConsistOf("one"))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("ends what a pool of another name has handed back of its block, and says so where it may not", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -261,7 +261,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
 		Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("does not name the pool at the hub"))
 		Expect(templates(ctx, ns)).To(ConsistOf("one"))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("hands nothing back by an order that a later template has overtaken, and ends nothing by a later template that has closed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -290,7 +290,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		Expect(p.Status.Released).To(BeNil())
 		Expect(templates(ctx, ns)).To(BeEmpty())
 		reserved(ctx, m.manager, newClaim(book.Pool{Ref: p.PoolReference(), Shape: newPool(ns, "team", "10.0.0.0/24").Shape}, "c"))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is made anew with a part of the block, by a manager that dies at any write, and served, the rest staying handed back", func(ctx SpecContext) {
 		points := 0
@@ -326,7 +326,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		}
 		Expect(points).To(BeNumerically(">=", 5))
 		framework.Account(fmt.Sprintf("a block that was handed back: a ledger died at %d points", points-1))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is looked at by two managers at once, and serves or hands back as one", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -352,5 +352,5 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		})
 		both(ipamv1.PoolReadyAvailableReason)
 		Expect(templates(ctx, ns)).To(BeEmpty())
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

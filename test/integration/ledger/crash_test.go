@@ -278,6 +278,6 @@ var _ = Describe("A manager that dies", func() {
 			}
 			Expect(points).To(BeNumerically(">=", 3))
 			framework.Account(fmt.Sprintf("%s: a ledger died at %d points", name, points))
-		}, SpecTimeout(3*time.Minute))
+		}, SpecTimeout(5*time.Minute))
 	}
 })

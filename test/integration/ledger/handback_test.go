@@ -64,7 +64,7 @@ var _ = Describe("A block that is handed back", func() {
 		child.Parent = pool.Ref
 		Expect(second.ReserveBlock(ctx, child, block, nil)).NotTo(Succeed())
 		Expect(second.ReserveBlock(ctx, newPool(ns, "other", "10.0.0.0/30"), prefix("10.0.0.0/30"), nil)).To(MatchError(book.ErrTaken))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is not while anything is handed out of it, whichever manager has done so, and is soon after that has gone", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -84,7 +84,7 @@ var _ = Describe("A block that is handed back", func() {
 		Expect(handing.HandBack(ctx, pool, "template", block)).To(MatchError(book.ErrTaken))
 		release(ctx, answering, claim)
 		Eventually(func() error { return handing.HandBack(ctx, pool, "template", block) }, "1m", "10ms").Should(Succeed())
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("may be handed back by several managers at once, and for a later template beside the earlier", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -113,7 +113,7 @@ var _ = Describe("A block that is handed back", func() {
 		}
 		Expect(uids).To(HaveLen(2))
 		Expect(all[0].ReserveBlock(ctx, pool, block, nil)).To(Succeed(), "the pool's own block is there still")
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is taken over from a manager that died before the record was judged", func(ctx SpecContext) {
 		ns, clock := newNamespace(ctx), longClock()
@@ -130,5 +130,5 @@ var _ = Describe("A block that is handed back", func() {
 		pass(clock)
 		Eventually(func() error { return m.HandBack(ctx, pool, "template", pool.Shape.Blocks()[0]) }, "1m", "10ms").Should(Succeed())
 		Expect(backOf(ctx, pool, "template")).To(ConsistOf(And(HaveField("Name", record.Name), HaveField("Spec.State", ipamv1.ConfirmedState))))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

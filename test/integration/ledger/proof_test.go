@@ -21,7 +21,7 @@ var _ = Describe("That a ledger knows all records is proved", func() {
 		proofs := counter("currency_proofs_total")
 		Expect(m.Of(ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "unknown"}).Prove(ctx)).To(Succeed())
 		Expect(counter("currency_proofs_total") - proofs).To(BeNumerically("==", 1))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("by a list where it knows of no pool, and not while it lacks a record", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -37,5 +37,5 @@ var _ = Describe("That a ledger knows all records is proved", func() {
 		behind.catchUp()
 		Eventually(func() error { return behind.Of(pool.Ref).Prove(ctx) }, "1m", "50ms").Should(Succeed())
 		Expect(behind.About(claim.Ref).Recorded()).To(HaveLen(1))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

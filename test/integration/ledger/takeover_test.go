@@ -323,7 +323,7 @@ var _ = Describe("Takeover", func() {
 		Expect(reserved(ctx, m, younger)).To(Equal(prefix("10.0.0.2/32")))
 		Expect(reserved(ctx, m, older)).To(Equal(prefix("10.0.0.0/31")))
 		stored(ctx, ns)
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("goes on with another address where a half-made record is in dispute, as long as there is one", func(ctx SpecContext) {
 		ns, clock := newNamespace(ctx), longClock()
@@ -339,7 +339,7 @@ var _ = Describe("Takeover", func() {
 		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.2/32")))
 		Expect(m.About(c.Ref).Recorded()).To(HaveLen(2))
 		Expect(reserved(ctx, m, c)).To(Equal(prefix("10.0.0.2/32")), "the same again")
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("finds the record that has won beside one in dispute, and does not write to that again and again", func(ctx SpecContext) {
 		ns, clock := newNamespace(ctx), longClock()
@@ -370,7 +370,7 @@ var _ = Describe("Takeover", func() {
 			Expect(err).To(MatchError(book.ErrBusy))
 		}
 		Expect(heir.begun()).To(Equal(writes))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("leaves what somebody else's finalizer keeps", func(ctx SpecContext) {
 		const foreign = "example.com/keeps"
@@ -397,7 +397,7 @@ var _ = Describe("Takeover", func() {
 		Expect(err).To(MatchError(book.ErrExhausted))
 		erase(ctx, half)
 		Expect(reserved(ctx, m, newClaim(pool, "after"))).To(Equal(prefix("10.0.0.5/32")))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("leaves the record of a manager alone that is just answering", func(ctx SpecContext) {
 		ns, clock := newNamespace(ctx), longClock()
@@ -465,7 +465,7 @@ var _ = Describe("Exhaustion", func() {
 			Expect(err).To(MatchError(book.ErrExhausted))
 		}
 		Expect(counter("currency_proofs_total")).To(Equal(proofs), "what is proved is not proved again")
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is reported of a full pool, and proved once for all who ask at once", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
@@ -561,7 +561,7 @@ var _ = It("Three managers that record a pool's blocks at once leave one record 
 		}
 	}, "1m", "20ms").Should(Succeed())
 	reserved(ctx, all[0], newClaim(p, "c"))
-}, SpecTimeout(time.Minute))
+}, SpecTimeout(5*time.Minute))
 
 var _ = It("Two calls of one process that record the same block both return", func(ctx SpecContext) {
 	ns, clock := newNamespace(ctx), longClock()

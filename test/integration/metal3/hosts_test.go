@@ -112,7 +112,7 @@ var _ = Describe("What one of Weir's pools keeps for a host", func() {
 			}
 			Eventually(func() map[string]string { return recorded(ctx) }, patience).Should(BeEmpty())
 		}
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is so for the hosts of that namespace in a GlobalIPPool", func(ctx SpecContext) {
 		p := builder.GlobalIPPool(ns).WithSpace(ns).WithAddresses("192.0.2.10-192.0.2.19").WithNetwork(24, "192.0.2.1").Build()
@@ -149,7 +149,7 @@ var _ = Describe("What one of Weir's pools keeps for a host", func() {
 		other := provision(ctx, ns, "data-2", "host-8").from(weirs)
 		Expect(other.configured(ctx)).To(Equal("192.0.2.12"+rest), "of the Metal3Data's name")
 		Expect(provision(ctx, ns, "data-3", "host-9").from(weirs).configured(ctx)).To(Equal("192.0.2.11" + rest))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is waited for until the host is known, with nothing recorded meanwhile; without it the claim is one like others", func(ctx SpecContext) {
 		kept := keeping(map[string]string{"host-0": "192.0.2.15"})
@@ -190,7 +190,7 @@ var _ = Describe("What one of Weir's pools keeps for a host", func() {
 		reshape(ctx, keeping(nil))
 		Expect(late.configured(ctx)).To(Equal("192.0.2.10" + rest))
 		Expect(recorded(ctx)).To(Equal(map[string]string{"192.0.2.15/32": "Active host-0-w", "192.0.2.10/32": "Active "}))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is not looked for where the claim is not CAPM3's, or the pool keeps nothing for hosts", func(ctx SpecContext) {
 		// The garbage collector reads the owners, and so none of these.
@@ -249,7 +249,7 @@ var _ = Describe("What one of Weir's pools keeps for a host", func() {
 		Expect(conditions.Has(claimOfHost(ctx, d), ipamv1.WithinPoolCondition)).To(BeFalse())
 		d.deprovision(ctx)
 		Expect(provision(ctx, ns, "data-1", "host-0").from(weirs).configured(ctx)).To(Equal("192.0.2.15" + rest))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("is not what decides about a claim that comes with its IPAddress; one that only asks waits for its host", func(ctx SpecContext) {
 		weirPool(ctx, ns, cooling(keeping(map[string]string{"host-0": "192.0.2.15", "host-1": "192.0.2.16"})))
@@ -284,5 +284,5 @@ var _ = Describe("What one of Weir's pools keeps for a host", func() {
 			d.deprovision(ctx)
 			gone(ctx, &ipamv1beta2.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: d.name()}})
 		}
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 })

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
@@ -99,15 +98,25 @@ func (r *Reconciler) rootsOf(s *scope) []ledger.Holding {
 	})
 }
 
-// unrecordedMessage says what keeps a block from being handed back that is stored out of the pool. Only on an IPPool it is named: it is of the
-// pool's own namespace.
+// unrecordedMessage says what keeps a block from being handed back that is stored out of the pool. It is named only where it is of the pool's
+// own namespace.
 func unrecordedMessage(p Object, err error) string {
 	const message = "something that is stored out of the pool has no IPAllocation yet; if it stays so, delete that"
-	if p.GetNamespace() == "" {
+	var child *unrecordedChild
+	if p.GetNamespace() == "" || errors.As(err, &child) && child.ref.Namespace != p.GetNamespace() {
 		return message + " (the manager's log names it)"
 	}
 	return message + ": " + err.Error()
 }
+
+// unrecordedChild is that a pool has a block of another one which is not recorded.
+type unrecordedChild struct{ ref ipamv1.PoolReference }
+
+func (e *unrecordedChild) Error() string {
+	return saying(e.ref, "is carved from the pool") + ", and its block is not recorded yet"
+}
+
+func (e *unrecordedChild) Unwrap() error { return ledger.ErrTaken }
 
 // checkOrdered errs with ErrBusy unless the API server shows the copy, of that template, as the cache
 // does: the hub may have delegated the block here again since.
@@ -128,12 +137,12 @@ func (r *Reconciler) checkRecorded(ctx context.Context, ref ipamv1.PoolReference
 	return r.Registry.checkChildren(ctx, ref)
 }
 
-// checkChildren errs with ErrTaken while a pool has a block of this one that is not recorded. It asks
-// the API server.
+// checkChildren errs with ErrTaken while a pool, of whatever namespace, has a block of this one that is
+// not recorded. It asks the API server.
 func (r *Registry) checkChildren(ctx context.Context, parent ipamv1.PoolReference) error {
 	for _, kind := range r.kinds() {
 		list := kind.NewList()
-		if err := r.Live.List(ctx, list, client.InNamespace(parent.Namespace)); err != nil {
+		if err := r.Live.List(ctx, list); err != nil {
 			return fmt.Errorf("listing %ss: %w", kind.Kind, err)
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
@@ -155,7 +164,7 @@ func (r *Registry) checkChild(p Object, parent ipamv1.PoolReference) error {
 		return nil
 	}
 	if len(r.Ledger.RecordsOf(ledger.ClaimOf(says.Ref, string(p.GetUID())))) == 0 {
-		return fmt.Errorf("%s, and its block is not recorded yet: %w", saying(says.Ref, "is carved from the pool"), ledger.ErrTaken)
+		return &unrecordedChild{says.Ref}
 	}
 	return nil
 }

@@ -215,6 +215,9 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		Entry("a carved pool", SpecTimeout(5*time.Minute), func(ns string) client.Object {
 			return builder.IPPool(ns, "child").WithCIDR("10.0.0.64/26").WithParent(ipamv1.IPPoolKind, "", "team").Build()
 		}, "is carved from the pool"),
+		Entry("a carved pool of another namespace, which is not named", SpecTimeout(5*time.Minute), func(ns string) client.Object {
+			return builder.IPPool("default", ns).WithCIDR("10.0.0.64/26").WithParent(ipamv1.IPPoolKind, ns, "team").Build()
+		}, "if it stays so, delete that (the manager's log names it)"),
 	)
 
 	It("goes when it is deleted, closed and without a block, for it has nothing to hand back", func(ctx SpecContext) {

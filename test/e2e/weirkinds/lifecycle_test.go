@@ -4,8 +4,6 @@
 package weirkinds
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,7 +15,6 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -50,21 +47,6 @@ var _ = Describe("A claim", func() {
 		again := s.Claim("db", "pool").Build()
 		s.Create(ctx, again)
 		Expect(again.Spec.CIDR).To(Equal("10.0.0.1/32"))
-	}, SpecTimeout(5*time.Minute))
-
-	It("has its status soon, which the account tells", func(ctx SpecContext) {
-		s := suite.New(ctx, site)
-		s.Create(ctx, s.Root("pool", "10.0.0.0/24").Build())
-		took := make([]time.Duration, 9)
-		for i := range took {
-			c := s.Claim(fmt.Sprintf("claim-%d", i), "pool").Build()
-			s.Create(ctx, c)
-			created := time.Now()
-			s.Ready(ctx, c)
-			took[i] = time.Since(created)
-		}
-		slices.Sort(took)
-		framework.Account(fmt.Sprintf("a claim has its status %d ms after its create call, half of %d times", took[len(took)/2].Milliseconds(), len(took)))
 	}, SpecTimeout(5*time.Minute))
 
 	It("may change its reclaimPolicy, and nothing else", func(ctx SpecContext) {

@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	noticeTimeout = 2 * time.Minute
 	// probeTimeout is how long one try may take: what is out of reach is not
 	// always refused at once.
 	probeTimeout = 3 * time.Second
@@ -42,26 +41,25 @@ func (s *Site) PointWebhooks(ctx context.Context, address string) error {
 	if err := PatchWebhooks(ctx, s.Config(), s.ca, "https://"+address); err != nil {
 		return err
 	}
-	return s.awaitPools(ctx, "accepted", func(err error) bool { return err == nil })
+	if err := AwaitWebhooks(ctx, s.Config()); err != nil {
+		return err
+	}
+	return s.awaitPools(ctx)
 }
 
-// installWebhooks installs the configurations as they are shipped: until they
-// are changed all pools are refused, and so one sees when they count.
+// installWebhooks installs the configurations as they are shipped: they call a
+// Service that does not exist here.
 func (s *Site) installWebhooks(ctx context.Context) error {
 	objects, err := releaseObjects(s.components)
 	if err != nil {
 		return err
 	}
 	_, webhooks := splitWebhooks(objects)
-	if err := Apply(ctx, s.Config(), webhooks...); err != nil {
-		return err
-	}
-	return s.awaitPools(ctx, "refused", func(err error) bool { return err != nil })
+	return Apply(ctx, s.Config(), webhooks...)
 }
 
-// awaitPools tries to create a pool, with nothing stored, until the outcome is
-// the wanted one.
-func (s *Site) awaitPools(ctx context.Context, what string, wanted func(error) bool) error {
+// awaitPools tries to create a pool, with nothing stored, until it is accepted.
+func (s *Site) awaitPools(ctx context.Context) error {
 	pool := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"cidr": "192.0.2.0/24", "addressSpace": probeName}, // of nobody else's
 	}}
@@ -72,15 +70,16 @@ func (s *Site) awaitPools(ctx context.Context, what string, wanted func(error) b
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
 		last = s.client.Create(ctx, pool.DeepCopy(), client.DryRunAll)
-		return wanted(last), nil
+		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for pools to be %s: %w", what, errors.Join(err, last))
+		return fmt.Errorf("waiting for pools to be accepted: %w", errors.Join(err, last))
 	}
 	return nil
 }
 
-// RemoveWebhooks removes Weir's webhook configurations.
+// RemoveWebhooks removes Weir's webhook configurations, and returns when the
+// API server asks none of them any more.
 func (s *Site) RemoveWebhooks(ctx context.Context) error {
 	installed, err := webhookConfigurations(ctx, s.client)
 	if err != nil {
@@ -91,5 +90,5 @@ func (s *Site) RemoveWebhooks(ctx context.Context) error {
 			return fmt.Errorf("removing webhooks: %w", err)
 		}
 	}
-	return nil
+	return AwaitWebhooks(ctx, s.Config())
 }

@@ -4,10 +4,13 @@
 package framework_test
 
 import (
+	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -52,5 +55,52 @@ func TestPatchWebhooksTouchesOnlyWeirs(t *testing.T) {
 	}
 	if configs["someone-elses"].Service == nil {
 		t.Error("another project's webhook was changed")
+	}
+}
+
+const refusingWebhook = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: %s
+metadata: {name: refusing}
+webhooks:
+- name: refusing.webhooks.test
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {url: "https://127.0.0.1:1"}
+  objectSelector: {matchLabels: {refused: "true"}}
+  rules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [configmaps]}]
+`
+
+func TestWebhooksCountWhenTheyWereAwaited(t *testing.T) {
+	cp := startControlPlane(t, framework.Options{})
+	w := newWorld(t, cp.Config())
+	asked := func() error {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "asked", Labels: map[string]string{"refused": "true"}}}
+		_, err := clientset(t, cp.Config()).CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	awaited := func() {
+		if err := framework.AwaitWebhooks(t.Context(), cp.Config()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 5 {
+		for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+			w.create(refusingWebhook, kind)
+			awaited()
+			if err := asked(); err == nil || !strings.Contains(err.Error(), "refusing.webhooks.test") {
+				t.Errorf("round %d: the %s is not asked: %v", round, kind, err)
+			}
+			refusing := &unstructured.Unstructured{}
+			refusing.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind(kind))
+			refusing.SetName("refusing")
+			if err := w.Delete(t.Context(), refusing); err != nil {
+				t.Fatal(err)
+			}
+			awaited()
+			if err := asked(); err != nil {
+				t.Errorf("round %d: the %s is asked still: %v", round, kind, err)
+			}
+		}
 	}
 }

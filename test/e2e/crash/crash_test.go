@@ -92,7 +92,7 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 func (p *path) recovers(ctx context.Context, w *world, healthy *framework.Manager) {
 	GinkgoHelper()
 	if p.asks != nil {
-		defer forgetWebhooks(ctx)
+		defer func() { Expect(site.RemoveWebhooks(ctx)).To(Succeed()) }() // a dead manager is not missed
 		Expect(ask(ctx, healthy, p.asks(w))).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
 	}
 	Eventually(func(g Gomega) { p.done(ctx, w, g) }, "90s", "20ms").Should(Succeed())

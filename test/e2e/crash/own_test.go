@@ -145,14 +145,6 @@ func ask(ctx context.Context, m *framework.Manager, obj client.Object) error {
 	return k.Create(ctx, obj)
 }
 
-// forgetWebhooks returns when the API server asks nobody about what is created, so that a dead manager is not missed.
-func forgetWebhooks(ctx context.Context) {
-	GinkgoHelper()
-	Expect(site.RemoveWebhooks(ctx)).To(Succeed())
-	probe := builder.GlobalIPPool("probe").WithCIDR("192.0.2.0/24").Build()
-	Eventually(func() error { return k.Create(ctx, probe.DeepCopy(), client.DryRunAll) }, "1m", "20ms").Should(Succeed())
-}
-
 func (w *world) ownClaim() *ipamv1.IPClaim {
 	return builder.IPClaim(w.name, claimName).From(w.pool.PoolReference().Kind, w.name).Build()
 }

@@ -46,7 +46,7 @@ var _ = It("A pool that has no block waits for nobody", func(ctx SpecContext) {
 	Expect(site.RemoveWebhooks(ctx)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed()) }, NodeTimeout(time.Minute))
 	p := w.delegated().Build()
-	Eventually(func() error { return k.Create(ctx, p) }, patience, "50ms").Should(Succeed(), "the API server takes a moment to notice")
+	Expect(k.Create(ctx, p)).To(Succeed())
 	w.NotReady(ctx, p, ipamv1.PoolReadyParentNotReadyReason, "no free block")
 	Expect(w.Records(ctx, p)).To(BeEmpty())
 	w.Delete(ctx, p)

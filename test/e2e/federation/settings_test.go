@@ -77,7 +77,7 @@ var _ = It("A delegated pool that came past the hub's webhooks has its labels wi
 	Expect(hub.RemoveWebhooks(ctx)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(hub.PointWebhooks(ctx, hub.manager.WebhookAddress())).To(Succeed()) }, NodeTimeout(3*time.Minute))
 	orphan := builder.IPPool(w.hub.Namespace, "orphan").WithParent(ipamv1.GlobalIPPoolKind, "", "missing").WithBits(24).Build()
-	Eventually(func() error { return w.hub.Client.Create(ctx, orphan) }, patience, "50ms").Should(Succeed(), "the API server takes a moment to notice")
+	Expect(w.hub.Client.Create(ctx, orphan)).To(Succeed())
 
 	p := w.local("team", edgeA, 24).Build()
 	p.Labels = map[string]string{"team": "blue"}

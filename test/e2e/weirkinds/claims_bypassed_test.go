@@ -28,9 +28,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		s.Create(ctx, s.Root("pool", "10.0.0.0/28").WithExcluded("10.0.0.8/30").WithLabel("tier", "gold").Build())
 		Expect(site.RemoveWebhooks(ctx)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed()) })
-		Eventually(func() error { // the API server takes a moment to notice
-			return k.Create(ctx, s.Claim("unanswered", "missing").Build())
-		}, patience, "50ms").Should(Succeed())
+		Expect(k.Create(ctx, s.Claim("unanswered", "missing").Build())).To(Succeed())
 	})
 
 	It("claims are answered by the controller", func(ctx SpecContext) {

@@ -193,5 +193,5 @@ func (r *Reconciler) discardOf(ctx context.Context, dead ipamv1.ClaimReference, 
 	if r.Form.Kinds().Commit == ByStatus { // it may have others
 		return nil
 	}
-	return r.exit().ReleaseEach(ctx, r.Ledger.RecordsOf(dead), claimant.AnswerDiscarded(given))
+	return r.exit().ReleaseEach(ctx, given.Covered(r.Ledger.RecordsOf(dead)), claimant.AnswerDiscarded(given))
 }

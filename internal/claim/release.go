@@ -69,13 +69,27 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.removeAnswers(ctx, live); err != nil {
 		return err
 	}
-	if err := r.exit().ReleaseEach(ctx, r.Ledger.RecordsOf(s.ref), claimant.ClaimDeleted(given)); err != nil {
+	if err := r.releaseRecords(ctx, s.ref, given); err != nil {
 		return err
 	}
 	if err := r.releaseFormer(ctx, live, recorded, seen); err != nil {
 		return err
 	}
 	return finalizer.Remove(ctx, r.Client, live.Stored, r.claimFinalizer(live))
+}
+
+// releaseRecords releases what is recorded for a deleted claim. It errs with ledger.ErrBusy if another manager has recorded something since
+// what is outside was given back: that has to be given back, too.
+func (r *Reconciler) releaseRecords(ctx context.Context, claim ipamv1.ClaimReference, given claimant.GivenBack) error {
+	recorded := r.Ledger.RecordsOf(claim)
+	covered := given.Covered(recorded)
+	if err := r.exit().ReleaseEach(ctx, covered, claimant.ClaimDeleted(given)); err != nil {
+		return err
+	}
+	if len(covered) < len(recorded) {
+		return fmt.Errorf("more was recorded for the claim: %w", ledger.ErrBusy)
+	}
+	return nil
 }
 
 // isLeftToUs says whether only Weir's finalizer keeps a claim.

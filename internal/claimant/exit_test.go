@@ -54,10 +54,14 @@ var (
 
 // reasonsOf are all reasons, proved of a record.
 var reasonsOf = map[row]func(*world, ledger.Holding) Reason{
-	claimDeleted:      func(w *world, h ledger.Holding) Reason { return ClaimDeleted(GivenBack{w.proved(h)}) },
-	claimRetains:      func(w *world, h ledger.Holding) Reason { return ClaimRetains(Deleted{w.proved(h)}) },
-	claimGone:         func(w *world, h ledger.Holding) Reason { return ClaimGone(Gone{w.proved(h)}) },
-	answerDiscarded:   func(w *world, h ledger.Holding) Reason { return AnswerDiscarded(GivenBack{w.proved(h)}) },
+	claimDeleted: func(w *world, h ledger.Holding) Reason {
+		return ClaimDeleted(GivenBack{w.proved(h), []ledger.Holding{h}})
+	},
+	claimRetains: func(w *world, h ledger.Holding) Reason { return ClaimRetains(Deleted{w.proved(h)}) },
+	claimGone:    func(w *world, h ledger.Holding) Reason { return ClaimGone(Gone{w.proved(h)}) },
+	answerDiscarded: func(w *world, h ledger.Holding) Reason {
+		return AnswerDiscarded(GivenBack{w.proved(h), []ledger.Holding{h}})
+	},
 	answeredOtherwise: func(w *world, h ledger.Holding) Reason { return AnsweredOtherwise(Answered{w.proved(h)}) },
 	neverCommitted:    func(w *world, h ledger.Holding) Reason { return NeverCommitted(Answered{w.proved(h)}) },
 	nameTaken:         func(w *world, h ledger.Holding) Reason { return AnswerNameTaken(NameTaken{w.proved(h)}) },

@@ -66,7 +66,7 @@ func (e *Exit) GiveBack(ctx context.Context, pool ipamv1.PoolReference, claim ip
 	if err != nil {
 		return GivenBack{}, "", err
 	}
-	return why.givenBack(), left, nil
+	return why.givenBack(recorded), left, nil
 }
 
 // IsBacked reports whether a claim of this pool may have something outside of the cluster.

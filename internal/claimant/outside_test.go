@@ -134,6 +134,28 @@ func TestWhetherARecordIsGivenBack(t *testing.T) {
 	}
 }
 
+// TestWhatWasRecordedSinceIsNotGivenBack: something may back a record that the cloud did not show when
+// everything of the claim was given back.
+func TestWhatWasRecordedSinceIsNotGivenBack(t *testing.T) {
+	t.Parallel()
+	early, late := allocations.Named("a", "10.0.0.4/32", inCluster, backed), allocations.Named("a", "10.0.0.5/32", inCluster, backed)
+	inside := allocations.Named("a", "10.0.0.6/32", inCluster)
+	late.Name, late.UID, inside.Name, inside.UID = "late", "late", "inside", "inside"
+	w := newWorld(t, early, late, inside)
+	known, since, unbacked := w.shown(t, early), w.shown(t, late), w.shown(t, inside)
+	given := Deleted{w.proved(known)}.givenBack([]ledger.Holding{known})
+	all := []ledger.Holding{known, since, unbacked}
+	if covered := given.Covered(all); !slices.Equal(covered, []ledger.Holding{known, unbacked}) {
+		t.Errorf("covered: %v", covered)
+	}
+	if err := w.ReleaseEach(t.Context(), all, ClaimDeleted(given)); err == nil || !strings.Contains(err.Error(), "not proved") {
+		t.Errorf("releasing all: %v", err)
+	}
+	if err := w.Live.Get(t.Context(), since.Record, late); err != nil || len(late.Finalizers) == 0 {
+		t.Errorf("the record is %v, %v", late.Finalizers, err)
+	}
+}
+
 func prefixed(a *ipamv1.IPAllocation) {
 	a.Spec.CIDR, a.Status.AllocatedCIDR = "10.0.0.4/31", "10.0.0.4/31"
 }

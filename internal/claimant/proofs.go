@@ -140,13 +140,26 @@ func (o *Observation) Gone(claim ipamv1.ClaimReference) Gone {
 }
 
 // GivenBack proves that a claim is Deleted or Gone, and that it has nothing outside of the cluster
-// any more.
-type GivenBack struct{ ofClaim }
+// any more. What backs a record is created before that: of records that are backed it is about those
+// that were known before.
+type GivenBack struct {
+	ofClaim
+	known []ledger.Holding
+}
 
-func (p GivenBack) covers(h ledger.Holding) bool { return p.isClaim(h) }
+func (p GivenBack) covers(h ledger.Holding) bool {
+	wasKnown := func(known ledger.Holding) bool { return known.Version.UID == h.Version.UID }
+	return p.isClaim(h) && (!h.Backed || slices.ContainsFunc(p.known, wasKnown))
+}
+
+// Covered returns those of a claim's records that it is about. What backs the others has to be given
+// back first.
+func (p GivenBack) Covered(records []ledger.Holding) []ledger.Holding {
+	return slices.DeleteFunc(slices.Clone(records), func(h ledger.Holding) bool { return !p.covers(h) })
+}
 
 // WithNothingOutside proves it of IPClaims and pools: nothing backs their records outside.
-func (p Deleted) WithNothingOutside() GivenBack { return GivenBack(p) }
+func (p Deleted) WithNothingOutside() GivenBack { return p.givenBack(nil) }
 
 // Redelegated proves that the hub has delegated a block to this cluster: the copy of the pool is
 // stored, serves and is not being deleted, and its template is known. It is about what was known then
@@ -211,13 +224,13 @@ func (o *Observation) Superseded(h, other ledger.Holding) Superseded {
 // ended is a proof that a claim of a UID needs nothing any more.
 type ended interface {
 	proof
-	// givenBack is what it proves once nothing is outside.
-	givenBack() GivenBack
+	// givenBack is what it proves once nothing is outside that backs these records, nor what is of the claim and not recorded.
+	givenBack(known []ledger.Holding) GivenBack
 }
 
-func (p Deleted) givenBack() GivenBack { return GivenBack(p) }
+func (p Deleted) givenBack(known []ledger.Holding) GivenBack { return GivenBack{p.ofClaim, known} }
 
-func (p Gone) givenBack() GivenBack { return GivenBack(p) }
+func (p Gone) givenBack(known []ledger.Holding) GivenBack { return GivenBack{p.ofClaim, known} }
 
 // Stored proves that a claim is stored. It is about what was known then of earlier claims of the
 // name.

@@ -175,6 +175,24 @@ var _ = Describe("Two managers that create a floating IP each for one claim", on
 		Expect(lostOf(s.fake(), "DeleteFloatingIP")).To(Equal(2))
 		s.hasAll(ctx, c, f)
 	}, SpecTimeout(limit))
+
+	It("and record one while the other is given back with the claim: both are given back", func(ctx SpecContext) {
+		s.filter = s.ns
+		s.openManager(ctx, nil)
+		p := s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		deletion := s.fake().Hold("DeleteFloatingIP", fake.DelayAnswer)
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		Eventually(deletion.Arrived, patience).Should(BeClosed())
+		s.addSecond(ctx, c, f)
+		Eventually(func(g Gomega) { // the manager knows of it
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+			g.Expect(p).To(HaveField("Status.Capacity.Allocated", "2"))
+		}, patience, "20ms").Should(Succeed())
+		deletion.Release()
+		s.gone(ctx, c)
+		Expect(s.outside(ctx)).To(BeEmpty())
+	}, SpecTimeout(limit))
 }))
 
 // addSecond makes a second floating IP of a claim, with its record, as another manager does that answers the claim at the same moment.

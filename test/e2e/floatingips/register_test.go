@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,7 +20,8 @@ import (
 // life is what has been seen of one claim.
 type life struct {
 	name, pool string
-	// answers are the addresses of its IPAddresses, and records the floating IPs of its records, by their ids, ever.
+	// answers are the addresses of its IPAddresses, and records the floating IPs of its records, by their ids, ever. A record that came while
+	// another one had its address is not among them: it loses, and then nobody knows of its floating IP.
 	answers, records []string
 	// isTold: its status has named an IPAddress.
 	isTold bool
@@ -37,11 +39,16 @@ func (l *life) String() string {
 type register struct {
 	mu    sync.Mutex
 	lives map[string]*life
+	// holders are the UIDs of the records that hold an address, by that, and lost those of records that came while another one did.
+	holders map[string][]types.UID
+	lost    map[types.UID]bool
 	// told is how many claims were told an address, by namespace.
 	told map[string]int
 }
 
-func newRegister() *register { return &register{lives: map[string]*life{}, told: map[string]int{}} }
+func newRegister() *register {
+	return &register{lives: map[string]*life{}, holders: map[string][]types.UID{}, lost: map[types.UID]bool{}, told: map[string]int{}}
+}
 
 // of is for methods that hold the lock.
 func (r *register) of(uid string) *life {
@@ -84,9 +91,24 @@ func (r *register) see(obj client.Object) {
 			r.of(string(owner.UID)).answers = with(r.of(string(owner.UID)).answers, o.Spec.Address)
 		}
 	case *ipamv1.IPAllocation:
-		if id := o.Spec.External.ID; id != "" {
-			r.of(o.Spec.ClaimRef.UID).records = with(r.of(o.Spec.ClaimRef.UID).records, id)
-		}
+		r.seeRecord(o)
+	}
+}
+
+func (r *register) seeRecord(record *ipamv1.IPAllocation) {
+	address, uid := record.Spec.AddressSpace+" "+record.Spec.CIDR, record.UID
+	holds := slices.Contains(record.Finalizers, ipamv1.AllocationFinalizer) // it goes without it
+	held := slices.Contains(r.holders[address], uid)
+	switch {
+	case holds && !held:
+		r.lost[uid] = len(r.holders[address]) > 0
+		r.holders[address] = append(r.holders[address], uid)
+	case held && !holds:
+		r.holders[address] = slices.DeleteFunc(r.holders[address], func(other types.UID) bool { return other == uid })
+	}
+	if id := record.Spec.External.ID; id != "" && !r.lost[uid] {
+		l := r.of(record.Spec.ClaimRef.UID)
+		l.records = with(l.records, id)
 	}
 }
 

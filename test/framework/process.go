@@ -21,7 +21,10 @@ var errExited = errors.New("process exited")
 
 const (
 	pollInterval = 25 * time.Millisecond
-	stopTimeout  = 15 * time.Second
+	// stopTimeout is longer than what a manager gives itself: 20 seconds for what is under way, and 10 for its lease.
+	stopTimeout = time.Minute
+	// dumpTimeout is how long a process may take to write where its goroutines are.
+	dumpTimeout = 15 * time.Second
 )
 
 // command describes a child process.
@@ -122,7 +125,7 @@ func (p *process) stop() error {
 	if p.waitDone(stopTimeout) == nil {
 		return nil
 	}
-	err := errors.Join(p.signal(syscall.SIGQUIT), p.waitDone(stopTimeout), p.kill())
+	err := errors.Join(p.signal(syscall.SIGQUIT), p.waitDone(dumpTimeout), p.kill())
 	return errors.Join(fmt.Errorf("stopping %s: still running after %s:\n%s", p.name, stopTimeout, p.log()[said:]), err)
 }
 

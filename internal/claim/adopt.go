@@ -193,5 +193,6 @@ func (r *Reconciler) discardOf(ctx context.Context, dead ipamv1.ClaimReference, 
 	if r.Form.Kinds().Commit == ByStatus { // it may have others
 		return nil
 	}
+	// What was recorded since stays for repair, which gives back what backs it.
 	return r.exit().ReleaseEach(ctx, given.Covered(r.Ledger.RecordsOf(dead)), claimant.AnswerDiscarded(given))
 }

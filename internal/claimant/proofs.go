@@ -140,8 +140,8 @@ func (o *Observation) Gone(claim ipamv1.ClaimReference) Gone {
 }
 
 // GivenBack proves that a claim is Deleted or Gone, and that it has nothing outside of the cluster
-// any more. What backs a record is created before that: of records that are backed it is about those
-// that were known before.
+// any more. What backs a record is there before the record: so of the backed records it is about those
+// that were known before anything was given back. What backs a later one may be there still.
 type GivenBack struct {
 	ofClaim
 	known []ledger.Holding
@@ -224,7 +224,7 @@ func (o *Observation) Superseded(h, other ledger.Holding) Superseded {
 // ended is a proof that a claim of a UID needs nothing any more.
 type ended interface {
 	proof
-	// givenBack is what it proves once nothing is outside that backs these records, nor what is of the claim and not recorded.
+	// givenBack is the proof once everything of the claim was given back that was outside when these records were known.
 	givenBack(known []ledger.Holding) GivenBack
 }
 

@@ -30,7 +30,7 @@ const (
 // configuration that was written, and to none that was deleted, before the
 // call. The API server watches each kind of configuration in the order of the
 // writes: once it asks a webhook that is made here, it knows of all that was
-// before. Nothing of it is left.
+// before. It deletes that webhook again.
 func AwaitWebhooks(ctx context.Context, cfg *rest.Config) error {
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {

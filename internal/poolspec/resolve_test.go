@@ -363,6 +363,10 @@ expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}`,
 			spec: `{cidr: 192.0.2.0/24, delegateTo: edge}`,
 			want: []string{`spec.delegateTo: Forbidden: a delegated pool is carved from another`},
 		},
+		"addresses that are delegated": {
+			spec: `{addresses: [192.0.2.0-192.0.2.9], delegateTo: edge}`,
+			want: []string{`spec.delegateTo: Forbidden: a delegated pool is carved from another`},
+		},
 		"a member whose name is no label": {
 			spec: `{cidr: 192.0.2.0/28, parentRef: {kind: IPPool, name: parent}, delegateTo: edge/a}`,
 			want: []string{`spec.delegateTo: Invalid value: "edge/a": cannot be the value of a label`},

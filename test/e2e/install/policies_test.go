@@ -307,6 +307,13 @@ var _ = Describe("Records", func() {
 		own.Labels = map[string]string{"example.com/seen": ""}
 		Expect(u.Update(ctx, own)).To(Succeed())
 		release(ctx, own)
+
+		By("having handed a block back, which is for who has the verb, too")
+		u = as(ctx, "forger")
+		grant(ctx, "forger", home, rbacv1.PolicyRule{Resources: []string{"ipallocations"}, Verbs: []string{"create"}})
+		forged := record(home, "forged")
+		forged.Spec.Purpose = ipamv1.HandBackPurpose
+		Eventually(func() error { return u.Create(ctx, forged) }, "1m").Should(MatchError(ContainSubstring("manage")))
 	}, NodeTimeout(time.Minute))
 
 	It("lose vanished owners to the garbage collector, and are marked by it when none is left", func(ctx SpecContext) {

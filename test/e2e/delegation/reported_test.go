@@ -31,7 +31,7 @@ func handedBack(member, uid string, generation *int64) *ipamv1.MemberStatus {
 	return &ipamv1.MemberStatus{Cluster: member, Released: &ipamv1.ReleasedTemplate{TemplateUID: uid, TemplateGeneration: generation}}
 }
 
-var _ = It("Reported by its member: a deleted pool waits, says what the report lacks, and goes with its block once that is handed back", func(ctx SpecContext) {
+var _ = It("Report of an older generation, another template or another member: ignored, and said, and the pool goes by the report that hands its block back", func(ctx SpecContext) {
 	w := newWorld(ctx)
 	earlier := w.make(ctx, w.delegated().Build())
 	w.force(ctx, earlier, "edge-a")
@@ -76,6 +76,19 @@ var _ = It("Reported by its member: a deleted pool waits, says what the report l
 	next := w.make(ctx, w.pool("fill-more").Build())
 	Expect(next.Spec.CIDR).To(Equal("10.0.0.0/26"))
 	holdsNothing(ctx, w.root)
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("Refused by its member, and deleted: the pool waits in the member's words, and goes by force-release", func(ctx SpecContext) {
+	w := newWorld(ctx)
+	p := w.make(ctx, w.delegated().Build())
+	record := w.Record(ctx, p)
+	relay(ctx, p, &ipamv1.MemberStatus{Cluster: "edge-a", Applied: ipamv1.MemberRefused, Message: "spec.cidr: overlaps lab"})
+	Expect(k.Delete(ctx, p)).To(Succeed())
+	w.NotReady(ctx, p, ipamv1.PoolReadyDeletingReason, `cluster "edge-a" refuses the pool: spec.cidr: overlaps lab`)
+	w.fill(ctx, "10.0.0.64/26", "10.0.0.128/26", "10.0.0.192/26")
+	Expect(w.Record(ctx, p)).To(And(HaveField("UID", record.UID), HaveField("Spec.ReleasedAt", BeZero())))
+	w.say(ctx, p, "edge-a")
+	w.Gone(ctx, p, record)
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("Reported before it is deleted: the pool keeps its block, and a report without a generation counts once it is", func(ctx SpecContext) {

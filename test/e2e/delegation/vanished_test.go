@@ -75,6 +75,27 @@ var _ = It("Finalizer stripped, made again under its name: with another block or
 	holdsNothing(ctx, w.root)
 }, SpecTimeout(5*time.Minute))
 
+var _ = It("Hub restored to before a delegation: it holds the block of the pool that is made with the copy's cidr before anything else is carved", func(ctx SpecContext) {
+	w := newWorld(ctx)
+	p := w.make(ctx, w.delegated().Build())
+	record := w.Record(ctx, p)
+	strip(ctx, p)
+	w.Delete(ctx, record)
+	holdsNothing(ctx, w.root)
+	Expect(manager.Restart(ctx)).To(Succeed())
+
+	By("making what the member has a copy of")
+	again := w.make(ctx, w.delegated().WithCIDR(p.Spec.CIDR).Build())
+	w.standsFor(ctx, again)
+	w.fill(ctx, "10.0.0.64/26", "10.0.0.128/26", "10.0.0.192/26")
+	relay(ctx, again, handedBack("edge-a", string(p.UID), nil))
+	Expect(k.Delete(ctx, again)).To(Succeed())
+	w.NotReady(ctx, again, ipamv1.PoolReadyDeletingReason, "handed back the block of another pool of the name, UID "+string(p.UID))
+	w.standsFor(ctx, again)
+	relay(ctx, again, handedBack("edge-a", string(again.UID), nil))
+	w.Gone(ctx, again)
+}, SpecTimeout(5*time.Minute))
+
 var _ = It("Namespace force-finalised: the record is held, and the namespace controller does not mark it", func(ctx SpecContext) {
 	w := newWorld(ctx)
 	root := w.GlobalRoot("root", "10.1.0.0/24").WithLengths(24, 32, 0).Build()

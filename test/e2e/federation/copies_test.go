@@ -4,7 +4,10 @@
 package federation
 
 import (
+	"context"
+	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -22,7 +25,10 @@ import (
 // carryByHand has the propagation rest until the spec ends, which places copies itself.
 func carryByHand() {
 	placement.Stop()
-	DeferCleanup(placement.Start)
+	DeferCleanup(func() {
+		placement.Stop() // where the spec has started it
+		placement.Start()
+	})
 }
 
 // marked returns what Karmada sends a member of a pool at the hub.
@@ -33,6 +39,19 @@ func marked(member string, p ownPool) *unstructured.Unstructured {
 	template := &unstructured.Unstructured{Object: content}
 	template.SetGroupVersionKind(ipamv1.GroupVersion.WithKind(kindOf(p)))
 	return propagator.CopyFor(member, template)
+}
+
+// carry sends a member the pool as the hub has it now, in place of the propagation.
+func (w *world) carry(ctx context.Context, to *suite.Spec, p ownPool) {
+	GinkgoHelper()
+	Expect(w.hub.Client.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+	stored := copyOf(p)
+	suite.Change(ctx, to.Client, stored, func() {
+		annotations := stored.GetAnnotations()
+		maps.Copy(annotations, marked(strings.TrimPrefix(annotations[propagator.WorkNamespaceAnnotation], "karmada-es-"), p).GetAnnotations())
+		stored.SetAnnotations(annotations)
+		stored.PoolSpec().Mode = p.PoolSpec().Mode
+	})
 }
 
 var _ = DescribeTable("A copy that is placed at a member that it is not for is not served there, and says so:",
@@ -53,6 +72,38 @@ var _ = DescribeTable("A copy that is placed at a member that it is not for is n
 	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
 	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
 )
+
+var _ = It("Placement moved to another member: the copy goes once nothing is in use, and the block is held for the member that the pool names", func(ctx SpecContext) {
+	carryByHand()
+	w := newWorld(ctx, "10.0.0.0/16")
+	p := w.local("team", edgeA, 24).Build()
+	w.hub.Create(ctx, p)
+	Expect(w.a.Client.Create(ctx, marked("edge-a", p))).To(Succeed())
+	at := arrived(ctx, w.a, p)
+	own, _ := answers(ctx, w.a, "held", at, "10.0.0.0/24")
+	_, capi := claims(w.a, "held", at)
+	record := w.hub.Record(ctx, p)
+	Expect(w.a.Client.Delete(ctx, at)).To(Succeed())
+	Expect(w.b.Client.Create(ctx, marked("edge-b", p))).To(Succeed())
+	moved := copyOf(p)
+	w.b.NotReady(ctx, moved, ipamv1.PoolReadyDelegatedElsewhereReason, `"edge-a"`, `--cluster-name is "edge-b"`)
+	refuses(ctx, w.b, moved, `is delegated to cluster "edge-a"`)
+	Expect(w.b.InSpace(ctx)).To(BeEmpty())
+	goesOn(ctx, w.a, at, own, capi)
+	w.a.Delete(ctx, own, capi)
+	w.a.Gone(ctx, at)
+	Expect(handedBack(ctx, w.a)).To(BeEmpty())
+
+	By("holding the block at the hub, whatever the other member reports")
+	w.hub.Ready(ctx, p)
+	w.hub.Refuses(ctx, w.local("next", edgeB, 24).WithCIDR("10.0.0.0/24").Build(), http.StatusConflict, "10.0.0.0/24 is taken")
+	Expect(w.hub.Client.Delete(ctx, p)).To(Succeed())
+	Expect(w.report(ctx, p, &ipamv1.MemberStatus{Cluster: "edge-b", Released: &ipamv1.ReleasedTemplate{TemplateUID: string(p.UID)}})).To(Succeed())
+	w.withholds(ctx, p, `the report is of cluster "edge-b", not of "edge-a"`)
+	w.force(ctx, p, "edge-a")
+	w.hub.Gone(ctx, p, record)
+	w.b.Delete(ctx, moved)
+}, SpecTimeout(5*time.Minute))
 
 var _ = DescribeTable("A copy at a member that Karmada calls otherwise is not served, and says so, until it is marked as that member's:",
 	func(ctx SpecContext, kind string) {

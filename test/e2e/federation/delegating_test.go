@@ -80,7 +80,33 @@ var _ = DescribeTable("The hub hands out nothing of a delegated pool, and names 
 var _ = It("A root is not delegated, nor a pool to what cannot be a label's value", func(ctx SpecContext) {
 	w := newWorld(ctx, "10.0.0.0/16")
 	w.hub.Refuses(ctx, w.hub.Root("other", "10.1.0.0/16").DelegatedTo("edge-a").Build(), http.StatusUnprocessableEntity, "spec.delegateTo", "carved from another")
+	w.hub.Refuses(ctx, builder.IPPool(w.hub.Namespace, "other").WithAddresses("10.1.0.0/16").WithSpace(w.hub.Namespace).DelegatedTo("edge-a").Build(),
+		http.StatusUnprocessableEntity, "spec.delegateTo", "carved from another")
 	w.hub.Refuses(ctx, w.local("team", &cluster{name: "edge/a"}, 24).Build(), http.StatusUnprocessableEntity, "spec.delegateTo", "edge/a")
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("The block of a delegated pool does not change, at the hub nor at its member", func(ctx SpecContext) {
+	w := newWorld(ctx, "10.0.0.0/16")
+	p := w.local("team", edgeA, 24).Build()
+	w.hub.Create(ctx, p)
+	arrived(ctx, w.a, p)
+	for _, at := range []*suite.Spec{w.hub, w.a} {
+		for words, change := range map[string]func(*ipamv1.IPPoolSpec){
+			"cidr is set once":              func(spec *ipamv1.IPPoolSpec) { spec.CIDR = "10.0.1.0/24" },
+			"a carved pool keeps its block": func(spec *ipamv1.IPPoolSpec) { spec.CIDR, spec.Addresses = "", []ipamv1.AddressEntry{"10.0.0.0/25"} },
+			"cidr or addresses":             func(spec *ipamv1.IPPoolSpec) { spec.Addresses = []ipamv1.AddressEntry{"10.0.0.0/25"} },
+		} {
+			Eventually(func() error {
+				changed := copyOf(p)
+				if err := at.Client.Get(ctx, client.ObjectKeyFromObject(changed), changed); err != nil {
+					return err
+				}
+				change(changed.PoolSpec())
+				return at.Client.Update(ctx, changed)
+			}, patience, "20ms").Should(suite.Refused(http.StatusUnprocessableEntity, words))
+		}
+	}
+	answers(ctx, w.a, "first", p, "10.0.0.0/24")
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("Deleted while its member uses it: the pool stays at the hub with its block, and says what it waits for", func(ctx SpecContext) {

@@ -140,7 +140,7 @@ var _ = It("Part of a block that was handed back is delegated again: the rest st
 	staysHandedBack(ctx, w.a, "10.0.0.64/26")
 }, SpecTimeout(5*time.Minute))
 
-var _ = It("In use: the copy serves nothing new, says of whom it is, and is handed back after the last claim; foreground deletion, made again, still Closing", func(ctx SpecContext) {
+var _ = It("In use: the copy serves nothing new, says of whom it is, and is handed back after the last claim; a copy that is deleted and made again meanwhile is still Closing", func(ctx SpecContext) {
 	w := newWorld(ctx, "10.0.0.0/16")
 	p := w.local("team", edgeA, 24).Build()
 	w.hub.Create(ctx, p)
@@ -187,19 +187,26 @@ var _ = It("In use: the copy serves nothing new, says of whom it is, and is hand
 	w.a.Gone(ctx, at)
 }, SpecTimeout(5*time.Minute))
 
-var _ = It("Copy deleted by hand: it is made again by the propagation, and served", func(ctx SpecContext) {
+var _ = It("Copy deleted by hand: what is in use keeps it, it is made again by the propagation, and served, and the hub keeps the block", func(ctx SpecContext) {
 	w := newWorld(ctx, "10.0.0.0/16")
 	p := w.local("team", edgeA, 24).Build()
 	w.hub.Create(ctx, p)
 	at := arrived(ctx, w.a, p)
+	own, _ := answers(ctx, w.a, "held", at, "10.0.0.0/24")
+	_, capi := claims(w.a, "held", at)
+	record := w.hub.Record(ctx, p)
 	uid := at.GetUID()
 	Expect(w.a.Client.Delete(ctx, at)).To(Succeed())
+	goesOn(ctx, w.a, at, own, capi)
+	w.a.Delete(ctx, own, capi)
 	Eventually(func(g Gomega) {
 		g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
 		g.Expect(at.GetUID()).NotTo(Equal(uid))
 	}, patience, "50ms").Should(Succeed())
 	answers(ctx, w.a, "first", arrived(ctx, w.a, p), "10.0.0.0/24")
 	Expect(handedBack(ctx, w.a)).To(BeEmpty())
+	w.hub.Ready(ctx, p)
+	Expect(w.hub.Record(ctx, p).UID).To(Equal(record.UID))
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("Old manifest applied again after the hand-back: the copy of the same template is closed, and another template's is served", func(ctx SpecContext) {

@@ -11,6 +11,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -191,4 +193,59 @@ var _ = Describe("What members report is shown at the hub", Ordered, func() {
 		Expect(w.hub.Client.Delete(ctx, binding)).To(Succeed())
 		reported(ctx, w.hub, p, metav1.ConditionFalse, "Refused", "this was reported last: no ResourceBinding", HaveField("Capacity.Allocated", "9"))
 	}, SpecTimeout(8*time.Minute))
+
+	It("and frees the blocks of pools that are deleted, member up, with nobody's help: one in use, and one that no claim has used", func(ctx SpecContext) {
+		w := newWorld(ctx, "10.0.0.0/24")
+		used, unused := w.local("used", edgeA, 25).Build(), w.global("unused", edgeA, 25).Build()
+		w.hub.Create(ctx, used, unused)
+		own, _ := answers(ctx, w.a, "first", arrived(ctx, w.a, used), "10.0.0.0/25")
+		_, capi := claims(w.a, "first", used)
+		record := w.hub.Record(ctx, used)
+		arrived(ctx, w.a, unused)
+		Expect(w.hub.Client.Delete(ctx, used)).To(Succeed())
+		Expect(w.hub.Client.Delete(ctx, unused)).To(Succeed())
+		closed := closes(ctx, w.a, used)
+		w.withholds(ctx, used, "of its addresses 2 allocated")
+		w.a.Delete(ctx, own, capi)
+		w.hub.Gone(ctx, used, record, unused)
+		w.a.Gone(ctx, closed, copyOf(unused))
+		staysHandedBack(ctx, w.a, "10.0.0.0/25", "10.0.0.128/25")
+		events := &eventsv1.EventList{}
+		Expect(w.hub.Client.List(ctx, events)).To(Succeed())
+		Expect(events.Items).NotTo(ContainElement(And(HaveField("Reason", ipamv1.BlockForceReleasedReason),
+			HaveField("Regarding.UID", Or(Equal(used.UID), Equal(unused.UID))))))
+	}, SpecTimeout(5*time.Minute))
+
+	It("but not once the hub's namespace is deleted: the pool says so, its copy goes when nothing is in use, and the block is held until force-release", func(ctx SpecContext) {
+		w := newWorld(ctx, "10.0.0.0/24")
+		p := w.local("team", edgeA, 24).Build()
+		w.hub.Create(ctx, p)
+		at := arrived(ctx, w.a, p)
+		own, _ := answers(ctx, w.a, "held", at, "10.0.0.0/24")
+		_, capi := claims(w.a, "held", at)
+		record := w.hub.Record(ctx, p)
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.hub.Namespace}}
+		mend := placement.CutOff(edgeA.name) // until the binding has gone: the order may be as quick
+		defer mend()
+		Expect(w.hub.Client.Delete(ctx, namespace)).To(Succeed())
+		w.hub.Gone(ctx, propagator.BindingOf(p, ipamv1.IPPoolKind))
+		mend()
+		w.withholds(ctx, p, "its namespace is being deleted: by Karmada neither the order to hand the block back nor a report gets through any more")
+		goesOn(ctx, w.a, at, own, capi)
+		w.a.Delete(ctx, own, capi)
+		w.a.Gone(ctx, at)
+		Expect(handedBack(ctx, w.a)).To(BeEmpty())
+
+		By("holding the block")
+		next := w.global("next", edgeB, 24)
+		w.hub.Refuses(ctx, next.Build(), 507, "exhausted")
+		w.withholds(ctx, p, `cluster "edge-a" has not`)
+		Expect(w.hub.Record(ctx, p)).To(And(HaveField("UID", record.UID), HaveField("DeletionTimestamp", BeNil())))
+		w.force(ctx, p, "edge-a")
+		w.hub.Gone(ctx, p, record)
+		freed := next.Build()
+		w.hub.Create(ctx, freed)
+		answers(ctx, w.b, "next", arrived(ctx, w.b, freed), "10.0.0.0/24")
+		w.a.Gone(ctx, at)
+	}, SpecTimeout(5*time.Minute))
 })

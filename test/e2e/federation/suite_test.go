@@ -12,6 +12,8 @@
 //   - settings_test.go: managers without the gate, without a name, and with another's.
 //   - reports_test.go: what members report, as the hub shows it, with and without Karmada's API and the right to read it.
 //   - closing_test.go: pools that are deleted at the hub, which waits for their members.
+//   - vanished_test.go: pools that vanish at the hub, and are made again under their names.
+//   - restored_test.go: members that are rebuilt, or restored from a backup.
 //   - metal3_test.go: Metal3's claims at a member.
 //   - world_test.go: the pools and claims of a spec.
 //   - checks_test.go: what must hold of all three clusters, each second.

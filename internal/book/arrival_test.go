@@ -84,7 +84,7 @@ func TestWhatArrivesMayBeAskedOfAPoolThatDoesNotServe(t *testing.T) {
 func TestHowLongWhatArrivedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := newBook()
-	b.x.grace = 60
+	b.x.ages.grace = 60
 	old, arrived := b.put(recordNamed("old", "10.0.0.4/32")), b.put(recordNamed("new", "10.0.0.5/32", arrivedRecord))
 	for after, want := range map[time.Duration]bool{0: true, time.Minute: true, 2 * time.Minute: false} {
 		b.now.SetTime(time.Unix(1, 0).Add(after))

@@ -5,72 +5,43 @@ package book
 
 import (
 	"fmt"
-	"slices"
+	"math/rand/v2"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// takeoverDelay is how long a record of another manager is left alone before it is taken over, so
-// that two managers that answer the same claim at once do not write for nothing. Economy only:
-// taking over is safe at any time.
-const takeoverDelay = 5 * time.Second
-
 // Book is who has what in every address space, in the order in which the API server stored it. It
-// is built in floors; each uses only those below it:
+// is made of parts, each of which uses only those below it and says which state it owns:
 //
 //	promiser   what is proposed to objects under admission, and to whom
 //	chooser    what is free
 //	serving    which pools hand out prefixes, and what they keep back
 //	stock      what is handed out of each pool
+//	pools      which pools there are, and what pools above them keep back
 //	claims     what is recorded for a claim
 //	lineage    which block was carved from which, and so which of two records wins
-//	state      records, address spaces and pools
+//	spaces     what takes which prefix
+//	watched    which version of a record the watch has shown
+//	ages       how long ago
 type Book struct{ promiser }
-
-// Advance moves the book's revision. Time running backwards (an etcd restored from a backup) is an
-// error: what was handed out since then is not in the records any more.
-func (b *Book) Advance(version string) error {
-	if b.version != "" {
-		order, err := resourceversion.CompareResourceVersion(version, b.version)
-		if err != nil {
-			return fmt.Errorf("comparing revisions of IPAllocations: %w", err)
-		}
-		if order < 0 {
-			return fmt.Errorf("revision of IPAllocations went back from %s to %s: the API server's storage was restored", b.version, version)
-		}
-	}
-	b.version = version
-	return nil
-}
 
 // Upsert takes in a new version of a record, and returns what is kept of it.
 func (b *Book) Upsert(a *ipamv1.IPAllocation) (*records.Record, error) {
-	was := b.managerOf(a)
+	was := b.watched.managerOf(a)
 	r, err := b.place(a)
 	if err == nil && r.Instance != was {
-		b.lanes.note(r.Instance, b.now())
+		b.lanes.note(r.Instance, b.ages.now())
 	}
 	return r, err
 }
 
-// Revision returns the latest revision that the book has been shown.
-func (b *Book) Revision() string { return b.version }
-
-// managerOf returns the manager that is known to answer for the record; "" for a new record.
-func (b *Book) managerOf(a *ipamv1.IPAllocation) string {
-	if old := b.recordAt(records.IdentityOf(a)); old != nil {
-		return old.Instance
-	}
-	return ""
-}
-
 // place stores the version of a record and returns what is kept of it.
 func (b *Book) place(a *ipamv1.IPAllocation) (*records.Record, error) {
-	r, err := records.Decode(a, b.now())
+	r, err := records.Decode(a, b.ages.now())
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +80,12 @@ func (b *Book) refresh(old, r *records.Record) {
 }
 
 func (b *Book) insert(r *records.Record) {
-	e := b.poolOf(r.Pool)
+	e := b.pools.of(r.Pool)
 	b.records.Insert(r)
 	if !b.withdraw(r.Space, r.CIDR) {
 		b.crowd(e)
 	}
-	b.spaceOf(r.Space).taken.Insert(r.CIDR, r.Handle)
+	b.spaces.of(r.Space).taken.Insert(r.CIDR, r.Handle)
 	e.history.hold(r)
 	b.count(r)
 	b.suspect(r)
@@ -139,33 +110,17 @@ func (b *Book) suspect(r *records.Record) {
 	if r.Instance == b.instance || isBlock(r.Purpose) || r.Seen == 0 {
 		return
 	}
-	b.poolOf(r.Pool).suspected = r.Seen
-	for _, e := range b.hindered(r) {
+	b.pools.of(r.Pool).suspected = r.Seen
+	for _, e := range b.pools.hindered(r) {
 		e.suspected = r.Seen
 	}
 }
 
-// MarkDeleted notes that this process has deleted the record.
-func (b *Book) MarkDeleted(id records.Identity) {
-	if r := b.recordAt(id); r != nil {
-		r.Deleted = true
-		b.records.Update(r)
-	}
-}
-
-// MarkWon notes, for as long as the record exists, that it has won.
-func (b *Book) MarkWon(id records.Identity) {
-	if r := b.recordAt(id); r != nil {
-		r.Won = true
-		b.records.Update(r)
-	}
-}
-
 func (b *Book) remove(r *records.Record) {
-	s := b.spaceOf(r.Space)
+	s := b.spaces.of(r.Space)
 	s.taken.Remove(r.CIDR, r.Handle)
-	b.unlearn(r)
-	b.poolOf(r.Pool).history.release(r, s)
+	b.pools.unlearn(r)
+	b.pools.of(r.Pool).history.release(r, s)
 	b.uncount(r)
 	b.records.Remove(r.Handle)
 	if isBlock(r.Purpose) {
@@ -177,14 +132,14 @@ func (b *Book) remove(r *records.Record) {
 
 // Forget takes out a record that has gone.
 func (b *Book) Forget(a *ipamv1.IPAllocation) {
-	if r := b.recordAt(records.IdentityOf(a)); r != nil {
+	if r := b.watched.at(records.IdentityOf(a)); r != nil {
 		b.remove(r)
 	}
 }
 
 // Replace takes a list of all records in exchange for all that the book knows.
 func (b *Book) Replace(objs []any, version string) error {
-	if err := b.Advance(version); err != nil {
+	if err := b.watched.Advance(version); err != nil {
 		return err
 	}
 	present := make(map[records.Handle]bool, len(objs))
@@ -199,21 +154,64 @@ func (b *Book) Replace(objs []any, version string) error {
 		}
 		present[r.Handle] = true
 	}
-	for _, r := range b.missing(present) {
+	for _, r := range b.watched.missing(present) {
 		b.remove(r)
 	}
 	return nil
 }
 
-// missing returns the records that are not among those present, in the order of their prefixes: a
-// list does not tell in which order they went.
-func (b *Book) missing(present map[records.Handle]bool) []*records.Record {
-	var missing []*records.Record
-	for h := range b.records.All() {
-		if !present[h] {
-			missing = append(missing, b.records.Get(h))
-		}
+// state holds the parts, and what has no part of its own.
+type state struct {
+	// instance is this manager's: what others have recorded lately may yet come to nothing.
+	instance string
+	// on is told what happened.
+	on Listener
+	// random is what pools that choose at random choose by.
+	random func() uint64
+
+	records *records.Table
+	watched *watched
+	ages    *ages
+	spaces  *spaces
+	lineage *lineage
+	claims  *claims
+	pools   *pools
+	// marks keep what this process has chosen from its other requests.
+	marks map[*records.Record]mark
+	lanes lanes
+}
+
+// Listener is told what happened in the book. It must not block, nor ask the book.
+type Listener interface {
+	// PoolFreed: the pool may have room again, or may serve now.
+	PoolFreed(ipamv1.PoolReference)
+	// PoolChanged: the pool's sums have changed.
+	PoolChanged(ipamv1.PoolReference)
+	// ClaimConcerned: a restored record has come under the claim's name.
+	ClaimConcerned(ipamv1.ClaimReference)
+}
+
+// New returns an empty book of the manager of that name. A record waits for its object for the
+// grace.
+func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener) *Book {
+	table, ages := records.NewTable(), newAges(c, grace)
+	watched := &watched{records: table}
+	spaces := &spaces{records: table, named: map[string]*space{}}
+	lineage := &lineage{records: table, spaces: spaces}
+	b := &Book{}
+	b.state = state{
+		instance: instance,
+		on:       on,
+		random:   rand.Uint64,
+		records:  table,
+		watched:  watched,
+		ages:     ages,
+		spaces:   spaces,
+		lineage:  lineage,
+		claims:   &claims{instance: instance, records: table, watched: watched, spaces: spaces, lineage: lineage, ages: ages},
+		pools:    &pools{records: table, spaces: spaces, lineage: lineage, entries: map[ipamv1.PoolReference]*poolEntry{}},
+		marks:    map[*records.Record]mark{},
+		lanes:    lanes{own: instance, seen: map[string]int64{}},
 	}
-	slices.SortStableFunc(missing, func(a, b *records.Record) int { return a.CIDR.Compare(b.CIDR) })
-	return missing
+	return b
 }

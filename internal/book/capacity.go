@@ -13,12 +13,12 @@ import (
 
 // Capacity returns the sums of a registered pool.
 func (b *stock) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
-	e, ok := b.pools[ref]
+	e, ok := b.pools.entries[ref]
 	if !ok || e.pool == nil {
 		return Capacity{}, false
 	}
 	shape := e.pool.Shape
-	withheld := b.withheldAbove(e)
+	withheld := b.pools.withheldAbove(e)
 	c := Capacity{
 		Total:       shape.Total(),
 		Allocated:   e.allocated,
@@ -36,12 +36,12 @@ func (b *stock) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 	if c.Available.IsZero() {
 		return c, true // of what is left, reserved addresses, nothing is handed out by itself
 	}
-	above := b.aboveAll(e)
+	above := b.pools.aboveAll(e)
 	own := func(h records.Handle) bool {
 		role := b.records.Terms(h).Role
 		return role == tentative || role == promised || above(h)
 	}
-	if bits, ok := b.spaceOf(e.pool.Space).taken.LargestFree(e.serving, own); ok {
+	if bits, ok := b.spaces.of(e.pool.Space).taken.LargestFree(e.serving, own); ok {
 		c.LargestFree = bits
 	}
 	return c, true
@@ -72,7 +72,7 @@ func (b *stock) usableFree(e *poolEntry, prefixes []netip.Prefix) ipspace.Count 
 	var n ipspace.Count
 	for _, p := range prefixes {
 		free := e.pool.Shape.UsableIn(p)
-		for _, r := range b.overlapping(e.pool.Space, p) {
+		for _, r := range b.spaces.overlapping(e.pool.Space, p) {
 			if r.Pool == e.ref && !isOwn(r) {
 				free = free.Sub(e.pool.Shape.UsableIn(r.CIDR)) // 0 if the record holds more than that
 			}

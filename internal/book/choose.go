@@ -35,7 +35,7 @@ func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
 	if !ok {
 		return nil, netip.Prefix{}, ErrNotReady
 	}
-	cidr, err := b.pickKept(b.spaceOf(e.pool.Space), e, c)
+	cidr, err := b.pickKept(b.spaces.of(e.pool.Space), e, c)
 	if errors.Is(err, allocator.ErrExhausted) && !errors.Is(err, ErrTaken) {
 		err = b.exhausted(e, c)
 	}
@@ -48,7 +48,7 @@ func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
 // is told by. An external pool may be asked for the address that was chosen outside, and for no
 // other.
 func (b *chooser) open(c Claim) (*poolEntry, bool) {
-	e, ok := b.pools[c.Pool]
+	e, ok := b.pools.entries[c.Pool]
 	switch {
 	case !ok || e.pool == nil:
 		return e, false
@@ -57,7 +57,7 @@ func (b *chooser) open(c Claim) (*poolEntry, bool) {
 	case e.isOpen():
 		return e, true
 	}
-	return e, c.IsRestored() && c.Want.IsValid() && (isBlock(c.Purpose) || b.isRooted(c.Pool, c.Want))
+	return e, c.IsRestored() && c.Want.IsValid() && (isBlock(c.Purpose) || b.lineage.isRooted(c.Pool, c.Want))
 }
 
 // mark is why a choice of this process is kept from its other requests: a record of the name is to
@@ -76,7 +76,7 @@ func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key t
 }
 
 func (b *chooser) addMark(r *records.Record, m mark) *records.Record {
-	b.keepOut(r)
+	b.pools.keepOut(r)
 	b.marks[r] = m
 	return r
 }
@@ -86,7 +86,7 @@ func (b *chooser) Unmark(r *records.Record) bool {
 	_, stood := b.marks[r]
 	if stood {
 		delete(b.marks, r)
-		b.letIn(r)
+		b.pools.letIn(r)
 	}
 	return stood
 }
@@ -94,7 +94,7 @@ func (b *chooser) Unmark(r *records.Record) bool {
 func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	r := request{
 		Blocks:   e.serving,
-		Own:      b.aboveAll(e),
+		Own:      b.pools.aboveAll(e),
 		Bits:     c.Bits,
 		Reserved: e.pool.Shape.Reserved,
 	}
@@ -104,7 +104,7 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		}
 		return b.fitFor(s, e, r, c)
 	}
-	if err := b.refuses(e, c); err != nil && !b.isWithinOwn(e.pool.Space, c) {
+	if err := b.refuses(e, c); err != nil && !b.claims.isWithinOwn(e.pool.Space, c) {
 		return netip.Prefix{}, err
 	}
 	if c.isUnfit(c.Want) {
@@ -118,7 +118,7 @@ func (b *chooser) fitFor(s *space, e *poolEntry, r request, c Claim) (netip.Pref
 	var passed []*records.Record
 	defer func() {
 		for _, p := range passed {
-			b.letIn(p)
+			b.pools.letIn(p)
 		}
 	}()
 	for {
@@ -130,7 +130,7 @@ func (b *chooser) fitFor(s *space, e *poolEntry, r request, c Claim) (netip.Pref
 			return cidr, err
 		}
 		p := &records.Record{Role: tentative, CIDR: cidr, Space: e.pool.Space, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose}
-		b.keepOut(p)
+		b.pools.keepOut(p)
 		passed = append(passed, p)
 	}
 }
@@ -249,7 +249,7 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 // the member may use which this one goes to.
 func (b *chooser) isTried(c Claim, r *records.Record) bool {
 	isHeld := r.IsWithMember() && r.Member == c.DelegatedTo && !r.Terminating
-	return (isHeld || b.isPending(r)) && !r.Deleted
+	return (isHeld || b.ages.isPending(r)) && !r.Deleted
 }
 
 // denies says why the pool gives the claim nothing, whatever it asks for.
@@ -279,7 +279,7 @@ func (b *chooser) refuses(e *poolEntry, c Claim) error {
 	if reason, refused := refusal(shape, c); refused {
 		return &RefusedError{CIDR: c.Want, Reason: reason, Why: whyRefused(shape, c)}
 	}
-	if !c.overrides() && b.isWithheldAbove(e, c.Want) {
+	if !c.overrides() && b.pools.isWithheldAbove(e, c.Want) {
 		return &RefusedError{CIDR: c.Want, Reason: "is kept back, or part of it, by a pool that this one was carved from"}
 	}
 	return nil
@@ -323,7 +323,7 @@ func (b *chooser) outsidePolicy(claim ipamv1.ClaimReference) error {
 		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || isPoolsOwn(r.Purpose) || r.Purpose == records.ForMoved {
 			continue
 		}
-		e := b.poolOf(r.Pool)
+		e := b.pools.of(r.Pool)
 		if e.pool == nil {
 			continue
 		}
@@ -342,11 +342,11 @@ func (b *chooser) outsidePolicy(claim ipamv1.ClaimReference) error {
 // a pool that arrives with its block, or whose record of it has gone, may have come before it.
 func (b *chooser) taken(s *space, e *poolEntry, c Claim) error {
 	asked := &records.Record{CIDR: c.Want, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose, Member: c.DelegatedTo}
-	isBack := c.Arrived || c.Stored || b.hadBlock(asked)
+	isBack := c.Arrived || c.Stored || b.claims.hadBlock(asked)
 	for _, h := range s.taken.Overlapping(c.Want) {
 		r := b.records.Get(h)
 		switch {
-		case b.isAbove(r, e.ref, c.Want), r.Role == records.Stored && isBack && b.isAbove(asked, r.Pool, r.CIDR):
+		case b.lineage.isAbove(r, e.ref, c.Want), r.Role == records.Stored && isBack && b.lineage.isAbove(asked, r.Pool, r.CIDR):
 		case r.Role == records.Stored && c.passes(r, asked):
 		case isOtherTry(r, asked):
 		case r.Role == tentative, r.Role == promised:
@@ -374,7 +374,7 @@ func (b *chooser) exhausted(e *poolEntry, c Claim) error {
 	case c.Revision == "":
 		return ErrUnproved
 	}
-	order, err := resourceversion.CompareResourceVersion(b.version, c.Revision)
+	order, err := resourceversion.CompareResourceVersion(b.watched.version, c.Revision)
 	if err == nil && order < 0 {
 		return ErrUnproved
 	}
@@ -384,7 +384,7 @@ func (b *chooser) exhausted(e *poolEntry, c Claim) error {
 // contended says whether something in the pool's blocks may yet come to nothing: a choice of
 // another goroutine of this process, or what another manager has recorded lately.
 func (b *chooser) contended(e *poolEntry) bool {
-	if e.suspected != 0 && b.IsRecent(e.suspected) {
+	if e.suspected != 0 && b.ages.IsRecent(e.suspected) {
 		return true
 	}
 	for r, m := range b.marks {
@@ -398,9 +398,9 @@ func (b *chooser) contended(e *poolEntry) bool {
 // isInTheWay says whether the pool would have room where the mark is, if that came to nothing: it
 // is the pool's own, or that of one that the pool was carved from meanwhile.
 func (b *chooser) isInTheWay(mark *records.Record, e *poolEntry) bool {
-	isAbove := e.pool.IsCarved() && b.poolOf(mark.Pool).children > 0
+	isAbove := e.pool.IsCarved() && b.pools.of(mark.Pool).children > 0
 	return mark.Pool == e.ref || isAbove && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
-		return block.Overlaps(mark.CIDR) && b.isCarvedFrom(e.ref, mark.Pool, block)
+		return block.Overlaps(mark.CIDR) && b.lineage.isCarvedFrom(e.ref, mark.Pool, block)
 	})
 }
 
@@ -410,7 +410,7 @@ func (b *chooser) ChooseTaken(c Claim, key types.NamespacedName) (*records.Recor
 	switch {
 	case !ok:
 		return nil, ErrNotReady
-	case b.isMade(c):
+	case b.claims.isMade(c):
 		return nil, fmt.Errorf("the record of %s is on its way: %w", c.Want, ErrBusy)
 	}
 	return b.mark(e.pool.Space, e, c.Want, c, key), nil
@@ -419,10 +419,10 @@ func (b *chooser) ChooseTaken(c Claim, key types.NamespacedName) (*records.Recor
 // ChooseBlock marks exactly the asked block, unless somebody holds part of it: not the pool itself,
 // nor what was carved or handed out of its block and arrived before it.
 func (b *chooser) ChooseBlock(c Claim, space string, key types.NamespacedName) (*records.Record, error) {
-	e := b.poolOf(c.Pool)
+	e := b.pools.of(c.Pool)
 	asked := &records.Record{CIDR: c.Want, Claim: c.Ref, Purpose: c.Purpose}
-	for _, r := range b.overlapping(space, c.Want) {
-		if !isBlockOf(r, e.ref) && (isHandBack(r) || r.Pool != e.ref && !b.isAbove(asked, r.Pool, r.CIDR)) {
+	for _, r := range b.spaces.overlapping(space, c.Want) {
+		if !isBlockOf(r, e.ref) && (isHandBack(r) || r.Pool != e.ref && !b.lineage.isAbove(asked, r.Pool, r.CIDR)) {
 			return nil, &TakenError{CIDR: c.Want, By: HoldingOf(r)}
 		}
 	}
@@ -431,8 +431,8 @@ func (b *chooser) ChooseBlock(c Claim, space string, key types.NamespacedName) (
 
 // ChooseHandBack marks exactly the block that is handed back, unless anything is handed out of it.
 func (b *chooser) ChooseHandBack(c Claim, space string, key types.NamespacedName) (*records.Record, error) {
-	e := b.poolOf(c.Pool)
-	for _, r := range b.overlapping(space, c.Want) {
+	e := b.pools.of(c.Pool)
+	for _, r := range b.spaces.overlapping(space, c.Want) {
 		if !isBlockOf(r, e.ref) && !isHandBack(r) {
 			return nil, &TakenError{CIDR: c.Want, By: HoldingOf(r)}
 		}
@@ -450,7 +450,7 @@ func (b *chooser) Preview(c Claim) (netip.Prefix, error) {
 // most: an estimate, at least one, which looks at how much is free and not at where. It errs as
 // Preview does if there is room for none. What room an external pool has is known outside only.
 func (b *chooser) Room(pool ipamv1.PoolReference, most int) (int, error) {
-	e, ok := b.pools[pool]
+	e, ok := b.pools.entries[pool]
 	if !ok || e.pool == nil {
 		return 0, ErrNotReady
 	}

@@ -8,14 +8,22 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// claims answers what is recorded for a claim.
-type claims struct{ lineage }
+// claims answers what is recorded for a claim, or for a pool as one. It owns nothing: it reads the
+// records, has lineage judge them, and asks ages which are too new to be judged by.
+type claims struct {
+	// instance is this manager's.
+	instance string
+	records  *records.Table
+	watched  *watched
+	spaces   *spaces
+	lineage  *lineage
+	ages     *ages
+}
 
 // RecordOf returns the claim's record, by UID: the one that has won here, else the first. An asked
 // prefix narrows it. One that somebody has marked for deletion is not taken over: it stays taken
@@ -38,7 +46,7 @@ func (b *claims) disputeOf(r *records.Record) *Holding {
 	if r.Won || r.Confirmed || r.Instance != b.instance {
 		return nil
 	}
-	v := b.Judge(r)
+	v := b.lineage.Judge(r)
 	if v.Outcome != Blocked {
 		return nil
 	}
@@ -64,10 +72,10 @@ func (b *claims) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 	var others []Holding
 	blocks := b.blocksOf(pool)
 	for _, r := range blocks {
-		if own := r.Claim.UID == string(uid); own && slices.Contains(keep, r.CIDR) && !isSecond(r, blocks) || !own && b.isPending(r) {
+		if own := r.Claim.UID == string(uid); own && slices.Contains(keep, r.CIDR) && !isSecond(r, blocks) || !own && b.ages.isPending(r) {
 			continue
 		}
-		if h := b.holdingOf(r); uid != "" || !h.Arriving {
+		if h := b.ages.holdingOf(r); uid != "" || !h.Arriving {
 			others = append(others, h)
 		}
 	}
@@ -81,9 +89,9 @@ func (b *claims) HandedBack(pool ipamv1.PoolReference) []Holding {
 
 // HandedBackIn returns, by prefix, what was handed back of a block by pools of whatever name. The cost
 // grows with all that was handed back of the address space.
-func (b *claims) HandedBackIn(space string, block netip.Prefix) []Holding {
+func (b *stock) HandedBackIn(space string, block netip.Prefix) []Holding {
 	var found []*records.Record
-	for h := range b.spaceOf(space).handBacks {
+	for h := range b.spaces.of(space).handBacks {
 		if b.records.CIDR(h).Overlaps(block) {
 			found = append(found, b.records.Get(h))
 		}
@@ -110,7 +118,7 @@ func (b *claims) Repeats(claim ipamv1.ClaimReference) []*records.Record {
 		isSecond := func(first *records.Record) bool {
 			return saysSame(r, first) && Older(first, r) && !first.Deleted && !first.Terminating
 		}
-		if r.Claim.UID == claim.UID && !r.Deleted && !r.Confirmed && !b.IsRecent(r.Seen) && slices.ContainsFunc(all, isSecond) {
+		if r.Claim.UID == claim.UID && !r.Deleted && !r.Confirmed && !b.ages.IsRecent(r.Seen) && slices.ContainsFunc(all, isSecond) {
 			found = append(found, r)
 		}
 	}
@@ -151,7 +159,7 @@ func (b *claims) hadBlock(asked *records.Record) bool {
 // StandsFor returns the record that keeps with a member what this version of another record keeps, of
 // a pool of the same name.
 func (b *claims) StandsFor(id records.Identity) (Holding, bool) {
-	r := b.recordAt(id)
+	r := b.watched.at(id)
 	if r == nil || r.Version != id.Version {
 		return Holding{}, false
 	}
@@ -163,32 +171,18 @@ func (b *claims) StandsFor(id records.Identity) (Holding, bool) {
 	return Holding{}, false
 }
 
-// Has says whether the watch shows the record, at whatever version.
-func (b *claims) Has(id records.Identity) bool {
-	return b.recordAt(id) != nil
-}
-
-// Current returns the record at exactly that version, if the watch shows it.
-func (b *claims) Current(id records.Identity) (Holding, bool) {
-	r := b.recordAt(id)
-	if r == nil || r.Version != id.Version {
-		return Holding{}, false
-	}
-	return HoldingOf(r), true
-}
-
 // HasLost says whether this very version of a claim's record is overlapped by an older one: then it
 // has never won, for anybody. What arrived with its object, or is its own answer, may be in use all
 // the same.
 func (b *claims) HasLost(id records.Identity) bool {
-	r := b.recordAt(id)
+	r := b.watched.at(id)
 	switch {
 	case r == nil || r.Version != id.Version || r.Won || r.Released():
 		return false
 	case r.Purpose != records.ForClaim || r.Restored || IsWeirKind(r):
 		return false
 	}
-	return b.Judge(r).Outcome == Lost
+	return b.lineage.Judge(r).Outcome == Lost
 }
 
 // LeftBehind returns what has gone, or is just going, to another cluster with the prefix that a
@@ -197,7 +191,7 @@ func (b *claims) HasLost(id records.Identity) bool {
 // that is older than the claim's record. Since that was judged a hold may have taken the place of
 // what it was judged with.
 func (b *claims) LeftBehind(c Claim, mark *records.Record) (Holding, bool) {
-	for _, r := range b.overlapping(mark.Space, mark.CIDR) {
+	for _, r := range b.spaces.overlapping(mark.Space, mark.CIDR) {
 		isPassed := isPredecessor(r, mark) || holds(r) && r.Pool == mark.Pool && records.ClaimantOf(r.Claim) == records.ClaimantOf(mark.Claim)
 		if hasGone(r) && isPassed && !c.returnsTo(r) {
 			return HoldingOf(r), true
@@ -208,43 +202,28 @@ func (b *claims) LeftBehind(c Claim, mark *records.Record) (Holding, bool) {
 
 // Obstacle returns a record that keeps this one from winning and is not just about to go.
 func (b *claims) Obstacle(id records.Identity) (Holding, bool) {
-	r := b.recordAt(id)
+	r := b.watched.at(id)
 	if r == nil || r.Won {
 		return Holding{}, false
 	}
-	v := b.Judge(r)
-	return v.By, v.Outcome != Won && !b.IsRecent(v.By.Seen)
+	v := b.lineage.Judge(r)
+	return v.By, v.Outcome != Won && !b.ages.IsRecent(v.By.Seen)
 }
 
 func (b *claims) confirmedOf(pool ipamv1.PoolReference) []*records.Record {
 	return slices.DeleteFunc(b.blocksOf(pool), func(r *records.Record) bool { return !r.Confirmed })
 }
 
-// HasSeen says whether the watch has shown the record, which may have gone since.
-func (b *claims) HasSeen(a *ipamv1.IPAllocation) bool {
-	if b.Has(records.IdentityOf(a)) {
-		return true
-	}
-	order, err := resourceversion.CompareResourceVersion(b.version, a.ResourceVersion)
-	return err == nil && order >= 0
-}
-
-// Overlapping returns every record of the address space that overlaps the prefix.
-func (b *claims) Overlapping(space string, prefix netip.Prefix) []Holding {
-	return HoldingsOf(b.overlapping(space, prefix))
-}
-
-// RowsAtOnce is how many rows All looks at in one go: nothing is judged meanwhile.
-const RowsAtOnce = 1 << 12
-
-// AppendSome appends records from this handle on, and returns where to go on; 0 at the end.
-func (b *claims) AppendSome(holdings []Holding, from records.Handle) ([]Holding, records.Handle) {
-	holdings = slices.Grow(holdings, min(b.records.Len(), RowsAtOnce))
-	for h := range b.records.From(from) {
-		if h >= from+RowsAtOnce {
-			return holdings, h
+// rivalTo returns a record that overlaps r where one of the two arrived with its prefix: the claims
+// of both stay as they are. Any other that overlaps is about to lose.
+func (b *claims) rivalTo(r *records.Record) (Holding, bool) {
+	for _, other := range b.spaces.overlapping(r.Space, r.CIDR) {
+		switch {
+		case other.Handle == r.Handle || other.Deleted || other.Released() || b.lineage.encloses(other, r) || b.lineage.encloses(r, other):
+		case other.Claim == r.Claim || isPredecessor(other, r) || isPredecessor(r, other):
+		case r.Purpose == records.ForAdopted && !b.ages.IsRecent(other.Seen), other.Purpose == records.ForAdopted:
+			return HoldingOf(other), true
 		}
-		holdings = append(holdings, HoldingOf(b.records.Get(h)))
 	}
-	return holdings, 0
+	return Holding{}, false
 }

@@ -91,7 +91,7 @@ func TestTheGraceIsForWhatIsNotStoredYet(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			b := newBook()
-			b.x.grace = 60
+			b.x.ages.grace = 60
 			a := b.put(recordNamed("r", "10.0.0.1/32", test.edits...))
 			b.now.SetTime(b.now.Now().Add(test.after))
 			found := b.x.About(a.Spec.ClaimRef).Orphans()
@@ -106,7 +106,7 @@ func TestTheGraceIsForWhatIsNotStoredYet(t *testing.T) {
 func TestTheGraceIsForBlocksThatAreNotStoredYet(t *testing.T) {
 	t.Parallel()
 	b := newBook()
-	b.x.grace = 60
+	b.x.ages.grace = 60
 	b.put(recordNamed("block", "10.0.0.0/28", carved("child"), func(a *ipamv1.IPAllocation) { a.OwnerReferences = nil }))
 	l := b.x
 	if found := l.OtherBlocks(poolRef("child"), "", nil); len(found) != 0 {

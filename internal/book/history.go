@@ -99,30 +99,12 @@ func (h *history) isHeldBeside(r *records.Record, s *space) bool {
 	return false
 }
 
-// unlearn takes what is not taken any more out of what searches have come upon: those of its own
-// pool, and of the pools whose blocks it lay in, or around.
-func (b *serving) unlearn(r *records.Record) {
-	s := b.spaceOf(r.Space)
-	if s.histories == 0 {
-		return
-	}
-	b.poolOf(r.Pool).history.forget(r)
-	for _, h := range s.taken.Overlapping(r.CIDR) {
-		if !isBlock(b.records.Terms(h).Purpose) {
-			continue
-		}
-		if e, ok := b.pools[b.records.Get(h).Claim.Pool()]; ok {
-			e.history.forget(r)
-		}
-	}
-}
-
 // beginHistory begins a history of the pool, if it goes by one, in place of the one before.
 func (b *serving) beginHistory(e *poolEntry) {
 	b.endHistory(e)
 	if e.pool.Shape.Strategy() == pooltree.LeastRecentlyUsed {
 		e.history = newHistory(b.records)
-		e.history.space = b.spaceOf(e.pool.Space)
+		e.history.space = b.spaces.of(e.pool.Space)
 		e.history.space.histories++
 	}
 }

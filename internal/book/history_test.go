@@ -141,7 +141,7 @@ func TestLeastRecentlyUsed(t *testing.T) {
 
 // visited is how many steps the searches of pool p took so far.
 func (b *book) visited() uint64 {
-	return b.x.spaceOf("default").taken.Visited() + b.x.poolOf(poolRef("p")).history.used.Visited()
+	return b.x.spaces.of("default").taken.Visited() + b.x.pools.of(poolRef("p")).history.used.Visited()
 }
 
 // TestCostOfLeastRecentlyUsed turns a full pool over: a choice looks at few releases and takes few
@@ -158,7 +158,7 @@ func TestCostOfLeastRecentlyUsed(t *testing.T) {
 				records[i] = b.put(recordNamed(fmt.Sprint("r", i), netip.PrefixFrom(a, a.BitLen()).String()))
 			}
 			b.serving(shapeConfig{entries: block, reserved: pooltree.AllocateReserved, strategy: pooltree.LeastRecentlyUsed})
-			h := b.x.poolOf(poolRef("p")).history
+			h := b.x.pools.of(poolRef("p")).history
 			limit := uint64(20 * all[0].BitLen())
 			for turn := range 1000 {
 				i := random.IntN(len(all))
@@ -227,7 +227,7 @@ func TestAChoiceLooksAtFewReleases(t *testing.T) {
 	for i := range 256 {
 		b.cut(b.put(recordNamed(fmt.Sprint("r", i), fmt.Sprintf("10.0.0.%d/32", 255-i))))
 	}
-	h := b.x.poolOf(poolRef("p")).history
+	h := b.x.pools.of(poolRef("p")).history
 	for i := range 256 {
 		before := h.looks
 		w, err := b.x.Choose(claimFor(fmt.Sprint("c", i)), at(fmt.Sprint("c", i)))
@@ -266,7 +266,7 @@ func TestNoChoiceLooksAtWhatIsHeldBeside(t *testing.T) {
 	if err != nil || w.CIDR.String() != "10.0.0.7/32" {
 		t.Fatalf("chose %v, error %v", w, err)
 	}
-	if n := b.x.poolOf(poolRef("p")).history.looks; n != 1 {
+	if n := b.x.pools.of(poolRef("p")).history.looks; n != 1 {
 		t.Errorf("looked at %d releases", n)
 	}
 }

@@ -36,7 +36,7 @@ const laneSteps = 16
 // is free in their lanes: then it goes on after what it has chosen last.
 func (b *promiser) inLane(e *poolEntry, c Claim, first netip.Prefix) netip.Prefix {
 	strategy := e.pool.Shape.Strategy()
-	lane, lanes := b.lanes.position(b.now())
+	lane, lanes := b.lanes.position(b.ages.now())
 	if lanes == 1 || strategy == pooltree.Random {
 		return first
 	}
@@ -58,18 +58,18 @@ func (b *promiser) search(e *poolEntry, c Claim, blocks []netip.Prefix, lane, la
 	var passed []*records.Record
 	defer func() {
 		for _, mark := range passed {
-			b.letIn(mark)
+			b.pools.letIn(mark)
 		}
 	}()
-	r := request{Blocks: blocks, Own: b.aboveAll(e), Bits: c.Bits, Reserved: e.pool.Shape.Reserved}
+	r := request{Blocks: blocks, Own: b.pools.aboveAll(e), Bits: c.Bits, Reserved: e.pool.Shape.Reserved}
 	var err error
 	for range laneSteps {
-		found, err = b.fitIn(b.spaceOf(e.pool.Space), e, r)
+		found, err = b.fitIn(b.spaces.of(e.pool.Space), e, r)
 		if err != nil || ordinal(found)%lanes == lane {
 			return found, err == nil
 		}
 		mark := &records.Record{Role: tentative, CIDR: found, Space: e.pool.Space, Pool: e.ref}
-		b.keepOut(mark)
+		b.pools.keepOut(mark)
 		passed = append(passed, mark)
 	}
 	return found, false

@@ -6,16 +6,17 @@ package book
 import (
 	"iter"
 	"net/netip"
-	"slices"
-
-	"go4.org/netipx"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// lineage knows which block was carved from which.
-type lineage struct{ state }
+// lineage knows which block was carved from which, and so which of two records wins. It owns
+// nothing: it reads the records, and what of them overlaps.
+type lineage struct {
+	records *records.Table
+	spaces  *spaces
+}
 
 // Deepest is how many pools may lie above a prefix. A deeper tree serves nothing at its end: its
 // records lose against the blocks that are too far up to be known as ancestors.
@@ -89,114 +90,4 @@ func (b *lineage) isRooted(pool ipamv1.PoolReference, p netip.Prefix) bool {
 		pool = parent
 	}
 	return false
-}
-
-// isWithheldAbove says whether a pool that the pool was carved from keeps back part of the prefix:
-// that is handed out by none of them.
-func (b *lineage) isWithheldAbove(e *poolEntry, p netip.Prefix) bool {
-	if !e.pool.IsCarved() {
-		return false
-	}
-	for ref := range b.ancestors(e.ref, p) {
-		if above, ok := b.pools[ref]; ok && above.pool != nil && above.pool.Shape.Withholds(p) {
-			return true
-		}
-	}
-	return false
-}
-
-// withheldAbove returns what pools that the pool was carved from keep back in its blocks, and it
-// does not keep for a claim itself. The cost grows with the number of prefixes that they keep back.
-func (b *lineage) withheldAbove(e *poolEntry) []netip.Prefix {
-	if !e.pool.IsCarved() {
-		return nil
-	}
-	var withheld netipx.IPSetBuilder
-	for _, block := range e.serving {
-		for ref := range b.ancestors(e.ref, block) {
-			for _, p := range b.exclusionsIn(ref, block) {
-				withheld.AddPrefix(p)
-			}
-		}
-	}
-	for _, k := range e.pool.Shape.Kept() {
-		withheld.RemovePrefix(k.Prefix)
-	}
-	set, _ := withheld.IPSet() // errs for invalid prefixes only
-	return set.Prefixes()
-}
-
-// Withheld is a prefix that a pool keeps back, of one that is carved from it or from a pool below.
-type Withheld struct {
-	Prefix netip.Prefix
-	Pool   ipamv1.PoolReference
-}
-
-// Withheld returns what the pool that the block is to be carved from keeps back in it, and what the
-// pools above that do.
-func (b *lineage) Withheld(parent ipamv1.PoolReference, block netip.Prefix) (found []Withheld) {
-	add := func(ref ipamv1.PoolReference) {
-		for _, p := range b.exclusionsIn(ref, block) {
-			found = append(found, Withheld{p, ref})
-		}
-	}
-	add(parent)
-	for ref := range b.ancestors(parent, block) {
-		add(ref)
-	}
-	return found
-}
-
-// exclusionsIn returns what a pool keeps back in the block.
-func (b *lineage) exclusionsIn(ref ipamv1.PoolReference, block netip.Prefix) []netip.Prefix {
-	e, ok := b.pools[ref]
-	if !ok {
-		return nil
-	}
-	var found []netip.Prefix
-	for _, h := range e.exclusions {
-		switch p := b.records.CIDR(h); {
-		case !p.Overlaps(block):
-		case p.Bits() < block.Bits():
-			found = append(found, block)
-		default:
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// hindered returns the pools, carved from the record's own, in whose blocks it lies, or around
-// which: as long as it is there they cannot hand that out. It is what their ancestor keeps back, or
-// a choice that was made too late and is about to come to nothing.
-func (b *lineage) hindered(r *records.Record) []*poolEntry {
-	if b.poolOf(r.Pool).children == 0 {
-		return nil
-	}
-	var found []*poolEntry
-	for _, h := range b.spaceOf(r.Space).taken.Overlapping(r.CIDR) {
-		if b.records.Terms(h).Purpose != records.ForChildPool {
-			continue
-		}
-		block := b.records.Get(h)
-		if e, ok := b.pools[block.Claim.Pool()]; ok && e.ref != r.Pool && b.isCarvedFrom(e.ref, r.Pool, block.CIDR) {
-			found = append(found, e)
-		}
-	}
-	return found
-}
-
-// aboveAll says of entries at or above the pool's blocks whether they are meant to be there: its
-// own blocks and its ancestors'.
-func (b *lineage) aboveAll(e *poolEntry) func(records.Handle) bool {
-	return func(h records.Handle) bool {
-		if isBlockAt(b.records, h, e.ref) {
-			return true
-		}
-		if !isBlock(b.records.Terms(h).Purpose) || !e.pool.IsCarved() {
-			return false
-		}
-		r := b.records.Get(h)
-		return slices.ContainsFunc(e.serving, func(block netip.Prefix) bool { return b.isAbove(r, e.ref, block) })
-	}
 }

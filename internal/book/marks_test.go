@@ -122,7 +122,7 @@ func TestAChoiceOutlivesItsPool(t *testing.T) {
 func (b *book) chooseLast(pool string) {
 	c := claimFor("chooses")
 	c.Pool = poolRef(pool)
-	b.x.mark("default", b.x.poolOf(c.Pool), netip.MustParsePrefix("10.0.0.4/32"), c, at("chooses"))
+	b.x.mark("default", b.x.pools.of(c.Pool), netip.MustParsePrefix("10.0.0.4/32"), c, at("chooses"))
 }
 
 func (b *book) step(d time.Duration) { b.now.SetTime(b.now.Now().Add(d)) }
@@ -369,7 +369,7 @@ func TestNotifications(t *testing.T) {
 		"it goes":                     {happens: func(b *book) { b.cut(recordNamed("a", "10.0.0.1/32")) }, freed: true, changed: true},
 		"a list lacks it":             {happens: func(b *book) { b.list(root("p", "10.0.0.0/30", confirmed)) }, freed: true, changed: true},
 		"an unknown record goes":      {happens: func(b *book) { b.cut(recordNamed("x", "10.0.0.1/32")) }},
-		"its shape once more":         {happens: func(b *book) { b.x.SetPool(*b.x.poolOf(poolRef("p")).pool) }},
+		"its shape once more":         {happens: func(b *book) { b.x.SetPool(*b.x.pools.of(poolRef("p")).pool) }},
 		"a new shape":                 {happens: func(b *book) { b.x.SetPool(poolNamed("p", four)) }, freed: true},
 		"the pool's block is touched": {happens: func(b *book) { b.put(root("p", "10.0.0.0/30", confirmed, createdAt("101"))) }},
 		"the pool's block goes":       {happens: func(b *book) { b.cut(root("p", "10.0.0.0/30")) }, freed: true, changed: true},

@@ -110,7 +110,7 @@ func TestOneOfTwoRecordsStands(t *testing.T) {
 func TestThePoolKnowsWhatMembersMayUse(t *testing.T) {
 	t.Parallel()
 	b := newBook()
-	b.x.grace = 60
+	b.x.ages.grace = 60
 	want := func(when string, n, leaving int) {
 		t.Helper()
 		if found := b.x.WithMembers(poolRef("p")); len(found) != n {

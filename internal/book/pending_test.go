@@ -138,7 +138,7 @@ func TestATryKeepsOthersOutThoughItsSiblingWasStoredAndIsGone(t *testing.T) {
 	if v := b.judged(t, recordOfTry("stranger", 0, "10.0.0.0/32")); v.Outcome != Lost {
 		t.Errorf("another claim's record was judged %v", v.Outcome)
 	}
-	b.now.SetTime(b.now.Now().Add(time.Duration(b.x.grace+2) * time.Second))
+	b.now.SetTime(b.now.Now().Add(time.Duration(b.x.ages.grace+2) * time.Second))
 	if orphans := l.About(second.Spec.ClaimRef).Orphans(); len(orphans) != 1 {
 		t.Errorf("after the grace there are %d to give up, want 1", len(orphans))
 	}
@@ -200,7 +200,7 @@ func TestUnstoredAreCountedByPoolAndNamespace(t *testing.T) {
 	want("another of its name was seen stored", 4)
 	b.cut(records[3])
 	want("one is gone", 3)
-	if in, ok := l.NextOverdue(); !ok || in != time.Duration(b.x.grace+1)*time.Second {
+	if in, ok := l.NextOverdue(); !ok || in != time.Duration(b.x.ages.grace+1)*time.Second {
 		t.Errorf("the first is overdue in %s, %v", in, ok)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go4.org/netipx"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
@@ -24,192 +25,224 @@ const (
 	kept
 )
 
-// serving knows which pools hand out prefixes, and what they keep back.
-type serving struct{ stock }
-
-// SetPool registers a pool or what it has become: a new shape counts as another one, even if it
-// looks the same. Its blocks serve once they are confirmed.
-func (b *serving) SetPool(p Pool) {
-	e := b.poolOf(p.Ref)
-	if e.pool != nil && *e.pool == p {
-		return
-	}
-	b.lift(e)
-	e.pool = &p
-	b.beginHistory(e)
-	for _, block := range p.Shape.Blocks() {
-		b.spaceOf(p.Space).taken.Forget(block)
-	}
-	b.recount(e)
-	b.serve(e)
+// pools are the pools that are registered or that records name. It owns their entries, each section
+// of which is another part's, and what makes a prefix unavailable that is no record. It reads the
+// records, and lineage for which pool lies in which.
+type pools struct {
+	records *records.Table
+	spaces  *spaces
+	lineage *lineage
+	entries map[ipamv1.PoolReference]*poolEntry
 }
 
-// DropPool forgets the shape of a pool; its records stay taken.
-func (b *serving) DropPool(ref ipamv1.PoolReference) {
-	e := b.poolOf(ref)
-	b.lift(e)
-	b.endHistory(e)
-	e.pool, e.serving = nil, nil
-	if e.claims == 0 && e.children == 0 {
-		delete(b.pools, ref)
-	}
+// poolEntry is what the book knows of one pool: its records' sums always, its shape once the pool
+// is registered.
+type poolEntry struct {
+	ref  ipamv1.PoolReference
+	pool *Pool
+	// serving are the pool's blocks, ascending, once the ledger has confirmed every one of them;
+	// empty before.
+	serving []netip.Prefix
+	// ready is closed when the pool begins to serve; nil where nobody waits for that.
+	ready chan struct{}
+	// exclusions keep from being chosen what the pool never hands out, and what it hands out to one
+	// claim only.
+	exclusions []records.Handle
+	// history is what a pool that reuses the least recently used remembers; nil for any other.
+	history *history
+
+	allocated, delegated, cooling ipspace.Count
+	// released are the records that cool down.
+	released map[records.Handle]struct{}
+	// leaving are the records that somebody has marked for deletion.
+	leaving map[records.Handle]struct{}
+	// withMembers are the blocks that members may use; nil before the first.
+	withMembers map[records.Handle]struct{}
+	// unstored are the records whose object nobody has seen, by its namespace.
+	unstored map[string]map[records.Handle]struct{}
+	// unavailable is how much of the pool's usable space its records take.
+	unavailable ipspace.Count
+	claims      int32
+	children    int32
+	// held is how many of its records are holds.
+	held int32
+	// suspected is when this process last saw another manager record something, by now.
+	suspected int64
+	// crowded is when this process last saw that several ask the pool at once, by now, and chosen
+	// what it took last in such a crowd, beyond what was free for others.
+	crowded int64
+	chosen  netip.Prefix
 }
 
-// Ready returns a channel that is closed once the pool serves.
-func (b *serving) Ready(ref ipamv1.PoolReference) <-chan struct{} {
-	e := b.poolOf(ref)
-	if e.ready == nil {
-		e.ready = make(chan struct{})
-	}
-	ready := e.ready
-	if e.isOpen() {
-		close(ready)
-		e.ready = nil
-	}
-	return ready
+// isOpen reports whether the pool hands out prefixes: it is registered, and its blocks are
+// confirmed. An external pool has none to wait for.
+func (e *poolEntry) isOpen() bool {
+	return e.pool != nil && (e.pool.Shape.IsExternal() || len(e.serving) > 0)
 }
 
-// serve lets the pool hand out addresses if all its blocks are confirmed, and tells who waits for
-// room. A pool that has lost one of its blocks to another, or that has not all that its spec says
-// yet, serves nothing, and excludes only what lies in blocks that it has: pools that were carved
-// from those go on handing out.
-func (b *serving) serve(e *poolEntry) {
-	b.lift(e)
-	e.serving = nil
-	if e.pool == nil {
-		return
+// of returns the entry of a pool, which may be a new one.
+func (b *pools) of(ref ipamv1.PoolReference) *poolEntry {
+	e, ok := b.entries[ref]
+	if !ok {
+		e = &poolEntry{ref: ref, released: map[records.Handle]struct{}{}, leaving: map[records.Handle]struct{}{}}
+		b.entries[ref] = e
 	}
-	blocks := e.pool.Shape.Blocks()
-	for _, block := range blocks {
-		if r := b.blockRecord(*e.pool, block); r == nil || !r.Confirmed {
-			if e.children > 0 {
-				b.excludeIn(e, b.blocksHad(e))
-			}
-			return
+	return e
+}
+
+// Serves says whether the pool hands out prefixes.
+func (b *pools) Serves(pool ipamv1.PoolReference) bool {
+	e, ok := b.entries[pool]
+	return ok && e.isOpen()
+}
+
+// anyServing returns a pool that has confirmed blocks; the zero value if none has.
+func (b *pools) anyServing() ipamv1.PoolReference {
+	for ref, e := range b.entries {
+		if len(e.serving) > 0 {
+			return ref
 		}
 	}
-	e.serving = blocks
-	b.exclude(e)
-	if e.ready != nil {
-		close(e.ready)
-		e.ready = nil
-	}
-	b.on.PoolFreed(e.ref)
-}
-
-// reblock is called when a block of some pool was confirmed or went away. One that the pool is not
-// to have any more counts as long as it does not have all the others.
-func (b *serving) reblock(r *records.Record) {
-	if e, ok := b.pools[r.Claim.Pool()]; ok && e.pool != nil && (len(e.serving) == 0 || slices.Contains(e.pool.Shape.Blocks(), r.CIDR)) {
-		b.serve(e)
-	}
-}
-
-// IsConfirmed says whether the block is the pool's and stays it. It is found by its prefix: a pool
-// may have many.
-func (b *serving) IsConfirmed(p Pool, block netip.Prefix) bool {
-	r := b.blockRecord(p, block)
-	return r != nil && r.Confirmed && !r.Terminating && !r.Deleted
-}
-
-// blockRecord returns the record of one block of this very pool (by UID), or nil. Of two, the
-// confirmed one.
-func (b *serving) blockRecord(p Pool, block netip.Prefix) *records.Record {
-	var found *records.Record
-	for h := range b.spaceOf(p.Space).taken.At(block) {
-		r := b.records.Get(h)
-		if isBlockOf(r, p.Ref) && !r.Released() && r.Claim.UID == string(p.UID) && (found == nil || r.Confirmed) {
-			found = r
-		}
-	}
-	return found
-}
-
-// blocksHad returns the confirmed blocks of this very pool, also those that it is not to have any
-// more.
-func (b *serving) blocksHad(e *poolEntry) *netipx.IPSet {
-	var builder netipx.IPSetBuilder
-	for _, r := range b.records.Of(records.ClaimantOf(ClaimOf(e.ref, string(e.pool.UID)))) {
-		if isBlockOf(r, e.ref) && r.Claim.UID == string(e.pool.UID) && r.Confirmed && !r.Released() {
-			builder.AddPrefix(r.CIDR)
-		}
-	}
-	had, _ := builder.IPSet()
-	return had
-}
-
-// exclude keeps from being chosen what the pool never hands out, and what it hands out to one claim
-// only.
-func (b *serving) exclude(e *poolEntry) {
-	for _, prefix := range e.pool.Shape.Excluded() {
-		b.excludeAs(excluded, e, prefix)
-	}
-	for _, k := range e.pool.Shape.Kept() {
-		b.excludeAs(kept, e, k.Prefix)
-	}
-}
-
-func (b *serving) excludeAs(role records.Role, e *poolEntry, prefix netip.Prefix) {
-	r := &records.Record{Role: role, CIDR: prefix, Space: e.pool.Space, Pool: e.ref}
-	b.keepOut(r)
-	e.exclusions = append(e.exclusions, r.Handle)
-	b.changedBelow(r)
-}
-
-// excludeIn does so within blocks, which are not all that the pool is to have.
-func (b *serving) excludeIn(e *poolEntry, blocks *netipx.IPSet) {
-	var builder netipx.IPSetBuilder
-	for _, prefix := range e.pool.Shape.Excluded() {
-		builder.AddPrefix(prefix)
-	}
-	builder.Intersect(blocks)
-	within, _ := builder.IPSet() // errs for invalid prefixes only
-	for _, prefix := range within.Prefixes() {
-		b.excludeAs(excluded, e, prefix)
-	}
-	for _, k := range e.pool.Shape.Kept() {
-		if blocks.ContainsPrefix(k.Prefix) {
-			b.excludeAs(kept, e, k.Prefix)
-		}
-	}
-}
-
-// lift takes a pool's exclusions out of its address space.
-func (b *serving) lift(e *poolEntry) {
-	for _, h := range e.exclusions {
-		r := b.records.Get(h)
-		b.letIn(r)
-		b.changedBelow(r)
-	}
-	e.exclusions = nil
+	return ipamv1.PoolReference{}
 }
 
 // keepOut makes a prefix unavailable for a reason that is no record; letIn ends that.
-func (b *serving) keepOut(r *records.Record) {
+func (b *pools) keepOut(r *records.Record) {
 	b.records.Insert(r)
-	b.spaceOf(r.Space).taken.Insert(r.CIDR, r.Handle)
+	b.spaces.of(r.Space).taken.Insert(r.CIDR, r.Handle)
 }
 
-func (b *serving) letIn(r *records.Record) {
-	b.spaceOf(r.Space).taken.Remove(r.CIDR, r.Handle)
+func (b *pools) letIn(r *records.Record) {
+	b.spaces.of(r.Space).taken.Remove(r.CIDR, r.Handle)
 	b.unlearn(r)
 	b.records.Remove(r.Handle)
 	r.Handle = 0
 }
 
-// freed tells who waits for room where the record was.
-func (b *serving) freed(r *records.Record) {
-	b.on.PoolFreed(r.Pool)
-	for _, e := range b.hindered(r) {
-		b.on.PoolFreed(e.ref)
+// unlearn takes what is not taken any more out of what searches have come upon: those of its own
+// pool, and of the pools whose blocks it lay in, or around.
+func (b *pools) unlearn(r *records.Record) {
+	s := b.spaces.of(r.Space)
+	if s.histories == 0 {
+		return
+	}
+	b.of(r.Pool).history.forget(r)
+	for _, h := range s.taken.Overlapping(r.CIDR) {
+		if !isBlock(b.records.Terms(h).Purpose) {
+			continue
+		}
+		if e, ok := b.entries[b.records.Get(h).Claim.Pool()]; ok {
+			e.history.forget(r)
+		}
 	}
 }
 
-// changedBelow tells who uses a pool in whose block another one, which it was carved from, begins
-// or ends to keep something back.
-func (b *serving) changedBelow(r *records.Record) {
-	for _, e := range b.hindered(r) {
-		b.on.PoolChanged(e.ref)
-		b.on.PoolFreed(e.ref)
+// isWithheldAbove says whether a pool that the pool was carved from keeps back part of the prefix:
+// that is handed out by none of them.
+func (b *pools) isWithheldAbove(e *poolEntry, p netip.Prefix) bool {
+	if !e.pool.IsCarved() {
+		return false
+	}
+	for ref := range b.lineage.ancestors(e.ref, p) {
+		if above, ok := b.entries[ref]; ok && above.pool != nil && above.pool.Shape.Withholds(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// withheldAbove returns what pools that the pool was carved from keep back in its blocks, and it
+// does not keep for a claim itself. The cost grows with the number of prefixes that they keep back.
+func (b *pools) withheldAbove(e *poolEntry) []netip.Prefix {
+	if !e.pool.IsCarved() {
+		return nil
+	}
+	var withheld netipx.IPSetBuilder
+	for _, block := range e.serving {
+		for ref := range b.lineage.ancestors(e.ref, block) {
+			for _, p := range b.exclusionsIn(ref, block) {
+				withheld.AddPrefix(p)
+			}
+		}
+	}
+	for _, k := range e.pool.Shape.Kept() {
+		withheld.RemovePrefix(k.Prefix)
+	}
+	set, _ := withheld.IPSet() // errs for invalid prefixes only
+	return set.Prefixes()
+}
+
+// Withheld is a prefix that a pool keeps back, of one that is carved from it or from a pool below.
+type Withheld struct {
+	Prefix netip.Prefix
+	Pool   ipamv1.PoolReference
+}
+
+// Withheld returns what the pool that the block is to be carved from keeps back in it, and what the
+// pools above that do.
+func (b *pools) Withheld(parent ipamv1.PoolReference, block netip.Prefix) (found []Withheld) {
+	add := func(ref ipamv1.PoolReference) {
+		for _, p := range b.exclusionsIn(ref, block) {
+			found = append(found, Withheld{p, ref})
+		}
+	}
+	add(parent)
+	for ref := range b.lineage.ancestors(parent, block) {
+		add(ref)
+	}
+	return found
+}
+
+// exclusionsIn returns what a pool keeps back in the block.
+func (b *pools) exclusionsIn(ref ipamv1.PoolReference, block netip.Prefix) []netip.Prefix {
+	e, ok := b.entries[ref]
+	if !ok {
+		return nil
+	}
+	var found []netip.Prefix
+	for _, h := range e.exclusions {
+		switch p := b.records.CIDR(h); {
+		case !p.Overlaps(block):
+		case p.Bits() < block.Bits():
+			found = append(found, block)
+		default:
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// hindered returns the pools, carved from the record's own, in whose blocks it lies, or around
+// which: as long as it is there they cannot hand that out. It is what their ancestor keeps back, or
+// a choice that was made too late and is about to come to nothing.
+func (b *pools) hindered(r *records.Record) []*poolEntry {
+	if b.of(r.Pool).children == 0 {
+		return nil
+	}
+	var found []*poolEntry
+	for _, h := range b.spaces.of(r.Space).taken.Overlapping(r.CIDR) {
+		if b.records.Terms(h).Purpose != records.ForChildPool {
+			continue
+		}
+		block := b.records.Get(h)
+		if e, ok := b.entries[block.Claim.Pool()]; ok && e.ref != r.Pool && b.lineage.isCarvedFrom(e.ref, r.Pool, block.CIDR) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// aboveAll says of entries at or above the pool's blocks whether they are meant to be there: its
+// own blocks and its ancestors'.
+func (b *pools) aboveAll(e *poolEntry) func(records.Handle) bool {
+	return func(h records.Handle) bool {
+		if isBlockAt(b.records, h, e.ref) {
+			return true
+		}
+		if !isBlock(b.records.Terms(h).Purpose) || !e.pool.IsCarved() {
+			return false
+		}
+		r := b.records.Get(h)
+		return slices.ContainsFunc(e.serving, func(block netip.Prefix) bool { return b.lineage.isAbove(r, e.ref, block) })
 	}
 }

@@ -57,7 +57,7 @@ func (b *promiser) Promise(c Claim) (*records.Record, error) {
 		return nil, err
 	}
 	_, isKept := b.keptFor(e, c)
-	_, isTried := b.firstTry(b.spaceOf(e.pool.Space), e, c)
+	_, isTried := b.firstTry(b.spaces.of(e.pool.Space), e, c)
 	if !isKept && !isTried && !c.Want.IsValid() && b.isCrowded(e) {
 		cidr = b.inLane(e, c, cidr)
 	}
@@ -98,11 +98,11 @@ func (b *promiser) redeem(c Claim) {
 // calls reach.
 func (b *promiser) crowd(e *poolEntry) {
 	if b.promises(e) {
-		e.crowded = b.now()
+		e.crowded = b.ages.now()
 	}
 }
 
 // isCrowded says whether others may be choosing from the pool at this moment.
 func (b *promiser) isCrowded(e *poolEntry) bool {
-	return b.promises(e) || e.crowded != 0 && b.now()-e.crowded <= crowdedTime
+	return b.promises(e) || e.crowded != 0 && b.ages.now()-e.crowded <= crowdedTime
 }

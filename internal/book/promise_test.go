@@ -40,11 +40,11 @@ func TestManagersOfOldHaveNoLane(t *testing.T) {
 		a.ResourceVersion = b.next()
 	}
 	b.list(records...)
-	if _, of := b.x.lanes.position(b.x.now()); of != 1 {
+	if _, of := b.x.lanes.position(b.x.ages.now()); of != 1 {
 		t.Errorf("%d lanes, of managers that have recorded something at some time", of)
 	}
 	b.put(recordNamed("new", "10.9.1.1/32", func(a *ipamv1.IPAllocation) { a.Spec.Manager.Instance = "other" }))
-	if _, of := b.x.lanes.position(b.x.now()); of != 2 {
+	if _, of := b.x.lanes.position(b.x.ages.now()); of != 2 {
 		t.Errorf("%d lanes of this manager and one that records now", of)
 	}
 }
@@ -53,7 +53,7 @@ func TestAPromiseThatCameToNothingLeavesNoTraceInTheHistory(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	b.serving(shapeConfig{entries: "10.0.0.0/29", reserved: pooltree.AllocateReserved}.by(pooltree.LeastRecentlyUsed))
-	e := b.x.pools[poolRef("p")]
+	e := b.x.pools.entries[poolRef("p")]
 	for i := range 3 {
 		b.promiseTo(t, fmt.Sprint("a", i))
 	}

@@ -110,7 +110,7 @@ type Verdict struct {
 // Judge decides about r at this moment of the watch.
 func (b *lineage) Judge(r *records.Record) Verdict {
 	v := Verdict{Outcome: Won}
-	for _, other := range b.overlapping(r.Space, r.CIDR) {
+	for _, other := range b.spaces.overlapping(r.Space, r.CIDR) {
 		switch {
 		case other.Handle == r.Handle || b.areMeant(other, r) || isPredecessor(other, r) || isRepeat(other, r) || areOfOnePool(other, r) || areHandedBack(other, r):
 		case Older(other, r) && !b.mayHaveEnclosed(other, r):
@@ -204,20 +204,6 @@ func Older(r, s *records.Record) bool {
 	}
 	order, err := resourceversion.CompareResourceVersion(r.Created, s.Created)
 	return err == nil && order < 0
-}
-
-// rivalTo returns a record that overlaps r where one of the two arrived with its prefix: the claims
-// of both stay as they are. Any other that overlaps is about to lose.
-func (b *lineage) rivalTo(r *records.Record) (Holding, bool) {
-	for _, other := range b.overlapping(r.Space, r.CIDR) {
-		switch {
-		case other.Handle == r.Handle || other.Deleted || other.Released() || b.encloses(other, r) || b.encloses(r, other):
-		case other.Claim == r.Claim || isPredecessor(other, r) || isPredecessor(r, other):
-		case r.Purpose == records.ForAdopted && !b.IsRecent(other.Seen), other.Purpose == records.ForAdopted:
-			return HoldingOf(other), true
-		}
-	}
-	return Holding{}, false
 }
 
 // answers says whether the record can be the answer to a claim. One that somebody has marked for

@@ -4,7 +4,6 @@
 package book
 
 import (
-	"net/netip"
 	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -13,52 +12,7 @@ import (
 )
 
 // stock knows what is handed out of each pool.
-type stock struct{ claims }
-
-// poolEntry is what the book knows of one pool: its records' sums always, its shape once the pool
-// is registered.
-type poolEntry struct {
-	ref  ipamv1.PoolReference
-	pool *Pool
-	// serving are the pool's blocks, ascending, once the ledger has confirmed every one of them;
-	// empty before.
-	serving []netip.Prefix
-	// ready is closed when the pool begins to serve; nil where nobody waits for that.
-	ready chan struct{}
-	// exclusions keep from being chosen what the pool never hands out, and what it hands out to one
-	// claim only.
-	exclusions []records.Handle
-	// history is what a pool that reuses the least recently used remembers; nil for any other.
-	history *history
-
-	allocated, delegated, cooling ipspace.Count
-	// released are the records that cool down.
-	released map[records.Handle]struct{}
-	// leaving are the records that somebody has marked for deletion.
-	leaving map[records.Handle]struct{}
-	// withMembers are the blocks that members may use; nil before the first.
-	withMembers map[records.Handle]struct{}
-	// unstored are the records whose object nobody has seen, by its namespace.
-	unstored map[string]map[records.Handle]struct{}
-	// unavailable is how much of the pool's usable space its records take.
-	unavailable ipspace.Count
-	claims      int32
-	children    int32
-	// held is how many of its records are holds.
-	held int32
-	// suspected is when this process last saw another manager record something, by now.
-	suspected int64
-	// crowded is when this process last saw that several ask the pool at once, by now, and chosen
-	// what it took last in such a crowd, beyond what was free for others.
-	crowded int64
-	chosen  netip.Prefix
-}
-
-// isOpen reports whether the pool hands out prefixes: it is registered, and its blocks are
-// confirmed. An external pool has none to wait for.
-func (e *poolEntry) isOpen() bool {
-	return e.pool != nil && (e.pool.Shape.IsExternal() || len(e.serving) > 0)
-}
+type stock struct{ state }
 
 // sums returns the sum of addresses and the number of records that a record counts in.
 func (e *poolEntry) sums(r *records.Record) (*ipspace.Count, *int32) {
@@ -97,13 +51,13 @@ func (e *poolEntry) forgetUnstored(r *records.Record) {
 // what it has handed back, count as neither allocated nor delegated.
 func (b *stock) count(r *records.Record) {
 	if isHandBack(r) {
-		b.spaceOf(r.Space).handBacks[r.Handle] = struct{}{}
+		b.spaces.of(r.Space).handBacks[r.Handle] = struct{}{}
 		b.noteHandBack(r)
 	}
 	if isOwn(r) {
 		return
 	}
-	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
+	e, size := b.pools.of(r.Pool), ipspace.PrefixSize(r.CIDR)
 	b.on.PoolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Add(size), *number+1
@@ -132,7 +86,7 @@ func (b *stock) count(r *records.Record) {
 // those that have its block now.
 func (b *stock) noteHandBack(r *records.Record) {
 	b.on.PoolChanged(r.Pool)
-	for _, other := range b.overlapping(r.Space, r.CIDR) {
+	for _, other := range b.spaces.overlapping(r.Space, r.CIDR) {
 		if other.Purpose == records.ForRoot {
 			b.on.PoolChanged(other.Pool)
 		}
@@ -141,13 +95,13 @@ func (b *stock) noteHandBack(r *records.Record) {
 
 func (b *stock) uncount(r *records.Record) {
 	if isHandBack(r) {
-		delete(b.spaceOf(r.Space).handBacks, r.Handle)
+		delete(b.spaces.of(r.Space).handBacks, r.Handle)
 		b.noteHandBack(r)
 	}
 	if isOwn(r) {
 		return
 	}
-	e, size := b.poolOf(r.Pool), ipspace.PrefixSize(r.CIDR)
+	e, size := b.pools.of(r.Pool), ipspace.PrefixSize(r.CIDR)
 	b.on.PoolChanged(e.ref)
 	sum, number := e.sums(r)
 	*sum, *number = sum.Sub(size), *number-1
@@ -181,7 +135,7 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 		return s.Role == records.Stored && s.Pool == e.ref && !isPoolsOwn(s.Purpose)
 	}
 	if e.pool != nil {
-		s := b.spaceOf(e.pool.Space)
+		s := b.spaces.of(e.pool.Space)
 		for _, block := range e.pool.Shape.Cover() {
 			for p, h := range s.taken.Overlapping(block) {
 				if belongs(h) && p.Bits() >= block.Bits() {
@@ -203,7 +157,7 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 }
 
 func (b *stock) Holdings(ref ipamv1.PoolReference) []Holding {
-	e, ok := b.pools[ref]
+	e, ok := b.pools.entries[ref]
 	if !ok {
 		return nil
 	}
@@ -216,14 +170,14 @@ func (b *stock) Holdings(ref ipamv1.PoolReference) []Holding {
 }
 
 func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
-	e, ok := b.pools[ref]
+	e, ok := b.pools.entries[ref]
 	if !ok {
 		return nil
 	}
 	found := make([]Holding, 0, len(e.released))
 	for h := range e.released {
 		if r := b.records.Get(h); !r.Deleted {
-			found = append(found, b.holdingOf(r))
+			found = append(found, b.ages.holdingOf(r))
 		}
 	}
 	return found
@@ -232,7 +186,7 @@ func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
 // Cools says whether a prefix cools down when it is released, as far as the book knows. What the
 // pool keeps for the very claim, by its name or its alias, nobody else gets, so that need not.
 func (b *stock) Cools(h Holding) bool {
-	e, ok := b.pools[h.Pool]
+	e, ok := b.pools.entries[h.Pool]
 	if !ok || e.pool == nil {
 		return true
 	}
@@ -243,14 +197,14 @@ func (b *stock) Cools(h Holding) bool {
 // WithMembers returns the blocks of a pool that members may use, by prefix. What may belong to a pool
 // that is just being admitted is not among them. The cost grows with their number.
 func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
-	e, ok := b.pools[pool]
+	e, ok := b.pools.entries[pool]
 	if !ok {
 		return nil
 	}
 	var found []Holding
 	for h := range e.withMembers {
-		if r := b.records.Get(h); !r.Deleted && !b.isPending(r) {
-			found = append(found, b.holdingOf(r))
+		if r := b.records.Get(h); !r.Deleted && !b.ages.isPending(r) {
+			found = append(found, b.ages.holdingOf(r))
 		}
 	}
 	return SortHoldings(found)
@@ -260,7 +214,7 @@ func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
 // away, is held for what has moved, or is a block that a member may use. What lives beside the pool
 // moves with it, unless its claim has moved without the pool.
 func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
-	e, ok := b.pools[pool]
+	e, ok := b.pools.entries[pool]
 	if !ok {
 		return nil
 	}
@@ -268,7 +222,7 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	for marked := range e.leaving {
 		r := b.records.Get(marked)
 		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r)) {
-			found = append(found, b.holdingOf(r))
+			found = append(found, b.ages.holdingOf(r))
 		}
 	}
 	return found
@@ -276,7 +230,7 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 
 // Returned returns what may be back of what is held in a pool.
 func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
-	e, ok := b.pools[pool]
+	e, ok := b.pools.entries[pool]
 	if !ok {
 		return nil
 	}
@@ -295,38 +249,22 @@ func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
 	return found
 }
 
-// Serves says whether the pool hands out prefixes.
-func (b *stock) Serves(pool ipamv1.PoolReference) bool {
-	e, ok := b.pools[pool]
-	return ok && e.isOpen()
-}
-
-// anyServing returns a pool that has confirmed blocks; the zero value if none has.
-func (b *stock) anyServing() ipamv1.PoolReference {
-	for ref, e := range b.pools {
-		if len(e.serving) > 0 {
-			return ref
-		}
-	}
-	return ipamv1.PoolReference{}
-}
-
 // Witnesses returns what a proof may change: the confirmed blocks of the pools, or of another one
 // where they have none that is known here. Nobody else changes those.
 func (b *stock) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
 	found := make([]*records.Record, 0, len(pools))
 	for pool := range pools {
-		found = append(found, b.confirmedOf(pool)...)
+		found = append(found, b.claims.confirmedOf(pool)...)
 	}
 	if len(found) > 0 {
 		return found
 	}
-	return b.confirmedOf(b.anyServing())
+	return b.claims.confirmedOf(b.pools.anyServing())
 }
 
 // isUnstored says whether nothing has shown yet that the record's object was stored.
-func (b *claims) isUnstored(r *records.Record) bool {
-	_, ok := b.poolOf(r.Pool).unstored[r.Claim.Namespace][r.Handle]
+func (b *stock) isUnstored(r *records.Record) bool {
+	_, ok := b.pools.of(r.Pool).unstored[r.Claim.Namespace][r.Handle]
 	return ok
 }
 
@@ -335,7 +273,7 @@ func (b *claims) isUnstored(r *records.Record) bool {
 func (b *stock) Stored(claim ipamv1.ClaimReference) {
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
 		if r.Claim.UID == claim.UID {
-			b.poolOf(r.Pool).forgetUnstored(r)
+			b.pools.of(r.Pool).forgetUnstored(r)
 		}
 	}
 }
@@ -344,7 +282,7 @@ func (b *stock) Stored(claim ipamv1.ClaimReference) {
 // cluster-wide ones) that nobody has seen stored: their creates are under way, or were refused
 // after Weir had been asked.
 func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
-	if e, ok := b.pools[pool]; ok {
+	if e, ok := b.pools.entries[pool]; ok {
 		return len(e.unstored[namespace])
 	}
 	return 0
@@ -354,14 +292,14 @@ func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
 // of; false if there is none. Records that are overdue already do not count.
 func (b *stock) NextOverdue() (in time.Duration, ok bool) {
 	first := int64(0)
-	for _, e := range b.pools {
+	for _, e := range b.pools.entries {
 		for _, handles := range e.unstored {
 			for h := range handles {
-				if end := b.records.Get(h).Seen + b.grace + 1; end > b.now() && (first == 0 || end < first) {
+				if end := b.records.Get(h).Seen + b.ages.grace + 1; end > b.ages.now() && (first == 0 || end < first) {
 					first = end
 				}
 			}
 		}
 	}
-	return time.Duration(first-b.now()) * time.Second, first != 0
+	return time.Duration(first-b.ages.now()) * time.Second, first != 0
 }

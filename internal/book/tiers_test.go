@@ -87,8 +87,8 @@ func TestLanesStayInTheTier(t *testing.T) {
 	b := newBook()
 	b.serving(tiered)
 	b.x.lanes.own = "b"
-	b.x.lanes.note("a", b.x.now())
-	b.x.lanes.note("c", b.x.now())
+	b.x.lanes.note("a", b.x.ages.now())
+	b.x.lanes.note("c", b.x.ages.now())
 	got := make([]string, 0, 5)
 	for i := range cap(got) {
 		w, err := b.x.Promise(claimFor(fmt.Sprint("c", i)))

@@ -1,0 +1,133 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+)
+
+// What the feed and the ledger ask of one part alone. What takes more than one is in book.go,
+// account.go and room.go.
+
+// Advance moves the book's revision, and errs where that went back.
+func (b *Book) Advance(version string) error {
+	return b.watched.Advance(version)
+}
+
+// Revision returns the latest revision that the book has been shown.
+func (b *Book) Revision() string {
+	return b.watched.Revision()
+}
+
+// MarkDeleted notes that this process has deleted the record.
+func (b *Book) MarkDeleted(id records.Identity) {
+	b.watched.MarkDeleted(id)
+}
+
+// MarkWon notes, for as long as the record exists, that it has won.
+func (b *Book) MarkWon(id records.Identity) {
+	b.watched.MarkWon(id)
+}
+
+// Named returns the record of that name, or nil.
+func (b *Book) Named(key types.NamespacedName) *records.Record {
+	return b.records.At(key)
+}
+
+// Has reports whether the watch shows the record, at whatever version.
+func (b *Book) Has(id records.Identity) bool {
+	return b.watched.Has(id)
+}
+
+// HasSeen reports whether the watch has shown the record, which may have gone since.
+func (b *Book) HasSeen(a *ipamv1.IPAllocation) bool {
+	return b.watched.HasSeen(a)
+}
+
+// Current returns the record at exactly that version, if the watch shows it.
+func (b *Book) Current(id records.Identity) (Holding, bool) {
+	return b.watched.Current(id)
+}
+
+// AppendSome appends records from this handle on, and returns where to go on; 0 at the end.
+func (b *Book) AppendSome(holdings []Holding, from records.Handle) ([]Holding, records.Handle) {
+	return b.watched.AppendSome(holdings, from)
+}
+
+// IsRecent reports whether something was seen less than takeoverDelay ago. It may be asked without
+// the lock.
+func (b *Book) IsRecent(seen int64) bool {
+	return b.ages.IsRecent(seen)
+}
+
+// Overlapping returns every record of the address space that overlaps the prefix.
+func (b *Book) Overlapping(space string, prefix netip.Prefix) []Holding {
+	return b.spaces.Overlapping(space, prefix)
+}
+
+// Judge decides about r at this moment of the watch.
+func (b *Book) Judge(r *records.Record) Verdict {
+	return b.lineage.Judge(r)
+}
+
+// RecordOf returns the claim's record, other than the stuck one, and what it is in dispute with.
+func (b *Book) RecordOf(c Claim, stuck types.UID) (*records.Record, *Holding) {
+	return b.claims.RecordOf(c, stuck)
+}
+
+// RecordsFor returns the records of all claims of this kind, namespace and name.
+func (b *Book) RecordsFor(claim ipamv1.ClaimReference) []*records.Record {
+	return b.claims.RecordsFor(claim)
+}
+
+// Repeats returns the claim's records that say what an older one of them says already.
+func (b *Book) Repeats(claim ipamv1.ClaimReference) []*records.Record {
+	return b.claims.Repeats(claim)
+}
+
+// HasLost reports whether this very version of a claim's record is overlapped by an older one.
+func (b *Book) HasLost(id records.Identity) bool {
+	return b.claims.HasLost(id)
+}
+
+// Obstacle returns a record that keeps this one from winning and is not just about to go.
+func (b *Book) Obstacle(id records.Identity) (Holding, bool) {
+	return b.claims.Obstacle(id)
+}
+
+// LeftBehind returns what has gone to another cluster, or is just going, with what the claim has won.
+func (b *Book) LeftBehind(c Claim, mark *records.Record) (Holding, bool) {
+	return b.claims.LeftBehind(c, mark)
+}
+
+// StandsFor returns the record that keeps with a member what this version of another record keeps.
+func (b *Book) StandsFor(id records.Identity) (Holding, bool) {
+	return b.claims.StandsFor(id)
+}
+
+// OtherBlocks returns the records of blocks of pools of the name that keep does not name.
+func (b *Book) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []netip.Prefix) []Holding {
+	return b.claims.OtherBlocks(pool, uid, keep)
+}
+
+// HandedBack returns, by prefix, what pools of the name have handed back, for whatever template.
+func (b *Book) HandedBack(pool ipamv1.PoolReference) []Holding {
+	return b.claims.HandedBack(pool)
+}
+
+// Withheld returns what the pool that the block is to be carved from keeps back in it, and what the
+// pools above that do.
+func (b *Book) Withheld(parent ipamv1.PoolReference, block netip.Prefix) []Withheld {
+	return b.pools.Withheld(parent, block)
+}
+
+// Serves reports whether the pool hands out prefixes.
+func (b *Book) Serves(pool ipamv1.PoolReference) bool {
+	return b.pools.Serves(pool)
+}

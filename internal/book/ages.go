@@ -43,6 +43,9 @@ func (b *ages) IsRecent(seen int64) bool {
 // isNew says whether something was seen less than the grace ago.
 func (b *ages) isNew(seen int64) bool { return b.now()-seen <= b.grace }
 
+// endOfGrace returns when the grace of what was seen then is over.
+func (b *ages) endOfGrace(seen int64) int64 { return seen + b.grace + 1 }
+
 // holdingOf returns a record as readers see it, at this moment.
 func (b *ages) holdingOf(r *records.Record) Holding {
 	h := HoldingOf(r)

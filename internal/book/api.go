@@ -5,6 +5,7 @@ package book
 
 import (
 	"net/netip"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -121,6 +122,11 @@ func (b *Book) HandedBack(pool ipamv1.PoolReference) []Holding {
 	return b.claims.HandedBack(pool)
 }
 
+// HandedBackIn returns, by prefix, what was handed back of a block by pools of whatever name.
+func (b *Book) HandedBackIn(space string, block netip.Prefix) []Holding {
+	return b.stock.HandedBackIn(space, block)
+}
+
 // Withheld returns what the pool that the block is to be carved from keeps back in it, and what the
 // pools above that do.
 func (b *Book) Withheld(parent ipamv1.PoolReference, block netip.Prefix) []Withheld {
@@ -130,4 +136,56 @@ func (b *Book) Withheld(parent ipamv1.PoolReference, block netip.Prefix) []Withh
 // Serves reports whether the pool hands out prefixes.
 func (b *Book) Serves(pool ipamv1.PoolReference) bool {
 	return b.pools.Serves(pool)
+}
+
+// Capacity returns the sums of a registered pool.
+func (b *Book) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
+	return b.stock.Capacity(ref)
+}
+
+// Holdings returns, by prefix, what is handed out of the pool.
+func (b *Book) Holdings(ref ipamv1.PoolReference) []Holding {
+	return b.stock.Holdings(ref)
+}
+
+// Cooling returns, in no order, what cools down in the pool.
+func (b *Book) Cooling(ref ipamv1.PoolReference) []Holding {
+	return b.stock.Cooling(ref)
+}
+
+// Cools reports whether a prefix cools down when it is released, as far as the book knows.
+func (b *Book) Cools(h Holding) bool {
+	return b.stock.Cools(h)
+}
+
+// WithMembers returns, by prefix, the blocks of a pool that members may use.
+func (b *Book) WithMembers(pool ipamv1.PoolReference) []Holding {
+	return b.stock.WithMembers(pool)
+}
+
+// Leaving returns, in no order, what is to go out of a pool.
+func (b *Book) Leaving(pool ipamv1.PoolReference) []Holding {
+	return b.stock.Leaving(pool)
+}
+
+// Returned returns what may be back of what is held in a pool.
+func (b *Book) Returned(pool ipamv1.PoolReference) []Return {
+	return b.stock.Returned(pool)
+}
+
+// Stored notes that there is, or was, an object of Weir's own kinds of that UID.
+func (b *Book) Stored(claim ipamv1.ClaimReference) {
+	b.stock.Stored(claim)
+}
+
+// Unstored returns how many prefixes of the pool are recorded for objects of that namespace that
+// nobody has seen stored.
+func (b *Book) Unstored(pool ipamv1.PoolReference, namespace string) int {
+	return b.stock.Unstored(pool, namespace)
+}
+
+// NextOverdue returns when, from now, the next grace is over of a record whose object nobody has
+// seen.
+func (b *Book) NextOverdue() (time.Duration, bool) {
+	return b.stock.NextOverdue()
 }

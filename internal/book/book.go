@@ -60,7 +60,7 @@ func (b *Book) place(a *ipamv1.IPAllocation) (*records.Record, error) {
 
 // refresh takes over what a newer version of the record says; the rest never changes.
 func (b *Book) refresh(old, r *records.Record) {
-	b.uncount(old)
+	b.stock.uncount(old)
 	if old.Created == "" {
 		old.Created = r.Created
 	}
@@ -73,7 +73,7 @@ func (b *Book) refresh(old, r *records.Record) {
 	old.Terminating, old.Confirmed, old.ReleasedAt, old.Retained = r.Terminating, r.Confirmed, r.ReleasedAt, r.Retained
 	old.Restored, old.Moving, old.Leaves = old.Restored || r.Restored, r.Moving, r.Leaves
 	b.records.Update(old)
-	b.count(old)
+	b.stock.count(old)
 	if confirmed {
 		b.reblock(old)
 	}
@@ -87,9 +87,9 @@ func (b *Book) insert(r *records.Record) {
 	}
 	b.spaces.of(r.Space).taken.Insert(r.CIDR, r.Handle)
 	e.history.hold(r)
-	b.count(r)
+	b.stock.count(r)
 	b.suspect(r)
-	if r.Purpose == records.ForChildPool && e.children == 1 && len(e.serving) == 0 {
+	if r.Purpose == records.ForChildPool && e.tally.children == 1 && len(e.serving) == 0 {
 		b.serve(e) // it does not, but keeps back from now on, for what is carved from it
 	}
 	if r.Confirmed {
@@ -121,7 +121,7 @@ func (b *Book) remove(r *records.Record) {
 	s.taken.Remove(r.CIDR, r.Handle)
 	b.pools.unlearn(r)
 	b.pools.of(r.Pool).history.release(r, s)
-	b.uncount(r)
+	b.stock.uncount(r)
 	b.records.Remove(r.Handle)
 	if isBlock(r.Purpose) {
 		b.reblock(r)
@@ -176,6 +176,7 @@ type state struct {
 	lineage *lineage
 	claims  *claims
 	pools   *pools
+	stock   *stock
 	// marks keep what this process has chosen from its other requests.
 	marks map[*records.Record]mark
 	lanes lanes
@@ -198,6 +199,7 @@ func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener
 	watched := &watched{records: table}
 	spaces := &spaces{records: table, named: map[string]*space{}}
 	lineage := &lineage{records: table, spaces: spaces}
+	pools := &pools{records: table, spaces: spaces, lineage: lineage, entries: map[ipamv1.PoolReference]*poolEntry{}}
 	b := &Book{}
 	b.state = state{
 		instance: instance,
@@ -209,7 +211,8 @@ func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener
 		spaces:   spaces,
 		lineage:  lineage,
 		claims:   &claims{instance: instance, records: table, watched: watched, spaces: spaces, lineage: lineage, ages: ages},
-		pools:    &pools{records: table, spaces: spaces, lineage: lineage, entries: map[ipamv1.PoolReference]*poolEntry{}},
+		pools:    pools,
+		stock:    &stock{records: table, spaces: spaces, pools: pools, ages: ages, on: on},
 		marks:    map[*records.Record]mark{},
 		lanes:    lanes{own: instance, seen: map[string]int64{}},
 	}

@@ -398,7 +398,7 @@ func (b *chooser) contended(e *poolEntry) bool {
 // isInTheWay says whether the pool would have room where the mark is, if that came to nothing: it
 // is the pool's own, or that of one that the pool was carved from meanwhile.
 func (b *chooser) isInTheWay(mark *records.Record, e *poolEntry) bool {
-	isAbove := e.pool.IsCarved() && b.pools.of(mark.Pool).children > 0
+	isAbove := e.pool.IsCarved() && b.pools.of(mark.Pool).tally.children > 0
 	return mark.Pool == e.ref || isAbove && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
 		return block.Overlaps(mark.CIDR) && b.lineage.isCarvedFrom(e.ref, mark.Pool, block)
 	})
@@ -461,6 +461,6 @@ func (b *chooser) Room(pool ipamv1.PoolReference, most int) (int, error) {
 	if _, err := b.Preview(Claim{Pool: pool, Bits: bits, Purpose: records.ForClaim}); err != nil {
 		return 0, err
 	}
-	capacity, _ := b.Capacity(pool)
+	capacity, _ := b.stock.Capacity(pool)
 	return max(1, capacity.Available.Fit(e.pool.Shape.HostBits()-bits, most)), nil
 }

@@ -87,18 +87,6 @@ func (b *claims) HandedBack(pool ipamv1.PoolReference) []Holding {
 	return SortHoldings(HoldingsOf(b.records.OfPurpose(records.ClaimantOf(ClaimOf(pool, "")), records.ForHandBack)))
 }
 
-// HandedBackIn returns, by prefix, what was handed back of a block by pools of whatever name. The cost
-// grows with all that was handed back of the address space.
-func (b *stock) HandedBackIn(space string, block netip.Prefix) []Holding {
-	var found []*records.Record
-	for h := range b.spaces.of(space).handBacks {
-		if b.records.CIDR(h).Overlaps(block) {
-			found = append(found, b.records.Get(h))
-		}
-	}
-	return SortHoldings(HoldingsOf(found))
-}
-
 // isSecond says whether another record of the same block, confirmed like this one, has the lower
 // name: every manager that sees both keeps that one. Of a member's, it keeps the one that stands.
 func isSecond(r *records.Record, blocks []*records.Record) bool {
@@ -111,6 +99,8 @@ func isSecond(r *records.Record, blocks []*records.Record) bool {
 	})
 }
 
+// Repeats returns the claim's records that say what an older one of them says already, and have for
+// longer than takeoverDelay.
 func (b *claims) Repeats(claim ipamv1.ClaimReference) []*records.Record {
 	var found []*records.Record
 	all := b.records.Of(records.ClaimantOf(claim))

@@ -10,7 +10,6 @@ import (
 	"go4.org/netipx"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
@@ -35,7 +34,7 @@ type pools struct {
 	entries map[ipamv1.PoolReference]*poolEntry
 }
 
-// poolEntry is what the book knows of one pool: its records' sums always, its shape once the pool
+// poolEntry is what the book knows of one pool: its records' tally always, its shape once the pool
 // is registered.
 type poolEntry struct {
 	ref  ipamv1.PoolReference
@@ -51,21 +50,8 @@ type poolEntry struct {
 	// history is what a pool that reuses the least recently used remembers; nil for any other.
 	history *history
 
-	allocated, delegated, cooling ipspace.Count
-	// released are the records that cool down.
-	released map[records.Handle]struct{}
-	// leaving are the records that somebody has marked for deletion.
-	leaving map[records.Handle]struct{}
-	// withMembers are the blocks that members may use; nil before the first.
-	withMembers map[records.Handle]struct{}
-	// unstored are the records whose object nobody has seen, by its namespace.
-	unstored map[string]map[records.Handle]struct{}
-	// unavailable is how much of the pool's usable space its records take.
-	unavailable ipspace.Count
-	claims      int32
-	children    int32
-	// held is how many of its records are holds.
-	held int32
+	// tally is the stock's.
+	tally tally
 	// suspected is when this process last saw another manager record something, by now.
 	suspected int64
 	// crowded is when this process last saw that several ask the pool at once, by now, and chosen
@@ -84,7 +70,7 @@ func (e *poolEntry) isOpen() bool {
 func (b *pools) of(ref ipamv1.PoolReference) *poolEntry {
 	e, ok := b.entries[ref]
 	if !ok {
-		e = &poolEntry{ref: ref, released: map[records.Handle]struct{}{}, leaving: map[records.Handle]struct{}{}}
+		e = &poolEntry{ref: ref, tally: newTally()}
 		b.entries[ref] = e
 	}
 	return e
@@ -216,7 +202,7 @@ func (b *pools) exclusionsIn(ref ipamv1.PoolReference, block netip.Prefix) []net
 // which: as long as it is there they cannot hand that out. It is what their ancestor keeps back, or
 // a choice that was made too late and is about to come to nothing.
 func (b *pools) hindered(r *records.Record) []*poolEntry {
-	if b.of(r.Pool).children == 0 {
+	if b.of(r.Pool).tally.children == 0 {
 		return nil
 	}
 	var found []*poolEntry

@@ -14,7 +14,7 @@ import (
 )
 
 // serving knows which pools hand out prefixes, and what they keep back.
-type serving struct{ stock }
+type serving struct{ state }
 
 // SetPool registers a pool or what it has become: a new shape counts as another one, even if it
 // looks the same. Its blocks serve once they are confirmed.
@@ -29,7 +29,7 @@ func (b *serving) SetPool(p Pool) {
 	for _, block := range p.Shape.Blocks() {
 		b.spaces.of(p.Space).taken.Forget(block)
 	}
-	b.recount(e)
+	b.stock.recount(e)
 	b.serve(e)
 }
 
@@ -39,7 +39,7 @@ func (b *serving) DropPool(ref ipamv1.PoolReference) {
 	b.lift(e)
 	b.endHistory(e)
 	e.pool, e.serving = nil, nil
-	if e.claims == 0 && e.children == 0 {
+	if e.tally.claims == 0 && e.tally.children == 0 {
 		delete(b.pools.entries, ref)
 	}
 }
@@ -71,7 +71,7 @@ func (b *serving) serve(e *poolEntry) {
 	blocks := e.pool.Shape.Blocks()
 	for _, block := range blocks {
 		if r := b.blockRecord(*e.pool, block); r == nil || !r.Confirmed {
-			if e.children > 0 {
+			if e.tally.children > 0 {
 				b.excludeIn(e, b.blocksHad(e))
 			}
 			return

@@ -20,9 +20,9 @@ type spaces struct {
 type space struct {
 	name  string
 	taken allocator.Space[records.Handle]
-	// handBacks are the records by which blocks of it were handed back.
+	// handBacks are the records by which blocks of it were handed back; they are the stock's.
 	handBacks map[records.Handle]struct{}
-	// histories is how many of its pools have one.
+	// histories is how many of its pools have one; serving counts them.
 	histories int
 }
 

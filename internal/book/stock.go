@@ -4,6 +4,7 @@
 package book
 
 import (
+	"net/netip"
 	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -11,39 +12,104 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// stock knows what is handed out of each pool.
-type stock struct{ state }
+// stock knows what is handed out of each pool. It owns the tally of each pool's entry, and which
+// records hand a block back. It reads the records, and shapes from the entries; ages tells it which
+// are too new.
+type stock struct {
+	records *records.Table
+	spaces  *spaces
+	pools   *pools
+	ages    *ages
+	on      Listener
+}
+
+// tally is what is handed out of one pool.
+type tally struct {
+	allocated, delegated, cooling ipspace.Count
+	// released are the records that cool down.
+	released map[records.Handle]struct{}
+	// leaving are the records that somebody has marked for deletion.
+	leaving map[records.Handle]struct{}
+	// withMembers are the blocks that members may use; nil before the first.
+	withMembers map[records.Handle]struct{}
+	// unstored are the records whose object nobody has seen, by its namespace.
+	unstored map[string]map[records.Handle]struct{}
+	// unavailable is how much of the pool's usable space its records take.
+	unavailable ipspace.Count
+	claims      int32
+	children    int32
+	// held is how many of its records are holds.
+	held int32
+}
+
+func newTally() tally {
+	return tally{released: map[records.Handle]struct{}{}, leaving: map[records.Handle]struct{}{}}
+}
+
+// add takes a record in, drop takes it out again.
+func (t *tally) add(r *records.Record) {
+	sum, number := t.sums(r)
+	*sum, *number = sum.Add(ipspace.PrefixSize(r.CIDR)), *number+1
+	if holds(r) {
+		t.held++
+	}
+	if r.Released() {
+		t.released[r.Handle] = struct{}{}
+	}
+	if r.Terminating {
+		t.leaving[r.Handle] = struct{}{}
+	}
+	if isWithMember(r) {
+		if t.withMembers == nil {
+			t.withMembers = map[records.Handle]struct{}{}
+		}
+		t.withMembers[r.Handle] = struct{}{}
+	}
+	t.noteUnstored(r)
+}
+
+func (t *tally) drop(r *records.Record) {
+	sum, number := t.sums(r)
+	*sum, *number = sum.Sub(ipspace.PrefixSize(r.CIDR)), *number-1
+	if holds(r) {
+		t.held--
+	}
+	delete(t.released, r.Handle)
+	delete(t.leaving, r.Handle)
+	delete(t.withMembers, r.Handle)
+	t.forgetUnstored(r)
+}
 
 // sums returns the sum of addresses and the number of records that a record counts in.
-func (e *poolEntry) sums(r *records.Record) (*ipspace.Count, *int32) {
+func (t *tally) sums(r *records.Record) (*ipspace.Count, *int32) {
 	switch {
 	case r.Purpose == records.ForChildPool:
-		return &e.delegated, &e.children
+		return &t.delegated, &t.children
 	case r.Released():
-		return &e.cooling, &e.claims
+		return &t.cooling, &t.claims
 	default:
-		return &e.allocated, &e.claims
+		return &t.allocated, &t.claims
 	}
 }
 
 // noteUnstored keeps the pool's list of records up to date whose object nobody has seen.
-func (e *poolEntry) noteUnstored(r *records.Record) {
+func (t *tally) noteUnstored(r *records.Record) {
 	if !awaitsObject(r) || r.Purpose == records.ForMoved {
 		return
 	}
-	if e.unstored == nil {
-		e.unstored = map[string]map[records.Handle]struct{}{}
+	if t.unstored == nil {
+		t.unstored = map[string]map[records.Handle]struct{}{}
 	}
-	if e.unstored[r.Claim.Namespace] == nil {
-		e.unstored[r.Claim.Namespace] = map[records.Handle]struct{}{}
+	if t.unstored[r.Claim.Namespace] == nil {
+		t.unstored[r.Claim.Namespace] = map[records.Handle]struct{}{}
 	}
-	e.unstored[r.Claim.Namespace][r.Handle] = struct{}{}
+	t.unstored[r.Claim.Namespace][r.Handle] = struct{}{}
 }
 
-func (e *poolEntry) forgetUnstored(r *records.Record) {
-	delete(e.unstored[r.Claim.Namespace], r.Handle)
-	if len(e.unstored[r.Claim.Namespace]) == 0 {
-		delete(e.unstored, r.Claim.Namespace)
+func (t *tally) forgetUnstored(r *records.Record) {
+	delete(t.unstored[r.Claim.Namespace], r.Handle)
+	if len(t.unstored[r.Claim.Namespace]) == 0 {
+		delete(t.unstored, r.Claim.Namespace)
 	}
 }
 
@@ -57,28 +123,11 @@ func (b *stock) count(r *records.Record) {
 	if isOwn(r) {
 		return
 	}
-	e, size := b.pools.of(r.Pool), ipspace.PrefixSize(r.CIDR)
+	e := b.pools.of(r.Pool)
 	b.on.PoolChanged(e.ref)
-	sum, number := e.sums(r)
-	*sum, *number = sum.Add(size), *number+1
-	if holds(r) {
-		e.held++
-	}
-	if r.Released() {
-		e.released[r.Handle] = struct{}{}
-	}
-	if r.Terminating {
-		e.leaving[r.Handle] = struct{}{}
-	}
-	if isWithMember(r) {
-		if e.withMembers == nil {
-			e.withMembers = map[records.Handle]struct{}{}
-		}
-		e.withMembers[r.Handle] = struct{}{}
-	}
-	e.noteUnstored(r)
+	e.tally.add(r)
 	if e.pool != nil {
-		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(r.CIDR))
+		e.tally.unavailable = e.tally.unavailable.Add(e.pool.Shape.UsableIn(r.CIDR))
 	}
 }
 
@@ -101,27 +150,19 @@ func (b *stock) uncount(r *records.Record) {
 	if isOwn(r) {
 		return
 	}
-	e, size := b.pools.of(r.Pool), ipspace.PrefixSize(r.CIDR)
+	e := b.pools.of(r.Pool)
 	b.on.PoolChanged(e.ref)
-	sum, number := e.sums(r)
-	*sum, *number = sum.Sub(size), *number-1
-	if holds(r) {
-		e.held--
-	}
-	delete(e.released, r.Handle)
-	delete(e.leaving, r.Handle)
-	delete(e.withMembers, r.Handle)
-	e.forgetUnstored(r)
+	e.tally.drop(r)
 	if e.pool != nil {
-		e.unavailable = e.unavailable.Sub(e.pool.Shape.UsableIn(r.CIDR))
+		e.tally.unavailable = e.tally.unavailable.Sub(e.pool.Shape.UsableIn(r.CIDR))
 	}
 }
 
 // recount works out anew how much of the usable space is taken, for a new shape.
 func (b *stock) recount(e *poolEntry) {
-	e.unavailable = ipspace.Count{}
+	e.tally.unavailable = ipspace.Count{}
 	for _, h := range b.recordsOf(e) {
-		e.unavailable = e.unavailable.Add(e.pool.Shape.UsableIn(b.records.CIDR(h)))
+		e.tally.unavailable = e.tally.unavailable.Add(e.pool.Shape.UsableIn(b.records.CIDR(h)))
 	}
 }
 
@@ -129,7 +170,7 @@ func (b *stock) recount(e *poolEntry) {
 // pool's blocks, of an external pool those of its address space, and all records only if some lie
 // outside (the pool shrank while an allocation was under way).
 func (b *stock) recordsOf(e *poolEntry) []records.Handle {
-	found := make([]records.Handle, 0, e.claims+e.children)
+	found := make([]records.Handle, 0, e.tally.claims+e.tally.children)
 	belongs := func(h records.Handle) bool {
 		s := b.records.Terms(h)
 		return s.Role == records.Stored && s.Pool == e.ref && !isPoolsOwn(s.Purpose)
@@ -144,7 +185,7 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 			}
 		}
 	}
-	if len(found) == int(e.claims+e.children) {
+	if len(found) == int(e.tally.claims+e.tally.children) {
 		return found
 	}
 	found = found[:0]
@@ -156,6 +197,7 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 	return found
 }
 
+// Holdings returns, by prefix, what is handed out of the pool.
 func (b *stock) Holdings(ref ipamv1.PoolReference) []Holding {
 	e, ok := b.pools.entries[ref]
 	if !ok {
@@ -169,13 +211,14 @@ func (b *stock) Holdings(ref ipamv1.PoolReference) []Holding {
 	return SortHoldings(holdings)
 }
 
+// Cooling returns, in no order, what cools down in the pool.
 func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
 	e, ok := b.pools.entries[ref]
 	if !ok {
 		return nil
 	}
-	found := make([]Holding, 0, len(e.released))
-	for h := range e.released {
+	found := make([]Holding, 0, len(e.tally.released))
+	for h := range e.tally.released {
 		if r := b.records.Get(h); !r.Deleted {
 			found = append(found, b.ages.holdingOf(r))
 		}
@@ -202,7 +245,7 @@ func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
 		return nil
 	}
 	var found []Holding
-	for h := range e.withMembers {
+	for h := range e.tally.withMembers {
 		if r := b.records.Get(h); !r.Deleted && !b.ages.isPending(r) {
 			found = append(found, b.ages.holdingOf(r))
 		}
@@ -218,8 +261,8 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	if !ok {
 		return nil
 	}
-	found := make([]Holding, 0, len(e.leaving))
-	for marked := range e.leaving {
+	found := make([]Holding, 0, len(e.tally.leaving))
+	for marked := range e.tally.leaving {
 		r := b.records.Get(marked)
 		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r)) {
 			found = append(found, b.ages.holdingOf(r))
@@ -235,7 +278,7 @@ func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
 		return nil
 	}
 	var found []Return
-	for released := range e.released {
+	for released := range e.tally.released {
 		back := b.records.Get(released)
 		if !back.Retained || back.Terminating || back.Deleted {
 			continue
@@ -251,7 +294,7 @@ func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
 
 // Witnesses returns what a proof may change: the confirmed blocks of the pools, or of another one
 // where they have none that is known here. Nobody else changes those.
-func (b *stock) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
+func (b *serving) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
 	found := make([]*records.Record, 0, len(pools))
 	for pool := range pools {
 		found = append(found, b.claims.confirmedOf(pool)...)
@@ -264,7 +307,7 @@ func (b *stock) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record
 
 // isUnstored says whether nothing has shown yet that the record's object was stored.
 func (b *stock) isUnstored(r *records.Record) bool {
-	_, ok := b.pools.of(r.Pool).unstored[r.Claim.Namespace][r.Handle]
+	_, ok := b.pools.of(r.Pool).tally.unstored[r.Claim.Namespace][r.Handle]
 	return ok
 }
 
@@ -273,7 +316,7 @@ func (b *stock) isUnstored(r *records.Record) bool {
 func (b *stock) Stored(claim ipamv1.ClaimReference) {
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
 		if r.Claim.UID == claim.UID {
-			b.pools.of(r.Pool).forgetUnstored(r)
+			b.pools.of(r.Pool).tally.forgetUnstored(r)
 		}
 	}
 }
@@ -283,7 +326,7 @@ func (b *stock) Stored(claim ipamv1.ClaimReference) {
 // after Weir had been asked.
 func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
 	if e, ok := b.pools.entries[pool]; ok {
-		return len(e.unstored[namespace])
+		return len(e.tally.unstored[namespace])
 	}
 	return 0
 }
@@ -293,13 +336,25 @@ func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
 func (b *stock) NextOverdue() (in time.Duration, ok bool) {
 	first := int64(0)
 	for _, e := range b.pools.entries {
-		for _, handles := range e.unstored {
+		for _, handles := range e.tally.unstored {
 			for h := range handles {
-				if end := b.records.Get(h).Seen + b.ages.grace + 1; end > b.ages.now() && (first == 0 || end < first) {
+				if end := b.ages.endOfGrace(b.records.Get(h).Seen); end > b.ages.now() && (first == 0 || end < first) {
 					first = end
 				}
 			}
 		}
 	}
 	return time.Duration(first-b.ages.now()) * time.Second, first != 0
+}
+
+// HandedBackIn returns, by prefix, what was handed back of a block by pools of whatever name. The cost
+// grows with all that was handed back of the address space.
+func (b *stock) HandedBackIn(space string, block netip.Prefix) []Holding {
+	var found []*records.Record
+	for h := range b.spaces.of(space).handBacks {
+		if b.records.CIDR(h).Overlaps(block) {
+			found = append(found, b.records.Get(h))
+		}
+	}
+	return SortHoldings(HoldingsOf(found))
 }

@@ -33,7 +33,7 @@ type accounted struct {
 // About returns the account of a claim, or of a pool, as ClaimOf names that. It does not look for
 // rivals of blocks and of what has moved.
 func (b *Book) About(claim ipamv1.ClaimReference) *Account {
-	a := &Account{uid: claim.UID, outside: b.outsidePolicy(claim)}
+	a := &Account{uid: claim.UID, outside: b.policy.outsidePolicy(claim)}
 	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
 		if r.Deleted {
 			continue

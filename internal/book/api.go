@@ -138,6 +138,31 @@ func (b *Book) Serves(pool ipamv1.PoolReference) bool {
 	return b.pools.Serves(pool)
 }
 
+// SetPool registers a pool or what it has become.
+func (b *Book) SetPool(p Pool) {
+	b.serving.SetPool(p)
+}
+
+// DropPool forgets the shape of a pool; its records stay taken.
+func (b *Book) DropPool(ref ipamv1.PoolReference) {
+	b.serving.DropPool(ref)
+}
+
+// Ready returns a channel that is closed once the pool serves.
+func (b *Book) Ready(ref ipamv1.PoolReference) <-chan struct{} {
+	return b.serving.Ready(ref)
+}
+
+// IsConfirmed reports whether the block is the pool's and stays it.
+func (b *Book) IsConfirmed(p Pool, block netip.Prefix) bool {
+	return b.serving.IsConfirmed(p, block)
+}
+
+// Witnesses returns what a proof about these pools may change: confirmed blocks.
+func (b *Book) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
+	return b.serving.Witnesses(pools)
+}
+
 // Capacity returns the sums of a registered pool.
 func (b *Book) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 	return b.stock.Capacity(ref)

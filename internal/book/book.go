@@ -75,7 +75,7 @@ func (b *Book) refresh(old, r *records.Record) {
 	b.records.Update(old)
 	b.stock.count(old)
 	if confirmed {
-		b.reblock(old)
+		b.serving.reblock(old)
 	}
 }
 
@@ -90,10 +90,10 @@ func (b *Book) insert(r *records.Record) {
 	b.stock.count(r)
 	b.suspect(r)
 	if r.Purpose == records.ForChildPool && e.tally.children == 1 && len(e.serving) == 0 {
-		b.serve(e) // it does not, but keeps back from now on, for what is carved from it
+		b.serving.serve(e) // it does not, but keeps back from now on, for what is carved from it
 	}
 	if r.Confirmed {
-		b.reblock(r)
+		b.serving.reblock(r)
 	}
 	switch {
 	case isBlock(r.Purpose):
@@ -124,10 +124,10 @@ func (b *Book) remove(r *records.Record) {
 	b.stock.uncount(r)
 	b.records.Remove(r.Handle)
 	if isBlock(r.Purpose) {
-		b.reblock(r)
+		b.serving.reblock(r)
 		b.on.PoolChanged(r.Claim.Pool())
 	}
-	b.freed(r)
+	b.serving.freed(r)
 }
 
 // Forget takes out a record that has gone.
@@ -177,6 +177,8 @@ type state struct {
 	claims  *claims
 	pools   *pools
 	stock   *stock
+	serving *serving
+	policy  *policy
 	// marks keep what this process has chosen from its other requests.
 	marks map[*records.Record]mark
 	lanes lanes
@@ -199,7 +201,9 @@ func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener
 	watched := &watched{records: table}
 	spaces := &spaces{records: table, named: map[string]*space{}}
 	lineage := &lineage{records: table, spaces: spaces}
+	claims := &claims{instance: instance, records: table, watched: watched, spaces: spaces, lineage: lineage, ages: ages}
 	pools := &pools{records: table, spaces: spaces, lineage: lineage, entries: map[ipamv1.PoolReference]*poolEntry{}}
+	stock := &stock{records: table, spaces: spaces, pools: pools, ages: ages, on: on}
 	b := &Book{}
 	b.state = state{
 		instance: instance,
@@ -210,9 +214,11 @@ func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener
 		ages:     ages,
 		spaces:   spaces,
 		lineage:  lineage,
-		claims:   &claims{instance: instance, records: table, watched: watched, spaces: spaces, lineage: lineage, ages: ages},
+		claims:   claims,
 		pools:    pools,
-		stock:    &stock{records: table, spaces: spaces, pools: pools, ages: ages, on: on},
+		stock:    stock,
+		serving:  &serving{records: table, spaces: spaces, claims: claims, pools: pools, stock: stock, on: on},
+		policy:   &policy{records: table, pools: pools},
 		marks:    map[*records.Record]mark{},
 		lanes:    lanes{own: instance, seen: map[string]int64{}},
 	}

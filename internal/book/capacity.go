@@ -13,7 +13,7 @@ import (
 
 // Capacity returns the sums of a registered pool.
 func (b *stock) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
-	e, ok := b.pools.entries[ref]
+	e, ok := b.pools.find(ref)
 	if !ok || e.pool == nil {
 		return Capacity{}, false
 	}

@@ -23,7 +23,7 @@ import (
 type request = allocator.Request[records.Handle]
 
 // chooser finds what is free.
-type chooser struct{ serving }
+type chooser struct{ state }
 
 // find picks a prefix for the claim. What is asked for while an object is admitted comes before the
 // API server has looked at the object's name: no row could hold one that is too long.
@@ -48,7 +48,7 @@ func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
 // is told by. An external pool may be asked for the address that was chosen outside, and for no
 // other.
 func (b *chooser) open(c Claim) (*poolEntry, bool) {
-	e, ok := b.pools.entries[c.Pool]
+	e, ok := b.pools.find(c.Pool)
 	switch {
 	case !ok || e.pool == nil:
 		return e, false
@@ -104,7 +104,7 @@ func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 		}
 		return b.fitFor(s, e, r, c)
 	}
-	if err := b.refuses(e, c); err != nil && !b.claims.isWithinOwn(e.pool.Space, c) {
+	if err := b.policy.refuses(e, c); err != nil && !b.claims.isWithinOwn(e.pool.Space, c) {
 		return netip.Prefix{}, err
 	}
 	if c.isUnfit(c.Want) {
@@ -179,7 +179,7 @@ func (b *chooser) fitIn(s *space, e *poolEntry, r request) (netip.Prefix, error)
 // pickKept picks what the pool keeps for the claim, as if that had asked for it; what another
 // request for its name has got; anything where there is neither.
 func (b *chooser) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
-	own, ok := b.keptFor(e, c)
+	own, ok := b.policy.keptFor(e, c)
 	if !ok || c.Want.IsValid() {
 		if again, ok := b.firstTry(s, e, c); ok {
 			return again, nil
@@ -191,26 +191,6 @@ func (b *chooser) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error
 		return netip.Prefix{}, fmt.Errorf("the pool keeps %s for the claim: %w", own, err)
 	}
 	return own, nil
-}
-
-// keptFor returns what the pool keeps for the claim, or retains for it, if it hands that out still.
-func (b *chooser) keptFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
-	if own, ok := e.pool.Shape.KeptFor(c.names()...); ok {
-		return own, true
-	}
-	retained, ok := b.retainedFor(e, c)
-	c.Want = retained
-	return retained, ok && b.refuses(e, c) == nil
-}
-
-// retainedFor returns what the pool retains for the claim, if that is as long as the claim wants.
-func (b *chooser) retainedFor(e *poolEntry, c Claim) (netip.Prefix, bool) {
-	for _, r := range b.records.Of(records.ClaimantOf(c.Ref)) {
-		if r.Retained && !r.Deleted && r.Pool == e.ref && r.CIDR.Bits() == c.Bits {
-			return r.CIDR, true
-		}
-	}
-	return netip.Prefix{}, false
 }
 
 // firstTry returns the prefix that another request for the claim's name has got, which was perhaps
@@ -250,92 +230,6 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 func (b *chooser) isTried(c Claim, r *records.Record) bool {
 	isHeld := r.IsWithMember() && r.Member == c.DelegatedTo && !r.Terminating
 	return (isHeld || b.ages.isPending(r)) && !r.Deleted
-}
-
-// denies says why the pool gives the claim nothing, whatever it asks for.
-func denies(e *poolEntry, c Claim) error {
-	reason, denied := e.pool.Shape.Denies(records.ClaimantOf(c.Ref))
-	if !denied || c.overrides() {
-		return nil
-	}
-	return &RefusedError{CIDR: c.Want, Reason: reason, Why: Denied}
-}
-
-// refuses says why the pool does not hand out to the claim what that asks for, even if nobody holds
-// it. A claim that arrived with its answer overrides exclusions, bounds and what is kept for
-// others: it has the address already, and what is not recorded would be handed out again.
-func (b *chooser) refuses(e *poolEntry, c Claim) error {
-	if err := denies(e, c); err != nil {
-		return err
-	}
-	shape := e.pool.Shape
-	if c.Purpose != records.ForAdopted {
-		for _, k := range shape.KeptIn(c.Want) {
-			if !k.IsFor(c.names()...) {
-				return &RefusedError{CIDR: c.Want, Reason: "is kept for another claim", Kept: k}
-			}
-		}
-	}
-	if reason, refused := refusal(shape, c); refused {
-		return &RefusedError{CIDR: c.Want, Reason: reason, Why: whyRefused(shape, c)}
-	}
-	if !c.overrides() && b.pools.isWithheldAbove(e, c.Want) {
-		return &RefusedError{CIDR: c.Want, Reason: "is kept back, or part of it, by a pool that this one was carved from"}
-	}
-	return nil
-}
-
-// refusal says why the pool does not hand out to any claim, or not to this one, what nothing is
-// kept in.
-func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
-	if c.overrides() {
-		return shape.RefusesAdopted(c.Want)
-	}
-	if reason, refused = shape.Refuses(c.Want); refused {
-		return reason, true
-	}
-	own, isKept := shape.KeptFor(c.names()...)
-	switch longest := shape.LongestBits(); {
-	case isKept && c.Want != own:
-		return fmt.Sprintf("the pool keeps %s for the claim, which gets nothing else", own), true
-	case c.Want.Bits() > longest:
-		return fmt.Sprintf("is longer than a /%d, the longest prefix that may be asked for", longest), true
-	}
-	return "", false
-}
-
-// whyRefused tells apart why refusal refuses.
-func whyRefused(shape *pooltree.Pool, c Claim) Why {
-	own, isKept := shape.KeptFor(c.names()...)
-	switch {
-	case !shape.Contains(c.Want):
-		return OutsidePool
-	case isKept && own != c.Want:
-		return KeptElsewhere
-	}
-	return OtherReason
-}
-
-// outsidePolicy returns a RefusedError that says why the pool would not hand out to the claim, or
-// carved pool, what its record holds; nil if it would.
-func (b *chooser) outsidePolicy(claim ipamv1.ClaimReference) error {
-	for _, r := range b.records.Of(records.ClaimantOf(claim)) {
-		if r.Claim.UID != claim.UID || r.Deleted || r.Released() || isPoolsOwn(r.Purpose) || r.Purpose == records.ForMoved {
-			continue
-		}
-		e := b.pools.of(r.Pool)
-		if e.pool == nil {
-			continue
-		}
-		c := Claim{Ref: r.Claim, Alias: r.Alias, Pool: r.Pool, Want: r.CIDR, Purpose: r.Purpose}
-		if c.Purpose == records.ForAdopted {
-			c.Purpose = records.ForClaim
-		}
-		if err := b.refuses(e, c); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // taken says who holds an asked prefix, or that it may be free in a moment. What was handed out of
@@ -450,7 +344,7 @@ func (b *chooser) Preview(c Claim) (netip.Prefix, error) {
 // most: an estimate, at least one, which looks at how much is free and not at where. It errs as
 // Preview does if there is room for none. What room an external pool has is known outside only.
 func (b *chooser) Room(pool ipamv1.PoolReference, most int) (int, error) {
-	e, ok := b.pools.entries[pool]
+	e, ok := b.pools.find(pool)
 	if !ok || e.pool == nil {
 		return 0, ErrNotReady
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/allocator"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
@@ -97,24 +96,6 @@ func (h *history) isHeldBeside(r *records.Record, s *space) bool {
 		}
 	}
 	return false
-}
-
-// beginHistory begins a history of the pool, if it goes by one, in place of the one before.
-func (b *serving) beginHistory(e *poolEntry) {
-	b.endHistory(e)
-	if e.pool.Shape.Strategy() == pooltree.LeastRecentlyUsed {
-		e.history = newHistory(b.records)
-		e.history.space = b.spaces.of(e.pool.Space)
-		e.history.space.histories++
-	}
-}
-
-// endHistory ends the history of the pool, if it has one.
-func (b *serving) endHistory(e *poolEntry) {
-	if e.history != nil {
-		e.history.space.histories--
-		e.history = nil
-	}
 }
 
 // forget takes what is not taken any more out of what searches have come upon.

@@ -76,6 +76,19 @@ func (b *pools) of(ref ipamv1.PoolReference) *poolEntry {
 	return e
 }
 
+// find returns the entry of a pool, if it has one.
+func (b *pools) find(ref ipamv1.PoolReference) (e *poolEntry, ok bool) {
+	e, ok = b.entries[ref]
+	return e, ok
+}
+
+// dropUnused drops the entry of a pool that nothing is handed out of.
+func (b *pools) dropUnused(e *poolEntry) {
+	if e.tally.claims == 0 && e.tally.children == 0 {
+		delete(b.entries, e.ref)
+	}
+}
+
 // Serves says whether the pool hands out prefixes.
 func (b *pools) Serves(pool ipamv1.PoolReference) bool {
 	e, ok := b.entries[pool]

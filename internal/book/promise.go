@@ -56,7 +56,7 @@ func (b *promiser) Promise(c Claim) (*records.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, isKept := b.keptFor(e, c)
+	_, isKept := b.policy.keptFor(e, c)
 	_, isTried := b.firstTry(b.spaces.of(e.pool.Space), e, c)
 	if !isKept && !isTried && !c.Want.IsValid() && b.isCrowded(e) {
 		cidr = b.inLane(e, c, cidr)
@@ -68,7 +68,7 @@ func (b *promiser) Promise(c Claim) (*records.Record, error) {
 // Expire takes a promise back that no claim has asked for.
 func (b *promiser) Expire(mark *records.Record) {
 	if b.Unmark(mark) {
-		b.freed(mark)
+		b.serving.freed(mark)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestAPromiseThatCameToNothingLeavesNoTraceInTheHistory(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	b.serving(shapeConfig{entries: "10.0.0.0/29", reserved: pooltree.AllocateReserved}.by(pooltree.LeastRecentlyUsed))
-	e := b.x.pools.entries[poolRef("p")]
+	e := b.x.pools.of(poolRef("p"))
 	for i := range 3 {
 		b.promiseTo(t, fmt.Sprint("a", i))
 	}

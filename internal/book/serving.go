@@ -10,11 +10,21 @@ import (
 	"go4.org/netipx"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// serving knows which pools hand out prefixes, and what they keep back.
-type serving struct{ state }
+// serving knows which pools hand out prefixes, and keeps back what they do not hand out. It owns
+// the shape, blocks, exclusions and history of each pool's entry. It reads the records, has claims
+// find a pool's blocks, and has the stock counted anew for a new shape.
+type serving struct {
+	records *records.Table
+	spaces  *spaces
+	claims  *claims
+	pools   *pools
+	stock   *stock
+	on      Listener
+}
 
 // SetPool registers a pool or what it has become: a new shape counts as another one, even if it
 // looks the same. Its blocks serve once they are confirmed.
@@ -39,9 +49,7 @@ func (b *serving) DropPool(ref ipamv1.PoolReference) {
 	b.lift(e)
 	b.endHistory(e)
 	e.pool, e.serving = nil, nil
-	if e.tally.claims == 0 && e.tally.children == 0 {
-		delete(b.pools.entries, ref)
-	}
+	b.pools.dropUnused(e)
 }
 
 // Ready returns a channel that is closed once the pool serves.
@@ -89,7 +97,7 @@ func (b *serving) serve(e *poolEntry) {
 // reblock is called when a block of some pool was confirmed or went away. One that the pool is not
 // to have any more counts as long as it does not have all the others.
 func (b *serving) reblock(r *records.Record) {
-	if e, ok := b.pools.entries[r.Claim.Pool()]; ok && e.pool != nil && (len(e.serving) == 0 || slices.Contains(e.pool.Shape.Blocks(), r.CIDR)) {
+	if e, ok := b.pools.find(r.Claim.Pool()); ok && e.pool != nil && (len(e.serving) == 0 || slices.Contains(e.pool.Shape.Blocks(), r.CIDR)) {
 		b.serve(e)
 	}
 }
@@ -188,4 +196,35 @@ func (b *serving) changedBelow(r *records.Record) {
 		b.on.PoolChanged(e.ref)
 		b.on.PoolFreed(e.ref)
 	}
+}
+
+// beginHistory begins a history of the pool, if it goes by one, in place of the one before.
+func (b *serving) beginHistory(e *poolEntry) {
+	b.endHistory(e)
+	if e.pool.Shape.Strategy() == pooltree.LeastRecentlyUsed {
+		e.history = newHistory(b.records)
+		e.history.space = b.spaces.of(e.pool.Space)
+		e.history.space.histories++
+	}
+}
+
+// endHistory ends the history of the pool, if it has one.
+func (b *serving) endHistory(e *poolEntry) {
+	if e.history != nil {
+		e.history.space.histories--
+		e.history = nil
+	}
+}
+
+// Witnesses returns what a proof may change: the confirmed blocks of the pools, or of another one
+// where they have none that is known here. Nobody else changes those.
+func (b *serving) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
+	found := make([]*records.Record, 0, len(pools))
+	for pool := range pools {
+		found = append(found, b.claims.confirmedOf(pool)...)
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return b.claims.confirmedOf(b.pools.anyServing())
 }

@@ -199,7 +199,7 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 
 // Holdings returns, by prefix, what is handed out of the pool.
 func (b *stock) Holdings(ref ipamv1.PoolReference) []Holding {
-	e, ok := b.pools.entries[ref]
+	e, ok := b.pools.find(ref)
 	if !ok {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (b *stock) Holdings(ref ipamv1.PoolReference) []Holding {
 
 // Cooling returns, in no order, what cools down in the pool.
 func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
-	e, ok := b.pools.entries[ref]
+	e, ok := b.pools.find(ref)
 	if !ok {
 		return nil
 	}
@@ -229,7 +229,7 @@ func (b *stock) Cooling(ref ipamv1.PoolReference) []Holding {
 // Cools says whether a prefix cools down when it is released, as far as the book knows. What the
 // pool keeps for the very claim, by its name or its alias, nobody else gets, so that need not.
 func (b *stock) Cools(h Holding) bool {
-	e, ok := b.pools.entries[h.Pool]
+	e, ok := b.pools.find(h.Pool)
 	if !ok || e.pool == nil {
 		return true
 	}
@@ -240,7 +240,7 @@ func (b *stock) Cools(h Holding) bool {
 // WithMembers returns the blocks of a pool that members may use, by prefix. What may belong to a pool
 // that is just being admitted is not among them. The cost grows with their number.
 func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
-	e, ok := b.pools.entries[pool]
+	e, ok := b.pools.find(pool)
 	if !ok {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
 // away, is held for what has moved, or is a block that a member may use. What lives beside the pool
 // moves with it, unless its claim has moved without the pool.
 func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
-	e, ok := b.pools.entries[pool]
+	e, ok := b.pools.find(pool)
 	if !ok {
 		return nil
 	}
@@ -273,7 +273,7 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 
 // Returned returns what may be back of what is held in a pool.
 func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
-	e, ok := b.pools.entries[pool]
+	e, ok := b.pools.find(pool)
 	if !ok {
 		return nil
 	}
@@ -290,19 +290,6 @@ func (b *stock) Returned(pool ipamv1.PoolReference) []Return {
 		}
 	}
 	return found
-}
-
-// Witnesses returns what a proof may change: the confirmed blocks of the pools, or of another one
-// where they have none that is known here. Nobody else changes those.
-func (b *serving) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
-	found := make([]*records.Record, 0, len(pools))
-	for pool := range pools {
-		found = append(found, b.claims.confirmedOf(pool)...)
-	}
-	if len(found) > 0 {
-		return found
-	}
-	return b.claims.confirmedOf(b.pools.anyServing())
 }
 
 // isUnstored says whether nothing has shown yet that the record's object was stored.
@@ -325,7 +312,7 @@ func (b *stock) Stored(claim ipamv1.ClaimReference) {
 // cluster-wide ones) that nobody has seen stored: their creates are under way, or were refused
 // after Weir had been asked.
 func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
-	if e, ok := b.pools.entries[pool]; ok {
+	if e, ok := b.pools.find(pool); ok {
 		return len(e.tally.unstored[namespace])
 	}
 	return 0

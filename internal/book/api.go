@@ -14,7 +14,7 @@ import (
 )
 
 // What the feed and the ledger ask of one part alone. What takes more than one is in book.go,
-// account.go and room.go.
+// account.go and capacity.go.
 
 // Advance moves the book's revision, and errs where that went back.
 func (b *Book) Advance(version string) error {
@@ -213,4 +213,45 @@ func (b *Book) Unstored(pool ipamv1.PoolReference, namespace string) int {
 // seen.
 func (b *Book) NextOverdue() (time.Duration, bool) {
 	return b.stock.NextOverdue()
+}
+
+// Choose picks a prefix for the claim and marks it for a record of that name, until Unmark.
+func (b *Book) Choose(c Claim, key types.NamespacedName) (*records.Record, error) {
+	return b.chooser.Choose(c, key)
+}
+
+// ChooseTaken marks exactly what arrived, whoever holds it.
+func (b *Book) ChooseTaken(c Claim, key types.NamespacedName) (*records.Record, error) {
+	return b.chooser.ChooseTaken(c, key)
+}
+
+// ChooseBlock marks exactly the asked block, unless somebody holds part of it.
+func (b *Book) ChooseBlock(c Claim, space string, key types.NamespacedName) (*records.Record, error) {
+	return b.chooser.ChooseBlock(c, space, key)
+}
+
+// ChooseHandBack marks exactly the block that is handed back, unless anything is handed out of it.
+func (b *Book) ChooseHandBack(c Claim, space string, key types.NamespacedName) (*records.Record, error) {
+	return b.chooser.ChooseHandBack(c, space, key)
+}
+
+// Promise picks a prefix for the claim and keeps it from others until Expire, which the caller sees
+// to after PromiseTime.
+func (b *Book) Promise(c Claim) (*records.Record, error) {
+	return b.chooser.Promise(c)
+}
+
+// Preview picks a prefix for the claim and forgets it again.
+func (b *Book) Preview(c Claim) (netip.Prefix, error) {
+	return b.chooser.Preview(c)
+}
+
+// Unmark ends a mark, whatever came of the choice, and reports whether it had not ended before.
+func (b *Book) Unmark(r *records.Record) bool {
+	return b.marks.Unmark(r)
+}
+
+// Expire takes a promise back that no claim has asked for.
+func (b *Book) Expire(mark *records.Record) {
+	b.marks.Expire(mark)
 }

@@ -15,19 +15,74 @@ import (
 )
 
 // Book is who has what in every address space, in the order in which the API server stored it. It
-// is made of parts, each of which uses only those below it and says which state it owns:
+// keeps the records, and has its parts take note of each change. Every part says which state it
+// owns and names the parts that it uses, which are all above it:
 //
-//	promiser   what is proposed to objects under admission, and to whom
-//	chooser    what is free
-//	serving    which pools hand out prefixes, and what they keep back
-//	stock      what is handed out of each pool
-//	pools      which pools there are, and what pools above them keep back
-//	claims     what is recorded for a claim
-//	lineage    which block was carved from which, and so which of two records wins
+//	ages       how long ago this process saw what
+//	lanes      which managers choose at the same time
+//	watched    which versions of records the watch has shown
 //	spaces     what takes which prefix
-//	watched    which version of a record the watch has shown
-//	ages       how long ago
-type Book struct{ promiser }
+//	lineage    which block was carved from which, and so which of two records wins
+//	claims     what is recorded for a claim
+//	pools      which pools there are, what makes a prefix unavailable, and what is kept back above
+//	stock      what is handed out of each pool
+//	serving    which pools hand out prefixes
+//	policy     what a pool hands out to whom
+//	marks      what this process keeps from its other requests
+//	chooser    what is free
+//
+// What is asked of one part alone is in api.go; what takes more than one is a method of the Book's
+// own.
+type Book struct {
+	records *records.Table
+	ages    *ages
+	lanes   *lanes
+	watched *watched
+	spaces  *spaces
+	lineage *lineage
+	claims  *claims
+	pools   *pools
+	stock   *stock
+	serving *serving
+	policy  *policy
+	marks   *marks
+	chooser *chooser
+	// on is told what happened.
+	on Listener
+}
+
+// Listener is told what happened in the book. It must not block, nor ask the book.
+type Listener interface {
+	// PoolFreed: the pool may have room again, or may serve now.
+	PoolFreed(ipamv1.PoolReference)
+	// PoolChanged: the pool's sums have changed.
+	PoolChanged(ipamv1.PoolReference)
+	// ClaimConcerned: a restored record has come under the claim's name.
+	ClaimConcerned(ipamv1.ClaimReference)
+}
+
+// New returns an empty book of the manager of that name. A record waits for its object for the
+// grace.
+func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener) *Book {
+	b := &Book{records: records.NewTable(), ages: newAges(c, grace), lanes: newLanes(instance), on: on}
+	b.watched = &watched{records: b.records}
+	b.spaces = &spaces{records: b.records, named: map[string]*space{}}
+	b.lineage = &lineage{records: b.records, spaces: b.spaces}
+	b.claims = &claims{instance: instance, records: b.records, watched: b.watched, spaces: b.spaces, lineage: b.lineage, ages: b.ages}
+	b.pools = &pools{records: b.records, spaces: b.spaces, lineage: b.lineage, entries: map[ipamv1.PoolReference]*poolEntry{}}
+	b.stock = &stock{records: b.records, spaces: b.spaces, pools: b.pools, ages: b.ages, on: on}
+	b.serving = &serving{records: b.records, spaces: b.spaces, claims: b.claims, pools: b.pools, stock: b.stock, on: on}
+	b.policy = &policy{records: b.records, pools: b.pools}
+	b.marks = &marks{
+		instance: instance, records: b.records, lineage: b.lineage, pools: b.pools, serving: b.serving, ages: b.ages,
+		all: map[*records.Record]mark{},
+	}
+	b.chooser = &chooser{
+		records: b.records, watched: b.watched, ages: b.ages, spaces: b.spaces, lineage: b.lineage, claims: b.claims, pools: b.pools,
+		policy: b.policy, marks: b.marks, lanes: b.lanes, random: rand.Uint64,
+	}
+	return b
+}
 
 // Upsert takes in a new version of a record, and returns what is kept of it.
 func (b *Book) Upsert(a *ipamv1.IPAllocation) (*records.Record, error) {
@@ -67,7 +122,7 @@ func (b *Book) refresh(old, r *records.Record) {
 	confirmed := r.Confirmed && !old.Confirmed
 	if r.Instance != old.Instance {
 		old.Instance, old.Seen = r.Instance, r.Seen
-		b.suspect(old)
+		b.marks.suspect(old)
 	}
 	old.Version, old.Foreign, old.Owned = r.Version, r.Foreign, r.Owned
 	old.Terminating, old.Confirmed, old.ReleasedAt, old.Retained = r.Terminating, r.Confirmed, r.ReleasedAt, r.Retained
@@ -82,13 +137,13 @@ func (b *Book) refresh(old, r *records.Record) {
 func (b *Book) insert(r *records.Record) {
 	e := b.pools.of(r.Pool)
 	b.records.Insert(r)
-	if !b.withdraw(r.Space, r.CIDR) {
-		b.crowd(e)
+	if !b.marks.withdraw(r.Space, r.CIDR) {
+		b.marks.crowd(e)
 	}
 	b.spaces.of(r.Space).taken.Insert(r.CIDR, r.Handle)
 	e.history.hold(r)
 	b.stock.count(r)
-	b.suspect(r)
+	b.marks.suspect(r)
 	if r.Purpose == records.ForChildPool && e.tally.children == 1 && len(e.serving) == 0 {
 		b.serving.serve(e) // it does not, but keeps back from now on, for what is carved from it
 	}
@@ -100,19 +155,6 @@ func (b *Book) insert(r *records.Record) {
 		b.on.PoolChanged(r.Claim.Pool())
 	case r.Restored:
 		b.on.ClaimConcerned(r.Claim)
-	}
-}
-
-// suspect notes a record of another manager in its pool: nobody here knows whether it will be told
-// to anybody. That a manager is at work shows in what it records from now on: the first list has
-// all that ever were.
-func (b *Book) suspect(r *records.Record) {
-	if r.Instance == b.instance || isBlock(r.Purpose) || r.Seen == 0 {
-		return
-	}
-	b.pools.of(r.Pool).suspected = r.Seen
-	for _, e := range b.pools.hindered(r) {
-		e.suspected = r.Seen
 	}
 }
 
@@ -158,69 +200,4 @@ func (b *Book) Replace(objs []any, version string) error {
 		b.remove(r)
 	}
 	return nil
-}
-
-// state holds the parts, and what has no part of its own.
-type state struct {
-	// instance is this manager's: what others have recorded lately may yet come to nothing.
-	instance string
-	// on is told what happened.
-	on Listener
-	// random is what pools that choose at random choose by.
-	random func() uint64
-
-	records *records.Table
-	watched *watched
-	ages    *ages
-	spaces  *spaces
-	lineage *lineage
-	claims  *claims
-	pools   *pools
-	stock   *stock
-	serving *serving
-	policy  *policy
-	// marks keep what this process has chosen from its other requests.
-	marks map[*records.Record]mark
-	lanes lanes
-}
-
-// Listener is told what happened in the book. It must not block, nor ask the book.
-type Listener interface {
-	// PoolFreed: the pool may have room again, or may serve now.
-	PoolFreed(ipamv1.PoolReference)
-	// PoolChanged: the pool's sums have changed.
-	PoolChanged(ipamv1.PoolReference)
-	// ClaimConcerned: a restored record has come under the claim's name.
-	ClaimConcerned(ipamv1.ClaimReference)
-}
-
-// New returns an empty book of the manager of that name. A record waits for its object for the
-// grace.
-func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener) *Book {
-	table, ages := records.NewTable(), newAges(c, grace)
-	watched := &watched{records: table}
-	spaces := &spaces{records: table, named: map[string]*space{}}
-	lineage := &lineage{records: table, spaces: spaces}
-	claims := &claims{instance: instance, records: table, watched: watched, spaces: spaces, lineage: lineage, ages: ages}
-	pools := &pools{records: table, spaces: spaces, lineage: lineage, entries: map[ipamv1.PoolReference]*poolEntry{}}
-	stock := &stock{records: table, spaces: spaces, pools: pools, ages: ages, on: on}
-	b := &Book{}
-	b.state = state{
-		instance: instance,
-		on:       on,
-		random:   rand.Uint64,
-		records:  table,
-		watched:  watched,
-		ages:     ages,
-		spaces:   spaces,
-		lineage:  lineage,
-		claims:   claims,
-		pools:    pools,
-		stock:    stock,
-		serving:  &serving{records: table, spaces: spaces, claims: claims, pools: pools, stock: stock, on: on},
-		policy:   &policy{records: table, pools: pools},
-		marks:    map[*records.Record]mark{},
-		lanes:    lanes{own: instance, seen: map[string]int64{}},
-	}
-	return b
 }

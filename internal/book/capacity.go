@@ -81,3 +81,22 @@ func (b *stock) usableFree(e *poolEntry, prefixes []netip.Prefix) ipspace.Count 
 	}
 	return n
 }
+
+// Room returns for how many claims that ask for nothing in particular the pool has room, most at
+// most: an estimate, at least one, which looks at how much is free and not at where. It errs as
+// Preview does if there is room for none. What room an external pool has is known outside only.
+func (b *Book) Room(pool ipamv1.PoolReference, most int) (int, error) {
+	e, ok := b.pools.find(pool)
+	if !ok || e.pool == nil {
+		return 0, ErrNotReady
+	}
+	if e.pool.Shape.IsExternal() {
+		return 1, nil
+	}
+	bits := e.pool.Shape.ClaimBits()
+	if _, err := b.chooser.Preview(Claim{Pool: pool, Bits: bits, Purpose: records.ForClaim}); err != nil {
+		return 0, err
+	}
+	capacity, _ := b.stock.Capacity(pool)
+	return max(1, capacity.Available.Fit(e.pool.Shape.HostBits()-bits, most)), nil
+}

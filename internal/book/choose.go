@@ -22,8 +22,49 @@ import (
 // request is what to look for in a pool.
 type request = allocator.Request[records.Handle]
 
-// chooser finds what is free.
-type chooser struct{ state }
+// chooser finds what is free, and for whom. It owns what a pool's entry says that it chose last in
+// a crowd. It has what it chose kept from others by marks.
+type chooser struct {
+	records *records.Table
+	watched *watched
+	ages    *ages
+	spaces  *spaces
+	lineage *lineage
+	claims  *claims
+	pools   *pools
+	policy  *policy
+	marks   *marks
+	lanes   *lanes
+	// random is what pools that choose at random choose by.
+	random func() uint64
+}
+
+// Choose picks a prefix for the claim and marks it, so that no other goroutine of this process
+// picks it too. The mark, for a record of that name, lasts until Unmark.
+func (b *chooser) Choose(c Claim, key types.NamespacedName) (*records.Record, error) {
+	b.marks.redeem(c)
+	e, cidr, err := b.find(c)
+	if err != nil {
+		return nil, err
+	}
+	return b.marks.mark(e.pool.Space, e, cidr, c, key), nil
+}
+
+// Promise picks a prefix for the claim and keeps it from others until Expire, which the caller sees
+// to after PromiseTime. Where several managers choose at this moment, each prefers other prefixes.
+func (b *chooser) Promise(c Claim) (*records.Record, error) {
+	e, cidr, err := b.find(c)
+	if err != nil {
+		return nil, err
+	}
+	_, isKept := b.policy.keptFor(e, c)
+	_, isTried := b.firstTry(b.spaces.of(e.pool.Space), e, c)
+	if !isKept && !isTried && !c.Want.IsValid() && b.marks.isCrowded(e) {
+		cidr = b.inLane(e, c, cidr)
+	}
+	r := &records.Record{Role: promised, CIDR: cidr, Space: e.pool.Space, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose, Member: c.DelegatedTo}
+	return b.marks.add(r, mark{stem: c.GenerateName[:min(len(c.GenerateName), maxStem)]}), nil
+}
 
 // find picks a prefix for the claim. What is asked for while an object is admitted comes before the
 // API server has looked at the object's name: no row could hold one that is too long.
@@ -58,37 +99,6 @@ func (b *chooser) open(c Claim) (*poolEntry, bool) {
 		return e, true
 	}
 	return e, c.IsRestored() && c.Want.IsValid() && (isBlock(c.Purpose) || b.lineage.isRooted(c.Pool, c.Want))
-}
-
-// mark is why a choice of this process is kept from its other requests: a record of the name is to
-// come, until Unmark; or it was promised to an object under admission, until Expire.
-type mark struct {
-	types.NamespacedName
-
-	// stem is what the name of an object begins with that has none yet.
-	stem string
-}
-
-// mark keeps a choice, of which the record of that name is to come, from others in this process.
-func (b *chooser) mark(s string, e *poolEntry, cidr netip.Prefix, c Claim, key types.NamespacedName) *records.Record {
-	r := &records.Record{Role: tentative, CIDR: cidr, Space: s, Pool: e.ref, Claim: c.Ref, Purpose: c.Purpose, Member: c.DelegatedTo}
-	return b.addMark(r, mark{NamespacedName: key})
-}
-
-func (b *chooser) addMark(r *records.Record, m mark) *records.Record {
-	b.pools.keepOut(r)
-	b.marks[r] = m
-	return r
-}
-
-// Unmark ends that, whatever came of the choice, and says whether it had not ended before.
-func (b *chooser) Unmark(r *records.Record) bool {
-	_, stood := b.marks[r]
-	if stood {
-		delete(b.marks, r)
-		b.pools.letIn(r)
-	}
-	return stood
 }
 
 func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
@@ -211,10 +221,8 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 			add(r)
 		}
 	}
-	for mark := range b.marks {
-		if mark.Role == promised && records.ClaimantOf(mark.Claim) == records.ClaimantOf(c.Ref) {
-			add(mark)
-		}
+	for _, mark := range b.marks.promisedTo(c.Ref) {
+		add(mark)
 	}
 	slices.SortFunc(tried, netip.Prefix.Compare)
 	for _, c.Want = range tried {
@@ -263,39 +271,16 @@ func (b *chooser) exhausted(e *poolEntry, c Claim) error {
 	switch {
 	case slices.ContainsFunc(b.records.Of(records.ClaimantOf(c.Ref)), func(r *records.Record) bool { return answers(r, c) }):
 		return fmt.Errorf("the claim is recorded already: %w", ErrBusy)
-	case b.contended(e):
+	case b.marks.contended(e):
 		return fmt.Errorf("what is left is being handed out: %w", ErrBusy)
 	case c.Revision == "":
 		return ErrUnproved
 	}
-	order, err := resourceversion.CompareResourceVersion(b.watched.version, c.Revision)
+	order, err := resourceversion.CompareResourceVersion(b.watched.Revision(), c.Revision)
 	if err == nil && order < 0 {
 		return ErrUnproved
 	}
 	return cmp.Or(err, ErrExhausted)
-}
-
-// contended says whether something in the pool's blocks may yet come to nothing: a choice of
-// another goroutine of this process, or what another manager has recorded lately.
-func (b *chooser) contended(e *poolEntry) bool {
-	if e.suspected != 0 && b.ages.IsRecent(e.suspected) {
-		return true
-	}
-	for r, m := range b.marks {
-		if b.isInTheWay(r, e) && b.records.Find(m.NamespacedName) == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// isInTheWay says whether the pool would have room where the mark is, if that came to nothing: it
-// is the pool's own, or that of one that the pool was carved from meanwhile.
-func (b *chooser) isInTheWay(mark *records.Record, e *poolEntry) bool {
-	isAbove := e.pool.IsCarved() && b.pools.of(mark.Pool).tally.children > 0
-	return mark.Pool == e.ref || isAbove && slices.ContainsFunc(e.serving, func(block netip.Prefix) bool {
-		return block.Overlaps(mark.CIDR) && b.lineage.isCarvedFrom(e.ref, mark.Pool, block)
-	})
 }
 
 // ChooseTaken marks exactly what arrived, whoever holds it.
@@ -307,7 +292,7 @@ func (b *chooser) ChooseTaken(c Claim, key types.NamespacedName) (*records.Recor
 	case b.claims.isMade(c):
 		return nil, fmt.Errorf("the record of %s is on its way: %w", c.Want, ErrBusy)
 	}
-	return b.mark(e.pool.Space, e, c.Want, c, key), nil
+	return b.marks.mark(e.pool.Space, e, c.Want, c, key), nil
 }
 
 // ChooseBlock marks exactly the asked block, unless somebody holds part of it: not the pool itself,
@@ -320,7 +305,7 @@ func (b *chooser) ChooseBlock(c Claim, space string, key types.NamespacedName) (
 			return nil, &TakenError{CIDR: c.Want, By: HoldingOf(r)}
 		}
 	}
-	return b.mark(space, e, c.Want, c, key), nil
+	return b.marks.mark(space, e, c.Want, c, key), nil
 }
 
 // ChooseHandBack marks exactly the block that is handed back, unless anything is handed out of it.
@@ -331,30 +316,11 @@ func (b *chooser) ChooseHandBack(c Claim, space string, key types.NamespacedName
 			return nil, &TakenError{CIDR: c.Want, By: HoldingOf(r)}
 		}
 	}
-	return b.mark(space, e, c.Want, c, key), nil
+	return b.marks.mark(space, e, c.Want, c, key), nil
 }
 
 // Preview picks a prefix for the claim and forgets it again.
 func (b *chooser) Preview(c Claim) (netip.Prefix, error) {
 	_, cidr, err := b.find(c)
 	return cidr, err
-}
-
-// Room returns for how many claims that ask for nothing in particular the pool has room, most at
-// most: an estimate, at least one, which looks at how much is free and not at where. It errs as
-// Preview does if there is room for none. What room an external pool has is known outside only.
-func (b *chooser) Room(pool ipamv1.PoolReference, most int) (int, error) {
-	e, ok := b.pools.find(pool)
-	if !ok || e.pool == nil {
-		return 0, ErrNotReady
-	}
-	if e.pool.Shape.IsExternal() {
-		return 1, nil
-	}
-	bits := e.pool.Shape.ClaimBits()
-	if _, err := b.Preview(Claim{Pool: pool, Bits: bits, Purpose: records.ForClaim}); err != nil {
-		return 0, err
-	}
-	capacity, _ := b.stock.Capacity(pool)
-	return max(1, capacity.Available.Fit(e.pool.Shape.HostBits()-bits, most)), nil
 }

@@ -34,7 +34,7 @@ const laneSteps = 16
 // first. Every manager has every n-th prefix of a length as its lane, so that what several choose
 // at once seldom meets. One that is asked more often than the others comes upon more and more that
 // is free in their lanes: then it goes on after what it has chosen last.
-func (b *promiser) inLane(e *poolEntry, c Claim, first netip.Prefix) netip.Prefix {
+func (b *chooser) inLane(e *poolEntry, c Claim, first netip.Prefix) netip.Prefix {
 	strategy := e.pool.Shape.Strategy()
 	lane, lanes := b.lanes.position(b.ages.now())
 	if lanes == 1 || strategy == pooltree.Random {
@@ -54,7 +54,7 @@ func (b *promiser) inLane(e *poolEntry, c Claim, first netip.Prefix) netip.Prefi
 
 // search returns the first choice for the claim in these blocks that is in the lane. If that is too
 // far, it returns how far it came.
-func (b *promiser) search(e *poolEntry, c Claim, blocks []netip.Prefix, lane, lanes int) (found netip.Prefix, ok bool) {
+func (b *chooser) search(e *poolEntry, c Claim, blocks []netip.Prefix, lane, lanes int) (found netip.Prefix, ok bool) {
 	var passed []*records.Record
 	defer func() {
 		for _, mark := range passed {
@@ -114,11 +114,14 @@ func ordinal(p netip.Prefix) int {
 // in seconds.
 const lanesTime = 30
 
-// lanes are the managers that have recorded something lately.
+// lanes are the managers that have recorded something lately. They own who has, and use no other
+// part.
 type lanes struct {
 	own  string
 	seen map[string]int64
 }
+
+func newLanes(instance string) *lanes { return &lanes{own: instance, seen: map[string]int64{}} }
 
 // note notes that a manager has recorded something.
 func (l *lanes) note(instance string, now int64) { l.seen[instance] = now }

@@ -284,7 +284,7 @@ func TestAPromiseAboveIsUndecidedBelow(t *testing.T) {
 		t.Errorf("%v, want ErrBusy", err)
 	}
 	b.forget()
-	for mark := range b.x.marks {
+	for mark := range b.x.marks.all {
 		b.x.Expire(mark)
 	}
 	if freed, _ := b.forget(); !nameP(freed) {

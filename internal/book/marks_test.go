@@ -122,7 +122,7 @@ func TestAChoiceOutlivesItsPool(t *testing.T) {
 func (b *book) chooseLast(pool string) {
 	c := claimFor("chooses")
 	c.Pool = poolRef(pool)
-	b.x.mark("default", b.x.pools.of(c.Pool), netip.MustParsePrefix("10.0.0.4/32"), c, at("chooses"))
+	b.x.marks.mark("default", b.x.pools.of(c.Pool), netip.MustParsePrefix("10.0.0.4/32"), c, at("chooses"))
 }
 
 func (b *book) step(d time.Duration) { b.now.SetTime(b.now.Now().Add(d)) }

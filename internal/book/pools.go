@@ -34,10 +34,11 @@ type pools struct {
 	entries map[ipamv1.PoolReference]*poolEntry
 }
 
-// poolEntry is what the book knows of one pool: its records' tally always, its shape once the pool
-// is registered.
+// poolEntry is what the book knows of one pool. What is here is serving's to write, but for what
+// says otherwise.
 type poolEntry struct {
-	ref  ipamv1.PoolReference
+	ref ipamv1.PoolReference
+	// pool is nil as long as the pool is not registered.
 	pool *Pool
 	// serving are the pool's blocks, ascending, once the ledger has confirmed every one of them;
 	// empty before.
@@ -52,12 +53,11 @@ type poolEntry struct {
 
 	// tally is the stock's.
 	tally tally
-	// suspected is when this process last saw another manager record something, by now.
-	suspected int64
-	// crowded is when this process last saw that several ask the pool at once, by now, and chosen
-	// what it took last in such a crowd, beyond what was free for others.
-	crowded int64
-	chosen  netip.Prefix
+	// contest is the marks'.
+	contest contest
+	// chosen is what the chooser took last while several asked the pool at once, beyond what was
+	// free for others.
+	chosen netip.Prefix
 }
 
 // isOpen reports whether the pool hands out prefixes: it is registered, and its blocks are

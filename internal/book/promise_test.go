@@ -57,7 +57,7 @@ func TestAPromiseThatCameToNothingLeavesNoTraceInTheHistory(t *testing.T) {
 	for i := range 3 {
 		b.promiseTo(t, fmt.Sprint("a", i))
 	}
-	for mark := range b.x.marks {
+	for mark := range b.x.marks.all {
 		b.x.Unmark(mark)
 	}
 	known := e.history.used.Len()
@@ -126,7 +126,7 @@ func TestNobodyIsInACrowdForLong(t *testing.T) {
 		for i := range 50 {
 			b.promised(t, fmt.Sprint("c", i))
 		}
-		for mark := range b.x.marks {
+		for mark := range b.x.marks.all {
 			b.x.Expire(mark)
 		}
 		b.now.SetTime(b.now.Now().Add((crowdedTime + 1) * time.Second))
@@ -166,7 +166,7 @@ func TestANameThatIsTooLongIsNotAsked(t *testing.T) {
 	if _, err := b.promise(claimFor(strings.Repeat("x", 253))); err != nil {
 		t.Errorf("the longest name that there is: %v", err)
 	}
-	if n := len(b.x.marks); n != 1 {
+	if n := len(b.x.marks.all); n != 1 {
 		t.Errorf("%d promises, want 1", n)
 	}
 	for i := range 40 { // they would take the place of what a row too short had given back

@@ -57,7 +57,7 @@ var tieredShapes = []shapeConfig{
 
 func newStrategyModel(t *rapid.T, c shapeConfig) *strategyModel {
 	m := &strategyModel{T: t, book: newBook(), config: c}
-	m.x.random = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)).Uint64
+	m.x.chooser.random = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)).Uint64
 	m.shape = m.serving(c).Shape
 	for _, block := range m.shape.Blocks() {
 		m.blocks = append(m.blocks, root("p", block.String(), confirmed))
@@ -140,9 +140,9 @@ func (m *strategyModel) decide() {
 	w := m.marks[i]
 	m.marks = slices.Delete(m.marks, i, i+1)
 	if rapid.Bool().Draw(m.T, "stored") {
-		m.records = append(m.records, m.put(recordNamed(m.x.marks[w].Name, w.CIDR.String())))
+		m.records = append(m.records, m.put(recordNamed(m.x.marks.all[w].Name, w.CIDR.String())))
 	} else {
-		m.held.Remove(w.CIDR, m.x.marks[w].Name)
+		m.held.Remove(w.CIDR, m.x.marks.all[w].Name)
 	}
 	m.x.Unmark(w)
 }
@@ -279,7 +279,7 @@ func TestRandomGoesByTheNumbersGiven(t *testing.T) {
 		{4, "10.0.0.5/32"}, // excluded
 		{0, "10.0.0.1/32"}, // reserved
 	} {
-		b.x.random = func() uint64 { return test.number << 32 }
+		b.x.chooser.random = func() uint64 { return test.number << 32 }
 		name := fmt.Sprint("c", i)
 		w, err := b.x.Choose(claimFor(name), at(name))
 		if err != nil || w.CIDR.String() != test.want {

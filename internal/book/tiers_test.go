@@ -46,7 +46,7 @@ func TestTiersAreConsumedInTheirOrder(t *testing.T) {
 				t.Error(diff)
 			}
 			b.expectFull(t)
-			for mark := range b.x.marks {
+			for mark := range b.x.marks.all {
 				if mark.CIDR == netip.MustParsePrefix("10.0.0.7/32") {
 					b.x.Unmark(mark)
 				}

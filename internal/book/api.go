@@ -14,47 +14,31 @@ import (
 )
 
 // What the feed and the ledger ask of one part alone. What takes more than one is in book.go,
-// account.go and capacity.go.
+// account.go and capacity.go. The part's own comment on a method says more.
 
 // Advance moves the book's revision, and errs where that went back.
-func (b *Book) Advance(version string) error {
-	return b.watched.Advance(version)
-}
+func (b *Book) Advance(version string) error { return b.watched.Advance(version) }
 
 // Revision returns the latest revision that the book has been shown.
-func (b *Book) Revision() string {
-	return b.watched.Revision()
-}
+func (b *Book) Revision() string { return b.watched.Revision() }
 
 // MarkDeleted notes that this process has deleted the record.
-func (b *Book) MarkDeleted(id records.Identity) {
-	b.watched.MarkDeleted(id)
-}
+func (b *Book) MarkDeleted(id records.Identity) { b.watched.MarkDeleted(id) }
 
 // MarkWon notes, for as long as the record exists, that it has won.
-func (b *Book) MarkWon(id records.Identity) {
-	b.watched.MarkWon(id)
-}
+func (b *Book) MarkWon(id records.Identity) { b.watched.MarkWon(id) }
 
 // Named returns the record of that name, or nil.
-func (b *Book) Named(key types.NamespacedName) *records.Record {
-	return b.records.At(key)
-}
+func (b *Book) Named(key types.NamespacedName) *records.Record { return b.records.At(key) }
 
 // Has reports whether the watch shows the record, at whatever version.
-func (b *Book) Has(id records.Identity) bool {
-	return b.watched.Has(id)
-}
+func (b *Book) Has(id records.Identity) bool { return b.watched.Has(id) }
 
 // HasSeen reports whether the watch has shown the record, which may have gone since.
-func (b *Book) HasSeen(a *ipamv1.IPAllocation) bool {
-	return b.watched.HasSeen(a)
-}
+func (b *Book) HasSeen(a *ipamv1.IPAllocation) bool { return b.watched.HasSeen(a) }
 
 // Current returns the record at exactly that version, if the watch shows it.
-func (b *Book) Current(id records.Identity) (Holding, bool) {
-	return b.watched.Current(id)
-}
+func (b *Book) Current(id records.Identity) (Holding, bool) { return b.watched.Current(id) }
 
 // AppendSome appends records from this handle on, and returns where to go on; 0 at the end.
 func (b *Book) AppendSome(holdings []Holding, from records.Handle) ([]Holding, records.Handle) {
@@ -63,9 +47,7 @@ func (b *Book) AppendSome(holdings []Holding, from records.Handle) ([]Holding, r
 
 // IsRecent reports whether something was seen less than takeoverDelay ago. It may be asked without
 // the lock.
-func (b *Book) IsRecent(seen int64) bool {
-	return b.ages.IsRecent(seen)
-}
+func (b *Book) IsRecent(seen int64) bool { return b.ages.IsRecent(seen) }
 
 // Overlapping returns every record of the address space that overlaps the prefix.
 func (b *Book) Overlapping(space string, prefix netip.Prefix) []Holding {
@@ -73,9 +55,7 @@ func (b *Book) Overlapping(space string, prefix netip.Prefix) []Holding {
 }
 
 // Judge decides about r at this moment of the watch.
-func (b *Book) Judge(r *records.Record) Verdict {
-	return b.lineage.Judge(r)
-}
+func (b *Book) Judge(r *records.Record) Verdict { return b.lineage.Judge(r) }
 
 // RecordOf returns the claim's record, other than the stuck one, and what it is in dispute with.
 func (b *Book) RecordOf(c Claim, stuck types.UID) (*records.Record, *Holding) {
@@ -88,19 +68,13 @@ func (b *Book) RecordsFor(claim ipamv1.ClaimReference) []*records.Record {
 }
 
 // Repeats returns the claim's records that say what an older one of them says already.
-func (b *Book) Repeats(claim ipamv1.ClaimReference) []*records.Record {
-	return b.claims.Repeats(claim)
-}
+func (b *Book) Repeats(claim ipamv1.ClaimReference) []*records.Record { return b.claims.Repeats(claim) }
 
 // HasLost reports whether this very version of a claim's record is overlapped by an older one.
-func (b *Book) HasLost(id records.Identity) bool {
-	return b.claims.HasLost(id)
-}
+func (b *Book) HasLost(id records.Identity) bool { return b.claims.HasLost(id) }
 
 // Obstacle returns a record that keeps this one from winning and is not just about to go.
-func (b *Book) Obstacle(id records.Identity) (Holding, bool) {
-	return b.claims.Obstacle(id)
-}
+func (b *Book) Obstacle(id records.Identity) (Holding, bool) { return b.claims.Obstacle(id) }
 
 // LeftBehind returns what has gone to another cluster, or is just going, with what the claim has won.
 func (b *Book) LeftBehind(c Claim, mark *records.Record) (Holding, bool) {
@@ -108,9 +82,7 @@ func (b *Book) LeftBehind(c Claim, mark *records.Record) (Holding, bool) {
 }
 
 // StandsFor returns the record that keeps with a member what this version of another record keeps.
-func (b *Book) StandsFor(id records.Identity) (Holding, bool) {
-	return b.claims.StandsFor(id)
-}
+func (b *Book) StandsFor(id records.Identity) (Holding, bool) { return b.claims.StandsFor(id) }
 
 // OtherBlocks returns the records of blocks of pools of the name that keep does not name.
 func (b *Book) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []netip.Prefix) []Holding {
@@ -118,9 +90,7 @@ func (b *Book) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []neti
 }
 
 // HandedBack returns, by prefix, what pools of the name have handed back, for whatever template.
-func (b *Book) HandedBack(pool ipamv1.PoolReference) []Holding {
-	return b.claims.HandedBack(pool)
-}
+func (b *Book) HandedBack(pool ipamv1.PoolReference) []Holding { return b.claims.HandedBack(pool) }
 
 // HandedBackIn returns, by prefix, what was handed back of a block by pools of whatever name.
 func (b *Book) HandedBackIn(space string, block netip.Prefix) []Holding {
@@ -134,29 +104,19 @@ func (b *Book) Withheld(parent ipamv1.PoolReference, block netip.Prefix) []Withh
 }
 
 // Serves reports whether the pool hands out prefixes.
-func (b *Book) Serves(pool ipamv1.PoolReference) bool {
-	return b.pools.Serves(pool)
-}
+func (b *Book) Serves(pool ipamv1.PoolReference) bool { return b.pools.Serves(pool) }
 
 // SetPool registers a pool or what it has become.
-func (b *Book) SetPool(p Pool) {
-	b.serving.SetPool(p)
-}
+func (b *Book) SetPool(p Pool) { b.serving.SetPool(p) }
 
 // DropPool forgets the shape of a pool; its records stay taken.
-func (b *Book) DropPool(ref ipamv1.PoolReference) {
-	b.serving.DropPool(ref)
-}
+func (b *Book) DropPool(ref ipamv1.PoolReference) { b.serving.DropPool(ref) }
 
 // Ready returns a channel that is closed once the pool serves.
-func (b *Book) Ready(ref ipamv1.PoolReference) <-chan struct{} {
-	return b.serving.Ready(ref)
-}
+func (b *Book) Ready(ref ipamv1.PoolReference) <-chan struct{} { return b.serving.Ready(ref) }
 
 // IsConfirmed reports whether the block is the pool's and stays it.
-func (b *Book) IsConfirmed(p Pool, block netip.Prefix) bool {
-	return b.serving.IsConfirmed(p, block)
-}
+func (b *Book) IsConfirmed(p Pool, block netip.Prefix) bool { return b.serving.IsConfirmed(p, block) }
 
 // Witnesses returns what a proof about these pools may change: confirmed blocks.
 func (b *Book) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record {
@@ -164,44 +124,28 @@ func (b *Book) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record 
 }
 
 // Capacity returns the sums of a registered pool.
-func (b *Book) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
-	return b.stock.Capacity(ref)
-}
+func (b *Book) Capacity(ref ipamv1.PoolReference) (Capacity, bool) { return b.stock.Capacity(ref) }
 
 // Holdings returns, by prefix, what is handed out of the pool.
-func (b *Book) Holdings(ref ipamv1.PoolReference) []Holding {
-	return b.stock.Holdings(ref)
-}
+func (b *Book) Holdings(ref ipamv1.PoolReference) []Holding { return b.stock.Holdings(ref) }
 
 // Cooling returns, in no order, what cools down in the pool.
-func (b *Book) Cooling(ref ipamv1.PoolReference) []Holding {
-	return b.stock.Cooling(ref)
-}
+func (b *Book) Cooling(ref ipamv1.PoolReference) []Holding { return b.stock.Cooling(ref) }
 
 // Cools reports whether a prefix cools down when it is released, as far as the book knows.
-func (b *Book) Cools(h Holding) bool {
-	return b.stock.Cools(h)
-}
+func (b *Book) Cools(h Holding) bool { return b.stock.Cools(h) }
 
 // WithMembers returns, by prefix, the blocks of a pool that members may use.
-func (b *Book) WithMembers(pool ipamv1.PoolReference) []Holding {
-	return b.stock.WithMembers(pool)
-}
+func (b *Book) WithMembers(pool ipamv1.PoolReference) []Holding { return b.stock.WithMembers(pool) }
 
 // Leaving returns, in no order, what is to go out of a pool.
-func (b *Book) Leaving(pool ipamv1.PoolReference) []Holding {
-	return b.stock.Leaving(pool)
-}
+func (b *Book) Leaving(pool ipamv1.PoolReference) []Holding { return b.stock.Leaving(pool) }
 
 // Returned returns what may be back of what is held in a pool.
-func (b *Book) Returned(pool ipamv1.PoolReference) []Return {
-	return b.stock.Returned(pool)
-}
+func (b *Book) Returned(pool ipamv1.PoolReference) []Return { return b.stock.Returned(pool) }
 
 // Stored notes that there is, or was, an object of Weir's own kinds of that UID.
-func (b *Book) Stored(claim ipamv1.ClaimReference) {
-	b.stock.Stored(claim)
-}
+func (b *Book) Stored(claim ipamv1.ClaimReference) { b.stock.Stored(claim) }
 
 // Unstored returns how many prefixes of the pool are recorded for objects of that namespace that
 // nobody has seen stored.
@@ -211,9 +155,7 @@ func (b *Book) Unstored(pool ipamv1.PoolReference, namespace string) int {
 
 // NextOverdue returns when, from now, the next grace is over of a record whose object nobody has
 // seen.
-func (b *Book) NextOverdue() (time.Duration, bool) {
-	return b.stock.NextOverdue()
-}
+func (b *Book) NextOverdue() (time.Duration, bool) { return b.stock.NextOverdue() }
 
 // Choose picks a prefix for the claim and marks it for a record of that name, until Unmark.
 func (b *Book) Choose(c Claim, key types.NamespacedName) (*records.Record, error) {
@@ -237,21 +179,13 @@ func (b *Book) ChooseHandBack(c Claim, space string, key types.NamespacedName) (
 
 // Promise picks a prefix for the claim and keeps it from others until Expire, which the caller sees
 // to after PromiseTime.
-func (b *Book) Promise(c Claim) (*records.Record, error) {
-	return b.chooser.Promise(c)
-}
+func (b *Book) Promise(c Claim) (*records.Record, error) { return b.chooser.Promise(c) }
 
 // Preview picks a prefix for the claim and forgets it again.
-func (b *Book) Preview(c Claim) (netip.Prefix, error) {
-	return b.chooser.Preview(c)
-}
+func (b *Book) Preview(c Claim) (netip.Prefix, error) { return b.chooser.Preview(c) }
 
 // Unmark ends a mark, whatever came of the choice, and reports whether it had not ended before.
-func (b *Book) Unmark(r *records.Record) bool {
-	return b.marks.Unmark(r)
-}
+func (b *Book) Unmark(r *records.Record) bool { return b.marks.Unmark(r) }
 
 // Expire takes a promise back that no claim has asked for.
-func (b *Book) Expire(mark *records.Record) {
-	b.marks.Expire(mark)
-}
+func (b *Book) Expire(mark *records.Record) { b.marks.Expire(mark) }

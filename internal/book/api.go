@@ -148,12 +148,12 @@ func (b *Book) Returned(pool ipamv1.PoolReference) []Return { return b.stock.Ret
 func (b *Book) Stored(claim ipamv1.ClaimReference) { b.stock.Stored(claim) }
 
 // Unstored returns how many prefixes of the pool are recorded for objects of that namespace that
-// nobody has seen stored.
+// were not seen stored.
 func (b *Book) Unstored(pool ipamv1.PoolReference, namespace string) int {
 	return b.stock.Unstored(pool, namespace)
 }
 
-// NextOverdue returns when, from now, the next grace is over of a record whose object nobody has
+// NextOverdue returns when, from now, the next grace is over of a record whose object was not
 // seen.
 func (b *Book) NextOverdue() (time.Duration, bool) { return b.stock.NextOverdue() }
 
@@ -167,7 +167,7 @@ func (b *Book) ChooseTaken(c Claim, key types.NamespacedName) (*records.Record, 
 	return b.chooser.ChooseTaken(c, key)
 }
 
-// ChooseBlock marks exactly the asked block, unless somebody holds part of it.
+// ChooseBlock marks exactly the asked block, unless another claimant holds part of it.
 func (b *Book) ChooseBlock(c Claim, space string, key types.NamespacedName) (*records.Record, error) {
 	return b.chooser.ChooseBlock(c, space, key)
 }

@@ -140,7 +140,7 @@ func (b *Book) insert(r *records.Record) {
 	if !b.marks.withdraw(r.Space, r.CIDR) {
 		b.marks.crowd(e)
 	}
-	b.spaces.of(r.Space).taken.Insert(r.CIDR, r.Handle)
+	b.spaces.take(r)
 	e.history.hold(r)
 	b.stock.count(r)
 	b.marks.suspect(r)
@@ -159,10 +159,9 @@ func (b *Book) insert(r *records.Record) {
 }
 
 func (b *Book) remove(r *records.Record) {
-	s := b.spaces.of(r.Space)
-	s.taken.Remove(r.CIDR, r.Handle)
+	b.spaces.free(r)
 	b.pools.unlearn(r)
-	b.pools.of(r.Pool).history.release(r, s)
+	b.pools.of(r.Pool).history.release(r, b.spaces.of(r.Space))
 	b.stock.uncount(r)
 	b.records.Remove(r.Handle)
 	if isBlock(r.Purpose) {

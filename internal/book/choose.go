@@ -23,7 +23,9 @@ import (
 type request = allocator.Request[records.Handle]
 
 // chooser finds what is free, and for whom. It owns what a pool's entry says that it chose last in
-// a crowd. It has what it chose kept from others by marks.
+// a crowd. It searches the spaces for what the policy hands out and claims and lineage leave to the
+// claim, and marks what it has chosen. What a search passes over is kept out through pools
+// meanwhile.
 type chooser struct {
 	records *records.Table
 	watched *watched

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
-// claims answers what is recorded for a claim, or for a pool as one. It owns nothing: it reads the
-// records, has lineage judge them, and asks ages which are too new to be judged by.
+// claims knows what is recorded for a claim, or for a pool as one. It owns nothing: it reads the
+// records, has lineage judge them, and asks ages which of them are recent.
 type claims struct {
 	// instance is this manager's.
 	instance string

@@ -24,9 +24,10 @@ const (
 	kept
 )
 
-// pools are the pools that are registered or that records name. It owns their entries, each section
-// of which is another part's, and what makes a prefix unavailable that is no record. It reads the
-// records, and lineage for which pool lies in which.
+// pools are the pools that are registered, or that records name. They own the entries, each section
+// of which one part writes, and what makes a prefix unavailable and is no record: keepOut and letIn
+// are the only ones that bring it in and out. They read the records, and lineage for which pool lies
+// in which.
 type pools struct {
 	records *records.Table
 	spaces  *spaces
@@ -108,11 +109,11 @@ func (b *pools) anyServing() ipamv1.PoolReference {
 // keepOut makes a prefix unavailable for a reason that is no record; letIn ends that.
 func (b *pools) keepOut(r *records.Record) {
 	b.records.Insert(r)
-	b.spaces.of(r.Space).taken.Insert(r.CIDR, r.Handle)
+	b.spaces.take(r)
 }
 
 func (b *pools) letIn(r *records.Record) {
-	b.spaces.of(r.Space).taken.Remove(r.CIDR, r.Handle)
+	b.spaces.free(r)
 	b.unlearn(r)
 	b.records.Remove(r.Handle)
 	r.Handle = 0

@@ -36,6 +36,11 @@ func (b *spaces) of(name string) *space {
 	return s
 }
 
+// take has a record, or what is none, take its prefix, by its handle. free ends that.
+func (b *spaces) take(r *records.Record) { b.of(r.Space).taken.Insert(r.CIDR, r.Handle) }
+
+func (b *spaces) free(r *records.Record) { b.of(r.Space).taken.Remove(r.CIDR, r.Handle) }
+
 // overlapping returns every record of the space that overlaps the prefix, in the order of their
 // prefixes.
 func (b *spaces) overlapping(space string, p netip.Prefix) []*records.Record {

@@ -132,7 +132,7 @@ openstack-packages: ## Install the real Keystone and Neutron that tests start (D
 
 ##@ Generate
 
-GO_SOURCES := ./api/... ./internal/... ./providers/...
+GO_SOURCES := ./api/... ./cmd/... ./internal/... ./providers/...
 # Everything that `generate` writes; verify-gen compares exactly this.
 GENERATED := config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml \
 	config/metal3/crd/bases config/metal3/rbac/role.yaml \
@@ -220,6 +220,11 @@ build: manager ## Build the manager
 manager: ## Build the manager into bin/
 	$(call build,CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager .)
 
+.PHONY: plugin
+plugin: ## Build kubectl's plugin (kubectl weir), and what completes its arguments, into bin/
+	$(call build,CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-weir ./cmd/kubectl-weir)
+	@install -m 0755 cmd/kubectl-weir/kubectl_complete-weir $(BIN)/kubectl_complete-weir
+
 ##@ Test
 
 # $(call gotest,name,flags and packages) runs go test, with GOTESTFLAGS last so that they win, keeps its JSON in out/
@@ -229,7 +234,7 @@ gotest = go run ./hack/testsummary -costs=$(COSTS) -out $(OUT)/test-$(1).json --
 COSTS ?= true
 # The suites that last come first, so that none of them is left over to run alone.
 E2E_FIRST := crash move processes restore admission floatingips race install takeover
-E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) $(JQ) manager other-manager release-manifests
+E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) $(JQ) manager other-manager plugin release-manifests
 
 .PHONY: other-manager
 other-manager: ## Build the manager with a second front door, for tests, into bin/
@@ -370,8 +375,8 @@ docker-push: ## Build the image for every released platform and push it (needs d
 ##@ Clean
 
 .PHONY: clean
-clean: ## Remove test output, release artifacts and the manager; the built tools stay
-	rm -rf $(OUT) $(BIN)/manager $(BIN)/other-manager
+clean: ## Remove test output, release artifacts, the manager and the plugin; the built tools stay
+	rm -rf $(OUT) $(BIN)/manager $(BIN)/other-manager $(BIN)/kubectl-weir $(BIN)/kubectl_complete-weir
 
 .PHONY: clean-tools
 clean-tools: ## Remove the built tools and control plane too

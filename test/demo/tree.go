@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
@@ -219,19 +220,19 @@ func (p *play) showTree(ctx context.Context) error {
 		return err
 	}
 	t := &tree{pools: pools, leaves: leaves}
+	var roots []*plugin.Node
 	for _, root := range pools {
 		if root.PoolSpec().ParentRef == nil && len(t.children(root)) > 0 {
-			t.draw(root, "", "")
+			roots = append(roots, t.node(root))
 		}
 	}
-	p.table([]string{"", "BLOCK", "DELEGATED", "ALLOCATED", "AVAILABLE", "READY"}, t.rows)
+	p.table([]string{"", "BLOCK", "DELEGATED", "ALLOCATED", "AVAILABLE", "READY"}, plugin.Draw(roots, plugin.Unicode))
 	return nil
 }
 
 type tree struct {
 	pools  []pool
 	leaves []leaf
-	rows   [][]string
 }
 
 // children returns the pools carved from one, by their blocks.
@@ -257,31 +258,18 @@ func compareCIDRs(a, b string) int {
 	return first(a).Compare(first(b))
 }
 
-// draw adds a pool and everything below it. The lead is what precedes its own line, the margin what precedes those below.
-func (t *tree) draw(p pool, lead, margin string) {
+// node returns the line of a pool, with everything below it.
+func (t *tree) node(p pool) *plugin.Node {
 	c, name := p.PoolStatus().Capacity, referenceText(p.PoolReference())
-	t.rows = append(t.rows, []string{
-		lead + p.PoolReference().Kind + " " + name, p.PoolSpec().CIDR, c.Delegated, c.Allocated, c.Available,
+	n := &plugin.Node{Cells: []string{
+		p.PoolReference().Kind + " " + name, p.PoolSpec().CIDR, c.Delegated, c.Allocated, c.Available,
 		conditions.GetReason(p, ipamv1.ReadyCondition),
-	})
-	children, claims := t.children(p), t.claims(p)
-	left := len(children) + len(claims)
-	for _, child := range children {
-		left--
-		own, below := branch(left == 0)
-		t.draw(child, margin+own, margin+below)
+	}}
+	for _, child := range t.children(p) {
+		n.Below = append(n.Below, t.node(child))
 	}
-	for _, l := range claims {
-		left--
-		own, _ := branch(left == 0)
-		t.rows = append(t.rows, []string{margin + own + l.kind + " " + l.name, l.cidr, "", "", "", l.ready})
+	for _, l := range t.claims(p) {
+		n.Below = append(n.Below, &plugin.Node{Cells: []string{l.kind + " " + l.name, l.cidr, "", "", "", l.ready}})
 	}
-}
-
-// branch returns what is drawn before an entry, and before everything below it.
-func branch(last bool) (own, below string) {
-	if last {
-		return "└─ ", "   "
-	}
-	return "├─ ", "│  "
+	return n
 }

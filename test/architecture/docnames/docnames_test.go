@@ -47,7 +47,7 @@ const root = "../../../"
 
 // repositoryFolders are the folders in which paths of the docs begin. What is built (bin, out) is
 // not among them.
-var repositoryFolders = []string{".ci", "api", "config", "docs", "hack", "internal", "providers", "templates", "test"}
+var repositoryFolders = []string{".ci", "api", "cmd", "config", "docs", "hack", "internal", "providers", "templates", "test"}
 
 // pages are the paths of all pages that are checked.
 func pages(t *testing.T) []string {

@@ -1,0 +1,59 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+)
+
+const exitCodes = `Exit codes: 0 all is well, 1 the answer is bad news, 2 wrong usage or no API, 3 your rights allow no answer.`
+
+// Config is what a run of the plugin takes from its process.
+type Config struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Now is the clock.
+	Now func() time.Time
+	// Version of the plugin.
+	Version string
+}
+
+// Run runs the plugin with arguments, and returns its exit code.
+func Run(ctx context.Context, config Config, args ...string) int {
+	cmd := command(config)
+	cmd.SetArgs(args)
+	code, message := codeOf(cmd.ExecuteContext(ctx))
+	if message != nil {
+		fmt.Fprintf(config.Stderr, "error: %v\n", message)
+	}
+	return code
+}
+
+func command(config Config) *cobra.Command {
+	o := &options{stdout: config.Stdout, stderr: config.Stderr, config: genericclioptions.NewConfigFlags(true), now: config.Now}
+	cmd := &cobra.Command{
+		Use:           "kubectl-weir",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl weir"},
+		Short:         "See what Weir's pools have handed out, with your own rights",
+		Long:          "See what Weir's pools have handed out, with your own rights. Nothing is changed.\n\n" + exitCodes,
+		Version:       config.Version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return o.complete()
+		},
+	}
+	cmd.SetOut(config.Stdout)
+	cmd.SetErr(config.Stderr)
+	cmd.SetIn(config.Stdin)
+	o.addFlags(cmd)
+	cmd.AddCommand(treeCommand(o))
+	return cmd
+}

@@ -1,0 +1,101 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plugin shows what kubectl weir prints of a real site: to the administrator, to a viewer
+// of one namespace and to a user without rights. What is printed is in testdata; "go test
+// ./test/e2e/plugin -update" writes it anew.
+//
+//   - tree_test.go: the command tree.
+//   - world_test.go: the pools and claims of the site.
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+// patience is how long what must happen may take: only what never happens fails.
+const patience = "3m"
+
+// later is how long after the objects' creation the plugin runs, by its clock.
+const later = 4 * 24 * time.Hour
+
+var update = flag.Bool("update", false, "write what the plugin prints to testdata")
+
+var (
+	site *framework.Site
+	k    client.WithWatch
+)
+
+func TestPlugin(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Plugin")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	site = suite.StartSite(ctx, framework.SiteOptions{
+		Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
+		Namespaces: []string{red, blue},
+	})
+	k = site.Client()
+	manager := suite.StartManager(ctx, site)
+	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
+	build(ctx)
+}, NodeTimeout(3*time.Minute))
+
+var _ = AfterEach(func() { suite.Evidence(site) })
+
+// run runs the plugin as a user; "" is the administrator.
+func run(ctx context.Context, user string, args ...string) (code int, stdout, stderr string) {
+	GinkgoHelper()
+	args = append(args, "--kubeconfig="+site.KubeconfigPath(), "--cache-dir="+filepath.Join(GinkgoT().TempDir(), "cache"))
+	if user != "" {
+		args = append(args, "--as="+user)
+	}
+	var out, errOut bytes.Buffer
+	code = plugin.Run(ctx, plugin.Config{
+		Stdin: &bytes.Buffer{}, Stdout: &out, Stderr: &errOut,
+		Now: func() time.Time { return time.Now().Add(later) }, Version: "test",
+	}, args...)
+	return code, out.String(), errOut.String()
+}
+
+// volatile is what differs from run to run, and what stands for it in testdata.
+var volatile = []struct {
+	pattern *regexp.Regexp
+	stead   string
+}{
+	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z`), "TIME"},
+	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{5}`), "TIME"},
+	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
+	{regexp.MustCompile(`-[0-9a-f]{10,}\b`), "-HASH"},
+}
+
+// shows compares an answer with that in testdata.
+func shows(name, answer string) {
+	GinkgoHelper()
+	for _, v := range volatile {
+		answer = v.pattern.ReplaceAllString(answer, v.stead)
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		Expect(os.WriteFile(path, []byte(answer), 0o644)).To(Succeed())
+	}
+	want, err := os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(answer).To(Equal(string(want)), "testdata/%s; -update writes it anew", name)
+}

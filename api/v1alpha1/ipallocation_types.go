@@ -244,6 +244,13 @@ type IPAllocationStatus struct {
 // +kubebuilder:printcolumn:name="State",type="string",JSONPath=".spec.state",description="Active, Confirmed (a pool's block), Cooling, Retained or Moved"
 // +kubebuilder:printcolumn:name="Released",type="date",JSONPath=".spec.releasedAt",description="Time since the claim released the prefix; none while it has it"
 // +kubebuilder:printcolumn:name="Space",type="string",priority=1,JSONPath=".spec.addressSpace",description="Address space"
+// +kubebuilder:printcolumn:name="PoolKind",type="string",priority=1,JSONPath=".spec.poolRef.kind",description="Kind of the pool"
+// +kubebuilder:printcolumn:name="PoolGroup",type="string",priority=1,JSONPath=".spec.poolRef.apiGroup",description="API group of the pool; none for ipam.weir.dev"
+// +kubebuilder:printcolumn:name="ClaimNamespace",type="string",priority=1,JSONPath=".spec.claimRef.namespace",description="Namespace of what the prefix is held for"
+// +kubebuilder:printcolumn:name="ClaimGroup",type="string",priority=1,JSONPath=".spec.claimRef.apiGroup",description="API group of what the prefix is held for"
+// +kubebuilder:printcolumn:name="Cluster",type="string",priority=1,JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster that the claim belongs to"
+// +kubebuilder:printcolumn:name="Created",type="string",priority=1,JSONPath=".metadata.creationTimestamp",description="Time of creation"
+// +kubebuilder:printcolumn:name="ReleasedAt",type="string",priority=1,JSONPath=".spec.releasedAt",description="When the claim released the prefix; none while it has it"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type IPAllocation struct {
 	metav1.TypeMeta `json:",inline"`

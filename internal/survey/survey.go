@@ -95,7 +95,7 @@ const (
 	partly
 	// forbidden: nothing could be listed.
 	forbidden
-	// unserved: the API server has no such resource.
+	// unserved: the API server has no such resource, or no such object.
 	unserved
 )
 
@@ -145,22 +145,22 @@ func (s *Survey) listIn(ctx context.Context, r resource, in place, q query, read
 	return listed, nil
 }
 
-// get reads one object. It returns false if there is none, or the user may not see it: then there
-// is a gap.
-func (s *Survey) get(ctx context.Context, r resource, namespace, name string, into any) (bool, error) {
+// get reads one object: listed if it is there, unserved if there is none. Where the user may not see
+// it there is a gap.
+func (s *Survey) get(ctx context.Context, r resource, namespace, name string, into any) (outcome, error) {
 	body, err := s.rest.Get().AbsPath(r.path(namespace), name).SetHeader("Accept", "application/json").Stream(ctx)
 	switch {
 	case apierrors.IsForbidden(err):
 		s.gaps.add("get", r.GroupResource(), place{namespaced: r.namespaced, namespace: namespace})
-		return false, nil
+		return forbidden, nil
 	case apierrors.IsNotFound(err):
-		return false, nil
+		return unserved, nil
 	case err != nil:
-		return false, fmt.Errorf("reading %s %s: %w", r.GroupResource(), name, err)
+		return forbidden, fmt.Errorf("reading %s %s: %w", r.GroupResource(), name, err)
 	}
 	defer body.Close()
 	if err = json.NewDecoder(body).Decode(into); err != nil {
-		return false, fmt.Errorf("reading %s %s: %w", r.GroupResource(), name, err)
+		return forbidden, fmt.Errorf("reading %s %s: %w", r.GroupResource(), name, err)
 	}
-	return true, nil
+	return listed, nil
 }

@@ -54,6 +54,6 @@ func command(config Config) *cobra.Command {
 	cmd.SetErr(config.Stderr)
 	cmd.SetIn(config.Stdin)
 	o.addFlags(cmd)
-	cmd.AddCommand(treeCommand(o))
+	cmd.AddCommand(treeCommand(o), whoCommand(o))
 	return cmd
 }

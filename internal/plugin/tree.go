@@ -75,15 +75,14 @@ func treeCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			gaps := s.Gaps().List()
-			if !isAllowed {
-				return forbidden("there is nothing to show: %s; ask for the right to read pools, or choose a --namespace", texts(gaps))
-			}
-			t := &Tree{Header: header("Tree"), Gaps: gaps, Pools: grow(pools)}
+			t := &Tree{Header: header("Tree"), Gaps: s.Gaps().List(), Pools: grow(pools)}
 			if t.Pools, err = t.choose(args); err != nil {
 				return err
 			}
-			return o.printTree(t)
+			if err = o.printTree(t); err == nil && !isAllowed {
+				err = forbidden("you may list no pools; ask for the right to, or choose a --namespace")
+			}
+			return err
 		},
 	}
 }
@@ -191,7 +190,9 @@ func (o *options) printTree(t *Tree) error {
 		return nil
 	}
 	if len(t.Pools) == 0 {
-		fmt.Fprintln(o.stderr, "There are no pools"+o.where()+".")
+		if len(t.Gaps) == 0 {
+			fmt.Fprintln(o.stderr, "There are no pools"+o.where()+".")
+		}
 		return nil
 	}
 	head := []string{"POOL", "BLOCK", "USE", "USED", "FREE", "CLAIMS", "STATE", ""}

@@ -6,6 +6,7 @@
 // ./test/e2e/plugin -update" writes it anew.
 //
 //   - tree_test.go: the command tree.
+//   - who_test.go: the command who.
 //   - world_test.go: the pools and claims of the site.
 package plugin
 

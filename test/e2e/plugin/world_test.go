@@ -13,10 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // Namespaces, and users besides the administrator.
@@ -55,11 +58,14 @@ func build(ctx context.Context) {
 			return isReady(pool)
 		})
 	}
+	machine := owned(ctx)
 	for _, claim := range []client.Object{
 		builder.IPClaim(red, "bastion").From(ipamv1.IPPoolKind, "nodes").Build(),
-		builder.IPAddressClaim(red, "md-0", ipamv1.IPPoolKind, "nodes").Build(),
+		ownedBy(machine, builder.IPAddressClaim(red, "md-0", ipamv1.IPPoolKind, "nodes").Build()),
 		builder.IPAddressClaim(red, "md-1", ipamv1.IPPoolKind, "nodes").Build(),
 		builder.IPClaim(red, "pods").From(ipamv1.IPPoolKind, "prod-eu").Build(),
+		builder.IPClaim(blue, "bench").From(ipamv1.IPPoolKind, "lab").Build(),
+		builder.IPClaim(blue, "bench-2").From(ipamv1.IPPoolKind, "lab").Build(),
 		builder.IPClaim(blue, "endpoint").From(ipamv1.IPPoolKind, "fleet-v6").Retained().Build(),
 	} {
 		Expect(k.Create(ctx, claim)).To(Succeed())
@@ -67,11 +73,63 @@ func build(ctx context.Context) {
 	}
 	for key, n := range map[client.ObjectKey]int32{
 		{Namespace: red, Name: "nodes"}: 3, {Namespace: red, Name: "prod-eu"}: 1, {Namespace: blue, Name: "fleet-v6"}: 1,
+		{Namespace: blue, Name: "lab"}: 2,
 	} {
 		pool := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		await(ctx, pool, func() bool { return ptr.Deref(pool.Status.Claims, 0) == n })
 	}
 	awaitDelegated(ctx)
+	release(ctx)
+}
+
+// release deletes claims whose addresses then cool down or are retained.
+func release(ctx context.Context) {
+	GinkgoHelper()
+	suite.Gone(ctx, k, deleted(ctx, builder.IPAddressClaim(red, "md-1", ipamv1.IPPoolKind, "nodes").Build()))
+	suite.Gone(ctx, k, deleted(ctx, builder.IPClaim(blue, "endpoint").Build()))
+	for _, pool := range []*ipamv1.IPPool{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: red, Name: "nodes"}}, {ObjectMeta: metav1.ObjectMeta{Namespace: blue, Name: "fleet-v6"}},
+	} {
+		await(ctx, pool, func() bool { return pool.Status.Capacity.Cooling == "1" })
+	}
+}
+
+func deleted(ctx context.Context, obj client.Object) client.Object {
+	GinkgoHelper()
+	Expect(k.Delete(ctx, obj)).To(Succeed())
+	return obj
+}
+
+// owned makes a Cluster, its MachineDeployment and a Machine of that, each owned by the one before,
+// and returns the Machine.
+func owned(ctx context.Context) client.Object {
+	GinkgoHelper()
+	cluster := builder.Cluster(red, "prod-eu").Build()
+	Expect(k.Create(ctx, cluster)).To(Succeed())
+	template := clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
+		ClusterName:       "prod-eu",
+		Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("none")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "NoMachine", Name: "md"},
+	}}
+	labels := map[string]string{"md": "0"}
+	template.Labels = labels
+	deployment := &clusterv1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: red, Name: "prod-eu-md-0"},
+		Spec: clusterv1.MachineDeploymentSpec{
+			ClusterName: "prod-eu", Template: template, Selector: metav1.LabelSelector{MatchLabels: labels},
+		},
+	}
+	Expect(k.Create(ctx, ownedBy(cluster, deployment))).To(Succeed())
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: red, Name: "prod-eu-md-0-x7k2p"}, Spec: template.Spec}
+	Expect(k.Create(ctx, ownedBy(deployment, machine))).To(Succeed())
+	return machine
+}
+
+// ownedBy makes an object controlled by another one.
+func ownedBy(owner, obj client.Object) client.Object {
+	GinkgoHelper()
+	Expect(controllerutil.SetControllerReference(owner, obj, k.Scheme())).To(Succeed())
+	return obj
 }
 
 // awaitDelegated waits until each pool counts what is carved from it.

@@ -40,7 +40,7 @@ func useColor(when string, out io.Writer) (bool, error) {
 		return false, nil
 	}
 	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd())), nil //nolint:gosec // a file descriptor is small
+	return ok && term.IsTerminal(int(file.Fd())), nil
 }
 
 func colored(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }

@@ -51,17 +51,22 @@ type TreePool struct {
 	// External: a cloud chooses the addresses.
 	External bool        `json:"external,omitempty"`
 	Pools    []*TreePool `json:"pools,omitempty"`
+	// Records are those of claims, and blocks of pools that are not shown, by address. They are there
+	// with --claims only.
+	Records []WhoRecord `json:"records,omitempty"`
 
-	pool *survey.Pool
+	pool   *survey.Pool
+	groups []recordGroup
 }
 
 func treeCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var c claimOptions
+	cmd := &cobra.Command{
 		Use:   "tree [POOL...]",
 		Short: "Show pools below those that they are carved from, and how they are used",
 		Long: "Show pools below those that they are carved from, and how they are used.\n" +
 			"POOL is NAME, NAMESPACE/NAME or KIND/NAME; pools carved from it are shown as well.\n\n" + exitCodes,
-		Example: "  kubectl weir tree\n  kubectl weir tree team-red/nodes -o wide",
+		Example: "  kubectl weir tree\n  kubectl weir tree --claims team-red/nodes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope, err := o.scope()
 			if err != nil {
@@ -79,12 +84,17 @@ func treeCommand(o *options) *cobra.Command {
 			if t.Pools, err = t.choose(args); err != nil {
 				return err
 			}
+			if err = c.read(cmd.Context(), s, t); err != nil {
+				return err
+			}
 			if err = o.printTree(t); err == nil && !isAllowed {
 				err = forbidden("you may list no pools; ask for the right to, or choose a --namespace")
 			}
 			return err
 		},
 	}
+	c.addFlags(cmd)
+	return cmd
 }
 
 // texts joins the texts of gaps.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
@@ -24,6 +25,9 @@ func (o *options) node(t *Tree, p *TreePool) *Node {
 	n := &Node{Cells: o.cells(t, p)}
 	for _, child := range p.Pools {
 		n.Below = append(n.Below, o.node(t, child))
+	}
+	for _, g := range p.groups {
+		n.Below = append(n.Below, &Node{Cells: o.groupCells(&g, p.pool)})
 	}
 	return n
 }
@@ -67,7 +71,7 @@ func (t *Tree) note(p *TreePool) string {
 	case p.DelegatedTo != "":
 		return "for " + p.DelegatedTo
 	case p.Parent != nil && t.isCutOff(p):
-		return "carved from " + survey.Name(*p.Parent) + ", which is not shown"
+		return "carved from " + survey.Name(*p.Parent)
 	case p.UtilizationPercent != nil && *p.UtilizationPercent >= nearlyFull && p.State == ipamv1.PoolReadyAvailableReason:
 		return "nearly full"
 	case p.ClusterName != "":
@@ -87,16 +91,22 @@ func (o *options) paintTree(column int, text, padded string) string {
 		return padded
 	}
 	switch {
-	case column == useColumn:
+	case column == useColumn && !strings.HasPrefix(text, "since "):
 		return colored(green, padded)
-	case column == stateColumn && text == ipamv1.PoolReadyAvailableReason:
-		return colored(green, padded)
-	case column == stateColumn && text == ipamv1.PoolReadyDelegatedReason:
-		return colored(yellow, padded)
-	case column == stateColumn:
-		return colored(red, padded)
+	case column == stateColumn && text != "":
+		return colored(stateColor(text), padded)
 	}
 	return padded
+}
+
+func stateColor(state string) string {
+	switch state {
+	case ipamv1.PoolReadyAvailableReason, stateText(ipamv1.ActiveState):
+		return green
+	case ipamv1.PoolReadyDelegatedReason, string(ipamv1.CoolingState), string(ipamv1.RetainedState), string(ipamv1.MovedState):
+		return yellow
+	}
+	return red
 }
 
 // where ends a sentence about what was looked at.

@@ -103,8 +103,9 @@ func objectState(h *survey.Holder) string {
 		return "gone; another one has its name"
 	case survey.Hidden:
 		return "not shown"
+	default:
+		return cmp.Or(h.Object.State, "without condition Ready")
 	}
-	return cmp.Or(h.Object.State, "without condition Ready")
 }
 
 func answerText(a *survey.Address) string {

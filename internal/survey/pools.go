@@ -228,7 +228,7 @@ func metal3Pool(pool *m3v1.IPPool) *Pool {
 		p.Capacity = ipamv1.Capacity{
 			Total: strconv.FormatInt(*total, 10), Available: strconv.FormatInt(*available, 10), Allocated: strconv.FormatInt(used, 10),
 		}
-		p.Percent = ptr.To(int32(float64(used) / float64(*total) * 100)) //nolint:gosec // at most 100
+		p.Percent = ptr.To(int32(float64(used) / float64(*total) * 100))
 	}
 	p.State, p.Message = stateOf(pool, pool.Status.Conditions)
 	return p

@@ -83,9 +83,9 @@ func (s *Survey) recordObjects(ctx context.Context, fields string, each func(Rec
 	var mistake error
 	result, err := s.list(ctx, ipallocations, query{fields: fields}, func(body io.Reader) error {
 		return readItems(body, func(a *ipamv1.IPAllocation) {
-			record, err := recordOf(a)
-			if err != nil {
-				mistake = err
+			record, malformed := recordOf(a)
+			if malformed != nil {
+				mistake = malformed
 				return
 			}
 			each(record)

@@ -116,8 +116,9 @@ func TestPoolsThatMayNotBeListedAreGaps(t *testing.T) {
 			if err != nil || len(pools) != 0 || isAllowed != tc.isAllowed {
 				t.Errorf("got %v, %v, %v", pools, isAllowed, err)
 			}
-			var texts []string
-			for _, gap := range s.Gaps().List() {
+			gaps := s.Gaps().List()
+			texts := make([]string, 0, len(gaps))
+			for _, gap := range gaps {
 				texts = append(texts, gap.Text)
 			}
 			if diff := cmp.Diff(tc.gaps, strings.Join(texts, ", ")); diff != "" {
@@ -152,7 +153,7 @@ func TestPoolsAreRead(t *testing.T) {
 	if err != nil || !isAllowed {
 		t.Fatal(isAllowed, err)
 	}
-	var got []string
+	got := make([]string, 0, len(pools))
 	for _, p := range pools {
 		got = append(got, strings.Join([]string{Name(p.Ref), p.Space, p.Block, p.Parent.Name, p.State, p.Capacity.Allocated}, "|"))
 	}

@@ -7,6 +7,8 @@
 //
 //   - tree_test.go: the command tree.
 //   - who_test.go: the command who.
+//   - program_test.go: the binary: exit codes, completion, an API server that is not there.
+//   - many_test.go: what is asked of the API server where there are many records, also by an older CRD.
 //   - world_test.go: the pools and claims of the site.
 package plugin
 
@@ -22,9 +24,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -51,6 +56,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
 		Namespaces: []string{red, blue},
+		Scheme:     scheme,
 	})
 	k = site.Client()
 	manager := suite.StartManager(ctx, site)
@@ -58,7 +64,24 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	build(ctx)
 }, NodeTimeout(3*time.Minute))
 
+// What is printed depends on what there is: the records of manySpecs come last.
+var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
+	Describe("tree", treeSpecs)
+	Describe("who", whoSpecs)
+	Describe("as a program", programSpecs)
+	Describe("with many records", Ordered, manySpecs)
+})
+
 var _ = AfterEach(func() { suite.Evidence(site) })
+
+// scheme has Weir's kinds and CRDs.
+func scheme() (*runtime.Scheme, error) {
+	s, err := setup.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	return s, apiextensionsv1.AddToScheme(s)
+}
 
 // run runs the plugin as a user; "" is the administrator.
 func run(ctx context.Context, user string, args ...string) (code int, stdout, stderr string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
 )
 
-var _ = Describe("kubectl weir tree", func() {
+func treeSpecs() {
 	DescribeTable("shows the pools that a user may see", func(ctx SpecContext, user, name string, code int, args ...string) {
 		got, stdout, stderr := run(ctx, user, append([]string{"tree"}, args...)...)
 		Expect(got).To(Equal(code), "%s", stderr)
@@ -25,9 +25,12 @@ var _ = Describe("kubectl weir tree", func() {
 		Entry("of all namespaces, whatever namespace is given", "", "tree-admin.txt", plugin.ExitOK, "-n", blue, "-A"),
 		Entry("to a viewer of one namespace, with what is missing", vera, "tree-viewer-of-another.txt", plugin.ExitForbidden),
 		Entry("to a viewer who names the namespace", vera, "tree-viewer.txt", plugin.ExitOK, "-n", red),
+		Entry("with claims", "", "tree-claims.txt", plugin.ExitOK, "--claims"),
+		Entry("with claims, as JSON", "", "tree-claims.json", plugin.ExitOK, "--claims", "nodes", "-o", "json"),
+		Entry("to a viewer, with claims of one pool", vera, "tree-claims-viewer.txt", plugin.ExitOK, "-n", red, "--claims", "ippool/nodes"),
 		Entry("to nobody", nobody, "tree-nobody.txt", plugin.ExitForbidden),
 		Entry("not, if there is no such pool", "", "tree-no-pool.txt", plugin.ExitUsage, "nodez"),
 		Entry("not, if the viewer may not see it", vera, "tree-hidden-pool.txt", plugin.ExitForbidden, "-n", red, "fleet"),
 		Entry("not, in a format that there is not", "", "tree-no-format.txt", plugin.ExitUsage, "-o", "xml"),
 	)
-})
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
 )
 
-var _ = Describe("kubectl weir who", func() {
+func whoSpecs() {
 	DescribeTable("shows what is in use for what", func(ctx SpecContext, user, name string, code int, args ...string) {
 		got, stdout, stderr := run(ctx, user, append([]string{"who"}, args...)...)
 		Expect(got).To(Equal(code), "%s", stderr)
@@ -33,4 +33,4 @@ var _ = Describe("kubectl weir who", func() {
 		Entry("not to nobody", nobody, "who-nobody.txt", plugin.ExitForbidden, "10.0.0.3"),
 		Entry("not of what is no address", "", "who-no-address.txt", plugin.ExitUsage, "10.0.0.300"),
 	)
-})
+}

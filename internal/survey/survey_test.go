@@ -23,8 +23,17 @@ import (
 // kinds of these groups.
 func served(t *testing.T, answers map[string]string, groups ...schema.GroupVersion) *Survey {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return servedBy(t, func(r *http.Request) (string, bool) {
 		answer, ok := answers[r.URL.Path]
+		return answer, ok
+	}, groups...)
+}
+
+// servedBy makes an API server whose answers a function gives, which may be called at the same time.
+func servedBy(t *testing.T, answers func(*http.Request) (string, bool), groups ...schema.GroupVersion) *Survey {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, ok := answers(r)
 		w.Header().Set("Content-Type", "application/json")
 		if !ok {
 			w.WriteHeader(http.StatusForbidden)
@@ -37,6 +46,8 @@ func served(t *testing.T, answers map[string]string, groups ...schema.GroupVersi
 	for _, group := range groups {
 		mapper.Add(group.WithKind(ipamv1.IPPoolKind), meta.RESTScopeNamespace)
 		mapper.Add(group.WithKind(ipamv1.GlobalIPPoolKind), meta.RESTScopeRoot)
+		mapper.Add(group.WithKind(ipamv1.IPClaimKind), meta.RESTScopeNamespace)
+		mapper.Add(group.WithKind(ipamv1.IPAllocationKind), meta.RESTScopeNamespace)
 	}
 	s, err := New(&rest.Config{Host: server.URL}, mapper, Scope{Fallback: "team"})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 )
 
 const exitCodes = `Exit codes: 0 all is well, 1 the answer is bad news, 2 wrong usage or no API, 3 your rights allow no answer.`
@@ -37,7 +39,9 @@ func Run(ctx context.Context, config Config, args ...string) int {
 }
 
 func command(config Config) *cobra.Command {
-	o := &options{stdout: config.Stdout, stderr: config.Stderr, config: genericclioptions.NewConfigFlags(true), now: config.Now}
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.WrapConfigFn = survey.ReadOnly
+	o := &options{stdout: config.Stdout, stderr: config.Stderr, config: flags, now: config.Now}
 	cmd := &cobra.Command{
 		Use:           "kubectl-weir",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl weir"},

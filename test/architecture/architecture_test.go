@@ -175,6 +175,28 @@ func provider(name string) string {
 	return first
 }
 
+// TestThePluginKnowsNoController checks that kubectl weir reads objects, and shares with the manager
+// only what a spec means.
+func TestThePluginKnowsNoController(t *testing.T) {
+	t.Parallel()
+	known := append([]string{"internal/plugin", "internal/survey", "internal/kinds", "internal/poolspec"}, purePackages...)
+	found := 0
+	for _, p := range packages(t) {
+		if p.name() != "cmd/kubectl-weir" {
+			continue
+		}
+		found++
+		for _, dep := range p.ownDeps() {
+			if !under(dep, "api") && !slices.Contains(known, dep) {
+				t.Errorf("%s depends on %s", p.name(), dep)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("there is no plugin")
+	}
+}
+
 func TestSetupIsImportedByMainOnly(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
@@ -199,8 +199,8 @@ func TestAnotherControllersAnswerIsRefused(t *testing.T) {
 	t.Parallel()
 	const finalizer = "ipam.shared.test/answer"
 	doors := Doors{
-		Forms: []claim.Form{clusterapi.Form{Others: map[string]clusterapi.Ways{
-			"ipam.shared.test": {Conventions: claim.Conventions{AnswerFinalizer: finalizer, IsShared: true}},
+		Forms: []door.Form{clusterapi.Form{Others: map[string]clusterapi.Ways{
+			"ipam.shared.test": {Conventions: door.Conventions{AnswerFinalizer: finalizer, IsShared: true}},
 		}}},
 		Live: fake.NewClientBuilder().Build(),
 	}

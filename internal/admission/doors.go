@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
 
 // Doors are what the webhooks know of the front doors, whether or not their kinds are served: the forms of their claims, and the kinds of
 // their pools.
 type Doors struct {
-	Forms []claim.Form
+	Forms []door.Form
 	Pools []pool.Kind
 	// Live reads pools, past the cache.
 	Live client.Reader
@@ -28,14 +28,14 @@ type Doors struct {
 
 // knows says whether claims or answers of a door are of the kind.
 func (d Doors) knows(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(d.Forms, func(f claim.Form) bool {
+	return slices.ContainsFunc(d.Forms, func(f door.Form) bool {
 		return kind == f.Kinds().Claim.GroupKind() || kind == f.Kinds().Answer.GroupKind()
 	})
 }
 
 // doorClaim is what a claim asks of which pool, and the finalizer that it has once a controller has looked after it.
 type doorClaim struct {
-	pool      claim.PoolName
+	pool      door.PoolName
 	finalizer string
 }
 
@@ -67,9 +67,9 @@ func (d Doors) finalizer(kind schema.GroupKind, raw []byte) string {
 
 // doorAnswer is the pool that an answer is of, and what depends on that.
 type doorAnswer struct {
-	claim.Conventions
+	door.Conventions
 
-	pool claim.PoolName
+	pool door.PoolName
 }
 
 // answers returns what an answer says, and false for what is none.
@@ -86,7 +86,7 @@ func (d Doors) answers(kind schema.GroupKind, raw []byte) (doorAnswer, bool) {
 
 // stays says whether the pool that a claim of the namespace names stays where it is when clusterctl moves the claim. One that is gone, or
 // unknown, does not.
-func (d Doors) stays(ctx context.Context, name claim.PoolName, namespace string) (bool, error) {
+func (d Doors) stays(ctx context.Context, name door.PoolName, namespace string) (bool, error) {
 	kind, known := d.poolKind(name)
 	if !known || kind.ClusterScoped || kind.Moves == nil {
 		return known && kind.ClusterScoped, nil
@@ -101,7 +101,7 @@ func (d Doors) stays(ctx context.Context, name claim.PoolName, namespace string)
 	return !kind.Moves(stored), nil
 }
 
-func (d Doors) poolKind(name claim.PoolName) (pool.Kind, bool) {
+func (d Doors) poolKind(name door.PoolName) (pool.Kind, bool) {
 	known := slices.Concat([]pool.Kind{pool.IPPools, pool.GlobalIPPools}, d.Pools)
 	i := slices.IndexFunc(known, func(k pool.Kind) bool { return k.GroupKind == name.GroupKind })
 	if i < 0 {
@@ -112,7 +112,7 @@ func (d Doors) poolKind(name claim.PoolName) (pool.Kind, bool) {
 
 // pool reads live the pool that a claim or an answer of the namespace names. The error is the API server's; NotFound also where the kind is
 // none.
-func (d Doors) pool(ctx context.Context, name claim.PoolName, namespace string) (pool.Object, error) {
+func (d Doors) pool(ctx context.Context, name door.PoolName, namespace string) (pool.Object, error) {
 	kind, known := d.poolKind(name)
 	if !known {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: name.Group, Resource: name.Kind}, name.Name)

@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -71,7 +71,7 @@ func optionsWith(tb testing.TB, h Holdings) Options {
 }
 
 // clusterAPI is what the webhooks know of the front door of IPAddressClaims.
-var clusterAPI = Doors{Forms: []claim.Form{clusterapi.Form{}}}
+var clusterAPI = Doors{Forms: []door.Form{clusterapi.Form{}}}
 
 // allowed is a user's rights: a function that says so.
 type allowed func(authorizationv1.ResourceAttributes) bool

@@ -16,12 +16,13 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
 // reject says that the answer is of another pool than the claim's.
-func (r *objects) reject(s *scope, answer *Answer) error {
+func (r *objects) reject(s *scope, answer *door.Answer) error {
 	names, asked := answer.Pool, s.claim.Pool
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.poolRef: names %s %s, the claim names %s %s",
 		r.answerKind(), answer.GetName(), names.Kind, names.Name, asked.Kind, asked.Name)
@@ -29,7 +30,7 @@ func (r *objects) reject(s *scope, answer *Answer) error {
 
 // adopt records what an answer stands for and makes it the claim's. With purpose ForClaim the pool must hand the address out, as for an
 // asked one; with ForAdopted it is recorded whatever the pool says.
-func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose) error {
+func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *door.Answer, purpose ledger.Purpose) error {
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
 		return r.unreadable(answer, err)
@@ -63,7 +64,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *Answer, purpos
 }
 
 // controlledElsewhere errs if something else than a claim controls the answer: it has one controller at most.
-func (r *objects) controlledElsewhere(answer *Answer) error {
+func (r *objects) controlledElsewhere(answer *door.Answer) error {
 	other := r.otherController(answer)
 	if other == nil {
 		return nil
@@ -72,13 +73,13 @@ func (r *objects) controlledElsewhere(answer *Answer) error {
 		"%s %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", r.answerKind(), answer.GetName(), other.Kind, other.Name)
 }
 
-func (r *objects) unreadable(answer *Answer, err error) error {
+func (r *objects) unreadable(answer *door.Answer, err error) error {
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.address: %v", r.answerKind(), answer.GetName(), err)
 }
 
 // recordAnswer records what an answer stands for. What is only asked for is reserved.
 func (r *addresses) recordAnswer(
-	ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose, answer *Answer,
+	ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose, answer *door.Answer,
 ) (err error) {
 	if purpose == ledger.ForAdopted {
 		_, err = r.record(ctx, s, want, hasArrived(s.claim) || hasArrived(answer))
@@ -90,7 +91,7 @@ func (r *addresses) recordAnswer(
 
 // isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
 // is to be dropped, the claim's own must have won here.
-func (r *addresses) isRecorded(s *scope, answer *Answer, address netip.Addr) bool {
+func (r *addresses) isRecorded(s *scope, answer *door.Answer, address netip.Addr) bool {
 	if known := r.about(s); len(known.Recorded()) > 1 && !known.HasWon(address) {
 		return false
 	}
@@ -100,7 +101,7 @@ func (r *addresses) isRecorded(s *scope, answer *Answer, address netip.Addr) boo
 // adoptError explains why the address that an answer carries cannot be recorded. A claim that arrived with its answer
 // keeps it, and so does whoever else holds it: neither is renumbered.
 func (r *reporter) adoptError(
-	ctx context.Context, s *scope, answer *Answer, purpose ledger.Purpose, err error,
+	ctx context.Context, s *scope, answer *door.Answer, purpose ledger.Purpose, err error,
 ) error {
 	if errors.Is(err, ledger.ErrTaken) && purpose == ledger.ForAdopted {
 		told := r.told(ctx, s, err)
@@ -111,7 +112,7 @@ func (r *reporter) adoptError(
 
 // ensureOwned puts back what the contract wants on an answer: owner references to claim and pool, and the finalizer. One that says of
 // no claim that it is its answer is given to this one if a live read shows that: a later claim of the name may have come with it.
-func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *Answer) error {
+func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *door.Answer) error {
 	if !answer.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
@@ -141,7 +142,7 @@ func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *Answer) err
 
 // proveStored asks the API server whether the very claim is there and is not being deleted if it was not, and errs with errWaiting if
 // that is not so.
-func (r *objects) proveStored(ctx context.Context, claim *Claim) error {
+func (r *objects) proveStored(ctx context.Context, claim *door.Claim) error {
 	live, err := r.getClaim(ctx, r.Live, keyOf(claim))
 	switch {
 	case apierrors.IsNotFound(err), err == nil && (live.GetUID() != claim.GetUID() || live.GetDeletionTimestamp().IsZero() != claim.GetDeletionTimestamp().IsZero()):
@@ -152,7 +153,7 @@ func (r *objects) proveStored(ctx context.Context, claim *Claim) error {
 }
 
 // discard removes an answer that a dead claim of the same name left behind. A live read decides which of the two is dead.
-func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) error {
+func (r *Reconciler) discard(ctx context.Context, s *scope, answer *door.Answer) error {
 	seen := r.exit().Observe(nil, answer.Stored)
 	live, err := r.getClaim(ctx, seen, keyOf(s.claim))
 	if err != nil {
@@ -173,7 +174,7 @@ func (r *Reconciler) discard(ctx context.Context, s *scope, answer *Answer) erro
 }
 
 // discardOf removes the answer of a claim that is gone, and releases what that claim had. Another claim of the name waits for it.
-func (r *Reconciler) discardOf(ctx context.Context, dead ipamv1.ClaimReference, s *scope, answer *Answer, seen *claimant.Observation) error {
+func (r *Reconciler) discardOf(ctx context.Context, dead ipamv1.ClaimReference, s *scope, answer *door.Answer, seen *claimant.Observation) error {
 	given, left, err := r.exit().GiveBack(ctx, r.Source.Reference(answer.Pool, answer.GetNamespace()), dead, seen.Gone(dead))
 	var kept *claimant.KeptError
 	switch {
@@ -190,7 +191,7 @@ func (r *Reconciler) discardOf(ctx context.Context, dead ipamv1.ClaimReference, 
 	if err := r.removeAnswer(ctx, answer); err != nil {
 		return err
 	}
-	if r.Form.Kinds().Commit == ByStatus { // it may have others
+	if r.Form.Kinds().Commit == door.ByStatus { // it may have others
 		return nil
 	}
 	// What was recorded since stays for repair, which gives back what backs it.

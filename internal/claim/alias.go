@@ -10,17 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
-
-// Alias returns the other name of a claim, as live reads show it, if its pool may keep something for a claim of that name; "" if it has none,
-// or the pool keeps nothing of the kind: then nothing is read. While it may have one that is not known yet, the error is a Refusal with the
-// reason WaitingForHost.
-type Alias func(ctx context.Context, claim client.Object, offer *Offer) (string, error)
 
 // aliasFor returns the claim's other name, for its record. While that is not known, nothing is chosen for the claim: it would be something
 // else than what the pool keeps for it. What it arrived with is recorded all the same, without it or with that of an earlier record of just

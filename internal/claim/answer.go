@@ -23,6 +23,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -49,13 +50,13 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
 }
 
 // wasCommitted says whether the claim was told of an answer for good, whether or not that is there still.
-func (r *forms) wasCommitted(claim *Claim) bool {
-	return r.Form.Kinds().Commit == ByStatus && claim.AnswerName != ""
+func (r *forms) wasCommitted(claim *door.Claim) bool {
+	return r.Form.Kinds().Commit == door.ByStatus && claim.AnswerName != ""
 }
 
 // observe gathers the facts that decide what is done about a claim, beside its answer, which may be nil, and its pool's offer.
-func (r *addresses) observe(s *scope, answer *Answer) facts {
-	f := facts{offer: s.offer.offered(), arrived: hasArrived(s.claim), told: r.wasCommitted(s.claim), several: r.cameTogether(s)}
+func (r *addresses) observe(s *scope, answer *door.Answer) facts {
+	f := facts{offer: offeredBy(s.offer), arrived: hasArrived(s.claim), told: r.wasCommitted(s.claim), several: r.cameTogether(s)}
 	if answer == nil {
 		return f
 	}
@@ -67,7 +68,7 @@ func (r *addresses) observe(s *scope, answer *Answer) facts {
 }
 
 // relationOf returns what an answer under the claim's name is to the claim.
-func (r *forms) relationOf(answer *Answer, claim *Claim) relation {
+func (r *forms) relationOf(answer *door.Answer, claim *door.Claim) relation {
 	switch r.claimUID(answer) {
 	case claim.GetUID():
 		return its
@@ -78,7 +79,7 @@ func (r *forms) relationOf(answer *Answer, claim *Claim) relation {
 }
 
 // act does what was decided. Refusal is why there is no offer.
-func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *Answer, refusal error) error {
+func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *door.Answer, refusal error) error {
 	switch what {
 	case allocateAfresh:
 		return r.allocateAfresh(ctx, s)
@@ -111,11 +112,11 @@ func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *Ans
 }
 
 // withhold says why the claim cannot be looked after. What its answer stands for is recorded first of all.
-func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *Answer) (err error) {
+func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *door.Answer) (err error) {
 	if answer != nil {
 		err = r.secure(ctx, answer, s.claim)
 	}
-	why := s.offer.withheld()
+	why := withheldBy(s.offer)
 	if s.offer.Hidden == nil && hasAnswer(s.claim) {
 		why = errWaiting // what it says stays true
 	}
@@ -124,9 +125,9 @@ func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *Answer) (er
 
 // namesakes returns the answers under the claim's name. Of another provider's the cache has no more than a stub, and it may not show yet what
 // the claim's status names.
-func (r *forms) namesakes(ctx context.Context, claim *Claim) ([]*Answer, error) {
+func (r *forms) namesakes(ctx context.Context, claim *door.Claim) ([]*door.Answer, error) {
 	answers, err := r.answersTo(ctx, r.Client, keyOf(claim))
-	isStub := slices.ContainsFunc(answers, func(a *Answer) bool { return !r.Source.Serves(a.Pool) })
+	isStub := slices.ContainsFunc(answers, func(a *door.Answer) bool { return !r.Source.Serves(a.Pool) })
 	if err == nil && (isStub || r.wasCommitted(claim) && r.choose(answers, claim) == nil) {
 		return r.answersTo(ctx, r.Live, keyOf(claim))
 	}
@@ -161,7 +162,7 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 // proveUnanswered errs with ErrBusy if a live read shows an answer to a claim that may have been restored with it, where any number of answers
 // can be stored. A claim that was restored came with its finalizer.
 func (r *objects) proveUnanswered(ctx context.Context, s *scope) error {
-	if s.isNew || r.Form.Kinds().Commit == ByName {
+	if s.isNew || r.Form.Kinds().Commit == door.ByName {
 		return nil
 	}
 	answers, err := r.answersTo(ctx, r.Live, keyOf(s.claim))
@@ -172,7 +173,7 @@ func (r *objects) proveUnanswered(ctx context.Context, s *scope) error {
 }
 
 // isAnswered says whether the answer is the claim's and recorded: it stays so whatever becomes of the pool.
-func (r *addresses) isAnswered(s *scope, answer *Answer) bool {
+func (r *addresses) isAnswered(s *scope, answer *door.Answer) bool {
 	address, err := ipspace.ParseAddr(answer.Address)
 	return err == nil && r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
 }
@@ -206,7 +207,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 	if address.BitLen() != s.offer.HostBits { // the ledger says that it is not in the pool
 		return netip.PrefixFrom(address, address.BitLen()), nil
 	}
-	want, ok := s.offer.block(address)
+	want, ok := blockAt(s.offer, address)
 	if !ok {
 		return netip.Prefix{}, refuse(ipamv1.ClaimReadyAllocationFailedReason,
 			"%s: %s is not the first address of a /%d, which is what the pool gives", field, text, s.offer.Bits)
@@ -219,7 +220,7 @@ func wanted(s *scope) (netip.Prefix, error) {
 // bounds exclude it. One that was restored may be of a time when the pool gave others: it is a block too if it begins one of its own
 // length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
 // other claims of the name say nothing: they may hold less than the answer, or more.
-func (r *addresses) carried(s *scope, answer *Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
+func (r *addresses) carried(s *scope, answer *door.Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
 	recorded := r.about(s).Recorded()
 	for _, uid := range []types.UID{s.claim.GetUID(), r.claimUID(answer)} {
 		i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
@@ -289,7 +290,7 @@ func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, pu
 	if want.IsValid() {
 		c.Want, c.Bits = want, want.Bits()
 	}
-	if purpose == ledger.ForClaim && r.Form.Kinds().Commit == ByStatus {
+	if purpose == ledger.ForClaim && r.Form.Kinds().Commit == door.ByStatus {
 		c.IsUnfit = r.isNameTaken(ctx, s)
 	}
 	return c, nil
@@ -297,7 +298,7 @@ func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, pu
 
 // ownerOf returns the claim as controlling owner. It blocks the deletion of the answer's owner in the foreground, and
 // of nothing for a record, which goes by the ledger's rules.
-func (r *forms) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
+func (r *forms) ownerOf(claim *door.Claim, blocks *bool) metav1.OwnerReference {
 	apiVersion, kind := r.Form.Kinds().Claim.ToAPIVersionAndKind()
 	return metav1.OwnerReference{
 		APIVersion:         apiVersion,
@@ -309,7 +310,7 @@ func (r *forms) ownerOf(claim *Claim, blocks *bool) metav1.OwnerReference {
 	}
 }
 
-func labelsOf(claim *Claim) map[string]string {
+func labelsOf(claim *door.Claim) map[string]string {
 	labels := map[string]string{}
 	if name := clusterOf(claim); name != "" {
 		labels[clusterv1.ClusterNameLabel] = name
@@ -352,7 +353,7 @@ func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) 
 }
 
 // namedLike reads the object that has the name of an answer.
-func (r *forms) namedLike(ctx context.Context, c client.Reader, answer *Answer) (*Answer, error) {
+func (r *forms) namedLike(ctx context.Context, c client.Reader, answer *door.Answer) (*door.Answer, error) {
 	stored := r.Form.Kinds().NewAnswer()
 	if err := c.Get(ctx, keyOf(answer), stored); err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
@@ -362,14 +363,14 @@ func (r *forms) namedLike(ctx context.Context, c client.Reader, answer *Answer) 
 
 // isAnothersName says whether an object that has the name of the claim's answer answers another claim, or is of another pool where the
 // pool is in the name.
-func (r *forms) isAnothersName(stored *Answer, claim *Claim) bool {
-	return r.Form.ClaimOf(stored.Stored) != keyOf(claim) || r.Form.Kinds().Commit == ByStatus && stored.Pool != claim.Pool
+func (r *forms) isAnothersName(stored *door.Answer, claim *door.Claim) bool {
+	return r.Form.ClaimOf(stored.Stored) != keyOf(claim) || r.Form.Kinds().Commit == door.ByStatus && stored.Pool != claim.Pool
 }
 
 // yield gives way where the claim's answer would have the name of somebody else's object. A form that commits by the status chooses another
 // address, and its record stays till the claim has that: another manager may be about to answer with it, once the object has gone.
-func (r *Reconciler) yield(ctx context.Context, record ledger.Holding, other *Answer, taken claimant.NameTaken) error {
-	if r.Form.Kinds().Commit == ByStatus {
+func (r *Reconciler) yield(ctx context.Context, record ledger.Holding, other *door.Answer, taken claimant.NameTaken) error {
+	if r.Form.Kinds().Commit == door.ByStatus {
 		return fmt.Errorf("%s %s is another claim's: %w", r.answerKind(), other.GetName(), ledger.ErrBusy)
 	}
 	if _, err := r.exit().Release(ctx, record, claimant.AnswerNameTaken(taken)); err != nil {
@@ -391,7 +392,7 @@ func (r *objects) isNameTaken(ctx context.Context, s *scope) func(netip.Addr) bo
 	}
 }
 
-func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *Answer {
+func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *door.Answer {
 	network := s.offer.Network(cidr.Addr())
 	if !cidr.IsSingleIP() {
 		network.Bits = cidr.Bits()
@@ -406,7 +407,7 @@ func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *Answer {
 }
 
 // claimUID returns the UID of the claim that an answer is for, or "" if it does not say.
-func (r *forms) claimUID(answer *Answer) types.UID {
+func (r *forms) claimUID(answer *door.Answer) types.UID {
 	for _, owner := range answer.GetOwnerReferences() {
 		if kinds.OfOwner(owner) == r.kind() {
 			return owner.UID
@@ -416,18 +417,18 @@ func (r *forms) claimUID(answer *Answer) types.UID {
 }
 
 // isMade says whether an answer has Weir's finalizer: Weir has made it, or taken it for the claim's.
-func (r *forms) isMade(answer *Answer) bool {
+func (r *forms) isMade(answer *door.Answer) bool {
 	return hasFinalizer(answer, r.answerFinalizer(answer))
 }
 
 // isOurs says whether an answer holds its address: Weir has made it, or whoever made it counts as much.
-func (r *forms) isOurs(answer *Answer) bool {
+func (r *forms) isOurs(answer *door.Answer) bool {
 	return r.isMade(answer) || r.Form.Conventions(answer.Pool).IsShared
 }
 
 func (r *forms) answerKind() string { return r.Form.Kinds().Answer.Kind }
 
-func (r *objects) offer(ctx context.Context, claim *Claim) (*Offer, error) {
+func (r *objects) offer(ctx context.Context, claim *door.Claim) (*door.Offer, error) {
 	if claim.Refusal != nil {
 		return nil, claim.Refusal
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -30,26 +31,16 @@ import (
 // A stray is read before the live read of the claim that shows that the status names another one; its record goes after it. What no record
 // shows to have been chosen here is no stray: it came from elsewhere, and a host may use its address.
 
-// Commit is what makes an answer the claim's for good.
-type Commit uint8
-
-const (
-	// ByName: the answer's name follows from the claim's, so that the API server stores one only.
-	ByName Commit = iota
-	// ByStatus: the claim's status, written on condition of the version of the claim that is answered.
-	ByStatus
-)
-
 // answersTo reads all answers to claims of that name. The error is the API server's.
-func (r *forms) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*Answer, error) {
+func (r *forms) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*door.Answer, error) {
 	stored, err := r.Form.Answers(ctx, c, key)
-	if kinds := r.Form.Kinds(); err == nil && len(stored) == 0 && kinds.Commit == ByName && kinds.ClaimField != "" {
+	if kinds := r.Form.Kinds(); err == nil && len(stored) == 0 && kinds.Commit == door.ByName && kinds.ClaimField != "" {
 		stored, err = r.namedOtherwise(ctx, c, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
 	}
-	answers := make([]*Answer, 0, len(stored))
+	answers := make([]*door.Answer, 0, len(stored))
 	for _, answer := range stored {
 		answers = append(answers, r.answerIn(answer))
 	}
@@ -81,7 +72,7 @@ func (r *forms) namedOtherwise(ctx context.Context, c client.Reader, key types.N
 }
 
 // getAnswer reads the answer to a claim, or an error that is a NotFound.
-func (r *forms) getAnswer(ctx context.Context, c client.Reader, claim *Claim) (*Answer, error) {
+func (r *forms) getAnswer(ctx context.Context, c client.Reader, claim *door.Claim) (*door.Answer, error) {
 	answers, err := r.answersTo(ctx, c, keyOf(claim))
 	if err != nil {
 		return nil, err
@@ -95,9 +86,9 @@ func (r *forms) getAnswer(ctx context.Context, c client.Reader, claim *Claim) (*
 
 // choose returns which of the answers under the claim's name is its answer, or can become it: the one that is committed, and no other where
 // one was; else one that came from elsewhere, one that carries the claim's UID, or any; nil for none.
-func (r *forms) choose(answers []*Answer, claim *Claim) *Answer {
-	isByStatus := r.Form.Kinds().Commit == ByStatus
-	answers = slices.DeleteFunc(slices.Clone(answers), func(a *Answer) bool {
+func (r *forms) choose(answers []*door.Answer, claim *door.Claim) *door.Answer {
+	isByStatus := r.Form.Kinds().Commit == door.ByStatus
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a *door.Answer) bool {
 		return isByStatus && claim.AnswerName != "" && a.GetName() != claim.AnswerName
 	})
 	switch len(answers) {
@@ -106,10 +97,10 @@ func (r *forms) choose(answers []*Answer, claim *Claim) *Answer {
 	case 1:
 		return answers[0]
 	}
-	return slices.MinFunc(answers, func(a, b *Answer) int { return r.distance(a, claim) - r.distance(b, claim) })
+	return slices.MinFunc(answers, func(a, b *door.Answer) int { return r.distance(a, claim) - r.distance(b, claim) })
 }
 
-func (r *forms) distance(answer *Answer, claim *Claim) int {
+func (r *forms) distance(answer *door.Answer, claim *door.Claim) int {
 	stands := r.relationOf(answer, claim)
 	if stands != anothers && !r.isChosenHere(answer) {
 		return 0
@@ -118,12 +109,12 @@ func (r *forms) distance(answer *Answer, claim *Claim) int {
 }
 
 // isCommitted says whether the answer is the claim's for good, as far as the claim was read.
-func (r *forms) isCommitted(answer *Answer, claim *Claim) bool {
-	return r.Form.Kinds().Commit == ByName || answer.GetName() == claim.AnswerName
+func (r *forms) isCommitted(answer *door.Answer, claim *door.Claim) bool {
+	return r.Form.Kinds().Commit == door.ByName || answer.GetName() == claim.AnswerName
 }
 
 // split parts the answers under a claim's name into the one that is committed, or one that is nobody's, and all others.
-func (r *forms) split(answers []*Answer, claim *Claim) (committed *Answer, others []*Answer) {
+func (r *forms) split(answers []*door.Answer, claim *door.Claim) (committed *door.Answer, others []*door.Answer) {
 	committed = r.answerIn(r.Form.Kinds().NewAnswer())
 	for _, answer := range answers {
 		if r.isCommitted(answer, claim) {
@@ -137,7 +128,7 @@ func (r *forms) split(answers []*Answer, claim *Claim) (committed *Answer, other
 
 // isChosenHere says whether a record shows that a manager of this cluster has chosen the answer's address for the claim whose UID the answer
 // carries, or for any of the name where the garbage collector has taken that off.
-func (r *forms) isChosenHere(answer *Answer) bool {
+func (r *forms) isChosenHere(answer *door.Answer) bool {
 	uid, isOwnerless := r.claimUID(answer), r.isOwnerless(answer)
 	recorded := r.Ledger.About(r.reference(r.Form.ClaimOf(answer.Stored), uid)).Recorded()
 	return slices.ContainsFunc(recorded, func(h ledger.Holding) bool {
@@ -147,7 +138,7 @@ func (r *forms) isChosenHere(answer *Answer) bool {
 }
 
 // hasWonHere says whether this process itself has chosen the answer's address.
-func (r *forms) hasWonHere(answer *Answer) bool {
+func (r *forms) hasWonHere(answer *door.Answer) bool {
 	address, err := ipspace.ParseAddr(answer.Address)
 	return err == nil && r.Ledger.About(r.reference(r.Form.ClaimOf(answer.Stored), r.claimUID(answer))).HasWon(address)
 }
@@ -210,7 +201,7 @@ func (r *forms) cameTogether(s *scope) bool {
 }
 
 // secureOthers records what stands beside the claim's answer and was not chosen here: it holds its address, for nobody who is here.
-func (r *addresses) secureOthers(ctx context.Context, s *scope, own *Answer) error {
+func (r *addresses) secureOthers(ctx context.Context, s *scope, own *door.Answer) error {
 	for _, answer := range s.answers {
 		if answer == own || r.isChosenHere(answer) {
 			continue
@@ -223,7 +214,7 @@ func (r *addresses) secureOthers(ctx context.Context, s *scope, own *Answer) err
 }
 
 // refuseSeveral has a user say which of several answers stays.
-func (r *forms) refuseSeveral(answers []*Answer) error {
+func (r *forms) refuseSeveral(answers []*door.Answer) error {
 	names := make([]string, 0, len(answers))
 	for _, answer := range answers {
 		names = append(names, answer.GetName())

@@ -22,6 +22,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -117,28 +118,28 @@ func (r *objects) patchMetadata(ctx context.Context, obj client.Object, metadata
 
 // isArriving says whether an answer may still get the claim that it arrived with. Of a shared pool's, what was not chosen here may have arrived
 // without a mark: another controller may have made it.
-func (r *objects) isArriving(answer *Answer) bool {
+func (r *objects) isArriving(answer *door.Answer) bool {
 	mayHave := hasArrived(answer) || r.Form.Conventions(answer.Pool).IsShared && !r.isChosenHere(answer)
 	return mayHave && r.Arrivals.age(answer.GetUID()) < r.Arrivals.grace
 }
 
 // isRestored says whether an answer for the claim's name was the claim's when it had another UID, or none is known: one of the
 // two was marked at its creation, or its pool was another one, too. What a namesake left that died here is not.
-func (r *objects) isRestored(s *scope, answer *Answer) bool {
+func (r *objects) isRestored(s *scope, answer *door.Answer) bool {
 	if !r.isMade(answer) {
 		return false
 	}
 	isOfOtherPool := slices.ContainsFunc(answer.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
 		return kinds.IsSame(o, s.offer.Owner) && o.UID != s.offer.Owner.UID
 	})
-	isUnknown := r.Form.Kinds().Commit == ByStatus && !r.isChosenHere(answer)
+	isUnknown := r.Form.Kinds().Commit == door.ByStatus && !r.isChosenHere(answer)
 	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool || isUnknown
 }
 
 // restore makes an answer that came back that of the claim that came back. One that is being deleted cannot be kept: the
 // garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read tells
 // which claim of the name lives.
-func (r *Reconciler) restore(ctx context.Context, s *scope, answer *Answer) error {
+func (r *Reconciler) restore(ctx context.Context, s *scope, answer *door.Answer) error {
 	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -246,7 +247,7 @@ func (r *Reconciler) unmark(ctx context.Context, s *scope) error {
 
 // rest is all that is done for a claim that must not be touched: its answer may have arrived without a record, so that its address
 // could be handed out. Recording it touches neither of the two.
-func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
+func (r *Reconciler) rest(ctx context.Context, claim *door.Claim) error {
 	if !claim.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
@@ -263,7 +264,7 @@ func (r *Reconciler) rest(ctx context.Context, claim *Claim) error {
 }
 
 // secureOwn records what the claim's answer stands for, if there is one.
-func (r *addresses) secureOwn(ctx context.Context, claim *Claim) error {
+func (r *addresses) secureOwn(ctx context.Context, claim *door.Claim) error {
 	answer, err := r.getAnswer(ctx, r.Client, claim)
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -274,13 +275,13 @@ func (r *addresses) secureOwn(ctx context.Context, claim *Claim) error {
 // secure records what one of Weir's answers stands for, unless a record of the claim that it answers does, or one of another claim of the
 // name that covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
 // second time.
-func (r *addresses) secure(ctx context.Context, answer *Answer, claim *Claim) error {
+func (r *addresses) secure(ctx context.Context, answer *door.Answer, claim *door.Claim) error {
 	_, err := r.trySecure(ctx, answer, claim)
 	return err
 }
 
 // trySecure does so, and returns why the pool offers nothing, in which case nothing is recorded.
-func (r *addresses) trySecure(ctx context.Context, answer *Answer, claim *Claim) (refused *claimant.Refusal, err error) {
+func (r *addresses) trySecure(ctx context.Context, answer *door.Answer, claim *door.Claim) (refused *claimant.Refusal, err error) {
 	if claim == nil {
 		claim = r.claim(r.Form.StandIn(answer.Stored))
 	}
@@ -311,12 +312,12 @@ func (r *addresses) trySecure(ctx context.Context, answer *Answer, claim *Claim)
 
 // isUnbacked reports whether an IPAddress out of a pool of floating IPs may have been made by hand: it was neither restored nor committed. The
 // cloud is asked before the claim is told of it.
-func (r *addresses) isUnbacked(s *scope, answer *Answer) bool {
+func (r *addresses) isUnbacked(s *scope, answer *door.Answer) bool {
 	return s.offer.Outside != nil && !hasArrived(answer) && !hasArrived(s.claim) && !hasAnswer(s.claim)
 }
 
 // hasRecord says whether a record of the very claim, or of the one that the answer names, holds the answer.
-func (r *addresses) hasRecord(s *scope, answer *Answer) bool {
+func (r *addresses) hasRecord(s *scope, answer *door.Answer) bool {
 	return slices.ContainsFunc(r.about(s).Recorded(), func(h ledger.Holding) bool {
 		return r.holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(r.claimUID(answer)))
 	})
@@ -354,6 +355,6 @@ func secured(_ ledger.Allocation, err error) error {
 
 // isLeaving says whether clusterctl move is just deleting the answer, which lives on elsewhere: its record has left before it, or is
 // held. A new one would be left over.
-func isLeaving(answer *Answer) bool {
+func isLeaving(answer *door.Answer) bool {
 	return predicates.IsMoving(answer) && !answer.GetDeletionTimestamp().IsZero()
 }

@@ -17,6 +17,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -125,7 +126,7 @@ func (r *addresses) secureStored(ctx context.Context, pool ipamv1.PoolReference)
 
 // eachAnswer does something with every answer of a pool that a reader lists, and errs with what became of the first few.
 func (r *addresses) eachAnswer(
-	ctx context.Context, pool ipamv1.PoolReference, do func(context.Context, *Answer) error, from client.Reader, options ...client.ListOption,
+	ctx context.Context, pool ipamv1.PoolReference, do func(context.Context, *door.Answer) error, from client.Reader, options ...client.ListOption,
 ) error {
 	answers := r.Form.Kinds().NewAnswerList()
 	if err := from.List(ctx, answers, append(options, client.InNamespace(pool.Namespace))...); err != nil {
@@ -146,13 +147,13 @@ func (r *addresses) eachAnswer(
 }
 
 // secureFound secures an answer for its claim, if there is one.
-func (r *addresses) secureFound(ctx context.Context, answer *Answer) error {
+func (r *addresses) secureFound(ctx context.Context, answer *door.Answer) error {
 	_, err := r.secureLive(ctx, answer)
 	return err
 }
 
 // secureSurely does so, and errs where the claim's pool cannot be asked, either.
-func (r *addresses) secureSurely(ctx context.Context, answer *Answer) error {
+func (r *addresses) secureSurely(ctx context.Context, answer *door.Answer) error {
 	refused, err := r.secureLive(ctx, answer)
 	if refused != nil {
 		err = errors.Join(err, refused)
@@ -161,7 +162,7 @@ func (r *addresses) secureSurely(ctx context.Context, answer *Answer) error {
 }
 
 // secureLive secures an answer. What is being deleted and has not just arrived is being released.
-func (r *addresses) secureLive(ctx context.Context, answer *Answer) (*claimant.Refusal, error) {
+func (r *addresses) secureLive(ctx context.Context, answer *door.Answer) (*claimant.Refusal, error) {
 	if !answer.GetDeletionTimestamp().IsZero() && !hasArrived(answer) {
 		return nil, nil //nolint:nilnil // nothing was refused
 	}

@@ -22,6 +22,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -85,12 +86,12 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 }
 
 // hasAnswer says whether the claim's status tells of an address, and that nothing is wrong with it.
-func hasAnswer(claim *Claim) bool {
+func hasAnswer(claim *door.Claim) bool {
 	return claim.AnswerName != "" && conditions.IsTrue(claim.Stored, ipamv1.ReadyCondition)
 }
 
 // isClaim reads what an index or a watch shows.
-func (r *forms) isClaim(obj client.Object) (*Claim, bool) {
+func (r *forms) isClaim(obj client.Object) (*door.Claim, bool) {
 	stored, ok := obj.(claimant.Claimant)
 	if !ok {
 		return nil, false
@@ -143,7 +144,7 @@ func (r *Reconciler) waits(obj client.Object) claimant.Waits {
 }
 
 // isAskedTaken says whether somebody else has the address that the claim asks for, as far as this process knows.
-func (r *Reconciler) isAskedTaken(claim *Claim) bool {
+func (r *Reconciler) isAskedTaken(claim *door.Claim) bool {
 	if claim.Asked == nil {
 		return false
 	}
@@ -193,7 +194,7 @@ func (r *Reconciler) leaving() predicate.Predicate {
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
-			isSecond := r.Form.Kinds().Commit == ByStatus && !r.hasWonHere(r.answerIn(e.Object))
+			isSecond := r.Form.Kinds().Commit == door.ByStatus && !r.hasWonHere(r.answerIn(e.Object))
 			return isSecond || hasArrived(e.Object) || isByHand(e.Object)
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {

@@ -14,6 +14,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 )
 
 // Event reasons and actions; the reason of a refusal is that of Ready. An ordinary success is no event: it would be one more write for
@@ -38,12 +39,12 @@ func passes(reason string) bool {
 }
 
 // settles says whether the claim is so young that its refusal may end by itself.
-func (r *reporter) settles(claim *Claim, ready *metav1.Condition) bool {
+func (r *reporter) settles(claim *door.Claim, ready *metav1.Condition) bool {
 	return passes(ready.Reason) && r.Clock.Since(claim.GetCreationTimestamp().Time) < settling
 }
 
 // announce reports a refusal, in the audit trail, too, and the recovery from one. It returns whether it recorded the event of a refusal.
-func (r *reporter) announce(claim *Claim, before *metav1.Condition, after metav1.Condition) (refused bool) {
+func (r *reporter) announce(claim *door.Claim, before *metav1.Condition, after metav1.Condition) (refused bool) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
 		if after.Reason == ipamv1.ClaimReadyPoolExhaustedReason {
@@ -80,11 +81,11 @@ func (r *reporter) remind(s *scope, result ctrl.Result) ctrl.Result {
 
 // warn records the event of a refusal, with the reason of Ready. The recorder merges events of one reason about one version of a claim,
 // and keeps the first text only.
-func (r *reporter) warn(claim *Claim, ready *metav1.Condition) {
+func (r *reporter) warn(claim *door.Claim, ready *metav1.Condition) {
 	r.Recorder.Eventf(claim.Stored, nil, corev1.EventTypeWarning, ready.Reason, allocateAction, "%s", ready.Message)
 }
 
 // poolOf is the pool that the claim names.
-func (r *forms) poolOf(claim *Claim) ipamv1.PoolReference {
+func (r *forms) poolOf(claim *door.Claim) ipamv1.PoolReference {
 	return r.Source.Reference(claim.Pool, claim.GetNamespace())
 }

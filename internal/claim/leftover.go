@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -52,7 +53,7 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 
 // dropLeftovers removes the answers of a claim that is gone, and returns those that stand without it: somebody made them by hand. It errs with
 // errWaiting where one must stay for now, and the records with it.
-func (r *Reconciler) dropLeftovers(ctx context.Context, answers []*Answer) (standing []*Answer, err error) {
+func (r *Reconciler) dropLeftovers(ctx context.Context, answers []*door.Answer) (standing []*door.Answer, err error) {
 	for _, answer := range answers {
 		switch isByHand := r.claimUID(answer) == "" && !r.isMade(answer); {
 		case isByHand:
@@ -68,7 +69,7 @@ func (r *Reconciler) dropLeftovers(ctx context.Context, answers []*Answer) (stan
 }
 
 // dropLeftover removes the answer of a claim that is gone, unless it must stay for now.
-func (r *Reconciler) dropLeftover(ctx context.Context, answer *Answer) error {
+func (r *Reconciler) dropLeftover(ctx context.Context, answer *door.Answer) error {
 	r.Arrivals.forget(answer.GetUID())
 	kept, err := r.isAnswerKept(ctx, answer)
 	switch {
@@ -81,12 +82,12 @@ func (r *Reconciler) dropLeftover(ctx context.Context, answer *Answer) error {
 }
 
 // isCarried says whether one of the answers carries what the record holds.
-func (r *forms) isCarried(h ledger.Holding, answers []*Answer) bool {
-	return slices.ContainsFunc(answers, func(a *Answer) bool { return r.holdsAnswer(h, a) })
+func (r *forms) isCarried(h ledger.Holding, answers []*door.Answer) bool {
+	return slices.ContainsFunc(answers, func(a *door.Answer) bool { return r.holdsAnswer(h, a) })
 }
 
 // isAnswerKept says whether the answer of a claim that is gone must stay: clusterctl moves it, or its Cluster is paused.
-func (r *objects) isAnswerKept(ctx context.Context, answer *Answer) (bool, error) {
+func (r *objects) isAnswerKept(ctx context.Context, answer *door.Answer) (bool, error) {
 	if predicates.IsMoving(answer) {
 		return true, nil
 	}
@@ -139,7 +140,7 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 
 // underName gathers the facts that decide what becomes of a record under the claim's name. It asks the ledger anew for each: of two records
 // that hold the same, the second one must stay when the first has gone.
-func (r *addresses) underName(s *scope, h ledger.Holding, answer *Answer) underName {
+func (r *addresses) underName(s *scope, h ledger.Holding, answer *door.Answer) underName {
 	known := r.about(s)
 	return underName{
 		its:      h.Claim.UID == s.ref.UID,
@@ -187,7 +188,7 @@ func reasonFor(what fate, h ledger.Holding, gone claimant.Gone, answered claiman
 }
 
 // holdsAnswer says whether a record under the claim's name is of the answer's pool, and holds what that carries.
-func (r *forms) holdsAnswer(h ledger.Holding, answer *Answer) bool {
+func (r *forms) holdsAnswer(h ledger.Holding, answer *door.Answer) bool {
 	return h.CIDR.Addr().String() == answer.Address && h.Pool == r.Source.Reference(answer.Pool, answer.GetNamespace())
 }
 
@@ -220,9 +221,9 @@ func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error
 }
 
 // leftovers returns the answers for a dead claim's name that are ours: the garbage collector may have taken the claim off their owners.
-func (r *forms) leftovers(ctx context.Context, key types.NamespacedName) ([]*Answer, error) {
+func (r *forms) leftovers(ctx context.Context, key types.NamespacedName) ([]*door.Answer, error) {
 	answers, err := r.answersTo(ctx, r.Live, key)
-	return slices.DeleteFunc(answers, func(a *Answer) bool {
+	return slices.DeleteFunc(answers, func(a *door.Answer) bool {
 		return !r.Source.Serves(a.Pool) || (r.claimUID(a) == "" && !r.isOurs(a))
 	}), err
 }

@@ -14,6 +14,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -78,7 +79,7 @@ func (r *Reconciler) proveBacked(ctx context.Context, s *scope, address netip.Ad
 
 // giveBack gives back what a deleted claim has in the cloud. The IPAddress goes after that: while the floating IP is in use, its consumer reads
 // the IPAddress. So a finalizer of others on the IPAddress keeps the floating IP as well.
-func (r *Reconciler) giveBack(ctx context.Context, live *Claim, deleted claimant.Deleted) (claimant.GivenBack, error) {
+func (r *Reconciler) giveBack(ctx context.Context, live *door.Claim, deleted claimant.Deleted) (claimant.GivenBack, error) {
 	pool, ref := r.poolOf(live), r.reference(keyOf(live), live.GetUID())
 	isBacked, err := r.exit().IsBacked(ctx, pool, ref)
 	if isBacked && err == nil {
@@ -93,16 +94,16 @@ func (r *Reconciler) giveBack(ctx context.Context, live *Claim, deleted claimant
 }
 
 // reportAbandoned records an event for what stays in the cloud for good.
-func (r *reporter) reportAbandoned(claim *Claim, left string) {
+func (r *reporter) reportAbandoned(claim *door.Claim, left string) {
 	if left != "" {
 		r.Recorder.Eventf(claim.Stored, nil, corev1.EventTypeWarning, addressAbandonedEvent, releaseAction, "%s", left)
 	}
 }
 
 // proveUnused errs with errWaiting while finalizers of others are on the claim's IPAddress.
-func (r *objects) proveUnused(ctx context.Context, claim *Claim) error {
+func (r *objects) proveUnused(ctx context.Context, claim *door.Claim) error {
 	answers, err := r.answersTo(ctx, r.Live, keyOf(claim))
-	isUsed := func(a *Answer) bool {
+	isUsed := func(a *door.Answer) bool {
 		return r.claimUID(a) == claim.GetUID() && slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return f != r.answerFinalizer(a) })
 	}
 	if err == nil && slices.ContainsFunc(answers, isUsed) {

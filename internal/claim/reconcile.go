@@ -24,6 +24,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -38,8 +39,8 @@ type Options struct {
 	// Live reads from the API server.
 	Live     client.Reader
 	Ledger   *ledger.Ledger
-	Form     Form
-	Source   Source
+	Form     door.Form
+	Source   door.Source
 	Rules    *tenancy.Rules
 	Recorder events.EventRecorder
 	// WatchFilter serves only claims with this value of the label cluster.x-k8s.io/watch-filter; empty serves all.
@@ -54,7 +55,7 @@ type Options struct {
 	// Hints are what is known of finalizers of others.
 	Hints claimant.Hints
 	// Alias finds the other name of a claim; nil: none has one.
-	Alias Alias
+	Alias door.Alias
 	// Arrivals is what has arrived and is not complete.
 	Arrivals *Arrivals
 	Clock    clock.PassiveClock
@@ -91,12 +92,12 @@ func New(o Options) *Reconciler {
 
 // scope is one claim being worked on.
 type scope struct {
-	claim *Claim
+	claim *door.Claim
 	ref   ipamv1.ClaimReference
-	offer *Offer
+	offer *door.Offer
 	// answers are those under its name, as the cache shows them; answer is the claim's, once there is one.
-	answers []*Answer
-	answer  *Answer
+	answers []*door.Answer
+	answer  *door.Answer
 	// unsettled: what is to go can go only once the claim's status names its answer.
 	unsettled bool
 	// isNew: this pass has put the finalizer on, so that the claim has never had anything.
@@ -107,7 +108,7 @@ type scope struct {
 	began time.Time
 }
 
-func (r *objects) newScope(claim *Claim) *scope {
+func (r *objects) newScope(claim *door.Claim) *scope {
 	return &scope{claim: claim, ref: r.reference(keyOf(claim), claim.GetUID())}
 }
 
@@ -180,12 +181,12 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // halted says why nothing of the claim but its status must be touched, if that is so: its Cluster is paused, it is itself, or the Cluster
 // is missing, in which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it
 // is done.
-func (r *Reconciler) halted(ctx context.Context, claim *Claim) (why, err error) {
+func (r *Reconciler) halted(ctx context.Context, claim *door.Claim) (why, err error) {
 	return r.haltedBy(ctx, r.Client, claim)
 }
 
 // haltedBy is halted, by the Cluster that this reader shows.
-func (r *Reconciler) haltedBy(ctx context.Context, clusters client.Reader, claim *Claim) (why, err error) {
+func (r *Reconciler) haltedBy(ctx context.Context, clusters client.Reader, claim *door.Claim) (why, err error) {
 	if r.hasLeft(claim) {
 		return nil, nil
 	}
@@ -204,7 +205,7 @@ func (r *Reconciler) haltedBy(ctx context.Context, clusters client.Reader, claim
 }
 
 // clusterless says that there is no such Cluster, once a live read has shown it: the cache may be behind. What is answered says nothing.
-func (r *Reconciler) clusterless(ctx context.Context, claim *Claim, name string) (why, err error) {
+func (r *Reconciler) clusterless(ctx context.Context, claim *door.Claim, name string) (why, err error) {
 	if hasAnswer(claim) {
 		return errWaiting, nil
 	}
@@ -226,7 +227,7 @@ func (r *objects) exit() *claimant.Exit {
 }
 
 // clusterOf returns the name of the claim's Cluster: the spec's, else the label's, else the owner's, else none.
-func clusterOf(claim *Claim) string {
+func clusterOf(claim *door.Claim) string {
 	return cmp.Or(claim.ClusterName, claimant.ClusterName(claim))
 }
 

@@ -16,6 +16,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -93,13 +94,13 @@ func (r *Reconciler) releaseRecords(ctx context.Context, claim ipamv1.ClaimRefer
 }
 
 // isLeftToUs says whether only Weir's finalizer keeps a claim.
-func (r *objects) isLeftToUs(claim *Claim) bool {
+func (r *objects) isLeftToUs(claim *door.Claim) bool {
 	own := r.claimFinalizer(claim)
 	return hasFinalizer(claim, own) && len(finalizer.Foreign(claim.Stored, own)) == 0
 }
 
 // reportKept records an event of a claim that moves.
-func (r *reporter) reportKept(claim *Claim) {
+func (r *reporter) reportKept(claim *door.Claim) {
 	r.Recorder.Eventf(claim.Stored, nil, corev1.EventTypeNormal, addressKeptEvent, keepAction,
 		"The claim is deleted because it moves to another cluster; its address is not released")
 }
@@ -110,7 +111,7 @@ func (r *reporter) reportKept(claim *Claim) {
 //	records marked -> answer gone -> the claim's finalizer
 //
 // With an IPPool all that moves, and clusterctl itself takes the finalizers off.
-func (r *Reconciler) leave(ctx context.Context, s *scope, live *Claim, moved claimant.MovedAway) error {
+func (r *Reconciler) leave(ctx context.Context, s *scope, live *door.Claim, moved claimant.MovedAway) error {
 	recorded, err := r.recordedLast(ctx, s)
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 }
 
 // lastAnswer reads the answer of a claim that is being deleted live, and says whether there is one that is its own.
-func (r *forms) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, isIts bool, err error) {
+func (r *forms) lastAnswer(ctx context.Context, claim *door.Claim) (answer *door.Answer, isIts bool, err error) {
 	if answer, err = r.getAnswer(ctx, r.Live, claim); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
@@ -202,7 +203,7 @@ func (r *forms) lastAnswer(ctx context.Context, claim *Claim) (answer *Answer, i
 
 // releaseFormer releases what a claim that arrived had under its former UID, and nobody waits for
 // any more. The records were read before the claim.
-func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded []ledger.Holding, seen *claimant.Observation) error {
+func (r *Reconciler) releaseFormer(ctx context.Context, claim *door.Claim, recorded []ledger.Holding, seen *claimant.Observation) error {
 	r.Arrivals.forget(claim.GetUID())
 	for _, h := range recorded {
 		if h.Claim.UID == string(claim.GetUID()) || !h.Arriving {
@@ -216,17 +217,17 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *Claim, recorded [
 }
 
 // hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
-func (r *objects) hasLeft(claim *Claim) bool {
+func (r *objects) hasLeft(claim *door.Claim) bool {
 	isDone := claim.GetAnnotations()[ipamv1.MovedAnnotation] == string(claim.GetUID())
 	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
 
 // removeAnswers removes every answer to the claim. The cache is believed when it shows the only one that there can be, never when it
 // shows none or a namesake's.
-func (r *objects) removeAnswers(ctx context.Context, claim *Claim) error {
+func (r *objects) removeAnswers(ctx context.Context, claim *door.Claim) error {
 	answers, err := r.answersTo(ctx, r.Client, keyOf(claim))
-	isIts := func(a *Answer) bool { return r.claimUID(a) == claim.GetUID() }
-	if err == nil && (r.Form.Kinds().Commit == ByStatus || !slices.ContainsFunc(answers, isIts)) {
+	isIts := func(a *door.Answer) bool { return r.claimUID(a) == claim.GetUID() }
+	if err == nil && (r.Form.Kinds().Commit == door.ByStatus || !slices.ContainsFunc(answers, isIts)) {
 		answers, err = r.answersTo(ctx, r.Live, keyOf(claim))
 	}
 	for _, answer := range answers {
@@ -242,7 +243,7 @@ func (r *objects) removeAnswers(ctx context.Context, claim *Claim) error {
 
 // removeOwnerless removes an answer that names no claim, or an earlier one, with a claim that a live read shows after it: a later claim
 // of the name may have come with it.
-func (r *objects) removeOwnerless(ctx context.Context, claim *Claim, answer *Answer) error {
+func (r *objects) removeOwnerless(ctx context.Context, claim *door.Claim, answer *door.Answer) error {
 	if err := r.proveStored(ctx, claim); err != nil {
 		return err
 	}
@@ -250,20 +251,20 @@ func (r *objects) removeOwnerless(ctx context.Context, claim *Claim, answer *Ans
 }
 
 // arrivedFor says whether an answer is one of Weir's that arrived for the claim and carries its former UID still.
-func (r *forms) arrivedFor(claim *Claim, answer *Answer) bool {
+func (r *forms) arrivedFor(claim *door.Claim, answer *door.Answer) bool {
 	return (hasArrived(claim) || hasArrived(answer)) && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // isOwnerless says whether an answer is one of Weir's that the garbage collector has taken the claim off the owners
 // of, as it does when the claim is gone or deleted in the foreground, and a pool is an owner too.
-func (r *forms) isOwnerless(answer *Answer) bool {
+func (r *forms) isOwnerless(answer *door.Answer) bool {
 	return r.claimUID(answer) == "" && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // removeAnswer deletes an answer, and takes Weir's finalizer off it last: until then it can be told that it was an answer,
 // even once the garbage collector has taken the claim off its owners. It errs with errWaiting while somebody else's finalizer
 // keeps it.
-func (r *objects) removeAnswer(ctx context.Context, answer *Answer) error {
+func (r *objects) removeAnswer(ctx context.Context, answer *door.Answer) error {
 	if predicates.IsMoving(answer) {
 		return errWaiting
 	}

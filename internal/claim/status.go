@@ -18,6 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -88,7 +89,7 @@ func (r *reporter) reportRelease(ctx context.Context, s *scope, outcome error) e
 }
 
 // keepers are the finalizers of others that keep a claim which is being deleted; none where clusterctl takes them off.
-func (r *reporter) keepers(claim *Claim) []string {
+func (r *reporter) keepers(claim *door.Claim) []string {
 	if claim.GetDeletionTimestamp().IsZero() || predicates.IsMoving(claim) {
 		return nil
 	}

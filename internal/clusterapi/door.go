@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -24,7 +24,7 @@ import (
 type Door struct {
 	// Client reads from the cache.
 	Client client.Reader
-	Source claim.Source
+	Source door.Source
 }
 
 var _ pool.Door = &Door{}

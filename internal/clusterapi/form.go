@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -33,7 +33,7 @@ type Form struct {
 
 // Ways are how claims that name a pool of some API, and their answers, are kept.
 type Ways struct {
-	claim.Conventions
+	door.Conventions
 
 	// AddressAnnotation asks for an address.
 	AddressAnnotation string
@@ -41,7 +41,7 @@ type Ways struct {
 
 // own are those of Weir's pools.
 var own = Ways{
-	Conventions:       claim.Conventions{ClaimFinalizer: ipamv1.ClaimFinalizer, AnswerFinalizer: ipamv1.AddressFinalizer},
+	Conventions:       door.Conventions{ClaimFinalizer: ipamv1.ClaimFinalizer, AnswerFinalizer: ipamv1.AddressFinalizer},
 	AddressAnnotation: ipamv1.AddressAnnotation,
 }
 
@@ -52,16 +52,16 @@ func (f Form) ways(group string) Ways {
 	return own
 }
 
-// Conventions implements claim.Form.
-func (f Form) Conventions(pool claim.PoolName) *claim.Conventions {
+// Conventions implements door.Form.
+func (f Form) Conventions(pool door.PoolName) *door.Conventions {
 	ways := f.ways(pool.Group)
 	return &ways.Conventions
 }
 
 var (
-	_ claim.Form = Form{}
+	_ door.Form = Form{}
 
-	both = claim.Kinds{
+	both = door.Kinds{
 		Claim:         kinds.IPAddressClaim.WithVersion(ipamv1beta2.GroupVersion.Version),
 		Answer:        kinds.IPAddress.WithVersion(ipamv1beta2.GroupVersion.Version),
 		NewClaim:      func() claimant.Claimant { return &ipamv1beta2.IPAddressClaim{} },
@@ -75,27 +75,27 @@ var (
 var AddToScheme = ipamv1beta2.AddToScheme
 
 // shared are the kinds where other controllers may have named answers otherwise: the cache finds those by their claim.
-var shared = func() claim.Kinds {
+var shared = func() door.Kinds {
 	kinds := both
 	kinds.ClaimField = "spec.claimRef.name"
 	return kinds
 }()
 
-// Kinds implements claim.Form.
-func (f Form) Kinds() *claim.Kinds {
+// Kinds implements door.Form.
+func (f Form) Kinds() *door.Kinds {
 	if len(f.Others) > 0 {
 		return &shared
 	}
 	return &both
 }
 
-// Asks implements claim.Form.
-func (f Form) Asks(stored claimant.Claimant) claim.Asks {
+// Asks implements door.Form.
+func (f Form) Asks(stored claimant.Claimant) door.Asks {
 	c, ok := stored.(*ipamv1beta2.IPAddressClaim)
 	if !ok {
-		return claim.Asks{}
+		return door.Asks{}
 	}
-	asks := claim.Asks{
+	asks := door.Asks{
 		Pool: poolName(c.Spec.PoolRef), ClusterName: c.Spec.ClusterName, AnswerName: c.Status.AddressRef.Name,
 	}
 	annotation := f.ways(c.Spec.PoolRef.APIGroup).AddressAnnotation
@@ -106,20 +106,20 @@ func (f Form) Asks(stored claimant.Claimant) claim.Asks {
 	return asks
 }
 
-// Says implements claim.Form.
-func (Form) Says(stored client.Object) claim.Says {
+// Says implements door.Form.
+func (Form) Says(stored client.Object) door.Says {
 	a, ok := stored.(*ipamv1beta2.IPAddress)
 	if !ok {
-		return claim.Says{}
+		return door.Says{}
 	}
-	return claim.Says{Pool: poolName(a.Spec.PoolRef), Address: a.Spec.Address, Prefix: a.Spec.Prefix}
+	return door.Says{Pool: poolName(a.Spec.PoolRef), Address: a.Spec.Address, Prefix: a.Spec.Prefix}
 }
 
-func poolName(ref ipamv1beta2.IPPoolReference) claim.PoolName {
-	return claim.PoolName{GroupKind: schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}, Name: ref.Name}
+func poolName(ref ipamv1beta2.IPPoolReference) door.PoolName {
+	return door.PoolName{GroupKind: schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}, Name: ref.Name}
 }
 
-// Answers implements claim.Form: the only one is named like the claim.
+// Answers implements door.Form: the only one is named like the claim.
 func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	answer := &ipamv1beta2.IPAddress{}
 	if err := c.Get(ctx, key, answer); err != nil {
@@ -128,7 +128,7 @@ func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedNa
 	return []client.Object{answer}, nil
 }
 
-// ClaimOf implements claim.Form.
+// ClaimOf implements door.Form.
 func (f Form) ClaimOf(stored client.Object) types.NamespacedName {
 	key := client.ObjectKeyFromObject(stored)
 	if a, ok := stored.(*ipamv1beta2.IPAddress); ok && f.ways(a.Spec.PoolRef.APIGroup).IsShared {
@@ -137,8 +137,8 @@ func (f Form) ClaimOf(stored client.Object) types.NamespacedName {
 	return key
 }
 
-// Compose implements claim.Form. The DNS servers are an annotation: an IPAddress has no field for them.
-func (Form) Compose(c *claim.Claim, _ *claim.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
+// Compose implements door.Form. The DNS servers are an annotation: an IPAddress has no field for them.
+func (Form) Compose(c *door.Claim, _ *door.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
 	answer := &ipamv1beta2.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.GetNamespace(), Name: c.GetName()},
 		Spec: ipamv1beta2.IPAddressSpec{
@@ -171,7 +171,7 @@ func serversOf(network pooltree.Network) string {
 	return strings.Join(servers, ",")
 }
 
-// StandIn implements claim.Form.
+// StandIn implements door.Form.
 func (f Form) StandIn(stored client.Object) claimant.Claimant {
 	answer, ok := stored.(*ipamv1beta2.IPAddress)
 	if !ok {
@@ -183,7 +183,7 @@ func (f Form) StandIn(stored client.Object) claimant.Claimant {
 	}
 }
 
-// Report implements claim.Form. The status says the same in the form of v1beta1, too: Cluster API's v1beta1 kinds show that, and some
+// Report implements door.Form. The status says the same in the form of v1beta1, too: Cluster API's v1beta1 kinds show that, and some
 // providers still look at it. It has a reason, a message and a severity only where something is wrong: an error is for somebody to repair,
 // all else repairs itself.
 func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer string, _ error) {
@@ -210,7 +210,7 @@ func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer stri
 	v1beta1conditions.MarkFalse(c, clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)
 }
 
-// Status implements claim.Form.
+// Status implements door.Form.
 func (Form) Status(stored claimant.Claimant) any {
 	c, ok := stored.(*ipamv1beta2.IPAddressClaim)
 	if !ok {

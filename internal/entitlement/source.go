@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -29,16 +29,16 @@ type Source struct {
 	Field string
 }
 
-var _ claim.Source = &Source{}
+var _ door.Source = &Source{}
 
 // Serves says whether the reference is to a pool of the kinds' group. A kind that the group does not have is served, so that it
 // can be refused.
-func (s *Source) Serves(name claim.PoolName) bool {
+func (s *Source) Serves(name door.PoolName) bool {
 	return name.Group == s.Kinds[0].Group
 }
 
-// Reference implements claim.Source. What is of no known kind counts as namespaced.
-func (s *Source) Reference(name claim.PoolName, namespace string) ipamv1.PoolReference {
+// Reference implements door.Source. What is of no known kind counts as namespaced.
+func (s *Source) Reference(name door.PoolName, namespace string) ipamv1.PoolReference {
 	if kind, known := s.kindOf(name.GroupKind); known && kind.ClusterScoped {
 		namespace = ""
 	}
@@ -55,7 +55,7 @@ func (s *Source) kindOf(kind schema.GroupKind) (pool.Kind, bool) {
 
 // Offer returns what a claim's pool offers. Of a pool that is not visible to the claim nothing is told, not even that there is
 // one.
-func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolName) (*claim.Offer, error) {
+func (s *Source) Offer(ctx context.Context, namespace string, name door.PoolName) (*door.Offer, error) {
 	if _, known := s.kindOf(name.GroupKind); !known {
 		return nil, failed("%s.kind: %q is not a kind of pool of %s: use %s", s.Field, name.Kind, name.Group, s.kindNames())
 	}
@@ -87,8 +87,8 @@ func (s *Source) Offer(ctx context.Context, namespace string, name claim.PoolNam
 	return offer, nil
 }
 
-func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) *claim.Offer {
-	return &claim.Offer{
+func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) *door.Offer {
+	return &door.Offer{
 		Pool:       ref,
 		Owner:      s.Registry.OwnerReference(p),
 		Generation: p.GetGeneration(),
@@ -116,7 +116,7 @@ func (s *Source) open(ctx context.Context, ref ipamv1.PoolReference, namespace s
 	return p, closed, nil
 }
 
-// Pools implements claim.Source: those of kinds that are there.
+// Pools implements door.Source: those of kinds that are there.
 func (s *Source) Pools() []client.Object {
 	pools := make([]client.Object, 0, len(s.Kinds))
 	for _, kind := range s.Kinds {
@@ -127,7 +127,7 @@ func (s *Source) Pools() []client.Object {
 	return pools
 }
 
-// PoolsOf implements claim.Source.
+// PoolsOf implements door.Source.
 func (s *Source) PoolsOf(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error) {
 	return s.Registry.OfCluster(ctx, cluster, s.Kinds...)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
@@ -252,12 +253,12 @@ type Door struct {
 	Kinds []schema.GroupVersionKind
 	// Pools are its kinds of pools, Forms its forms of claims, by the name of their controller.
 	Pools map[string]pool.Kind
-	Forms map[string]claim.Form
+	Forms map[string]door.Form
 	// Source says what its claims may ask of which pool; nil where it has none.
-	Source func(*pool.Registry) claim.Source
+	Source func(*pool.Registry) door.Source
 	// Follows is what the controllers of pools are told of its claims where they follow Clusters; nil for nothing. Those of pools that were there
 	// before it are not.
-	Follows func(client.Reader, claim.Source) pool.Door
+	Follows func(client.Reader, door.Source) pool.Door
 }
 
 // clusterAPIDoor is the name of the front door of IPAddressClaims.
@@ -266,19 +267,19 @@ const clusterAPIDoor = "Cluster API"
 // clusterAPI is the front door of IPAddressClaims. With it controllers begin to follow Clusters.
 func clusterAPI(o *Options) Door {
 	form := clusterapi.Form{}
-	source := func(registry *pool.Registry) claim.Source { return incluster.Source(registry) }
+	source := func(registry *pool.Registry) door.Source { return incluster.Source(registry) }
 	if o.isOn(metal3Gate) {
 		form.Others = map[string]clusterapi.Ways{metal3.PoolKind.Group: metal3.ClusterAPI}
-		source = func(registry *pool.Registry) claim.Source {
+		source = func(registry *pool.Registry) door.Source {
 			return entitlement.Sources{incluster.Source(registry), metal3.Source(registry, "spec.poolRef")}
 		}
 	}
 	return Door{
 		Name:   clusterAPIDoor,
 		Kinds:  []schema.GroupVersionKind{clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), form.Kinds().Claim, form.Kinds().Answer},
-		Forms:  map[string]claim.Form{"ipaddressclaim": form},
+		Forms:  map[string]door.Form{"ipaddressclaim": form},
 		Source: source,
-		Follows: func(c client.Reader, source claim.Source) pool.Door {
+		Follows: func(c client.Reader, source door.Source) pool.Door {
 			return &clusterapi.Door{Client: c, Source: source}
 		},
 	}
@@ -293,9 +294,9 @@ func metal3Door() Door {
 			clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), metal3.PoolKind.WithVersion(metal3.IPPools.Version), form.Kinds().Claim, form.Kinds().Answer,
 		},
 		Pools:  map[string]pool.Kind{"metal3-ippool": metal3.IPPools},
-		Forms:  map[string]claim.Form{"metal3-ipclaim": form},
-		Source: func(registry *pool.Registry) claim.Source { return metal3.Source(registry, "spec.pool") },
-		Follows: func(c client.Reader, _ claim.Source) pool.Door {
+		Forms:  map[string]door.Form{"metal3-ipclaim": form},
+		Source: func(registry *pool.Registry) door.Source { return metal3.Source(registry, "spec.pool") },
+		Follows: func(c client.Reader, _ door.Source) pool.Door {
 			return &metal3.Door{Client: c}
 		},
 	}
@@ -381,7 +382,7 @@ func (w *wiring) isOpen(door string) bool {
 func (w *wiring) openPools(ctx context.Context, name string, kind pool.Kind) error {
 	w.registry.AddKind(kind)
 	for _, r := range w.answering {
-		if !r.Source.Serves(claim.PoolName{GroupKind: kind.GroupKind}) {
+		if !r.Source.Serves(door.PoolName{GroupKind: kind.GroupKind}) {
 			continue
 		}
 		if err := r.WatchPools(w, kind.New()); err != nil {
@@ -391,7 +392,7 @@ func (w *wiring) openPools(ctx context.Context, name string, kind pool.Kind) err
 	return w.pools(ctx, name, kind)
 }
 
-func (w *wiring) newClaims(form claim.Form, source claim.Source) *claim.Reconciler {
+func (w *wiring) newClaims(form door.Form, source door.Source) *claim.Reconciler {
 	return claim.New(claim.Options{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Form: form, Source: source, Rules: w.registry.Rules, Outside: w.registry,
 		Recorder: w.recorder(), Arrivals: claim.NewArrivals(clock.RealClock{}, w.options.RepairGrace), Clock: clock.RealClock{},

@@ -16,8 +16,8 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -25,12 +25,12 @@ import (
 type Form struct{}
 
 var (
-	_ claim.Form = Form{}
+	_ door.Form = Form{}
 
-	both = claim.Kinds{
+	both = door.Kinds{
 		Claim:         m3v1.GroupVersion.WithKind(m3v1.IPClaimKind),
 		Answer:        m3v1.GroupVersion.WithKind(m3v1.IPAddressKind),
-		Commit:        claim.ByStatus,
+		Commit:        door.ByStatus,
 		ClaimField:    "spec.claim.name",
 		NewClaim:      func() claimant.Claimant { return &m3v1.IPClaim{} },
 		NewAnswer:     func() client.Object { return &m3v1.IPAddress{} },
@@ -39,22 +39,22 @@ var (
 	}
 )
 
-// Kinds implements claim.Form.
-func (Form) Kinds() *claim.Kinds { return &both }
+// Kinds implements door.Form.
+func (Form) Kinds() *door.Kinds { return &both }
 
 // conventions are Metal3's own: either controller can finish what the other began.
-var conventions = claim.Conventions{ClaimFinalizer: m3v1.IPClaimFinalizer, AnswerFinalizer: m3v1.IPAddressFinalizer, IsShared: true}
+var conventions = door.Conventions{ClaimFinalizer: m3v1.IPClaimFinalizer, AnswerFinalizer: m3v1.IPAddressFinalizer, IsShared: true}
 
-// Conventions implements claim.Form.
-func (Form) Conventions(claim.PoolName) *claim.Conventions { return &conventions }
+// Conventions implements door.Form.
+func (Form) Conventions(door.PoolName) *door.Conventions { return &conventions }
 
-// Asks implements claim.Form.
-func (Form) Asks(stored claimant.Claimant) claim.Asks {
+// Asks implements door.Form.
+func (Form) Asks(stored claimant.Claimant) door.Asks {
 	c, ok := stored.(*m3v1.IPClaim)
 	if !ok {
-		return claim.Asks{}
+		return door.Asks{}
 	}
-	asks := claim.Asks{Pool: poolName(c.Spec.Pool), AskedField: "metadata.annotations[" + m3v1.AddressAnnotation + "]", Refusal: refusal(c)}
+	asks := door.Asks{Pool: poolName(c.Spec.Pool), AskedField: "metadata.annotations[" + m3v1.AddressAnnotation + "]", Refusal: refusal(c)}
 	if c.Status.Address != nil {
 		asks.AnswerName = c.Status.Address.Name
 	}
@@ -75,24 +75,24 @@ func refusal(c *m3v1.IPClaim) error {
 	return nil
 }
 
-// Says implements claim.Form. Metal3 hands out single addresses: the prefix is their network's.
-func (Form) Says(stored client.Object) claim.Says {
+// Says implements door.Form. Metal3 hands out single addresses: the prefix is their network's.
+func (Form) Says(stored client.Object) door.Says {
 	a, ok := stored.(*m3v1.IPAddress)
 	if !ok {
-		return claim.Says{}
+		return door.Says{}
 	}
-	says := claim.Says{Pool: poolName(a.Spec.Pool), Address: string(a.Spec.Address)}
+	says := door.Says{Pool: poolName(a.Spec.Pool), Address: string(a.Spec.Address)}
 	if address, err := ParseAddress(a.Spec.Address); err == nil {
 		says.Address = address.String()
 	}
 	return says
 }
 
-func poolName(ref m3v1.ObjectReference) claim.PoolName {
-	return claim.PoolName{GroupKind: PoolKind, Name: ref.Name}
+func poolName(ref m3v1.ObjectReference) door.PoolName {
+	return door.PoolName{GroupKind: PoolKind, Name: ref.Name}
 }
 
-// Answers implements claim.Form.
+// Answers implements door.Form.
 func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	list := &m3v1.IPAddressList{}
 	if err := c.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{both.ClaimField: key.Name}); err != nil {
@@ -105,7 +105,7 @@ func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedNa
 	return answers, nil
 }
 
-// ClaimOf implements claim.Form.
+// ClaimOf implements door.Form.
 func (Form) ClaimOf(stored client.Object) types.NamespacedName {
 	a, ok := stored.(*m3v1.IPAddress)
 	if !ok {
@@ -114,8 +114,8 @@ func (Form) ClaimOf(stored client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.Claim.Name}
 }
 
-// Compose implements claim.Form.
-func (Form) Compose(c *claim.Claim, offer *claim.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
+// Compose implements door.Form.
+func (Form) Compose(c *door.Claim, offer *door.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
 	answer := &m3v1.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.GetNamespace(), Name: AddressName(offer.NamePrefix, cidr.Addr()), Labels: maps.Clone(c.GetLabels()),
@@ -136,7 +136,7 @@ func (Form) Compose(c *claim.Claim, offer *claim.Offer, cidr netip.Prefix, netwo
 	return answer
 }
 
-// StandIn implements claim.Form.
+// StandIn implements door.Form.
 func (Form) StandIn(stored client.Object) claimant.Claimant {
 	answer, ok := stored.(*m3v1.IPAddress)
 	if !ok {
@@ -148,7 +148,7 @@ func (Form) StandIn(stored client.Object) claimant.Claimant {
 	}
 }
 
-// Report implements claim.Form.
+// Report implements door.Form.
 func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer string, outcome error) {
 	c, ok := stored.(*m3v1.IPClaim)
 	if !ok {
@@ -171,7 +171,7 @@ type status struct {
 	Conditions   []metav1.Condition    `json:"conditions,omitempty"`
 }
 
-// Status implements claim.Form.
+// Status implements door.Form.
 func (Form) Status(stored claimant.Claimant) any {
 	c, ok := stored.(*m3v1.IPClaim)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -29,8 +29,8 @@ func newClaim() *m3v1.IPClaim {
 	}
 }
 
-func read(c *m3v1.IPClaim) *claim.Claim {
-	return &claim.Claim{Object: c, Asks: Form{}.Asks(c), Stored: c}
+func read(c *m3v1.IPClaim) *door.Claim {
+	return &door.Claim{Object: c, Asks: Form{}.Asks(c), Stored: c}
 }
 
 func TestAnAnswerSaysWhatWasPutIn(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAnAnswerSaysWhatWasPutIn(t *testing.T) {
 			if test.gateway != "" {
 				network.Gateway = netip.MustParseAddr(test.gateway)
 			}
-			answer, ok := Form{}.Compose(read(c), &claim.Offer{NamePrefix: "net"}, cidr, network).(*m3v1.IPAddress)
+			answer, ok := Form{}.Compose(read(c), &door.Offer{NamePrefix: "net"}, cidr, network).(*m3v1.IPAddress)
 			if !ok {
 				t.Fatal("no IPAddress")
 			}
@@ -69,7 +69,7 @@ func TestAnAnswerSaysWhatWasPutIn(t *testing.T) {
 
 func TestAStandInIsTheAnswersClaim(t *testing.T) {
 	t.Parallel()
-	answer := (Form{}).Compose(read(newClaim()), &claim.Offer{NamePrefix: "net"}, netip.MustParsePrefix("10.0.0.7/32"), pooltree.Network{})
+	answer := (Form{}).Compose(read(newClaim()), &door.Offer{NamePrefix: "net"}, netip.MustParsePrefix("10.0.0.7/32"), pooltree.Network{})
 	answer.SetUID("answer")
 	standIn := (Form{}).StandIn(answer)
 	if key := (Form{}).ClaimOf(answer); standIn.GetName() != key.Name || standIn.GetNamespace() != key.Namespace || standIn.GetUID() != "answer" {

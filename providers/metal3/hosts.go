@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -52,8 +52,8 @@ func infrastructure(kind string) schema.GroupKind {
 // hostAnnotation of a Metal3Machine names its host, <namespace>/<name>.
 const hostAnnotation = "metal3.io/BareMetalHost"
 
-// Alias is a claim.Alias: <BareMetalHost>-<pool>, which is the name that a pool keeps an address for a host under.
-func (h *Hosts) Alias(ctx context.Context, c client.Object, offer *claim.Offer) (string, error) {
+// Alias is a door.Alias: <BareMetalHost>-<pool>, which is the name that a pool keeps an address for a host under.
+func (h *Hosts) Alias(ctx context.Context, c client.Object, offer *door.Offer) (string, error) {
 	owner := metav1.GetControllerOf(c)
 	if _, isAddressClaim := c.(*ipamv1beta2.IPAddressClaim); !isAddressClaim { // claims of other doors have no such name
 		return "", nil
@@ -74,11 +74,11 @@ func (h *Hosts) Alias(ctx context.Context, c client.Object, offer *claim.Offer) 
 }
 
 // hostSuffix is what follows the host in the name that a pool keeps an address under.
-func hostSuffix(offer *claim.Offer) string { return "-" + offer.Pool.Name }
+func hostSuffix(offer *door.Offer) string { return "-" + offer.Pool.Name }
 
 // keepsForHosts says whether something that one of Weir's pools keeps may be for the host of a claim, and nothing is kept for the claim's own
 // name, which comes first.
-func keepsForHosts(offer *claim.Offer, c client.Object) bool {
+func keepsForHosts(offer *door.Offer, c client.Object) bool {
 	if offer.Pool.GroupKind().Group != ipamv1.GroupVersion.Group {
 		return false
 	}

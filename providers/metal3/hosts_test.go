@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -35,7 +35,7 @@ const servedVersion = "v1beta7"
 // chain is what leads from the claim data-0-w to host-0, in namespace ns.
 type chain struct {
 	claim                    *ipamv1beta2.IPAddressClaim
-	offer                    *claim.Offer
+	offer                    *door.Offer
 	data, dataClaim, machine *unstructured.Unstructured
 	// served is whether CAPM3's kinds are; get, if it is not nil, errs for a read.
 	served bool
@@ -53,7 +53,7 @@ func newChain() *chain {
 	}
 	c := &chain{
 		claim:     &ipamv1beta2.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data-0-w"}},
-		offer:     &claim.Offer{Pool: kinds.Pool(kinds.IPPool, "ns", "w")},
+		offer:     &door.Offer{Pool: kinds.Pool(kinds.IPPool, "ns", "w")},
 		data:      stored(dataKind, "data-0", "uid of data-0"),
 		dataClaim: stored(dataClaimKind, "machine-0", "uid of the claim"),
 		machine:   stored(machineKind, "machine-0", "uid of machine-0"),

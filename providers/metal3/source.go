@@ -5,15 +5,15 @@ package metal3
 
 import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 )
 
 // ClusterAPI is how Metal3 keeps IPAddressClaims that name one of its pools, and their IPAddresses.
 var ClusterAPI = clusterapi.Ways{
-	Conventions: claim.Conventions{
+	Conventions: door.Conventions{
 		ClaimFinalizer: m3v1.ClusterAPIClaimFinalizer, AnswerFinalizer: m3v1.ClusterAPIAddressFinalizer, IsShared: true,
 	},
 	AddressAnnotation: m3v1.AddressAnnotation,

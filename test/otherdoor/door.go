@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
@@ -45,8 +45,8 @@ func Door() setup.Door {
 			kinds.Cluster.WithVersion("v1beta2"), IPPoolKind.WithVersion(groupVersion.Version), both.Claim, both.Answer,
 		},
 		Pools: map[string]pool.Kind{"other-ippool": IPPools},
-		Forms: map[string]claim.Form{"other-ipclaim": Form{}},
-		Source: func(registry *pool.Registry) claim.Source {
+		Forms: map[string]door.Form{"other-ipclaim": Form{}},
+		Source: func(registry *pool.Registry) door.Source {
 			return &entitlement.Source{Registry: registry, Kinds: []pool.Kind{IPPools}, Field: "spec.pool"}
 		},
 	}
@@ -99,9 +99,9 @@ var IPPools = pool.Kind{
 type Form struct{}
 
 var (
-	_ claim.Form = Form{}
+	_ door.Form = Form{}
 
-	both = claim.Kinds{
+	both = door.Kinds{
 		Claim:         IPClaimKind.WithVersion(groupVersion.Version),
 		Answer:        IPAddressKind.WithVersion(groupVersion.Version),
 		NewClaim:      func() claimant.Claimant { return &IPClaim{} },
@@ -111,32 +111,32 @@ var (
 	}
 )
 
-var conventions = claim.Conventions{ClaimFinalizer: claimFinalizer, AnswerFinalizer: addressFinalizer}
+var conventions = door.Conventions{ClaimFinalizer: claimFinalizer, AnswerFinalizer: addressFinalizer}
 
-// Conventions implements claim.Form.
-func (Form) Conventions(claim.PoolName) *claim.Conventions { return &conventions }
+// Conventions implements door.Form.
+func (Form) Conventions(door.PoolName) *door.Conventions { return &conventions }
 
-// Kinds implements claim.Form.
-func (Form) Kinds() *claim.Kinds { return &both }
+// Kinds implements door.Form.
+func (Form) Kinds() *door.Kinds { return &both }
 
-func poolName(name string) claim.PoolName { return claim.PoolName{GroupKind: IPPoolKind, Name: name} }
+func poolName(name string) door.PoolName { return door.PoolName{GroupKind: IPPoolKind, Name: name} }
 
-// Asks implements claim.Form.
-func (Form) Asks(stored claimant.Claimant) claim.Asks {
+// Asks implements door.Form.
+func (Form) Asks(stored claimant.Claimant) door.Asks {
 	c, _ := stored.(*IPClaim)
-	return claim.Asks{Pool: poolName(c.Spec.Pool), AnswerName: c.Status.Address}
+	return door.Asks{Pool: poolName(c.Spec.Pool), AnswerName: c.Status.Address}
 }
 
-// Says implements claim.Form.
-func (Form) Says(stored client.Object) claim.Says {
+// Says implements door.Form.
+func (Form) Says(stored client.Object) door.Says {
 	a, _ := stored.(*IPAddress)
-	return claim.Says{Pool: poolName(a.Spec.Pool), Address: a.Spec.Address, Prefix: &a.Spec.Prefix}
+	return door.Says{Pool: poolName(a.Spec.Pool), Address: a.Spec.Address, Prefix: &a.Spec.Prefix}
 }
 
 // nameFor is the only name that an answer to the claim has.
 func nameFor(claimName string) string { return claimName + "-answer" }
 
-// Answers implements claim.Form. What has the name and answers another claim is none.
+// Answers implements door.Form. What has the name and answers another claim is none.
 func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	answer := &IPAddress{}
 	if err := c.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: nameFor(key.Name)}, answer); err != nil {
@@ -148,14 +148,14 @@ func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedNa
 	return []client.Object{answer}, nil
 }
 
-// ClaimOf implements claim.Form.
+// ClaimOf implements door.Form.
 func (Form) ClaimOf(stored client.Object) types.NamespacedName {
 	a, _ := stored.(*IPAddress)
 	return types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.Claim}
 }
 
-// Compose implements claim.Form.
-func (Form) Compose(c *claim.Claim, _ *claim.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
+// Compose implements door.Form.
+func (Form) Compose(c *door.Claim, _ *door.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
 	return &IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.GetNamespace(), Name: nameFor(c.GetName())},
 		Spec: IPAddressSpec{
@@ -164,7 +164,7 @@ func (Form) Compose(c *claim.Claim, _ *claim.Offer, cidr netip.Prefix, network p
 	}
 }
 
-// StandIn implements claim.Form.
+// StandIn implements door.Form.
 func (Form) StandIn(stored client.Object) claimant.Claimant {
 	a, _ := stored.(*IPAddress)
 	return &IPClaim{
@@ -173,7 +173,7 @@ func (Form) StandIn(stored client.Object) claimant.Claimant {
 	}
 }
 
-// Report implements claim.Form.
+// Report implements door.Form.
 func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer string, _ error) {
 	c, _ := stored.(*IPClaim)
 	conditions.Set(c, ready)
@@ -182,7 +182,7 @@ func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer stri
 	}
 }
 
-// Status implements claim.Form.
+// Status implements door.Form.
 func (Form) Status(stored claimant.Claimant) any {
 	c, _ := stored.(*IPClaim)
 	return c.Status

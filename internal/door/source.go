@@ -1,10 +1,9 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package claim
+package door
 
 import (
-	"cmp"
 	"context"
 	"net/netip"
 
@@ -15,6 +14,11 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
+
+// Alias returns the other name of a claim, as live reads show it, if its pool may keep something for a claim of that name; "" if it has none,
+// or the pool keeps nothing of the kind: then nothing is read. While it may have one that is not known yet, the error is a Refusal with the
+// reason WaitingForHost.
+type Alias func(ctx context.Context, claim client.Object, offer *Offer) (string, error)
 
 // Source knows the pools that claims refer to.
 type Source interface {
@@ -56,30 +60,4 @@ type Offer struct {
 	Network func(netip.Addr) pooltree.Network
 	// Outside is who chooses the pool's addresses outside of the cluster; nil if the ledger does.
 	Outside *external.Backing
-}
-
-// offered is what decides about a claim. There is no offer of what cannot be read.
-func (o *Offer) offered() offered {
-	switch {
-	case o == nil:
-		return unknown
-	case o.Hidden != nil:
-		return hidden
-	case o.Halted != nil:
-		return halted
-	case o.Closed != nil:
-		return nothingNew
-	}
-	return fresh
-}
-
-// withheld says why the claim cannot be looked after; nil if it can.
-func (o *Offer) withheld() error {
-	return cmp.Or(o.Hidden, o.Halted)
-}
-
-// block returns what a claim gets that begins with this address; false if nothing of the pool's length does.
-func (o *Offer) block(first netip.Addr) (netip.Prefix, bool) {
-	p := netip.PrefixFrom(first, o.Bits)
-	return p, p == p.Masked()
 }

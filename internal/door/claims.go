@@ -1,0 +1,60 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+)
+
+// PoolName is how a claim, or an answer, names a pool: the namespace follows from the kind.
+type PoolName struct {
+	schema.GroupKind
+
+	Name string
+}
+
+// Asks is what a claim says.
+type Asks struct {
+	Pool PoolName
+	// ClusterName is the Cluster that its spec names; "" for none.
+	ClusterName string
+	// AnswerName is the answer that its status names; "" for none.
+	AnswerName string
+	// Asked is the address that it asks for, as it is written, in AskedField; nil for none.
+	Asked      *string
+	AskedField string
+	// Refusal says why it is refused whatever its pool offers; nil if it is not.
+	Refusal error
+}
+
+// Says is what an answer says.
+type Says struct {
+	Pool PoolName
+	// Address is the text of its address, or of the first one of a block. Prefix is the length of that, or of the address's network; nil if it
+	// does not say.
+	Address string
+	Prefix  *int32
+}
+
+// Claim is a claim of any form, as it was read.
+type Claim struct {
+	metav1.Object
+	Asks
+
+	// Stored is the object.
+	Stored claimant.Claimant
+}
+
+// Answer is an answer of any form, as it was read.
+type Answer struct {
+	metav1.Object
+	Says
+
+	// Stored is the object.
+	Stored client.Object
+}

@@ -26,7 +26,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // restorer says whether the user may restore.
@@ -135,7 +135,7 @@ func TestWhatSomebodyElseMakesHasArrived(t *testing.T) {
 // TestPoolsOfADoorThatArrive looks at creations and updates of a door's pools: those that came with what they have keep the mark.
 func TestPoolsOfADoorThatArrive(t *testing.T) {
 	t.Parallel()
-	doors := Doors{Pools: []pool.Kind{{GroupKind: schema.GroupKind{Group: kinds.IPPool.Group, Kind: "Subnet"}, Finalizer: "door/subnet"}}}
+	doors := Doors{Pools: []pools.Kind{{GroupKind: schema.GroupKind{Group: kinds.IPPool.Group, Kind: "Subnet"}, Finalizer: "door/subnet"}}}
 	for sentence, test := range map[string]struct {
 		rights            Rights
 		old, object, want string

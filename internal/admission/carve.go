@@ -18,6 +18,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -32,7 +33,7 @@ type carver struct {
 // propose writes into the spec of a new pool with a parent the block that it gets, and returns the patch that does the same and marks the pool as
 // carved, in the same write: propagation policies select it by that.
 func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1.IPPoolSpec) ([]jsonpatch.Operation, *apierrors.StatusError) {
-	p, ok := pool.New(kindOf(req))
+	p, ok := pools.New(kindOf(req))
 	if req.Operation != admissionv1.Create || !ok || !read(req.Object.Raw, p) || !isNamed(p) {
 		return nil, nil // what cannot be read the schema names
 	}
@@ -51,7 +52,7 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	case arrived:
 		return arrivalPatch(p, true), nil
 	}
-	request, parent, err := c.registry.Carving(ctx, p)
+	request, parent, err := c.children().Carving(ctx, p)
 	if err == nil {
 		err = c.refuseStored(ctx, p, request.Ref)
 	}
@@ -74,8 +75,11 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	return patch, nil
 }
 
+// children says what a parent gives a new pool.
+func (c carver) children() pool.Children { return pool.Children{Registry: c.registry} }
+
 // carves reports whether a block is to be carved for a pool here. What the schema refuses in its sources is left to the schema.
-func (c carver) carves(p pool.Own) bool {
+func (c carver) carves(p pools.Own) bool {
 	if !poolspec.NamesParent(p.PoolSpec()) || hasOtherSource(p.PoolSpec()) {
 		return false
 	}
@@ -85,13 +89,13 @@ func (c carver) carves(p pool.Own) bool {
 
 // mayCarve errs if the new pool may not be carved from what it names, so that nobody is told anything of that.
 func (c carver) mayCarve(ctx context.Context, created ownPool, shape *pooltree.Pool) error {
-	p, ok := created.(pool.Own)
+	p, ok := created.(pools.Own)
 	if !ok || hasArrived(p) || !c.carves(p) {
 		return nil
 	}
-	request, _, err := c.registry.Carving(ctx, p)
+	request, _, err := c.children().Carving(ctx, p)
 	if err == nil {
-		err = c.registry.CheckDelegated(p, shape)
+		err = c.children().CheckDelegated(p, shape)
 	}
 	if err == nil {
 		return nil
@@ -109,11 +113,11 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 	if err != nil {
 		return err
 	}
-	p, ok := created.(pool.Own)
+	p, ok := created.(pools.Own)
 	if !ok || hasArrived(p) || ptr.Deref(req.DryRun, false) {
 		return nil
 	}
-	request, _, err := c.registry.Carving(ctx, p)
+	request, _, err := c.children().Carving(ctx, p)
 	if err == nil {
 		err = c.refuseStored(ctx, p, request.Ref)
 	}
@@ -128,7 +132,7 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 }
 
 // carving is what was asked of the ledger; of a pool that did not come so far the parent that it names.
-func carving(p pool.Own, request ledger.Claim) ledger.Claim {
+func carving(p pools.Own, request ledger.Claim) ledger.Claim {
 	if request.Pool.Name == "" {
 		request.Pool = poolspec.Parent(p.PoolSpec(), p.PoolReference())
 	}

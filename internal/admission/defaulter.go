@@ -18,7 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
@@ -93,8 +93,8 @@ func annotationPatch(updated metav1.Object, before []jsonpatch.Operation, key, v
 // keptMarks puts back what an update of a pool leaves out although Weir has set it: its label and finalizer, that it arrived, how it is
 // known in its cloud, and which pool of the hub it is a copy of.
 func keptMarks(req admission.Request) []jsonpatch.Operation {
-	updated, known := pool.New(kindOf(req))
-	old, _ := pool.New(kindOf(req))
+	updated, known := pools.New(kindOf(req))
+	old, _ := pools.New(kindOf(req))
 	if req.Operation != admissionv1.Update || !known || !read(req.Object.Raw, updated) || !read(req.OldObject.Raw, old) {
 		return nil
 	}

@@ -29,7 +29,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // answerTime bounds one webhook call: well inside the 10 seconds that the API server waits, so that it hears why.
@@ -62,7 +62,7 @@ type Ledger interface {
 // dispenser answers Weir's own kinds while they are created: the mutating webhook chooses, the validating one reserves.
 type dispenser struct {
 	ledger   Ledger
-	registry *pool.Registry
+	registry *pools.Registry
 	refusals *audit.Refusals
 }
 

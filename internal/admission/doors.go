@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // Doors are what the webhooks know of the front doors, whether or not their kinds are served: the forms of their claims, and the kinds of
 // their pools.
 type Doors struct {
 	Forms []door.Form
-	Pools []pool.Kind
+	Pools []pools.Kind
 	// Live reads pools, past the cache.
 	Live client.Reader
 }
@@ -101,18 +101,18 @@ func (d Doors) stays(ctx context.Context, name door.PoolName, namespace string) 
 	return !kind.Moves(stored), nil
 }
 
-func (d Doors) poolKind(name door.PoolName) (pool.Kind, bool) {
-	known := slices.Concat([]pool.Kind{pool.IPPools, pool.GlobalIPPools}, d.Pools)
-	i := slices.IndexFunc(known, func(k pool.Kind) bool { return k.GroupKind == name.GroupKind })
+func (d Doors) poolKind(name door.PoolName) (pools.Kind, bool) {
+	known := slices.Concat([]pools.Kind{pools.IPPools, pools.GlobalIPPools}, d.Pools)
+	i := slices.IndexFunc(known, func(k pools.Kind) bool { return k.GroupKind == name.GroupKind })
 	if i < 0 {
-		return pool.Kind{}, false
+		return pools.Kind{}, false
 	}
 	return known[i], true
 }
 
 // pool reads live the pool that a claim or an answer of the namespace names. The error is the API server's; NotFound also where the kind is
 // none.
-func (d Doors) pool(ctx context.Context, name door.PoolName, namespace string) (pool.Object, error) {
+func (d Doors) pool(ctx context.Context, name door.PoolName, namespace string) (pools.Object, error) {
 	kind, known := d.poolKind(name)
 	if !known {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: name.Group, Resource: name.Kind}, name.Name)

@@ -30,7 +30,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
@@ -65,7 +65,7 @@ func optionsWith(tb testing.TB, h Holdings) Options {
 	none := fake.NewClientBuilder().WithScheme(scheme(tb)).Build()
 	book := ledger.New(ledger.Options{Client: none, Instance: "test", Clock: clock.RealClock{}})
 	rules := &tenancy.Rules{Client: none, Platform: "platform", Namespace: "weir-system"}
-	registry := &pool.Registry{Client: none, Ledger: book, Rules: rules, Namespace: "weir-system"}
+	registry := &pools.Registry{Client: none, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	desk := &ipclaim.Desk{Client: none, Registry: registry, Rules: rules}
 	return Options{Holdings: h, Ledger: book, Registry: registry, Desk: desk, Doors: clusterAPI, Authenticated: true}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // +kubebuilder:webhook:path=/mutate-ipam-weir-dev-v1alpha1-ipclaim,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ipclaims,verbs=create;update,versions=v1alpha1,name=default.ipclaim.ipam.weir.dev,admissionReviewVersions=v1
@@ -184,10 +184,10 @@ func claimIn(raw []byte) *ipamv1.IPClaim {
 func hasKnownKinds(claim *ipamv1.IPClaim) bool {
 	known := true
 	if ref := claim.Spec.PoolRef; ref != nil {
-		_, known = pool.New(kinds.Weir(ref.Kind))
+		_, known = pools.New(kinds.Weir(ref.Kind))
 	}
 	if selector := claim.Spec.PoolSelector; selector != nil && known {
-		_, known = pool.New(kinds.Weir(selector.Kind))
+		_, known = pools.New(kinds.Weir(selector.Kind))
 	}
 	return known
 }

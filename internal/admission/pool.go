@@ -19,13 +19,13 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
 // ownPool is either kind of pool.
-type ownPool interface{ pool.Own }
+type ownPool interface{ pools.Own }
 
 // +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=ippools,verbs=create;update;delete,versions=v1alpha1,name=validation.ippool.ipam.weir.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/validate-ipam-weir-dev-v1alpha1-globalippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=NoneOnDryRun,groups=ipam.weir.dev,resources=globalippools,verbs=create;update;delete,versions=v1alpha1,name=validation.globalippool.ipam.weir.dev,admissionReviewVersions=v1

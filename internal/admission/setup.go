@@ -16,7 +16,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // Holdings is what is in use, as far as the ledger's index knows. The index
@@ -65,7 +65,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 type Options struct {
 	Holdings Holdings
 	Ledger   Ledger
-	Registry *pool.Registry
+	Registry *pools.Registry
 	Desk     *ipclaim.Desk
 	Doors    Doors
 	Recorder events.EventRecorder

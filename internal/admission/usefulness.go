@@ -16,7 +16,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -59,7 +59,7 @@ func (v poolValidator[P]) missingCluster(ctx context.Context, p P, old *ipamv1.I
 		return nil
 	}
 	registry := v.carver.registry
-	if _, missing, err := registry.ClusterOf(ctx, registry.Client, &pool.Known{Object: p, Says: registry.Says(p)}); !missing || err != nil {
+	if _, missing, err := registry.ClusterOf(ctx, registry.Client, &pools.Known{Object: p, Says: registry.Says(p)}); !missing || err != nil {
 		return nil
 	}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.GetNamespace(), Name: name}}

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
 )
@@ -27,12 +27,12 @@ type Door struct {
 	Source door.Source
 }
 
-var _ pool.Door = &Door{}
+var _ pools.Door = &Door{}
 
-// NewClaim implements pool.Door.
+// NewClaim implements pools.Door.
 func (d *Door) NewClaim() client.Object { return &ipamv1beta2.IPAddressClaim{} }
 
-// Left implements pool.Door.
+// Left implements pools.Door.
 func (d *Door) Left(obj client.Object) preflight.Remain {
 	c, ok := obj.(*ipamv1beta2.IPAddressClaim)
 	if !ok || !d.Source.Serves(poolName(c.Spec.PoolRef)) {
@@ -41,7 +41,7 @@ func (d *Door) Left(obj client.Object) preflight.Remain {
 	return preflight.LeftClaim(kinds.IPAddressClaim.Kind, c, d.Source.Reference(poolName(c.Spec.PoolRef), c.Namespace))
 }
 
-// Outdated implements pool.Door.
+// Outdated implements pools.Door.
 func (d *Door) Outdated(ctx context.Context, ref ipamv1.PoolReference, shape *pooltree.Pool) (number int, err error) {
 	list := &ipamv1beta2.IPAddressList{}
 	if err := d.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy,

@@ -17,14 +17,14 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
 // Source offers the pools of some kinds, all of one group.
 type Source struct {
-	Registry *pool.Registry
-	Kinds    []pool.Kind
+	Registry *pools.Registry
+	Kinds    []pools.Kind
 	// Field is where claims name their pool.
 	Field string
 }
@@ -45,10 +45,10 @@ func (s *Source) Reference(name door.PoolName, namespace string) ipamv1.PoolRefe
 	return kinds.Pool(name.GroupKind, namespace, name.Name)
 }
 
-func (s *Source) kindOf(kind schema.GroupKind) (pool.Kind, bool) {
-	i := slices.IndexFunc(s.Kinds, func(k pool.Kind) bool { return k.GroupKind == kind })
+func (s *Source) kindOf(kind schema.GroupKind) (pools.Kind, bool) {
+	i := slices.IndexFunc(s.Kinds, func(k pools.Kind) bool { return k.GroupKind == kind })
 	if i < 0 {
-		return pool.Kind{}, false
+		return pools.Kind{}, false
 	}
 	return s.Kinds[i], true
 }
@@ -87,7 +87,7 @@ func (s *Source) Offer(ctx context.Context, namespace string, name door.PoolName
 	return offer, nil
 }
 
-func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) *door.Offer {
+func (s *Source) offerOf(p *pools.Known, ref ipamv1.PoolReference, halted error) *door.Offer {
 	return &door.Offer{
 		Pool:       ref,
 		Owner:      s.Registry.OwnerReference(p),
@@ -104,9 +104,9 @@ func (s *Source) offerOf(p *pool.Known, ref ipamv1.PoolReference, halted error) 
 }
 
 // open returns a claim's pool, and why it hands out nothing now if that is so.
-func (s *Source) open(ctx context.Context, ref ipamv1.PoolReference, namespace string) (*pool.Known, *pool.ClosedError, error) {
+func (s *Source) open(ctx context.Context, ref ipamv1.PoolReference, namespace string) (*pools.Known, *pools.ClosedError, error) {
 	p, err := s.Registry.Open(ctx, ref)
-	var closed *pool.ClosedError
+	var closed *pools.ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
 		return nil, nil, s.absent(ref, namespace)
@@ -158,7 +158,7 @@ func failed(format string, args ...any) error {
 }
 
 // halted is what a claim is told that has to wait with its pool; nil if none has.
-func (s *Source) halted(ctx context.Context, p *pool.Known) (why, err error) {
+func (s *Source) halted(ctx context.Context, p *pools.Known) (why, err error) {
 	halt, err := s.Registry.Halt(ctx, p)
 	if halt == nil || err != nil {
 		return nil, err

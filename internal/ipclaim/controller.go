@@ -22,7 +22,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -48,7 +48,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 
 // WatchClusters has claims looked at when their Cluster is paused, unpaused or appears. It is for when Cluster API's kinds are
 // served, which may be later than Weir starts.
-func (r *Reconciler) WatchClusters(mgr ctrl.Manager, _ ...pool.Door) error {
+func (r *Reconciler) WatchClusters(mgr ctrl.Manager, _ ...pools.Door) error {
 	log := mgr.GetLogger().WithName("ipclaim")
 	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &clusterv1.Cluster{},
 		handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), predicates.ClusterPause(mgr.GetScheme(), log)))
@@ -82,7 +82,7 @@ func (r *Reconciler) claims() claimant.Claims {
 		Client: r.Client, Ledger: r.Ledger, GroupKind: kinds.IPClaim, List: &ipamv1.IPClaimList{}, Namespace: r.Namespace,
 		Pools: []client.Object{&ipamv1.IPPool{}, &ipamv1.GlobalIPPool{}},
 		PoolsOf: func(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error) {
-			return r.Desk.Registry.OfCluster(ctx, cluster, pool.IPPools)
+			return r.Desk.Registry.OfCluster(ctx, cluster, pools.IPPools)
 		},
 	}
 }

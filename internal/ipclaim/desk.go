@@ -24,7 +24,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
@@ -39,7 +39,7 @@ func refuse(cause claimant.Cause, field, format string, args ...any) error {
 type Desk struct {
 	// Client reads from the cache.
 	Client   client.Reader
-	Registry *pool.Registry
+	Registry *pools.Registry
 	Rules    *tenancy.Rules
 }
 
@@ -123,7 +123,7 @@ func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolRe
 	}
 	var refs []ipamv1.PoolReference
 	err = meta.EachListItem(list, func(obj runtime.Object) error {
-		if p, ok := obj.(pool.Own); ok {
+		if p, ok := obj.(pools.Own); ok {
 			refs = append(refs, p.PoolReference())
 		}
 		return nil
@@ -135,7 +135,7 @@ func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolRe
 // request returns what the claim asks of one pool.
 func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolReference) (ledger.Claim, error) {
 	p, err := d.Registry.Open(ctx, ref)
-	var closed *pool.ClosedError
+	var closed *pools.ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
 		return ledger.Claim{}, absent(ref, c)
@@ -169,7 +169,7 @@ func refuseExternal(ref ipamv1.PoolReference) error {
 }
 
 // shut is what a claim is told whose pool hands out nothing now.
-func shut(closed *pool.ClosedError) error {
+func shut(closed *pools.ClosedError) error {
 	refusal := &claimant.Refusal{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Field: "spec.poolRef.name", Message: closed.Message}
 	if closed.Paused {
 		refusal.Paused = closed.Message
@@ -182,7 +182,7 @@ func shut(closed *pool.ClosedError) error {
 func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, error) {
 	ref := PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
 	p, err := d.Registry.Open(ctx, ref)
-	var closed *pool.ClosedError
+	var closed *pools.ClosedError
 	if err != nil && (!errors.As(err, &closed) || closed.Missing) {
 		if closed != nil {
 			err = absent(ref, c)
@@ -216,7 +216,7 @@ func absent(ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
 }
 
 // wanted returns what the claim asks for: this very prefix, or any of a length.
-func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pool.Known) (want netip.Prefix, bits int, err error) {
+func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known) (want netip.Prefix, bits int, err error) {
 	shape, field := p.Registered.Shape, "spec.prefixLength"
 	bits = shape.ClaimBits()
 	if c.Spec.PrefixLength != nil {
@@ -245,7 +245,7 @@ func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pool.Known) (wa
 }
 
 // checkLength keeps to the default length whom a pool without bounds does not belong to.
-func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p *pool.Known, bits int, field string) error {
+func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known, bits int, field string) error {
 	registered := p.Registered
 	if registered.Shape.IsBounded() || bits == registered.Shape.ClaimBits() {
 		return nil

@@ -16,7 +16,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
@@ -32,7 +32,7 @@ func TestIPClaimsGetNoFloatingIPs(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(s).WithObjects(p).Build()
 	rules := &tenancy.Rules{Client: c}
 	book := ledger.New(ledger.Options{Client: c, Instance: "test", Clock: clock.RealClock{}})
-	desk := &Desk{Client: c, Rules: rules, Registry: &pool.Registry{Client: c, Ledger: book, Rules: rules}}
+	desk := &Desk{Client: c, Rules: rules, Registry: &pools.Registry{Client: c, Ledger: book, Rules: rules}}
 	named := &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "p"}
 	selector := &ipamv1.PoolSelector{Kind: ipamv1.IPPoolKind, LabelSelector: metav1.LabelSelector{MatchLabels: p.Labels}}
 	const refusal = `IPPool "p" hands out floating IPs, to IPAddressClaims only`

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -51,7 +51,7 @@ type Reconciler struct {
 type scope struct {
 	claim *ipamv1.IPClaim
 	// pool is the claim's; nil if it cannot be read.
-	pool       *pool.Known
+	pool       *pools.Known
 	allocation ledger.Allocation
 }
 

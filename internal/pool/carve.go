@@ -17,6 +17,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
@@ -30,22 +31,25 @@ func cannotCarve(cause claimant.Cause, field, format string, args ...any) error 
 // fieldOf returns the field that a refusal is about: one of Weir's kinds, or where else the pool says what it wants of its parent.
 func fieldOf(says poolspec.Pool, own string) string { return cmp.Or(says.ParentField, own) }
 
+// Children says what pools may ask of the pool that they are carved from.
+type Children struct{ Registry *pools.Registry }
+
 // Carving returns what a pool with a parent asks of the ledger, and its parent as registered. It errs with a Refusal. The pool
 // may lack its UID, and the end of its name. One that arrived with its block keeps that, although its parent may be closed.
-func (r *Registry) Carving(ctx context.Context, child Object) (ledger.Claim, ledger.Pool, error) {
-	return r.carving(ctx, child, r.Says(child))
+func (c Children) Carving(ctx context.Context, child pools.Object) (ledger.Claim, ledger.Pool, error) {
+	return c.carving(ctx, child, c.Registry.Says(child))
 }
 
-// mayHave errs with a Refusal if the parent does not give the pool this one of its blocks.
-func (r *Registry) mayHave(ctx context.Context, child Object, says poolspec.Pool, block netip.Prefix) error {
+// MayHave errs with a Refusal if the parent does not give the pool this one of its blocks.
+func (c Children) MayHave(ctx context.Context, child pools.Object, says poolspec.Pool, block netip.Prefix) error {
 	says.CIDR = block.String()
-	_, _, err := r.carving(ctx, child, says)
+	_, _, err := c.carving(ctx, child, says)
 	return err
 }
 
-func (r *Registry) carving(ctx context.Context, child Object, says poolspec.Pool) (ledger.Claim, ledger.Pool, error) {
-	p, err := r.parentOf(ctx, says)
-	parent := p.registration()
+func (c Children) carving(ctx context.Context, child pools.Object, says poolspec.Pool) (ledger.Claim, ledger.Pool, error) {
+	p, err := c.Parent(ctx, says)
+	parent := p.Registration()
 	if err != nil {
 		return ledger.Claim{}, parent, err
 	}
@@ -53,36 +57,36 @@ func (r *Registry) carving(ctx context.Context, child Object, says poolspec.Pool
 		return ledger.Claim{}, parent, cannotCarve(claimant.Invalid, "spec.prefixLength",
 			"required, because %s %q has no allocation.defaultPrefixLength", says.Parent.Kind, says.Parent.Name)
 	}
-	c, err := r.carveRequest(child, says, parent)
+	request, err := c.carveRequest(child, says, parent)
 	if err != nil || says.Arrived {
-		return c, parent, err
+		return request, parent, err
 	}
-	return c, parent, r.checkCarveLength(ctx, says, p, c)
+	return request, parent, c.checkCarveLength(ctx, says, p, request)
 }
 
-// parentOf returns the parent of a pool, if that gives it anything: it is there, visible and open. One that is closed is told of with the
+// Parent returns the parent of a pool, if that gives it anything: it is there, visible and open. One that is closed is told of with the
 // Refusal.
-func (r *Registry) parentOf(ctx context.Context, says poolspec.Pool) (*Known, error) {
-	if r.checkFederation(says) != nil {
-		return nil, cannotCarve(claimant.Invalid, "spec.delegateTo", "%s", federationClosed)
+func (c Children) Parent(ctx context.Context, says poolspec.Pool) (*pools.Known, error) {
+	if closed := c.Registry.CheckFederation(says); closed != nil {
+		return nil, cannotCarve(claimant.Invalid, "spec.delegateTo", "%s", closed.Detail)
 	}
 	ref, field := says.Parent, fieldOf(says, "spec.parentRef.name")
-	p, err := r.Open(ctx, ref)
-	var closed *ClosedError
+	p, err := c.Registry.Open(ctx, ref)
+	var closed *pools.ClosedError
 	switch isClosed := errors.As(err, &closed); {
 	case isClosed && closed.Missing:
 		return p, cannotCarve(claimant.Missing, field, "%s", tenancy.Absent(ref, says.Ref.Namespace))
 	case err != nil && !isClosed:
 		return p, err
 	}
-	ok, reason, err := r.Rules.MayCarve(ctx, says, p.Says)
+	ok, reason, err := c.Registry.Rules.MayCarve(ctx, says, p.Says)
 	switch {
 	case err != nil:
 		return p, err
 	case !ok:
 		return p, cannotCarve(claimant.Forbidden, field, "%s", reason)
 	case p.Says.External:
-		return p, cannotCarve(claimant.Invalid, field, "%s", saying(ref, "hands out floating IPs: it has no block to carve from"))
+		return p, cannotCarve(claimant.Invalid, field, "%s", pools.Sentence(ref, "hands out floating IPs: it has no block to carve from"))
 	case closed != nil && (closed.Invalid || !says.Arrived):
 		return p, cannotCarve(claimant.Invalid, field, "%s", closed.Message)
 	}
@@ -90,7 +94,7 @@ func (r *Registry) parentOf(ctx context.Context, says poolspec.Pool) (*Known, er
 }
 
 // carveRequest reads what is asked of the parent: this very block, or any of a length.
-func (r *Registry) carveRequest(child Object, says poolspec.Pool, parent ledger.Pool) (ledger.Claim, error) {
+func (c Children) carveRequest(child pools.Object, says poolspec.Pool, parent ledger.Pool) (ledger.Claim, error) {
 	bits := parent.Shape.ClaimBits()
 	if says.PrefixLength != nil {
 		bits = int(*says.PrefixLength)
@@ -110,9 +114,11 @@ func (r *Registry) carveRequest(child Object, says poolspec.Pool, parent ledger.
 	if err := refusesBlock(says, parent, want, bits); err != nil && !says.Arrived {
 		return ledger.Claim{}, err
 	}
-	c := ledger.CarveClaim(ledger.Pool{Ref: says.Ref, UID: child.GetUID(), Parent: parent.Ref, DelegatedTo: says.Member(), Namespace: r.RecordNamespace(says.Ref)}, bits)
-	c.GenerateName, c.Want = child.GetGenerateName(), want
-	return c, nil
+	request := ledger.CarveClaim(ledger.Pool{
+		Ref: says.Ref, UID: child.GetUID(), Parent: parent.Ref, DelegatedTo: says.Member(), Namespace: c.Registry.RecordNamespace(says.Ref),
+	}, bits)
+	request.GenerateName, request.Want = child.GetGenerateName(), want
+	return request, nil
 }
 
 // lengthField is the field that says how long a block is asked for.
@@ -144,26 +150,29 @@ func asked(want netip.Prefix, bits int) string {
 }
 
 // checkCarveLength keeps to the default length whom a parent without bounds does not belong to.
-func (r *Registry) checkCarveLength(ctx context.Context, child poolspec.Pool, p *Known, c ledger.Claim) error {
+func (c Children) checkCarveLength(ctx context.Context, child poolspec.Pool, p *pools.Known, request ledger.Claim) error {
 	parent := p.Registered
-	if parent.Shape.IsBounded() || c.Bits == parent.Shape.ClaimBits() {
+	if parent.Shape.IsBounded() || request.Bits == parent.Shape.ClaimBits() {
 		return nil
 	}
-	own, err := r.Rules.OfPool(ctx, p.Says)
+	own, err := c.Registry.Rules.OfPool(ctx, p.Says)
 	if err != nil {
 		return err
 	}
-	asking, err := r.Rules.OfPool(ctx, child)
+	asking, err := c.Registry.Rules.OfPool(ctx, child)
 	if err != nil || asking.Sees(own) {
 		return err
 	}
-	return cannotCarve(claimant.Forbidden, lengthField(child, c.Want),
+	return cannotCarve(claimant.Forbidden, lengthField(child, request.Want),
 		"the parent belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", parent.Shape.ClaimBits())
 }
 
+// children says what the pool's parent gives it.
+func (r *Reconciler) children() Children { return Children{Registry: r.Registry} }
+
 // carve reserves a block for a pool that came without one past the webhooks, and writes it into the pool.
-func (r *Reconciler) carve(ctx context.Context, s *scope, own Own) error {
-	request, parent, err := r.Registry.Carving(ctx, s.pool)
+func (r *Reconciler) carve(ctx context.Context, s *scope, own pools.Own) error {
+	request, parent, err := r.children().Carving(ctx, s.pool)
 	if err != nil {
 		return err
 	}
@@ -175,7 +184,7 @@ func (r *Reconciler) carve(ctx context.Context, s *scope, own Own) error {
 	if err != nil {
 		return err
 	}
-	carved, _ := own.DeepCopyObject().(Own)
+	carved, _ := own.DeepCopyObject().(pools.Own)
 	Complete(carved, block.CIDR, parent)
 	if err := r.Client.Patch(ctx, carved, client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing spec.cidr: %w", err)
@@ -189,7 +198,7 @@ func (r *Reconciler) settleHome(ctx context.Context, s *scope) error {
 	if r.Kind.GroupKind != kinds.GlobalIPPool || r.Registry.Home == "" || isCopy || s.pool.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
 		return nil
 	}
-	settled, _ := s.before.DeepCopyObject().(Object)
+	settled, _ := s.before.DeepCopyObject().(pools.Object)
 	annotations.AddAnnotations(settled, map[string]string{ipamv1.HomeAnnotation: r.Registry.Home})
 	if err := r.Client.Patch(ctx, settled, lockedMerge(s.before)); err != nil {
 		return fmt.Errorf("writing the home of the pool: %w", err)
@@ -198,7 +207,7 @@ func (r *Reconciler) settleHome(ctx context.Context, s *scope) error {
 }
 
 // Complete writes into a pool what its parent has given it.
-func Complete(p Own, block netip.Prefix, parent ledger.Pool) {
+func Complete(p pools.Own, block netip.Prefix, parent ledger.Pool) {
 	spec := p.PoolSpec()
 	spec.CIDR = block.String()
 	if parent.Space != ipamv1.DefaultAddressSpace {

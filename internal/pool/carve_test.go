@@ -16,6 +16,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
@@ -29,10 +30,10 @@ func TestNothingIsCarvedFromFloatingIPs(t *testing.T) {
 	parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "parent"}}
 	parent.Spec.OpenStack = &ipamv1.OpenStackSource{FloatingNetwork: ipamv1.FloatingNetwork{ID: "0b7c"}}
 	c := fake.NewClientBuilder().WithScheme(s).WithObjects(parent).Build()
-	r := &Registry{
+	r := Children{Registry: &pools.Registry{
 		Client: c, Rules: &tenancy.Rules{Client: c},
 		Ledger: ledger.New(ledger.Options{Client: c, Instance: "test", Clock: clock.RealClock{}}),
-	}
+	}}
 	for sentence, test := range map[string]struct {
 		arrived bool
 		spec    ipamv1.IPPoolSpec

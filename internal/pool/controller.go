@@ -28,6 +28,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -62,8 +63,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 // before, and leaves unwritten what is as it was then: nothing else may happen that would show it.
 func (r *Reconciler) written() handler.Funcs {
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-		before, ok := e.ObjectOld.(Object)
-		after, ok2 := e.ObjectNew.(Object)
+		before, ok := e.ObjectOld.(pools.Object)
+		after, ok2 := e.ObjectNew.(pools.Object)
 		if ok && ok2 && !equality.Semantic.DeepEqual(r.Kind.Status(before), r.Kind.Status(after)) {
 			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)}, statusInterval)
 		}
@@ -72,7 +73,7 @@ func (r *Reconciler) written() handler.Funcs {
 
 // WatchClusters has pools looked at when their Cluster is paused, unpaused or appears, and has them say what a move would leave
 // behind. It is for when Cluster API's kinds are served, which may be later than Weir starts.
-func (r *Reconciler) WatchClusters(mgr ctrl.Manager, doors ...Door) error {
+func (r *Reconciler) WatchClusters(mgr ctrl.Manager, doors ...pools.Door) error {
 	r.doors = doors
 	log := mgr.GetLogger().WithName("pool")
 	if err := r.controller.Watch(r.followRemains(mgr)); err != nil || r.Kind.ClusterScoped {
@@ -85,14 +86,14 @@ func (r *Reconciler) WatchClusters(mgr ctrl.Manager, doors ...Door) error {
 // poolsOfCluster names the pools of a Cluster's namespace: those that pause with it, and those where something waits for the end of
 // the pause (block). They are few: a list of the namespace's does.
 func (r *Reconciler) poolsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
-	pools := r.Kind.NewList()
-	if err := r.Client.List(ctx, pools, client.InNamespace(cluster.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	list := r.Kind.NewList()
+	if err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing pools", "kind", r.Kind.GroupKind)
 		return nil
 	}
-	requests := make([]reconcile.Request, 0, meta.LenList(pools))
-	_ = meta.EachListItem(pools, func(item runtime.Object) error {
-		if p, ok := item.(Object); ok {
+	requests := make([]reconcile.Request, 0, meta.LenList(list))
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		if p, ok := item.(pools.Object); ok {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		}
 		return nil
@@ -144,7 +145,7 @@ func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) [
 	}
 	var requests []reconcile.Request
 	_ = meta.EachListItem(list, func(obj runtime.Object) error {
-		if p, ok := obj.(Object); ok && predicates.IsServed(p.GetNamespace(), r.Namespace) {
+		if p, ok := obj.(pools.Object); ok && predicates.IsServed(p.GetNamespace(), r.Namespace) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		}
 		return nil
@@ -154,7 +155,7 @@ func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) [
 
 // waitsFor names the parent of a pool that has no block yet, or not all of them.
 func (r *Reconciler) waitsFor(obj client.Object) []string {
-	p, ok := obj.(Object)
+	p, ok := obj.(pools.Object)
 	if !ok || hasBlocks(p) {
 		return nil
 	}
@@ -166,8 +167,8 @@ func (r *Reconciler) waitsFor(obj client.Object) []string {
 }
 
 // hasBlocks says whether a pool says in its status that it serves.
-func hasBlocks(p Object) bool {
-	if own, ok := p.(Own); ok {
+func hasBlocks(p pools.Object) bool {
+	if own, ok := p.(pools.Own); ok {
 		return own.PoolStatus().AllocatedCIDR != ""
 	}
 	return conditions.IsTrue(p, ipamv1.ReadyCondition)

@@ -16,20 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // TestAStatusThatTheCacheShowsIsLookedAtAgain: two reconciliations can come so close together that the second compares with the status
 // before the first, and writes nothing because the sums are as they were then.
 func TestAStatusThatTheCacheShowsIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
-	r := NewReconciler(Options{Kind: IPPools})
+	r := NewReconciler(Options{Kind: pools.IPPools})
 	was := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}
 	other := was.DeepCopy()
 	other.Labels = map[string]string{"a": "b"}
 	counted := was.DeepCopy()
 	counted.Status.Capacity.Allocated = "24"
 	for sentence, test := range map[string]struct {
-		is   Object
+		is   pools.Object
 		want int
 	}{
 		"another status":   {counted, 1}, // once, though there are two events

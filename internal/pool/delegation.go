@@ -10,61 +10,51 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
-// federationClosed is why a delegated pool is refused while the gate is closed.
-const federationClosed = "delegated pools need the feature gate Federation: start the manager with --feature-gates=Federation=true"
-
-// checkFederation refuses a delegated pool while the gate for them is closed.
-func (r *Registry) checkFederation(says poolspec.Pool) *field.Error {
-	if says.DelegateTo == "" || r.Federation {
-		return nil
-	}
-	return field.Forbidden(field.NewPath("spec", "delegateTo"), federationClosed)
-}
+// shownWithheld is how many addresses that are kept back a message names.
+const shownWithheld = 5
 
 // CheckDelegated errs with a Refusal if a pool that is to be delegated, of this shape, lacks what the pools above it say of its block.
-func (r *Registry) CheckDelegated(p Own, shape *pooltree.Pool) error {
+func (c Children) CheckDelegated(p pools.Own, shape *pooltree.Pool) error {
 	block, err := netip.ParsePrefix(p.PoolSpec().CIDR)
 	if err != nil {
 		return nil //nolint:nilerr // it has no block yet
 	}
-	return r.checkSelfContained(r.Says(p), shape, block)
+	return c.CheckSelfContained(c.Registry.Says(p), shape, block)
 }
 
-// checkSelfContained refuses to carve a block for a member that lacks what the pools above it say: the member does not know them. It errs with
+// CheckSelfContained refuses to carve a block for a member that lacks what the pools above it say: the member does not know them. It errs with
 // a Refusal. The shape is that of the pool itself. A pool that arrived keeps its block, which its member may use.
-func (r *Registry) checkSelfContained(says poolspec.Pool, shape *pooltree.Pool, block netip.Prefix) error {
+func (c Children) CheckSelfContained(says poolspec.Pool, shape *pooltree.Pool, block netip.Prefix) error {
 	if says.Place != poolspec.Elsewhere || says.Arrived || shape == nil {
 		return nil
 	}
 	var missing []string
-	for _, kept := range r.Ledger.Withheld(says.Parent, block) {
-		if _, refused := shape.Refuses(kept.Prefix); !refused && len(missing) < shownHoldings {
+	for _, kept := range c.Registry.Ledger.Withheld(says.Parent, block) {
+		if _, refused := shape.Refuses(kept.Prefix); !refused && len(missing) < shownWithheld {
 			missing = append(missing, fmt.Sprintf("%s, which %s %s keeps back", kept.Prefix, kept.Pool.Kind, kept.Pool.Name))
 		}
 	}
 	if len(missing) > 0 {
 		return cannotCarve(claimant.Invalid, "spec.excludedAddresses", "must name %s: member clusters do not know the pools above", strings.Join(missing, ", "))
 	}
-	return r.checkOwnNetwork(says, block)
+	return c.CheckOwnNetwork(says, block)
 }
 
-// checkOwnNetwork refuses a pool that would have network settings of the pools above it.
-func (r *Registry) checkOwnNetwork(says poolspec.Pool, block netip.Prefix) error {
+// CheckOwnNetwork refuses a pool that would have network settings of the pools above it.
+func (c Children) CheckOwnNetwork(says poolspec.Pool, block netip.Prefix) error {
 	if !says.Inherits {
 		return nil
 	}
-	r.mu.Lock()
-	parent := r.known[says.Parent].pool.Shape
-	r.mu.Unlock()
+	parent := c.Registry.Registered(says.Parent).Shape
 	if parent == nil {
 		return nil
 	}
@@ -84,28 +74,24 @@ func (r *Reconciler) checkEarly(says poolspec.Pool, request ledger.Claim) error 
 	if err != nil {
 		return nil //nolint:nilerr // nor will it be carved
 	}
-	return r.Registry.checkOwnNetwork(says, block)
-}
-
-func delegatedTo(says poolspec.Pool) string {
-	return fmt.Sprintf("is delegated to cluster %q, which hands out its addresses", says.DelegateTo)
+	return r.children().CheckOwnNetwork(says, block)
 }
 
 // delegatedCondition is the Ready condition of a pool that is handed out in another cluster, once its block is recorded.
 func delegatedCondition(says poolspec.Pool) metav1.Condition {
 	return metav1.Condition{
 		Type: ipamv1.ReadyCondition, Status: metav1.ConditionTrue, Reason: ipamv1.PoolReadyDelegatedReason,
-		Message: "the pool " + delegatedTo(says),
+		Message: "the pool " + pools.DelegatedTo(says),
 	}
 }
 
-// strayCondition is the Ready condition of a copy that is not for this cluster.
-func (r *Registry) strayCondition(says poolspec.Pool) metav1.Condition {
+// strayCondition is the Ready condition of a copy that is not for this cluster, which has that name.
+func strayCondition(says poolspec.Pool, cluster string) metav1.Condition {
 	here := "--cluster-name is not set here"
-	if r.Cluster != "" {
-		here = fmt.Sprintf("--cluster-name is %q here", r.Cluster)
+	if cluster != "" {
+		here = fmt.Sprintf("--cluster-name is %q here", cluster)
 	}
-	if says.DelegateTo == r.Cluster {
+	if says.DelegateTo == cluster {
 		here += ", and Karmada calls this cluster otherwise"
 	}
 	return metav1.Condition{

@@ -18,11 +18,12 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // memberOf returns the member that may use a block of the very pool; "" if none does.
-func memberOf(p Object, blocks []ledger.Holding) string {
+func memberOf(p pools.Object, blocks []ledger.Holding) string {
 	i := slices.IndexFunc(blocks, func(h ledger.Holding) bool { return h.IsWithMember() && h.Claim.UID == string(p.GetUID()) })
 	if i < 0 {
 		return ""
@@ -33,24 +34,24 @@ func memberOf(p Object, blocks []ledger.Holding) string {
 // orderBack orders the member of a delegated pool that is being deleted to hand its block back: the mode travels with the spec. It is the first write
 // after the deletion. Where it fails the pool goes all the same once nothing uses its block.
 func (r *Reconciler) orderBack(ctx context.Context, s *scope) error {
-	own, isOwn := s.pool.(Own)
+	own, isOwn := s.pool.(pools.Own)
 	if !isOwn || s.says.Place != poolspec.Elsewhere || own.PoolSpec().Mode == ipamv1.ClosingMode {
 		return nil
 	}
-	closing, _ := own.DeepCopyObject().(Own)
+	closing, _ := own.DeepCopyObject().(pools.Own)
 	closing.PoolSpec().Mode = ipamv1.ClosingMode
 	if err := r.Client.Patch(ctx, closing, lockedMerge(s.before), client.FieldOwner(ipamv1.FieldManager)); err != nil {
 		return fmt.Errorf("writing spec.mode: %w", err)
 	}
 	s.pool = closing
-	s.before, _ = closing.DeepCopyObject().(Object)
+	s.before, _ = closing.DeepCopyObject().(pools.Object)
 	return nil
 }
 
 // awaitsMessage is what a pool that is being deleted waits for while its block is with a member.
-func awaitsMessage(p Object, member, waitsFor string) string {
+func awaitsMessage(p pools.Object, member, waitsFor string) string {
 	message := fmt.Sprintf("the block is delegated to cluster %q, which is to hand it back: %s", member, waitsFor)
-	if own, isOwn := p.(Own); isOwn && own.PoolSpec().Mode != ipamv1.ClosingMode {
+	if own, isOwn := p.(pools.Own); isOwn && own.PoolSpec().Mode != ipamv1.ClosingMode {
 		message += "; it has not been told so, because spec.mode could not be written: see the manager's log"
 	}
 	if forced := p.GetAnnotations()[ipamv1.ForceReleaseAnnotation]; forced != "" && forced != member {
@@ -61,7 +62,7 @@ func awaitsMessage(p Object, member, waitsFor string) string {
 
 // endingMessage says of a pool whose namespace is being deleted that its member may be out of reach; "" for any other. Karmada's binding does not wait
 // for the pool.
-func (r *reporter) endingMessage(ctx context.Context, p Object) string {
+func (r *reporter) endingMessage(ctx context.Context, p pools.Object) string {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if p.GetNamespace() == "" || r.Client.Get(ctx, client.ObjectKey{Name: p.GetNamespace()}, namespace) != nil || namespace.DeletionTimestamp.IsZero() {
@@ -71,7 +72,7 @@ func (r *reporter) endingMessage(ctx context.Context, p Object) string {
 }
 
 // announceForced tells of blocks that were released because an operator has said so.
-func (r *reporter) announceForced(p Object, member string, blocks []ledger.Holding) {
+func (r *reporter) announceForced(p pools.Object, member string, blocks []ledger.Holding) {
 	var released []string
 	for _, h := range blocks {
 		if h.Member == member && h.Claim.UID == string(p.GetUID()) {
@@ -124,7 +125,7 @@ func (r *Reconciler) releaseOther(ctx context.Context, h ledger.Holding, why cla
 func (r *reporter) setBlocksHeld(ctx context.Context, s *scope) error {
 	var held []ledger.Holding
 	for _, h := range r.Ledger.Of(s.says.Ref).WithMembers() {
-		isThere, err := r.Registry.isThere(ctx, h.Claim)
+		isThere, err := r.isThere(ctx, h.Claim)
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (r *reporter) setBlocksHeld(ctx context.Context, s *scope) error {
 }
 
 // heldMessage says what is held, for which member, and what to do. The pool and the record are named where that may be.
-func (r *reporter) heldMessage(ctx context.Context, p Object, h ledger.Holding) string {
+func (r *reporter) heldMessage(ctx context.Context, p pools.Object, h ledger.Holding) string {
 	gone, record := "its pool", "the IPAllocation of that spec.cidr"
 	if r.Registry.Rules.MayName(ctx, p.GetNamespace(), h.Claim) {
 		gone, record = h.String(), "IPAllocation "+h.Record.String()
@@ -162,14 +163,13 @@ func (r *reporter) heldMessage(ctx context.Context, p Object, h ledger.Holding) 
 }
 
 // isThere reports whether there is a pool of that UID. A pool that the cache does not show may be new.
-func (r *Registry) isThere(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
-	kind, known := r.kindOf(claim.GroupKind())
-	if !known {
+func (r *reporter) isThere(ctx context.Context, claim ipamv1.ClaimReference) (bool, error) {
+	if !r.Registry.Knows(claim.GroupKind()) {
 		return false, nil
 	}
 	var err error
 	for _, reader := range []client.Reader{r.Client, r.Live} {
-		p := kind.New()
+		p := r.Registry.NewPool(claim.GroupKind())
 		if err = reader.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Name}, p); err == nil && string(p.GetUID()) == claim.UID {
 			return true, nil
 		}

@@ -16,6 +16,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
@@ -24,7 +25,7 @@ import (
 // record nothing would end.
 func TestABlockIsRecordedForAPoolThatIsThere(t *testing.T) {
 	t.Parallel()
-	another, deleted := delegated(nil), delegated(nil)
+	another, deleted := delegatedPool(nil), delegatedPool(nil)
 	another.UID = "another"
 	deleted.DeletionTimestamp, deleted.Finalizers = ptr.To(metav1.Now()), []string{ipamv1.PoolFinalizer}
 	for name, test := range map[string]struct {
@@ -32,7 +33,7 @@ func TestABlockIsRecordedForAPoolThatIsThere(t *testing.T) {
 		place poolspec.Place
 		busy  bool
 	}{
-		"it is there":               {live: []client.Object{delegated(nil)}, place: poolspec.Elsewhere},
+		"it is there":               {live: []client.Object{delegatedPool(nil)}, place: poolspec.Elsewhere},
 		"it is gone":                {place: poolspec.Elsewhere, busy: true},
 		"another one has its name":  {live: []client.Object{another}, place: poolspec.Elsewhere, busy: true},
 		"it is being deleted":       {live: []client.Object{deleted}, place: poolspec.Elsewhere, busy: true},
@@ -40,8 +41,8 @@ func TestABlockIsRecordedForAPoolThatIsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &Reconciler{reporter: reporter{Options: Options{Live: world(t, test.live...).Live, Kind: weirKinds[0]}}}
-			err := r.checkThere(t.Context(), &scope{pool: delegated(nil), says: poolspec.Pool{Place: test.place}})
+			r := &Reconciler{reporter: reporter{Options: Options{Live: site(t, test.live...).Live, Kind: pools.IPPools}}}
+			err := r.checkThere(t.Context(), &scope{pool: delegatedPool(nil), says: poolspec.Pool{Place: test.place}})
 			if errors.Is(err, ledger.ErrBusy) != test.busy || !test.busy && err != nil {
 				t.Errorf("error %v", err)
 			}
@@ -52,9 +53,9 @@ func TestABlockIsRecordedForAPoolThatIsThere(t *testing.T) {
 // TestAPoolIsThereByItsUID, if the cache shows it or the API server does.
 func TestAPoolIsThereByItsUID(t *testing.T) {
 	t.Parallel()
-	there, empty := world(t, delegated(nil)), world(t)
+	there, empty := site(t, delegatedPool(nil)), site(t)
 	for name, test := range map[string]struct {
-		cached, live *Registry
+		cached, live *pools.Registry
 		uid          types.UID
 		want         bool
 	}{
@@ -63,8 +64,8 @@ func TestAPoolIsThereByItsUID(t *testing.T) {
 		"it is gone":               {cached: empty, live: empty, uid: "edge"},
 		"another one has its name": {cached: there, live: there, uid: "earlier"},
 	} {
-		r := &Registry{Client: test.cached.Client, Live: test.live.Live}
-		isThere, err := r.isThere(t.Context(), ledger.ClaimOf(delegated(nil).PoolReference(), string(test.uid)))
+		r := &reporter{Options: Options{Client: test.cached.Client, Live: test.live.Live, Registry: there}}
+		isThere, err := r.isThere(t.Context(), ledger.ClaimOf(delegatedPool(nil).PoolReference(), string(test.uid)))
 		if isThere != test.want || err != nil {
 			t.Errorf("%s: %t, %v", name, isThere, err)
 		}
@@ -74,7 +75,7 @@ func TestAPoolIsThereByItsUID(t *testing.T) {
 // TestTheMemberIsToldToHandTheBlockBack at the hub alone, once, by the version that was read.
 func TestTheMemberIsToldToHandTheBlockBack(t *testing.T) {
 	t.Parallel()
-	closing := delegated(nil)
+	closing := delegatedPool(nil)
 	closing.Spec.Mode = ipamv1.ClosingMode
 	for name, test := range map[string]struct {
 		pool    *ipamv1.IPPool
@@ -83,16 +84,16 @@ func TestTheMemberIsToldToHandTheBlockBack(t *testing.T) {
 		want    ipamv1.PoolMode
 		err     bool
 	}{
-		"at the hub":                {pool: delegated(nil), place: poolspec.Elsewhere, want: ipamv1.ClosingMode},
+		"at the hub":                {pool: delegatedPool(nil), place: poolspec.Elsewhere, want: ipamv1.ClosingMode},
 		"it has been told":          {pool: closing, place: poolspec.Elsewhere, want: ipamv1.ClosingMode},
-		"the cache is behind":       {pool: delegated(nil), place: poolspec.Elsewhere, version: "1", err: true},
-		"a copy at its member":      {pool: delegated(nil), place: poolspec.Delegated},
-		"a copy at another cluster": {pool: delegated(nil), place: poolspec.Stray},
-		"one that is not delegated": {pool: delegated(nil), place: poolspec.Local},
+		"the cache is behind":       {pool: delegatedPool(nil), place: poolspec.Elsewhere, version: "1", err: true},
+		"a copy at its member":      {pool: delegatedPool(nil), place: poolspec.Delegated},
+		"a copy at another cluster": {pool: delegatedPool(nil), place: poolspec.Stray},
+		"one that is not delegated": {pool: delegatedPool(nil), place: poolspec.Local},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := world(t, test.pool)
+			w := site(t, test.pool)
 			stored := &ipamv1.IPPool{}
 			if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(test.pool), stored); err != nil {
 				t.Fatal(err)
@@ -124,7 +125,7 @@ func TestWhatADeletedPoolWaitsFor(t *testing.T) {
 		"edge-a": `delegated to cluster "edge-a", which is to hand it back: it has 12; if the cluster`,
 		"edge-b": `hand it back: it has 12; the annotation ipam.weir.dev/force-release names "edge-b" instead; if`,
 	} {
-		p := delegated(map[string]string{ipamv1.ForceReleaseAnnotation: said})
+		p := delegatedPool(map[string]string{ipamv1.ForceReleaseAnnotation: said})
 		if message := awaitsMessage(p, "edge-a", "it has 12"); !strings.Contains(message, "has not been told so") {
 			t.Errorf("before it closes: %s", message)
 		}
@@ -139,12 +140,12 @@ func TestWhatADeletedPoolWaitsFor(t *testing.T) {
 // TestWhoIsToldWhatIsHeld: pool and record are named only to a namespace that may read of them.
 func TestWhoIsToldWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	registry := world(t)
+	registry := site(t)
 	registry.Rules = &tenancy.Rules{Client: registry.Client, Platform: "platform", Namespace: "weir-system"}
 	r := &reporter{Options: Options{Registry: registry}}
 	h := ledger.Holding{
 		CIDR: netip.MustParsePrefix("10.1.0.0/16"), Member: "edge-a", Record: types.NamespacedName{Namespace: "fleet", Name: "x"},
-		Claim: ledger.ClaimOf(delegated(nil).PoolReference(), "edge"),
+		Claim: ledger.ClaimOf(delegatedPool(nil).PoolReference(), "edge"),
 	}
 	local := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "root"}}
 	want := "10.1.0.0/16 is delegated to edge-a and IPPool fleet/edge is gone: create it again with this cidr and delegateTo and delete it, " +

@@ -19,6 +19,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
@@ -36,37 +37,11 @@ func isOrderedBack(says poolspec.Pool) bool {
 	return says.Place == poolspec.Delegated && says.Mode == ipamv1.ClosingMode
 }
 
-// templateOf returns the pool at the hub that a copy was made of.
-func templateOf(p Object) poolspec.Template {
-	return poolspec.TemplateOf(p.GetUID(), p.GetAnnotations())
-}
-
-// handBackOf returns the record by which the block of the copy was handed back for its template; false
-// if none has won.
-func (r *Registry) handBackOf(p Object) (ledger.Holding, bool) {
-	says := r.Says(p)
-	if says.Place != poolspec.Delegated {
-		return ledger.Holding{}, false
-	}
-	template := templateOf(p).UID
-	all := r.Ledger.Of(says.Ref).HandedBack()
-	i := slices.IndexFunc(all, func(h ledger.Holding) bool { return h.Confirmed && h.Claim.UID == template })
-	if i < 0 {
-		return ledger.Holding{}, false
-	}
-	return all[i], true
-}
-
-func (r *Registry) isHandedBack(p Object) bool {
-	_, isBack := r.handBackOf(p)
-	return isBack
-}
-
 // letGo hands back the recorded blocks of a copy, if the hub takes them back and nothing of them is in
 // use. What is, is noted in the scope. A copy that has none, as it never served, has nothing to hand back.
 func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 	blocks := r.rootsOf(s)
-	if _, isBack := r.Registry.handBackOf(s.pool); isBack || !isOrderedBack(s.says) || len(blocks) == 0 {
+	if _, isBack := r.Registry.HandBackOf(s.pool); isBack || !isOrderedBack(s.says) || len(blocks) == 0 {
 		return nil
 	}
 	var err error
@@ -84,7 +59,7 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 	for _, h := range blocks {
 		// With the manager, where the namespace controller does not delete it with the copy's namespace.
 		p := ledger.Pool{Ref: s.says.Ref, Space: h.Space, Namespace: r.Registry.Namespace}
-		if err = r.Ledger.HandBack(ctx, p, templateOf(s.pool).UID, h.CIDR); err != nil {
+		if err = r.Ledger.HandBack(ctx, p, pools.TemplateOf(s.pool).UID, h.CIDR); err != nil {
 			return fmt.Errorf("handing %s back: %w", h.CIDR, err)
 		}
 	}
@@ -100,7 +75,7 @@ func (r *Reconciler) rootsOf(s *scope) []ledger.Holding {
 
 // unrecordedMessage says what keeps a block from being handed back that is stored out of the pool. It is named only where it is of the pool's
 // own namespace.
-func unrecordedMessage(p Object, err error) string {
+func unrecordedMessage(p pools.Object, err error) string {
 	const message = "something that is stored out of the pool has no IPAllocation yet; if it stays so, delete that"
 	var child *unrecordedChild
 	if p.GetNamespace() == "" || errors.As(err, &child) && child.ref.Namespace != p.GetNamespace() {
@@ -113,16 +88,16 @@ func unrecordedMessage(p Object, err error) string {
 type unrecordedChild struct{ ref ipamv1.PoolReference }
 
 func (e *unrecordedChild) Error() string {
-	return saying(e.ref, "is carved from the pool") + ", and its block is not recorded yet"
+	return pools.Sentence(e.ref, "is carved from the pool") + ", and its block is not recorded yet"
 }
 
 func (e *unrecordedChild) Unwrap() error { return ledger.ErrTaken }
 
 // checkOrdered errs with ErrBusy unless the API server shows the copy, of that template, as the cache
 // does: the hub may have delegated the block here again since.
-func (r *Reconciler) checkOrdered(ctx context.Context, p Object) error {
+func (r *Reconciler) checkOrdered(ctx context.Context, p pools.Object) error {
 	live, err := r.live(ctx, r.Live, p)
-	if err == nil && (live == nil || !isOrderedBack(r.Registry.Says(live)) || templateOf(live).UID != templateOf(p).UID) {
+	if err == nil && (live == nil || !isOrderedBack(r.Registry.Says(live)) || pools.TemplateOf(live).UID != pools.TemplateOf(p).UID) {
 		err = fmt.Errorf("the pool has changed: %w", ledger.ErrBusy)
 	}
 	return err
@@ -134,19 +109,19 @@ func (r *Reconciler) checkRecorded(ctx context.Context, ref ipamv1.PoolReference
 	if err := r.RecordStored(ctx, ref); err != nil {
 		return err
 	}
-	return r.Registry.checkChildren(ctx, ref)
+	return r.checkChildren(ctx, ref)
 }
 
 // checkChildren errs with ErrTaken while a pool, of whatever namespace, has a block of this one that is
 // not recorded. It asks the API server.
-func (r *Registry) checkChildren(ctx context.Context, parent ipamv1.PoolReference) error {
-	for _, kind := range r.kinds() {
+func (r *Reconciler) checkChildren(ctx context.Context, parent ipamv1.PoolReference) error {
+	for _, kind := range r.Registry.Kinds() {
 		list := kind.NewList()
-		if err := r.Live.List(ctx, list); err != nil {
+		if err := r.Registry.Live.List(ctx, list); err != nil {
 			return fmt.Errorf("listing %ss: %w", kind.Kind, err)
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
-			p, ok := item.(Object)
+			p, ok := item.(pools.Object)
 			if !ok {
 				return nil
 			}
@@ -158,8 +133,8 @@ func (r *Registry) checkChildren(ctx context.Context, parent ipamv1.PoolReferenc
 	return nil
 }
 
-func (r *Registry) checkChild(p Object, parent ipamv1.PoolReference) error {
-	says := r.Says(p)
+func (r *Reconciler) checkChild(p pools.Object, parent ipamv1.PoolReference) error {
+	says := r.Registry.Says(p)
 	if says.Parent != parent || says.CIDR == "" && !hasBlocks(p) {
 		return nil
 	}
@@ -172,7 +147,7 @@ func (r *Registry) checkChild(p Object, parent ipamv1.PoolReference) error {
 // reportFirst errs with ErrBusy until a copy that is about to go says in its status what was handed
 // back: who has to see that may look no later.
 func (r *Reconciler) reportFirst(s *scope) error {
-	own, isOwn := s.before.(Own)
+	own, isOwn := s.before.(pools.Own)
 	report := r.releasedOf(s.pool)
 	if !isOwn || report == nil || equality.Semantic.DeepEqual(own.PoolStatus().Released, report) {
 		return nil
@@ -181,17 +156,17 @@ func (r *Reconciler) reportFirst(s *scope) error {
 }
 
 // releasedOf is status.released of a copy. It says nothing that is not in the ledger.
-func (r *reporter) releasedOf(p Object) *ipamv1.ReleasedTemplate {
-	if _, isBack := r.Registry.handBackOf(p); !isBack {
+func (r *reporter) releasedOf(p pools.Object) *ipamv1.ReleasedTemplate {
+	if _, isBack := r.Registry.HandBackOf(p); !isBack {
 		return nil
 	}
-	template := templateOf(p)
+	template := pools.TemplateOf(p)
 	return &ipamv1.ReleasedTemplate{TemplateUID: template.UID, TemplateGeneration: template.Generation}
 }
 
 // showReleased writes it. Of any other pool it leaves what stands there.
 func (r *reporter) showReleased(s *scope) {
-	if own, isOwn := s.pool.(Own); isOwn && s.says.Place == poolspec.Delegated {
+	if own, isOwn := s.pool.(pools.Own); isOwn && s.says.Place == poolspec.Delegated {
 		own.PoolStatus().Released = r.releasedOf(s.pool)
 	}
 }
@@ -210,7 +185,7 @@ func (r *Reconciler) redelegate(ctx context.Context, s *scope, blocks []netip.Pr
 	if live, err := r.live(ctx, seen, s.pool); live == nil {
 		return err
 	}
-	again, template := seen.Redelegated(r.claimOf(s.pool), r.Registry.Cluster), templateOf(s.pool).UID
+	again, template := seen.Redelegated(r.claimOf(s.pool), r.Registry.Cluster), pools.TemplateOf(s.pool).UID
 	for _, h := range found {
 		if !again.Ends(h) {
 			if h.Claim.UID != template { // its own block it may have all the same, and nothing comes out of that
@@ -292,7 +267,7 @@ func (r *reporter) inTheWayMessage(ctx context.Context, s *scope, h ledger.Holdi
 		record = "IPAllocation " + h.Record.String()
 	}
 	why := "the copy does not name the pool at the hub that it was made of"
-	if templateOf(s.pool).IsKnown {
+	if pools.TemplateOf(s.pool).IsKnown {
 		why = "the copy does not serve"
 	}
 	return fmt.Sprintf("%s was handed back to the hub, and %s: if the hub has delegated it here again, who may manage IPAllocations may delete %s", h.CIDR, why, record)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -36,7 +37,7 @@ type Members interface {
 // showMember writes what the member of a delegated pool reports into its status, and the condition
 // Delegated. Without a report what was reported last stays, whoever wrote it.
 func (r *reporter) showMember(s *scope) {
-	own, isOwn := s.pool.(Own)
+	own, isOwn := s.pool.(pools.Own)
 	switch {
 	case !isOwn || s.says.Place != poolspec.Elsewhere:
 		conditions.Delete(s.pool, ipamv1.DelegatedCondition)
@@ -89,15 +90,6 @@ func memberCondition(member string, report *ipamv1.MemberStatus, why string) met
 	return c
 }
 
-// counted returns the report of a pool's member that has numbers; nil for none.
-func counted(says poolspec.Pool, status *ipamv1.IPPoolStatus) *ipamv1.MemberStatus {
-	m := status.Member
-	if says.Place != poolspec.Elsewhere || m == nil || m.Cluster != says.DelegateTo || m.Capacity.Total == "" {
-		return nil
-	}
-	return m
-}
-
 // WatchMembers has pools looked at some time after what is reported of them has changed: changes
 // until then cost one write together. It is for when reports are followed, which may be later than
 // Weir starts.
@@ -125,13 +117,13 @@ func (r *Reconciler) WatchMembers(c cache.Cache, reports client.Object, poolOf h
 // reports can be followed has changed.
 func (r *Reconciler) LookAtDelegated() error {
 	return r.controller.Watch(source.Func(func(ctx context.Context, q queue) error {
-		pools := r.Kind.NewList()
-		if err := r.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
+		list := r.Kind.NewList()
+		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Listing pools", "kind", r.Kind.GroupKind)
 			return nil
 		}
-		return meta.EachListItem(pools, func(item runtime.Object) error {
-			if own, ok := item.(Own); ok && own.PoolSpec().DelegateTo != "" && predicates.IsServed(own.GetNamespace(), r.Namespace) {
+		return meta.EachListItem(list, func(item runtime.Object) error {
+			if own, ok := item.(pools.Own); ok && own.PoolSpec().DelegateTo != "" && predicates.IsServed(own.GetNamespace(), r.Namespace) {
 				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(own)})
 			}
 			return nil

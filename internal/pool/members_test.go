@@ -17,6 +17,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
@@ -73,7 +74,7 @@ func TestWhatTheHubShowsOfAMember(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := delegated(nil)
+			p := delegatedPool(nil)
 			p.Status.Member = test.before
 			r := &reporter{Options: Options{Members: test.members}}
 			r.showMember(&scope{pool: p, says: poolspec.Pool{Place: poolspec.Elsewhere, DelegateTo: "edge-a"}})
@@ -111,11 +112,11 @@ func TestTheNumbersOfADelegatedPoolAreItsMembers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := delegated(nil)
+			p := delegatedPool(nil)
 			p.Name = "numbers-" + name
 			p.Status.Member = test.report
 			s := &scope{pool: p, says: poolspec.Pool{Ref: p.PoolReference(), Place: test.place, DelegateTo: "edge-a"}}
-			ShowIn(&p.Status, &Report{Says: s.says, Capacity: here, Counted: true, Foreign: test.place == poolspec.Elsewhere})
+			pools.ShowIn(&p.Status, &pools.Report{Says: s.says, Capacity: here, Counted: true, Foreign: test.place == poolspec.Elsewhere})
 			if p.Status.Capacity.Available != test.available || p.Status.Utilization != test.used || p.Status.Capacity.Total != "256" {
 				t.Errorf("shown %+v, %s", p.Status.Capacity, p.Status.Utilization)
 			}

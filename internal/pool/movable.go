@@ -27,6 +27,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
@@ -80,7 +81,7 @@ func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
 
 // leftPool is preflight.Left of a pool: one that was delegated to this cluster is carved from nothing here.
 func (r *Reconciler) leftPool(obj client.Object) preflight.Remain {
-	if p, ok := obj.(Object); ok && r.Registry.Says(p).Place == poolspec.Delegated {
+	if p, ok := obj.(pools.Object); ok && r.Registry.Says(p).Place == poolspec.Delegated {
 		return preflight.Remain{}
 	}
 	return preflight.Left(obj)
@@ -150,7 +151,7 @@ func (r *reporter) setMovable(ctx context.Context, s *scope, c ledger.Capacity) 
 }
 
 // leftBehind counts what would stay and names some of it, as far as it is of the pool's own project.
-func (r *reporter) leftBehind(ctx context.Context, p Object, c ledger.Capacity) (total int, message string) {
+func (r *reporter) leftBehind(ctx context.Context, p pools.Object, c ledger.Capacity) (total int, message string) {
 	total, some := r.remains.Of(r.Kind.Reference(p), shownHoldings)
 	var named []string
 	if why := preflight.Owner(p); why != "" {
@@ -182,7 +183,7 @@ func (r *reporter) leftBehind(ctx context.Context, p Object, c ledger.Capacity) 
 }
 
 // childrenElsewhere counts the pools of other namespaces that are carved from an IPPool, where the cache does not show them.
-func (r *reporter) childrenElsewhere(p Object, c ledger.Capacity) (n int) {
+func (r *reporter) childrenElsewhere(p pools.Object, c ledger.Capacity) (n int) {
 	if r.Namespace == "" || c.Children == 0 {
 		return 0
 	}
@@ -195,7 +196,7 @@ func (r *reporter) childrenElsewhere(p Object, c ledger.Capacity) (n int) {
 }
 
 // ownerStays says that the pool itself stays. Who owns a GlobalIPPool is not told to all who see it.
-func ownerStays(p Object, why string) string {
+func ownerStays(p pools.Object, why string) string {
 	if p.GetNamespace() == "" {
 		return "the pool itself (an owner of it is not moved)"
 	}

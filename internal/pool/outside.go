@@ -10,148 +10,22 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
 const (
-	// retryOutside is when giving back is retried that the pool, or the closed gate, prevents.
-	retryOutside = 30 * time.Second
 	// lookInterval is how often at most a pool's cloud is asked how the pool stands.
 	lookInterval = 10 * time.Second
+	// retryUnreadable is when a pool is looked at again whose annotation does not say where it is in its cloud.
+	retryUnreadable = 30 * time.Second
 )
-
-var _ claimant.Outside = &Registry{}
-
-// checkGate refuses a pool of floating IPs while their gate is closed.
-func (r *Registry) checkGate(says poolspec.Pool) *field.Error {
-	if !says.External || r.External != nil {
-		return nil
-	}
-	return field.Forbidden(field.NewPath("spec", "openStack"), "floating IPs need the feature gate OpenStack: start the manager with --feature-gates=OpenStack=true")
-}
-
-// Outside returns what backs the addresses of a pool outside of the cluster; nil if nothing does, or the pool is not known there yet.
-func (r *Registry) Outside(p *Known) *external.Backing {
-	own, ok := p.Object.(Own)
-	if !ok || !p.Says.Cloud.IsKnown() || r.External == nil {
-		return nil
-	}
-	return &external.Backing{Provider: r.External, Pool: r.outsidePool(own, p.Says)}
-}
-
-// outsidePool is how a pool is known outside, as far as that is so.
-func (r *Registry) outsidePool(p Own, says poolspec.Pool) external.Pool {
-	return external.Pool{
-		Ref: says.Ref, Key: says.Cloud.Key, Network: says.Cloud.Network, Project: says.Cloud.Project,
-		Source: p.PoolSpec().OpenStack, SecretNamespace: r.RecordNamespace(says.Ref), Room: external.Unlimited,
-	}
-}
-
-// Backs implements claimant.Outside. The source of a pool never changes, so its registration tells. A pool that is not registered is read:
-// nothing has been made outside for one that is not known there.
-func (r *Registry) Backs(ctx context.Context, ref ipamv1.PoolReference) (bool, error) {
-	r.mu.Lock()
-	v, registered := r.known[ref]
-	r.mu.Unlock()
-	if registered {
-		return v.pool.Shape.IsExternal(), nil
-	}
-	p, err := r.readLive(ctx, ref)
-	return p != nil && p.Says.Cloud.IsKnown(), err
-}
-
-// GiveBack implements claimant.Outside. The pool is read live: a pause, or a move, may have begun since the claim was deleted.
-func (r *Registry) GiveBack(ctx context.Context, ref ipamv1.PoolReference, proof external.Proof) error {
-	p, err := r.readLive(ctx, ref)
-	if err == nil {
-		err = r.mayGiveBack(ctx, ref, p)
-	}
-	if err != nil {
-		return err
-	}
-	backing := r.Outside(p)
-	err = backing.Provider.GiveBack(ctx, backing.Pool, proof)
-	var kept *claimant.KeptError
-	if !errors.As(err, &kept) {
-		return err
-	}
-	if kept.Reason == ipamv1.WaitingForSecretReason && !p.GetDeletionTimestamp().IsZero() {
-		return &claimant.AbandonedError{Message: saying(ref, "is being deleted, and the Secret with its credentials does not exist any more")}
-	}
-	r.Ledger.Notices().PoolChanged(ref) // it finds out why
-	return err
-}
-
-// IsAbandoned reports whether a pool of floating IPs cannot give anything back because its Secret does not exist. A Secret that may not be read
-// counts as one that exists, and so does every one while the gate is closed: no Secret is read then.
-func (r *Registry) IsAbandoned(ctx context.Context, p Own) bool {
-	says := r.Says(p)
-	if !says.External || r.External == nil || r.Live == nil {
-		return false
-	}
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	key := client.ObjectKey{Namespace: r.RecordNamespace(says.Ref), Name: p.PoolSpec().OpenStack.IdentityRef.Name}
-	return apierrors.IsNotFound(r.Live.Get(ctx, key, secret))
-}
-
-// mayGiveBack errs with the reason why nothing of a pool is given back now, or ever. The pool is nil if there is none.
-func (r *Registry) mayGiveBack(ctx context.Context, ref ipamv1.PoolReference, p *Known) error {
-	switch {
-	case p == nil:
-		return &claimant.AbandonedError{Message: saying(ref, "does not exist any more")}
-	case !p.Says.External: // of the pool that had this name before, nothing is known
-		return &claimant.AbandonedError{Message: saying(ref, "is another pool now, which has no floating IPs")}
-	case r.External == nil:
-		return &claimant.KeptError{
-			Reason: ipamv1.WaitingForCloudReason, After: retryOutside,
-			Message: saying(ref, "hands out floating IPs, and the feature gate OpenStack is closed"),
-		}
-	case !p.Says.Cloud.IsKnown():
-		return keptByPool(ref, "does not say where its floating IPs are: its annotation "+ipamv1.OpenStackAnnotation+" is missing or wrong")
-	case predicates.IsMoving(p):
-		return keptByPool(ref, "is moving to another cluster")
-	}
-	cluster, _, err := r.ClusterOf(ctx, r.Live, p)
-	if err == nil && predicates.IsPaused(cluster, p) {
-		return keptByPool(ref, "is paused, by itself or with its Cluster")
-	}
-	return err
-}
-
-func keptByPool(ref ipamv1.PoolReference, why string) error {
-	return &claimant.KeptError{Reason: ipamv1.WaitingForPoolReason, Message: saying(ref, why), After: retryOutside}
-}
-
-// readLive returns a pool as the API server has it; nil if there is none.
-func (r *Registry) readLive(ctx context.Context, ref ipamv1.PoolReference) (*Known, error) {
-	kind, known := r.kindOf(ref.GroupKind())
-	if !known {
-		return nil, nil //nolint:nilnil // no pool is an answer
-	}
-	p := kind.New()
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, p)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // no pool is an answer
-	case err != nil:
-		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
-	}
-	return &Known{Object: p, Says: r.Says(p)}, nil
-}
 
 // looks are the results of the last looks at pools in their clouds. The zero value is empty.
 type looks struct {
@@ -168,14 +42,14 @@ type look struct {
 }
 
 // recent returns the last look at a pool; false if that is too long ago, or the pool has changed since.
-func (l *looks) recent(ref ipamv1.PoolReference, p Object, now time.Time) (look, bool) {
+func (l *looks) recent(ref ipamv1.PoolReference, p pools.Object, now time.Time) (look, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last, ok := l.last[ref]
 	return last, ok && last.uid == p.GetUID() && last.generation == p.GetGeneration() && now.Sub(last.at) < lookInterval
 }
 
-func (l *looks) note(ref ipamv1.PoolReference, p Object, now time.Time, err error) {
+func (l *looks) note(ref ipamv1.PoolReference, p pools.Object, now time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == nil {
@@ -193,15 +67,15 @@ func (l *looks) forget(ref ipamv1.PoolReference) {
 // serveOutside finds out where a pool is in its cloud, and whether the cloud can be called. It writes the identity before anything is made
 // for a claim, and never again: what the source names may be another network tomorrow. Of two managers that write at once, one gets a conflict.
 func (r *Reconciler) serveOutside(ctx context.Context, s *scope) error {
-	own, _ := s.pool.(Own) // only Weir's kinds have such a source
+	own, _ := s.pool.(pools.Own) // only Weir's kinds have such a source
 	if _, err := poolspec.ReadCloud(s.pool.GetAnnotations()); err != nil {
-		return &external.FaultError{Reason: ipamv1.PoolReadyInvalidSpecReason, Message: err.Error(), After: retryOutside}
+		return &external.FaultError{Reason: ipamv1.PoolReadyInvalidSpecReason, Message: err.Error(), After: retryUnreadable}
 	}
 	now := r.Clock.Now()
 	if last, ok := r.looks.recent(s.says.Ref, s.pool, now); ok && (last.err != nil || s.says.Cloud.IsKnown()) {
 		return last.err
 	}
-	is, err := r.Registry.External.Identify(ctx, r.Registry.outsidePool(own, s.says))
+	is, err := r.Registry.External.Identify(ctx, r.Registry.OutsidePool(own, s.says))
 	if errors.Is(err, ledger.ErrBusy) {
 		return err
 	}
@@ -214,7 +88,7 @@ func (r *Reconciler) serveOutside(ctx context.Context, s *scope) error {
 
 // settleCloud writes how the pool is known in its cloud.
 func (r *Reconciler) settleCloud(ctx context.Context, s *scope, cloud poolspec.Cloud) error {
-	settled, _ := s.before.DeepCopyObject().(Object)
+	settled, _ := s.before.DeepCopyObject().(pools.Object)
 	annotations.AddAnnotations(settled, map[string]string{ipamv1.OpenStackAnnotation: cloud.String()})
 	if err := r.Client.Patch(ctx, settled, lockedMerge(s.before)); err != nil {
 		return fmt.Errorf("writing how the pool is known in its cloud: %w", err)

@@ -5,8 +5,6 @@ package pool
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,6 +31,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
@@ -50,11 +49,11 @@ type Options struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live     client.Reader
-	Registry *Registry
+	Registry *pools.Registry
 	Ledger   *ledger.Ledger
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	Kind     Kind
+	Kind     pools.Kind
 	// RecordStored has whatever is stored out of a pool recorded, and errs unless all of it is: claims'
 	// answers, and claims that are their own. It is asked before a block is handed back.
 	RecordStored func(ctx context.Context, pool ipamv1.PoolReference) error
@@ -78,7 +77,7 @@ type reporter struct {
 	Options
 
 	// doors are set before remains is complete.
-	doors []Door
+	doors []pools.Door
 	// remains is what a move would leave behind.
 	remains preflight.Remains
 	// looks remembers how pools stand outside of the cluster.
@@ -92,9 +91,9 @@ func NewReconciler(o Options) *Reconciler { return &Reconciler{reporter: reporte
 
 // scope is one pool being worked on, with the facts that its status is computed from.
 type scope struct {
-	pool Object
+	pool pools.Object
 	// before is the pool as it was read.
-	before Object
+	before pools.Object
 	// says is what the pool says of itself.
 	says       poolspec.Pool
 	registered ledger.Pool
@@ -130,7 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !predicates.IsWatched(p, r.WatchFilter) {
 		return ctrl.Result{}, nil
 	}
-	if err := r.Registry.registerAbove(ctx, p); err != nil {
+	if err := r.Registry.RegisterAbove(ctx, p); err != nil {
 		return ctrl.Result{}, err
 	}
 	known := r.Registry.Register(p) // also a pool that is paused: its claims are released, by what it says now
@@ -142,7 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	leaving := r.leave(ctx, known.Says.Ref)
 	wake, thawing := r.thaw(ctx, known.Says.Ref, known.Says.Cooldown)
-	before, _ := p.DeepCopyObject().(Object)
+	before, _ := p.DeepCopyObject().(pools.Object)
 	s := &scope{pool: p, before: before, says: known.Says}
 	outcome := r.bring(ctx, s)
 	if !s.released {
@@ -165,7 +164,7 @@ func (r *Reconciler) bring(ctx context.Context, s *scope) error {
 
 // halt says whether nothing of the pool but its status must be touched now, has that say why, and says when to look again if no watch
 // will tell: the pool is paused, or its Cluster is not there, in which case only a deletion goes on.
-func (r *Reconciler) halt(ctx context.Context, p *Known) (bool, ctrl.Result, error) {
+func (r *Reconciler) halt(ctx context.Context, p *pools.Known) (bool, ctrl.Result, error) {
 	cluster, missing, err := r.Registry.ClusterOf(ctx, r.Client, p)
 	if missing && p.GetDeletionTimestamp().IsZero() && conditions.GetReason(p, ipamv1.ReadyCondition) != ipamv1.PoolReadyClusterNotFoundReason {
 		_, missing, err = r.Registry.ClusterOf(ctx, r.Live, p) // the cache may be behind
@@ -190,8 +189,8 @@ func (r *Reconciler) halt(ctx context.Context, p *Known) (bool, ctrl.Result, err
 }
 
 // showHalt writes conditions of a pool of which nothing else may be touched, if they say something new.
-func (r *reporter) showHalt(ctx context.Context, p Object, shown ...metav1.Condition) error {
-	before, _ := p.DeepCopyObject().(Object)
+func (r *reporter) showHalt(ctx context.Context, p pools.Object, shown ...metav1.Condition) error {
+	before, _ := p.DeepCopyObject().(pools.Object)
 	for _, c := range shown {
 		conditions.Set(p, c)
 	}
@@ -200,12 +199,6 @@ func (r *reporter) showHalt(ctx context.Context, p Object, shown ...metav1.Condi
 		return nil
 	}
 	return client.IgnoreNotFound(err)
-}
-
-// ClusterOf returns the Cluster that a pool belongs to; nil if it belongs to none, and missing if that is not there.
-func (r *Registry) ClusterOf(ctx context.Context, c client.Reader, p *Known) (cluster *clusterv1.Cluster, missing bool, err error) {
-	cluster, err = claimant.Cluster(ctx, c, p.GetNamespace(), p.Says.ClusterName)
-	return cluster, cluster == nil && p.Says.ClusterName != "" && err == nil, err
 }
 
 // serve registers the pool and has its blocks recorded. Blocks that it no longer has are given up last.
@@ -219,7 +212,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	if err := r.settleHome(ctx, s); err != nil {
 		return err
 	}
-	if own, ok := s.pool.(Own); ok && s.says.IsCarved() && s.says.CIDR == "" {
+	if own, ok := s.pool.(pools.Own); ok && s.says.IsCarved() && s.says.CIDR == "" {
 		return r.carve(ctx, s, own)
 	}
 	known := r.Registry.Register(s.pool)
@@ -230,8 +223,8 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	if s.says.External {
 		return r.serveOutside(ctx, s)
 	}
-	if known.isUnknown() { // before its parent is
-		if _, err := r.Registry.parentOf(ctx, s.says); err != nil {
+	if known.IsUnknown() { // before its parent is
+		if _, err := r.children().Parent(ctx, s.says); err != nil {
 			return err
 		}
 		return ledger.ErrNotReady
@@ -244,7 +237,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	if err := r.redelegate(ctx, s, blocks); err != nil {
 		return err
 	}
-	if _, isBack := r.Registry.handBackOf(s.pool); isBack {
+	if _, isBack := r.Registry.HandBackOf(s.pool); isBack {
 		s.tidying = r.shed(ctx, s, blocks)
 		return nil
 	}
@@ -277,21 +270,12 @@ func (r *Reconciler) recordBlocks(ctx context.Context, s *scope, blocks []netip.
 // grant notes on a carved pool of another API which blocks it has: its spec says what it asks for, granted or not. Metadata is written with the
 // status; a pool that moves before that counts as new elsewhere.
 func (r *Reconciler) grant(s *scope, blocks []netip.Prefix) {
-	if _, isOwn := s.pool.(Own); isOwn || !s.registered.IsCarved() {
+	if _, isOwn := s.pool.(pools.Own); isOwn || !s.registered.IsCarved() {
 		return
 	}
 	annotations := maps.Clone(s.pool.GetAnnotations())
-	annotations[ipamv1.GrantedAnnotation] = GrantOf(blocks)
+	annotations[ipamv1.GrantedAnnotation] = pools.GrantOf(blocks)
 	s.pool.SetAnnotations(annotations)
-}
-
-// GrantOf is what GrantedAnnotation says of these blocks, ascending: 32 hexadecimal digits.
-func GrantOf(blocks []netip.Prefix) string {
-	digest := sha256.New()
-	for _, block := range blocks {
-		fmt.Fprintln(digest, block)
-	}
-	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
 // checkSpace refuses a pool what it has in another address space already: its parent was made again in one. What was handed out there is unknown
@@ -330,10 +314,10 @@ func (r *Reconciler) mayHave(ctx context.Context, s *scope, block netip.Prefix) 
 	if !s.registered.IsCarved() || r.Ledger.About(ledger.CarveClaim(s.registered, block.Bits()).Ref).HasBlock(s.registered.Space, block) {
 		return nil
 	}
-	if err := r.Registry.mayHave(ctx, s.pool, s.says, block); err != nil {
+	if err := r.children().MayHave(ctx, s.pool, s.says, block); err != nil {
 		return err
 	}
-	if err := r.Registry.checkSelfContained(s.says, s.registered.Shape, block); err != nil {
+	if err := r.children().CheckSelfContained(s.says, s.registered.Shape, block); err != nil {
 		return err
 	}
 	return r.checkThere(ctx, s)
@@ -372,7 +356,7 @@ func (r *Reconciler) isInUse(s *scope) func(ledger.Holding) bool {
 // releaseBlocks releases blocks: the pool's own for a reason of its own, and those of another pool
 // of its name, because that is gone.
 func (r *Reconciler) releaseBlocks(
-	ctx context.Context, p Object, blocks []ledger.Holding, seen *claimant.Observation, own claimant.Reason,
+	ctx context.Context, p pools.Object, blocks []ledger.Holding, seen *claimant.Observation, own claimant.Reason,
 ) error {
 	errs := make([]error, 0, len(blocks))
 	for _, block := range blocks {
@@ -388,16 +372,16 @@ func (r *Reconciler) releaseBlocks(
 
 // exit is the way out of the ledger.
 func (r *Reconciler) exit() *claimant.Exit {
-	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger, NewPool: r.Registry.newPool}
+	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger, NewPool: r.Registry.NewPool}
 }
 
 // claimOf is how the records of the pool's blocks name the pool.
-func (r *Reconciler) claimOf(p Object) ipamv1.ClaimReference {
+func (r *Reconciler) claimOf(p pools.Object) ipamv1.ClaimReference {
 	return ledger.ClaimOf(r.Kind.Reference(p), string(p.GetUID()))
 }
 
 // live returns the pool as the API server has it now, or nil if that very pool is gone.
-func (r *Reconciler) live(ctx context.Context, c client.Reader, p Object) (Object, error) {
+func (r *Reconciler) live(ctx context.Context, c client.Reader, p pools.Object) (pools.Object, error) {
 	live := r.Kind.New()
 	err := c.Get(ctx, client.ObjectKeyFromObject(p), live)
 	switch {
@@ -410,24 +394,11 @@ func (r *Reconciler) live(ctx context.Context, c client.Reader, p Object) (Objec
 }
 
 // owner is the owner reference to the pool that its own blocks' records carry.
-func (r *Reconciler) owner(p Object) metav1.OwnerReference {
+func (r *Reconciler) owner(p pools.Object) metav1.OwnerReference {
 	owner := r.Registry.OwnerReference(p)
 	owner.Controller = ptr.To(true)
 	owner.BlockOwnerDeletion = nil
 	return owner
-}
-
-// OwnerReference is the reference to the pool that its IPAddresses and records carry (contract: "IPAddress").
-func (r *Registry) OwnerReference(p Object) metav1.OwnerReference {
-	kind, _ := r.kindOfPool(p)
-	return metav1.OwnerReference{
-		APIVersion:         kind.WithVersion(kind.Version).GroupVersion().String(),
-		Kind:               kind.Kind,
-		Name:               p.GetName(),
-		UID:                p.GetUID(),
-		Controller:         ptr.To(false),
-		BlockOwnerDeletion: ptr.To(true),
-	}
 }
 
 // retries are those of pools: of what holds a parent back, or a block, the watch of the pool does not tell.
@@ -437,7 +408,7 @@ var retries = claimant.Retries{Busy: retryBusy, Taken: retryOverlap, Refused: re
 func (r *Reconciler) result(err error) (ctrl.Result, error) { return retries.Result(err) }
 
 // announce tells of a pool that stops serving, and that it serves again.
-func (r *reporter) announce(p Object, before *metav1.Condition, after metav1.Condition) {
+func (r *reporter) announce(p pools.Object, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason) && after.Reason != ipamv1.PoolReadyReservingReason:
 		tellRefused(p, r.Registry.Says(p), after)
@@ -449,7 +420,7 @@ func (r *reporter) announce(p Object, before *metav1.Condition, after metav1.Con
 }
 
 // tellRefused writes the line of the audit trail for a pool that cannot have its blocks.
-func tellRefused(p Object, says poolspec.Pool, ready metav1.Condition) {
+func tellRefused(p pools.Object, says poolspec.Pool, ready metav1.Condition) {
 	if ready.Reason != ipamv1.PoolReadyOverlapReason && ready.Reason != ipamv1.PoolReadyParentNotReadyReason {
 		return
 	}
@@ -462,7 +433,7 @@ func tellRefused(p Object, says poolspec.Pool, ready metav1.Condition) {
 }
 
 // announceRoom tells of a pool that has nothing available any more, and that it has again.
-func (r *reporter) announceRoom(before, after Object) {
+func (r *reporter) announceRoom(before, after pools.Object) {
 	was, is := conditions.IsTrue(before, ipamv1.ExhaustedCondition), conditions.IsTrue(after, ipamv1.ExhaustedCondition)
 	switch {
 	case is && !was:

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -121,7 +122,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 // shedStrays releases what is recorded for other pools of the name: they were never stored, or are
 // gone, while this one exists. It may wait long for what is handed out of it, and they have no part
 // in that.
-func (r *Reconciler) shedStrays(ctx context.Context, p Object) error {
+func (r *Reconciler) shedStrays(ctx context.Context, p pools.Object) error {
 	strays := slices.DeleteFunc(r.Ledger.Of(r.Kind.Reference(p)).OtherBlocks(p.GetUID(), nil), func(h ledger.Holding) bool {
 		return h.Claim.UID == string(p.GetUID())
 	})

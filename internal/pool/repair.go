@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // Living returns the UIDs of the pools that the cache shows, for repair.
@@ -22,7 +24,7 @@ func (r *Reconciler) Living(ctx context.Context) (map[types.NamespacedName]types
 	}
 	living := map[types.NamespacedName]types.UID{}
 	err := meta.EachListItem(list, func(obj runtime.Object) error {
-		if p, ok := obj.(Object); ok {
+		if p, ok := obj.(pools.Object); ok {
 			living[client.ObjectKeyFromObject(p)] = p.GetUID()
 		}
 		return nil

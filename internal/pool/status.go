@@ -13,15 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
@@ -32,10 +31,10 @@ const shownHoldings = 5
 func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) error {
 	account := r.Ledger.Of(s.says.Ref)
 	capacity, known := account.Capacity()
-	isForeign := r.Registry.isForeign(s.pool) || !s.says.IsServedHere()
+	isForeign := r.Registry.IsForeign(s.pool) || !s.says.IsServedHere()
 	r.showMember(s)
 	r.showReleased(s)
-	r.Kind.Show(s.pool, &Report{
+	r.Kind.Show(s.pool, &pools.Report{
 		Says: s.says, Invalid: len(s.invalid) > 0, Capacity: capacity, Counted: known, Foreign: isForeign, Holdings: account.Holdings,
 	})
 	before := conditions.Get(s.pool, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
@@ -57,8 +56,8 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 
 // measure sets the gauges of a pool: those of a delegated one to what its member reports.
 func measure(s *scope, c ledger.Capacity, isForeign bool) {
-	if own, ok := s.pool.(Own); ok {
-		if member := counted(s.says, own.PoolStatus()); member != nil {
+	if own, ok := s.pool.(pools.Own); ok {
+		if member := pools.MemberReport(s.says, own.PoolStatus()); member != nil {
 			observe(s.says.Ref, member.Capacity)
 			return
 		}
@@ -67,26 +66,7 @@ func measure(s *scope, c ledger.Capacity, isForeign bool) {
 		unobserve(s.says.Ref) // who watches for pools that run low would be told of it
 		return
 	}
-	observe(s.says.Ref, capacityOf(c))
-}
-
-// ShowIn writes how full a pool is into a status like that of Weir's kinds.
-func ShowIn(status *ipamv1.IPPoolStatus, r *Report) {
-	switch {
-	case r.Counted:
-		setCapacity(status, r)
-		if r.Foreign && !r.Capacity.Unlimited { // it hands out nothing here, and how much of it is used is known there only
-			status.Capacity.Available = "0"
-			status.UtilizationPercent, status.LargestFreePrefixLength, status.Utilization = nil, nil, ""
-		}
-		if member := counted(r.Says, status); member != nil {
-			status.Capacity, status.Claims, status.Children = member.Capacity, member.Claims, nil
-			setUtilization(status, member.UtilizationPercent)
-		}
-	case r.Invalid: // nobody counts any more what it has
-		status.Capacity, status.UtilizationPercent, status.LargestFreePrefixLength = ipamv1.Capacity{}, nil, nil
-		status.Claims, status.Children, status.Utilization = nil, nil, ""
-	}
+	observe(s.says.Ref, pools.CapacityOf(c))
 }
 
 // write stores what has changed: labels, annotations and owners, and the whole status in one write, so that nobody sees a pool that is
@@ -101,7 +81,7 @@ func (r *reporter) write(ctx context.Context, s *scope) error {
 	if r.Kind.Stamp != nil {
 		r.Kind.Stamp(s.pool, r.Clock.Now())
 	}
-	status, _ := s.pool.DeepCopyObject().(Object)
+	status, _ := s.pool.DeepCopyObject().(pools.Object)
 	if err := r.Client.Status().Patch(ctx, status, lockedMerge(s.before)); err != nil {
 		return fmt.Errorf("patching status of %s: %w", r.Kind.Kind, err)
 	}
@@ -112,7 +92,7 @@ func (r *reporter) writeMetadata(ctx context.Context, s *scope) error {
 	if isMarkedAlike(s.before, s.pool) {
 		return nil
 	}
-	marked, _ := s.before.DeepCopyObject().(Object)
+	marked, _ := s.before.DeepCopyObject().(pools.Object)
 	mark(marked, s.pool)
 	if err := r.Client.Patch(ctx, marked, lockedMerge(s.before)); err != nil {
 		return fmt.Errorf("patching labels, annotations and owners of %s: %w", r.Kind.Kind, err)
@@ -123,13 +103,13 @@ func (r *reporter) writeMetadata(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func isMarkedAlike(p, q Object) bool {
+func isMarkedAlike(p, q pools.Object) bool {
 	return maps.Equal(p.GetLabels(), q.GetLabels()) && maps.Equal(p.GetAnnotations(), q.GetAnnotations()) &&
 		equality.Semantic.DeepEqual(p.GetOwnerReferences(), q.GetOwnerReferences())
 }
 
 // mark gives p the labels, annotations and owners of q.
-func mark(p, q Object) {
+func mark(p, q pools.Object) {
 	p.SetLabels(q.GetLabels())
 	p.SetAnnotations(q.GetAnnotations())
 	p.SetOwnerReferences(q.GetOwnerReferences())
@@ -138,46 +118,6 @@ func mark(p, q Object) {
 // lockedMerge is a patch that fails if the object has changed since it was read.
 func lockedMerge(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-}
-
-func setCapacity(status *ipamv1.IPPoolStatus, r *Report) {
-	c := r.Capacity
-	status.Claims, status.Children = ptr.To(c.Claims), ptr.To(c.Children)
-	status.Capacity = capacityOf(c)
-	if c.Unlimited {
-		return
-	}
-	setUtilization(status, ptr.To(ipspace.Percent(c.Total.Sub(c.Available), c.Total)))
-	status.LargestFreePrefixLength = nil
-	if c.LargestFree >= 0 {
-		status.LargestFreePrefixLength = ptr.To(int32(c.LargestFree)) //nolint:gosec // at most 128
-	}
-	status.AllocatedCIDR = ""
-	if c.Serving {
-		status.AllocatedCIDR = r.Says.CIDR
-	}
-}
-
-// setUtilization writes the share that is not available, and its text; nil for not known.
-func setUtilization(status *ipamv1.IPPoolStatus, percent *int32) {
-	status.UtilizationPercent, status.Utilization = percent, ""
-	if percent != nil {
-		status.Utilization = fmt.Sprintf("%d%%", *percent)
-	}
-}
-
-func capacityOf(c ledger.Capacity) ipamv1.Capacity {
-	if c.Unlimited { // how many there may be is known outside only
-		return ipamv1.Capacity{Allocated: c.Allocated.String()}
-	}
-	return ipamv1.Capacity{
-		Total:     c.Total.String(),
-		Allocated: c.Allocated.String(),
-		Available: c.Available.String(),
-		Excluded:  c.Excluded.String(),
-		Cooling:   c.Cooling.String(),
-		Delegated: c.Delegated.String(),
-	}
 }
 
 // readyCondition says whether the pool hands out addresses, and if not, what should be done.
@@ -189,14 +129,14 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 	}
 	switch {
 	case s.says.Place == poolspec.Stray: // its home annotation came from the hub
-		condition = r.Registry.strayCondition(s.says)
-	case r.Registry.isForeign(s.pool):
+		condition = strayCondition(s.says, r.Registry.Cluster)
+	case r.Registry.IsForeign(s.pool):
 		condition.Reason, condition.Message = ipamv1.PoolReadyHomedElsewhereReason,
 			"metadata.annotations["+ipamv1.HomeAnnotation+"]: the pool is at home in another cluster: nothing new is handed out here"
 	case s.says.Place == poolspec.Elsewhere && outcome == nil && c.Serving:
 		condition = delegatedCondition(s.says)
-	case r.Registry.isHandedBack(s.pool):
-		back, _ := r.Registry.handBackOf(s.pool)
+	case r.Registry.IsHandedBack(s.pool):
+		back, _ := r.Registry.HandBackOf(s.pool)
 		condition.Reason, condition.Message = ipamv1.PoolReadyHandedBackReason, handedBackMessage(back)
 	case s.says.Mode == ipamv1.ClosingMode:
 		condition.Reason, condition.Message = ipamv1.PoolReadyClosingReason, r.closingMessage(ctx, s)
@@ -235,7 +175,7 @@ func (r *reporter) obstacle(ctx context.Context, s *scope, outcome error) (reaso
 }
 
 // setExhausted says whether nothing of the pool is available; nothing of a pool of which nobody counts that.
-func setExhausted(p Object, c ledger.Capacity, known bool) {
+func setExhausted(p pools.Object, c ledger.Capacity, known bool) {
 	condition := metav1.Condition{
 		Type: ipamv1.ExhaustedCondition, Status: metav1.ConditionFalse, Reason: ipamv1.PoolExhaustedSomeAvailableReason,
 	}
@@ -354,7 +294,7 @@ func (r *reporter) overlapMessage(ctx context.Context, s *scope) string {
 }
 
 // doubtsMessage tells the first of what of a pool is served but probably not meant, and how many more there are.
-func (r *reporter) doubtsMessage(p Object) string {
+func (r *reporter) doubtsMessage(p pools.Object) string {
 	if r.Kind.Doubts == nil {
 		return ""
 	}

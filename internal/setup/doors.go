@@ -32,6 +32,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
@@ -49,7 +50,7 @@ type wiring struct {
 	ctrl.Manager
 
 	book     *ledger.Ledger
-	registry *pool.Registry
+	registry *pools.Registry
 	desk     *ipclaim.Desk
 	options  Options
 	// clusters are the controllers that follow Clusters once there are any.
@@ -72,7 +73,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		return err
 	}
 	rules := &tenancy.Rules{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.PlatformProject, Namespace: o.OwnNamespace}
-	registry := &pool.Registry{
+	registry := &pools.Registry{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Ledger: book, Rules: rules, Namespace: o.OwnNamespace, Home: home,
 		External: o.external(mgr.GetAPIReader()), Cluster: o.ClusterName, Federation: o.isOn(federationGate),
 	}
@@ -80,7 +81,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 		Manager: mgr, book: book, registry: registry, options: o,
 		desk: &ipclaim.Desk{Client: mgr.GetClient(), Registry: registry, Rules: rules},
 	}
-	for name, kind := range map[string]pool.Kind{"ippool": pool.IPPools, "globalippool": pool.GlobalIPPools} {
+	for name, kind := range map[string]pools.Kind{"ippool": pools.IPPools, "globalippool": pools.GlobalIPPools} {
 		if err = w.pools(ctx, name, kind); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (w *wiring) known(doors []Door) admission.Doors {
 }
 
 // pools registers the controller of a kind of pools.
-func (w *wiring) pools(ctx context.Context, name string, kind pool.Kind) error {
+func (w *wiring) pools(ctx context.Context, name string, kind pools.Kind) error {
 	options := pool.Options{
 		Client: w.GetClient(), Live: w.GetAPIReader(), Registry: w.registry, Ledger: w.book, Recorder: w.recorder(),
 		Clock: clock.RealClock{}, Kind: kind, RecordStored: w.recordStored,
@@ -198,14 +199,14 @@ func (w *wiring) repair(kind repair.Kind) error {
 
 // follower is a controller that follows Clusters once there are any, and the claims of their front door.
 type follower interface {
-	WatchClusters(mgr ctrl.Manager, doors ...pool.Door) error
+	WatchClusters(mgr ctrl.Manager, doors ...pools.Door) error
 }
 
 // clusters has controllers follow Clusters, whichever of the two is there first.
 type clusters struct {
 	mu      sync.Mutex
 	open    bool
-	doors   []pool.Door
+	doors   []pools.Door
 	waiting []follower
 }
 
@@ -221,7 +222,7 @@ func (c *clusters) add(mgr ctrl.Manager, f follower) error {
 }
 
 // join has controllers that are still to come follow the claims of a door.
-func (c *clusters) join(door pool.Door) {
+func (c *clusters) join(door pools.Door) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.doors = append(c.doors, door)
@@ -252,13 +253,13 @@ type Door struct {
 	// Kinds must be served before the door opens.
 	Kinds []schema.GroupVersionKind
 	// Pools are its kinds of pools, Forms its forms of claims, by the name of their controller.
-	Pools map[string]pool.Kind
+	Pools map[string]pools.Kind
 	Forms map[string]door.Form
 	// Source says what its claims may ask of which pool; nil where it has none.
-	Source func(*pool.Registry) door.Source
+	Source func(*pools.Registry) door.Source
 	// Follows is what the controllers of pools are told of its claims where they follow Clusters; nil for nothing. Those of pools that were there
 	// before it are not.
-	Follows func(client.Reader, door.Source) pool.Door
+	Follows func(client.Reader, door.Source) pools.Door
 }
 
 // clusterAPIDoor is the name of the front door of IPAddressClaims.
@@ -267,10 +268,10 @@ const clusterAPIDoor = "Cluster API"
 // clusterAPI is the front door of IPAddressClaims. With it controllers begin to follow Clusters.
 func clusterAPI(o *Options) Door {
 	form := clusterapi.Form{}
-	source := func(registry *pool.Registry) door.Source { return incluster.Source(registry) }
+	source := func(registry *pools.Registry) door.Source { return incluster.Source(registry) }
 	if o.isOn(metal3Gate) {
 		form.Others = map[string]clusterapi.Ways{metal3.PoolKind.Group: metal3.ClusterAPI}
-		source = func(registry *pool.Registry) door.Source {
+		source = func(registry *pools.Registry) door.Source {
 			return entitlement.Sources{incluster.Source(registry), metal3.Source(registry, "spec.poolRef")}
 		}
 	}
@@ -279,7 +280,7 @@ func clusterAPI(o *Options) Door {
 		Kinds:  []schema.GroupVersionKind{clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), form.Kinds().Claim, form.Kinds().Answer},
 		Forms:  map[string]door.Form{"ipaddressclaim": form},
 		Source: source,
-		Follows: func(c client.Reader, source door.Source) pool.Door {
+		Follows: func(c client.Reader, source door.Source) pools.Door {
 			return &clusterapi.Door{Client: c, Source: source}
 		},
 	}
@@ -293,10 +294,10 @@ func metal3Door() Door {
 		Kinds: []schema.GroupVersionKind{
 			clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), metal3.PoolKind.WithVersion(metal3.IPPools.Version), form.Kinds().Claim, form.Kinds().Answer,
 		},
-		Pools:  map[string]pool.Kind{"metal3-ippool": metal3.IPPools},
+		Pools:  map[string]pools.Kind{"metal3-ippool": metal3.IPPools},
 		Forms:  map[string]door.Form{"metal3-ipclaim": form},
-		Source: func(registry *pool.Registry) door.Source { return metal3.Source(registry, "spec.pool") },
-		Follows: func(c client.Reader, _ door.Source) pool.Door {
+		Source: func(registry *pools.Registry) door.Source { return metal3.Source(registry, "spec.pool") },
+		Follows: func(c client.Reader, _ door.Source) pools.Door {
 			return &metal3.Door{Client: c}
 		},
 	}
@@ -379,7 +380,7 @@ func (w *wiring) isOpen(door string) bool {
 }
 
 // openPools registers the controller of a kind of pools, and has claims that may name them, and were there before, follow them.
-func (w *wiring) openPools(ctx context.Context, name string, kind pool.Kind) error {
+func (w *wiring) openPools(ctx context.Context, name string, kind pools.Kind) error {
 	w.registry.AddKind(kind)
 	for _, r := range w.answering {
 		if !r.Source.Serves(door.PoolName{GroupKind: kind.GroupKind}) {

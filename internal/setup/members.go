@@ -19,6 +19,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/federation"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // bindingKinds are Karmada's bindings of each kind of pools.
@@ -27,7 +28,7 @@ var bindingKinds = map[schema.GroupKind]schema.GroupVersionKind{
 }
 
 // bindingsOf returns the bindings of a kind of pools; nil where there are none, or the gate is closed.
-func (w *wiring) bindingsOf(kind pool.Kind) *federation.Bindings {
+func (w *wiring) bindingsOf(kind pools.Kind) *federation.Bindings {
 	binding, isDelegated := bindingKinds[kind.GroupKind]
 	if !isDelegated || !w.options.isOn(federationGate) {
 		return nil

@@ -5,10 +5,10 @@ package incluster
 
 import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // Source offers IPPools of the claim's namespace and GlobalIPPools.
-func Source(registry *pool.Registry) *entitlement.Source {
-	return &entitlement.Source{Registry: registry, Kinds: []pool.Kind{pool.IPPools, pool.GlobalIPPools}, Field: "spec.poolRef"}
+func Source(registry *pools.Registry) *entitlement.Source {
+	return &entitlement.Source{Registry: registry, Kinds: []pools.Kind{pools.IPPools, pools.GlobalIPPools}, Field: "spec.poolRef"}
 }

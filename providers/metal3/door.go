@@ -13,7 +13,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
 )
@@ -24,12 +24,12 @@ type Door struct {
 	Client client.Reader
 }
 
-var _ pool.Door = &Door{}
+var _ pools.Door = &Door{}
 
-// NewClaim implements pool.Door.
+// NewClaim implements pools.Door.
 func (d *Door) NewClaim() client.Object { return &m3v1.IPClaim{} }
 
-// Left implements pool.Door.
+// Left implements pools.Door.
 func (d *Door) Left(obj client.Object) preflight.Remain {
 	c, ok := obj.(*m3v1.IPClaim)
 	if !ok {
@@ -40,7 +40,7 @@ func (d *Door) Left(obj client.Object) preflight.Remain {
 	})
 }
 
-// Outdated implements pool.Door.
+// Outdated implements pools.Door.
 func (d *Door) Outdated(ctx context.Context, ref ipamv1.PoolReference, shape *pooltree.Pool) (number int, err error) {
 	list := &m3v1.IPAddressList{}
 	if ref.GroupKind() != PoolKind {

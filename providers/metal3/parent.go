@@ -12,7 +12,7 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -35,7 +35,7 @@ func hasArrived(p *m3v1.IPPool) bool {
 		return false
 	}
 	shape, errs := Read(&p.Spec, p.Namespace)
-	return len(errs) == 0 && p.Annotations[ipamv1.GrantedAnnotation] == pool.GrantOf(pooltree.New(shape.Config).Blocks())
+	return len(errs) == 0 && p.Annotations[ipamv1.GrantedAnnotation] == pools.GrantOf(pooltree.New(shape.Config).Blocks())
 }
 
 // checkParent refuses an annotation that names no GlobalIPPool, and what a pool that is carved cannot have: an address space that is not its

@@ -13,7 +13,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3"
 )
 
@@ -83,8 +83,8 @@ func TestParent(t *testing.T) {
 func TestArrivedWithItsAddresses(t *testing.T) {
 	t.Parallel()
 	entry := m3v1.Pool{Start: ptr.To[m3v1.Address]("192.0.2.16"), End: ptr.To[m3v1.Address]("192.0.2.20")}
-	all := pool.GrantOf([]netip.Prefix{netip.MustParsePrefix("192.0.2.16/30"), netip.MustParsePrefix("192.0.2.20/32")})
-	part := pool.GrantOf([]netip.Prefix{netip.MustParsePrefix("192.0.2.16/30")})
+	all := pools.GrantOf([]netip.Prefix{netip.MustParsePrefix("192.0.2.16/30"), netip.MustParsePrefix("192.0.2.20/32")})
+	part := pools.GrantOf([]netip.Prefix{netip.MustParsePrefix("192.0.2.16/30")})
 	for sentence, test := range map[string]struct {
 		parent, arrived, granted string
 		generation               int64

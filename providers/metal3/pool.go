@@ -20,7 +20,7 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
@@ -33,25 +33,25 @@ const provider = "ipam-metal3"
 var PoolKind = schema.GroupKind{Group: m3v1.GroupVersion.Group, Kind: "IPPool"}
 
 // IPPools are Metal3's pools.
-var IPPools = pool.Kind{
+var IPPools = pools.Kind{
 	GroupKind: PoolKind, Version: m3v1.GroupVersion.Version, Finalizer: m3v1.IPPoolFinalizer,
-	New:     func() pool.Object { return &m3v1.IPPool{} },
+	New:     func() pools.Object { return &m3v1.IPPool{} },
 	NewList: func() client.ObjectList { return &m3v1.IPPoolList{} },
-	Is:      pool.Is[*m3v1.IPPool],
+	Is:      pools.Is[*m3v1.IPPool],
 	Says:    says, Resolve: resolve, Join: join, Moves: preflight.Moves,
-	Status: func(p pool.Object) any { return asPool(p).Status },
+	Status: func(p pools.Object) any { return asPool(p).Status },
 	Show:   show,
-	Doubts: func(p pool.Object) []string { return doubts(asPool(p)) },
-	Stamp:  func(p pool.Object, now time.Time) { asPool(p).Status.LastUpdated = ptr.To(metav1.NewTime(now)) },
+	Doubts: func(p pools.Object) []string { return doubts(asPool(p)) },
+	Stamp:  func(p pools.Object, now time.Time) { asPool(p).Status.LastUpdated = ptr.To(metav1.NewTime(now)) },
 }
 
-func asPool(p pool.Object) *m3v1.IPPool {
+func asPool(p pools.Object) *m3v1.IPPool {
 	own, _ := p.(*m3v1.IPPool) // by New
 	return own
 }
 
 // says returns what a pool says of itself. Nothing that Metal3 releases cools down, and a pool is for the claims of its namespace.
-func says(p pool.Object) poolspec.Pool {
+func says(p pools.Object) poolspec.Pool {
 	own := asPool(p)
 	says := poolspec.Pool{
 		Ref: kinds.Pool(PoolKind, own.Namespace, own.Name), Space: Space(own), NamePrefix: own.Spec.NamePrefix,
@@ -64,7 +64,7 @@ func says(p pool.Object) poolspec.Pool {
 }
 
 // resolve returns the shape of a pool, which has nothing from its parent but addresses, or every mistake in its spec and its annotations.
-func resolve(p pool.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
+func resolve(p pools.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 	own := asPool(p)
 	shape, errs := Read(&own.Spec, own.Namespace)
 	if errs = append(errs, append(checkSpace(own), checkParent(own)...)...); len(errs) > 0 {
@@ -97,7 +97,7 @@ func checkSpace(p *m3v1.IPPool) field.ErrorList {
 
 // join labels a pool, and has its Cluster own it without control, as Metal3 does. A reference to that very Cluster stays as it is, one
 // to an earlier Cluster of the name does not.
-func join(p pool.Object, cluster *clusterv1.Cluster) {
+func join(p pools.Object, cluster *clusterv1.Cluster) {
 	p.GetLabels()[clusterv1.ProviderNameLabel] = provider
 	if slices.ContainsFunc(p.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == cluster.UID }) {
 		return

@@ -22,7 +22,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3"
@@ -175,16 +175,16 @@ func TestWhatIsShownOfAPool(t *testing.T) {
 	}
 	for sentence, test := range map[string]struct {
 		spec   string
-		report pool.Report
+		report pools.Report
 		held   []ledger.Holding
 		want   m3v1.IPPoolStatus
 	}{
 		"nothing handed out": {
-			spec: bounded, report: pool.Report{Counted: true, Capacity: count(15, 1, 14, 0)},
+			spec: bounded, report: pools.Report{Counted: true, Capacity: count(15, 1, 14, 0)},
 			want: m3v1.IPPoolStatus{Capacity: ptr.To[int64](14), AvailableIPCount: ptr.To[int64](14)},
 		},
 		"addresses of claims": {
-			spec: inSubnet, report: pool.Report{Counted: true, Capacity: count(15, 0, 11, 4)},
+			spec: inSubnet, report: pools.Report{Counted: true, Capacity: count(15, 0, 11, 4)},
 			held: []ledger.Holding{holding("a", "192.0.2.2"), holding("b", "192.0.2.3", adopted)},
 			want: m3v1.IPPoolStatus{
 				Capacity: ptr.To[int64](15), AvailableIPCount: ptr.To[int64](11),
@@ -192,31 +192,31 @@ func TestWhatIsShownOfAPool(t *testing.T) {
 			},
 		},
 		"what no claim has": {
-			spec: bounded, report: pool.Report{Counted: true, Capacity: count(15, 0, 13, 2)},
+			spec: bounded, report: pools.Report{Counted: true, Capacity: count(15, 0, 13, 2)},
 			held: []ledger.Holding{holding("a", "192.0.2.2", released), holding("b", "192.0.2.3", moved)},
 			want: m3v1.IPPoolStatus{Capacity: ptr.To[int64](15), AvailableIPCount: ptr.To[int64](13), Allocations: map[string]m3v1.Address{}},
 		},
 		"two claims of a name": {
-			spec: bounded, report: pool.Report{Counted: true, Capacity: count(15, 0, 13, 2)},
+			spec: bounded, report: pools.Report{Counted: true, Capacity: count(15, 0, 13, 2)},
 			held: []ledger.Holding{holding("a", "192.0.2.2"), holding("a", "192.0.2.3")},
 			want: m3v1.IPPoolStatus{
 				Capacity: ptr.To[int64](15), AvailableIPCount: ptr.To[int64](13), Allocations: map[string]m3v1.Address{"a": "192.0.2.2"},
 			},
 		},
 		"an entry that is open": {
-			spec: open, report: pool.Report{Counted: true, Capacity: count(1<<32, 0, 1<<32, 0)}, want: m3v1.IPPoolStatus{},
+			spec: open, report: pools.Report{Counted: true, Capacity: count(1<<32, 0, 1<<32, 0)}, want: m3v1.IPPoolStatus{},
 		},
 		"more than can be told": {
-			spec: bounded, report: pool.Report{Counted: true, Capacity: count(math.MaxUint64, 0, 1, 0)},
+			spec: bounded, report: pools.Report{Counted: true, Capacity: count(math.MaxUint64, 0, 1, 0)},
 			want: m3v1.IPPoolStatus{Capacity: ptr.To[int64](math.MaxInt64), CapacityCapped: true},
 		},
 		"just what can be told": {
-			spec: bounded, report: pool.Report{Counted: true, Capacity: count(math.MaxInt64, 0, 1, 0)},
+			spec: bounded, report: pools.Report{Counted: true, Capacity: count(math.MaxInt64, 0, 1, 0)},
 			want: m3v1.IPPoolStatus{Capacity: ptr.To[int64](math.MaxInt64), AvailableIPCount: ptr.To[int64](1)},
 		},
-		"not known yet": {spec: bounded, report: pool.Report{}, want: before},
+		"not known yet": {spec: bounded, report: pools.Report{}, want: before},
 		"a spec that cannot be served": {
-			spec: bounded, report: pool.Report{Invalid: true}, want: m3v1.IPPoolStatus{Allocations: before.Allocations},
+			spec: bounded, report: pools.Report{Invalid: true}, want: m3v1.IPPoolStatus{Allocations: before.Allocations},
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestIndexesAreBounded(t *testing.T) {
 		address = address.Next()
 	}
 	p := poolOf(t, "{pools: [{subnet: 198.18.0.0/16}]}")
-	report := &pool.Report{Counted: true, Capacity: ledger.Capacity{Claims: 1000}, Holdings: func() []ledger.Holding { return held }}
+	report := &pools.Report{Counted: true, Capacity: ledger.Capacity{Claims: 1000}, Holdings: func() []ledger.Holding { return held }}
 	metal3.IPPools.Show(p, report)
 	if got := len(p.Status.Allocations); got != 1000 {
 		t.Errorf("%d addresses are told", got)

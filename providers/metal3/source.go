@@ -8,7 +8,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // ClusterAPI is how Metal3 keeps IPAddressClaims that name one of its pools, and their IPAddresses.
@@ -20,6 +20,6 @@ var ClusterAPI = clusterapi.Ways{
 }
 
 // Source offers Metal3's pools to the claims of their namespace, which name them in this field.
-func Source(registry *pool.Registry, field string) *entitlement.Source {
-	return &entitlement.Source{Registry: registry, Kinds: []pool.Kind{IPPools}, Field: field}
+func Source(registry *pools.Registry, field string) *entitlement.Source {
+	return &entitlement.Source{Registry: registry, Kinds: []pools.Kind{IPPools}, Field: field}
 }

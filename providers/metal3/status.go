@@ -12,14 +12,14 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // shownClaims is how many claims a pool may have for status.indexes to tell their addresses.
 const shownClaims = 1000
 
 // show writes a report into the status of a pool. What is not known stays as it is.
-func show(p pool.Object, r *pool.Report) {
+func show(p pools.Object, r *pools.Report) {
 	own := asPool(p)
 	status := &own.Status
 	switch {
@@ -51,7 +51,7 @@ func capped(count ipspace.Count) (n *int64, isMore bool) {
 
 // indexesOf returns the addresses of claims by their names: the lowest, where claims of both kinds have the name; nil for none, and where
 // they are too many to tell.
-func indexesOf(r *pool.Report) map[string]m3v1.Address {
+func indexesOf(r *pools.Report) map[string]m3v1.Address {
 	if r.Capacity.Claims == 0 || r.Capacity.Claims > shownClaims {
 		return nil
 	}

@@ -24,7 +24,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -134,12 +134,12 @@ func (e *environment) removeWebhooks(ctx context.Context) error {
 	return e.awaitFinalizer(ctx, false)
 }
 
-func ownPool(bits int) pool.Object {
+func ownPool(bits int) pools.Object {
 	return builder.IPPool(benchNamespace, poolName).WithCIDR(fmt.Sprintf("10.0.0.0/%d", bits)).Build()
 }
 
 // metal3Pool is one of Metal3's, of the same addresses: those are its own.
-func metal3Pool(bits int) pool.Object {
+func metal3Pool(bits int) pools.Object {
 	return &m3v1.IPPool{
 		ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, Name: poolName},
 		Spec:       m3v1.IPPoolSpec{NamePrefix: poolName, Pools: []m3v1.Pool{{Subnet: new(m3v1.Subnet(fmt.Sprintf("10.0.0.0/%d", bits)))}}},
@@ -147,7 +147,7 @@ func metal3Pool(bits int) pool.Object {
 }
 
 // ensurePool creates a pool, unless it is there, and waits until it is ready.
-func (e *environment) ensurePool(ctx context.Context, pool pool.Object) error {
+func (e *environment) ensurePool(ctx context.Context, pool pools.Object) error {
 	key := client.ObjectKeyFromObject(pool)
 	return eventually(ctx, "the pool to be ready", func(ctx context.Context) (bool, error) {
 		err := e.client.Get(ctx, key, pool)

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
@@ -44,21 +44,21 @@ func Door() setup.Door {
 		Kinds: []schema.GroupVersionKind{
 			kinds.Cluster.WithVersion("v1beta2"), IPPoolKind.WithVersion(groupVersion.Version), both.Claim, both.Answer,
 		},
-		Pools: map[string]pool.Kind{"other-ippool": IPPools},
+		Pools: map[string]pools.Kind{"other-ippool": IPPools},
 		Forms: map[string]door.Form{"other-ipclaim": Form{}},
-		Source: func(registry *pool.Registry) door.Source {
-			return &entitlement.Source{Registry: registry, Kinds: []pool.Kind{IPPools}, Field: "spec.pool"}
+		Source: func(registry *pools.Registry) door.Source {
+			return &entitlement.Source{Registry: registry, Kinds: []pools.Kind{IPPools}, Field: "spec.pool"}
 		},
 	}
 }
 
 // IPPools are the door's pools.
-var IPPools = pool.Kind{
+var IPPools = pools.Kind{
 	GroupKind: IPPoolKind, Version: groupVersion.Version, Finalizer: poolFinalizer,
-	New:     func() pool.Object { return &IPPool{} },
+	New:     func() pools.Object { return &IPPool{} },
 	NewList: func() client.ObjectList { return &IPPoolList{} },
-	Is:      pool.Is[*IPPool],
-	Says: func(p pool.Object) poolspec.Pool {
+	Is:      pools.Is[*IPPool],
+	Says: func(p pools.Object) poolspec.Pool {
 		own, _ := p.(*IPPool)
 		return poolspec.Pool{
 			Ref: kinds.Pool(IPPoolKind, p.GetNamespace(), p.GetName()), Family: ipamv1.IPv4Family,
@@ -66,7 +66,7 @@ var IPPools = pool.Kind{
 			Cooldown: time.Duration(own.Spec.CooldownSeconds) * time.Second, Visibility: ipamv1.ConsumerVisibility,
 		}
 	},
-	Resolve: func(p pool.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
+	Resolve: func(p pools.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 		own, _ := p.(*IPPool)
 		addresses, err := netipx.ParseIPRange(own.Spec.Start + "-" + own.Spec.End)
 		if err != nil {
@@ -84,14 +84,14 @@ var IPPools = pool.Kind{
 		config.Areas = []pooltree.Area{{Range: addresses, Network: pooltree.Network{Bits: 24}}}
 		return pooltree.New(config), nil
 	},
-	Status: func(p pool.Object) any {
+	Status: func(p pools.Object) any {
 		own, _ := p.(*IPPool)
 		return own.Status
 	},
-	Show: func(p pool.Object, r *pool.Report) {
+	Show: func(p pools.Object, r *pools.Report) {
 		own, _ := p.(*IPPool)
 		own.Status.ObservedGeneration = p.GetGeneration()
-		pool.ShowIn(&own.Status, r)
+		pools.ShowIn(&own.Status, r)
 	},
 }
 

@@ -81,7 +81,7 @@ func ignorePassing(err error) error {
 }
 
 func claim(batch, i int) *ipamv1beta2.IPAddressClaim {
-	pool := pools[poolFor(i)].name
+	pool := busyPools[poolFor(i)].name
 	return builder.IPAddressClaim(namespace, fmt.Sprintf("%s-%d-%d", pool, batch, i), ipamv1.IPPoolKind, pool).
 		WithLabel(batchLabel, fmt.Sprint(batch)).Build()
 }

@@ -41,7 +41,7 @@ func metal3Pools() []*m3v1.IPPool {
 			},
 		}
 	}
-	return []*m3v1.IPPool{pool(pools[0].name, "192.0.2.15"), pool("few-metal3", "192.0.2.9")}
+	return []*m3v1.IPPool{pool(busyPools[0].name, "192.0.2.15"), pool("few-metal3", "192.0.2.9")}
 }
 
 func metal3Claim(i int) *m3v1.IPClaim {

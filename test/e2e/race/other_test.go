@@ -32,7 +32,7 @@ const (
 // otherPool is a pool of the other front door, with the name and the addresses of the first one.
 func otherPool() *otherdoor.IPPool {
 	return &otherdoor.IPPool{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pools[0].name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: busyPools[0].name},
 		Spec:       otherdoor.IPPoolSpec{Start: "192.0.2.0", End: "192.0.2.15"},
 	}
 }
@@ -41,7 +41,7 @@ func otherPool() *otherdoor.IPPool {
 func otherClaim(i int) *otherdoor.IPClaim {
 	return &otherdoor.IPClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: claim(i%batches, i/batches*smallShare).Name},
-		Spec:       otherdoor.IPClaimSpec{Pool: pools[0].name},
+		Spec:       otherdoor.IPClaimSpec{Pool: busyPools[0].name},
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/claimledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -69,9 +69,9 @@ func newStrangers(ctx context.Context, history *framework.History) *strangers {
 // register makes all pools known to a ledger, and waits until it can hand out from them.
 func register(ctx context.Context, l *book.Ledger) []book.Pool {
 	GinkgoHelper()
-	registry := &pool.Registry{Client: k, Ledger: l}
-	registered := make([]book.Pool, len(pools))
-	for i, p := range pools {
+	registry := &pools.Registry{Client: k, Ledger: l}
+	registered := make([]book.Pool, len(busyPools))
+	for i, p := range busyPools {
 		ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: namespace, Name: p.name}
 		found, err := registry.Find(ctx, ref)
 		Expect(err).NotTo(HaveOccurred())

@@ -42,9 +42,9 @@ import (
 // namespace is also the name of the one address space.
 const namespace = "race"
 
-// pools are where everybody takes from: room for few and for many, single addresses and blocks.
+// busyPools are where everybody takes from: room for few and for many, single addresses and blocks.
 // The first smallPools have room for fewer than ask.
-var pools = []struct {
+var busyPools = []struct {
 	name, cidr string
 	// bits are the length of a claim's block; zero means addresses.
 	bits int32
@@ -70,7 +70,7 @@ func poolFor(i int) int {
 	if i%smallShare < smallPools {
 		return i % smallShare
 	}
-	return smallPools + i%(len(pools)-smallPools)
+	return smallPools + i%(len(busyPools)-smallPools)
 }
 
 var (
@@ -120,7 +120,7 @@ var _ = AfterEach(func() { suite.Evidence(site) })
 
 func createPools(ctx context.Context) {
 	GinkgoHelper()
-	for _, p := range pools {
+	for _, p := range busyPools {
 		pool := &ipamv1.IPPool{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name},
 			Spec:       ipamv1.IPPoolSpec{CIDR: p.cidr, AddressSpace: namespace},

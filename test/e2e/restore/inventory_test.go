@@ -23,7 +23,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -37,8 +37,8 @@ const (
 // patience is how long what must happen may take: only what never happens fails.
 const patience = "3m"
 
-// pools are of all kinds and depths, parents first.
-func pools() []client.Object {
+// allPools are of all kinds and depths, parents first.
+func allPools() []client.Object {
 	kept := builder.IPPool(blue, "v4").WithCIDR("192.0.2.0/24").WithNetwork(24, "192.0.2.1").WithExcluded("192.0.2.2-192.0.2.9").Build()
 	kept.Spec.PreAllocations = []ipamv1.PreAllocation{
 		{ClaimName: "v4-3", Address: "192.0.2.77"}, {ClaimName: "not-made", Address: "192.0.2.78"}, {ClaimName: "v4-own-2", Kind: "IPClaim", Address: "192.0.2.79"},
@@ -102,7 +102,7 @@ func settle(ctx context.Context) {
 		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"backup": "yes"}}})).To(Succeed())
 		Expect(k.Create(ctx, builder.Cluster(name, name).Build())).To(Succeed())
 	}
-	for _, obj := range append(pools(), metal3()...) {
+	for _, obj := range append(allPools(), metal3()...) {
 		persist(ctx, obj)
 	}
 	var leaving []client.Object
@@ -211,7 +211,7 @@ func line(obj client.Object) string {
 		kind, what = "Metal3's IPClaim", fmt.Sprintf("%+v", o.Status.Address)
 	case *m3v1.IPPool:
 		kind, what = "Metal3's IPPool", fmt.Sprintf("%v %v", o.Status.Allocations, ptr.Deref(o.Status.AvailableIPCount, -1))
-	case pool.Own:
+	case pools.Own:
 		kind, what = o.PoolReference().Kind, fmt.Sprintf("%s (%s) %+v", o.PoolSpec().CIDR, o.PoolStatus().AllocatedCIDR, o.PoolStatus().Capacity)
 	}
 	return fmt.Sprintf("%s %s/%s: %s finalizers=%v Ready=%s", kind, obj.GetNamespace(), obj.GetName(), what, obj.GetFinalizers(), readiness(obj))

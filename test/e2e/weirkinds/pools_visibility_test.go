@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -24,9 +24,9 @@ import (
 var everybody = []string{"own", "own, gold", "other", "other, gold", "none", "platform"}
 
 // parents returns a GlobalIPPool of the project that "own" is of, and an IPPool of that namespace.
-func parents(s *suite.Spec, tenants map[string]string, change func(*ipamv1.IPPoolSpec)) map[string]pool.Own {
+func parents(s *suite.Spec, tenants map[string]string, change func(*ipamv1.IPPoolSpec)) map[string]pools.Own {
 	namespaced := builder.IPPool(tenants["own"], "parent").WithCIDR("10.1.0.0/16").WithSpace(s.Namespace).Build()
-	of := map[string]pool.Own{
+	of := map[string]pools.Own{
 		ipamv1.GlobalIPPoolKind: s.GlobalRoot("parent", "10.0.0.0/16").WithLabel(ipamv1.ProjectLabel, s.Namespace).Build(),
 		ipamv1.IPPoolKind:       namespaced,
 	}
@@ -37,13 +37,13 @@ func parents(s *suite.Spec, tenants map[string]string, change func(*ipamv1.IPPoo
 }
 
 // childOf begins a child in some namespace.
-func childOf(parent pool.Own, namespace, name string) *poolBuilder {
+func childOf(parent pools.Own, namespace, name string) *poolBuilder {
 	ref := parent.PoolReference()
 	return builder.IPPool(namespace, name).WithParent(ref.Kind, ref.Namespace, ref.Name)
 }
 
 // absentParent is what is said of a parent that there is not, or that is not visible.
-func absentParent(parent pool.Own, namespace string) string {
+func absentParent(parent pools.Own, namespace string) string {
 	ref, in := parent.PoolReference(), ""
 	if ref.Namespace != "" {
 		in = " in namespace " + ref.Namespace

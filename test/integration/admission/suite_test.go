@@ -39,7 +39,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	_ "github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite" // prints what specs cost
@@ -95,7 +95,7 @@ func startWebhooks(ctx context.Context, folder string) {
 	Expect(err).NotTo(HaveOccurred())
 	book := ledger.New(ledger.Options{Instance: "admission", Clock: clock.RealClock{}})
 	rules := &tenancy.Rules{Client: k, Platform: "platform", Namespace: "weir-system"}
-	registry := &pool.Registry{Client: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
+	registry := &pools.Registry{Client: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	desk := &ipclaim.Desk{Client: k, Registry: registry, Rules: rules}
 	Expect(admission.SetupWithManager(manager, admission.Options{
 		Holdings: records, Ledger: book, Registry: registry, Desk: desk, Authenticated: true,

@@ -27,6 +27,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // The specs of this file are named after the hazards of docs/design/ledger.md, move.md and restore.md.
@@ -126,9 +127,9 @@ func poolOf(ctx context.Context, ns string) *ipamv1.IPPool {
 
 // latePool is the pools' controller of a late manager.
 func latePool(r *claim.Reconciler, c client.Client) *pool.Reconciler {
-	registry := &pool.Registry{Client: k, Live: k, Ledger: r.Ledger, Rules: r.Rules, Namespace: "weir-system"}
+	registry := &pools.Registry{Client: k, Live: k, Ledger: r.Ledger, Rules: r.Rules, Namespace: "weir-system"}
 	return pool.NewReconciler(pool.Options{
-		Client: c, Live: k, Registry: registry, Ledger: r.Ledger, Recorder: events.NewFakeRecorder(100), Clock: r.Clock, Kind: pool.IPPools,
+		Client: c, Live: k, Registry: registry, Ledger: r.Ledger, Recorder: events.NewFakeRecorder(100), Clock: r.Clock, Kind: pools.IPPools,
 	})
 }
 

@@ -28,7 +28,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
@@ -94,7 +94,7 @@ func lateManagerThat(
 	Expect(book.WaitForSync(ctx)).To(Succeed())
 	cache, live := &late{Client: k, claim: was, reads: 1000}, &late{Client: k, claim: was, reads: liveReads}
 	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
-	registry := &pool.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
+	registry := &pools.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	return claim.New(claim.Options{
 		Client: cache, Live: live, Ledger: book, Form: clusterapi.Form{}, Source: incluster.Source(registry), Rules: rules,
 		Recorder: events.NewFakeRecorder(100), Arrivals: claim.NewArrivals(clock, 10*time.Minute), Clock: clock,

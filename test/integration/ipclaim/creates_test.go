@@ -20,7 +20,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -239,7 +239,7 @@ var _ = Describe("What is answered while it is created", func() {
 		serving(ctx, newPool(ns, "leaf", leaf))
 		root := newPool(ns, "root", ipamv1.IPPoolSpec{})
 		book := startLedger(ctx)
-		registry := &pool.Registry{Client: k, Live: k, Ledger: book, Namespace: "weir-system"}
+		registry := &pools.Registry{Client: k, Live: k, Ledger: book, Namespace: "weir-system"}
 		ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: ns, Name: "leaf"}
 		gets := func() string {
 			GinkgoHelper()

@@ -22,6 +22,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
@@ -47,7 +48,7 @@ func unpause(claim *ipamv1.IPClaim) { claim.Annotations = nil }
 // leaves such a claim alone. Live reads are as they are given.
 func lateClaims(book *ledger.Ledger, live client.Reader) *ipclaim.Reconciler {
 	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
-	registry := &pool.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
+	registry := &pools.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	return &ipclaim.Reconciler{
 		Client: withGets(unpause), Live: live, Ledger: book, Desk: &ipclaim.Desk{Client: k, Registry: registry, Rules: rules},
 		Recorder: events.NewFakeRecorder(100),
@@ -193,9 +194,9 @@ var _ = Describe("A prefix that is retained", func() {
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		gone(ctx, claim)
 		book := startLedger(ctx)
-		registry := &pool.Registry{Client: k, Live: k, Ledger: book, Namespace: "weir-system"}
+		registry := &pools.Registry{Client: k, Live: k, Ledger: book, Namespace: "weir-system"}
 		late := pool.NewReconciler(pool.Options{
-			Client: k, Live: k, Registry: registry, Ledger: book, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Kind: pool.IPPools,
+			Client: k, Live: k, Registry: registry, Ledger: book, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Kind: pools.IPPools,
 		})
 		_, err := late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(root)})
 		Expect(err).NotTo(HaveOccurred())

@@ -26,6 +26,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
@@ -38,7 +39,7 @@ type copies struct {
 	*manager
 
 	*pool.Reconciler
-	registry *pool.Registry
+	registry *pools.Registry
 	// recordStored is asked before a block is handed back.
 	recordStored func(context.Context, ipamv1.PoolReference) error
 }
@@ -47,12 +48,12 @@ type copies struct {
 func newCopies(ctx context.Context, ns string, c client.Client) *copies {
 	GinkgoHelper()
 	m := &copies{manager: startManager(ctx, clock.RealClock{})}
-	m.registry = &pool.Registry{
+	m.registry = &pools.Registry{
 		Client: c, Live: k, Ledger: m.Ledger, Rules: &tenancy.Rules{Client: k, Live: k}, Namespace: ns, Cluster: "edge-a", Federation: true,
 	}
 	m.recordStored = func(context.Context, ipamv1.PoolReference) error { return nil }
 	m.Reconciler = pool.NewReconciler(pool.Options{
-		Client: c, Live: k, Registry: m.registry, Ledger: m.Ledger, Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, Kind: pool.IPPools,
+		Client: c, Live: k, Registry: m.registry, Ledger: m.Ledger, Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, Kind: pools.IPPools,
 		RecordStored: func(ctx context.Context, p ipamv1.PoolReference) error { return m.recordStored(ctx, p) },
 	})
 	return m

@@ -16,7 +16,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	weirpool "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -271,7 +271,7 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 		parent := root().WithMode(ipamv1.DrainingMode).Build() // it gives nothing to new ones
 		s.Create(ctx, parent)
 		s.NotReady(ctx, parent, ipamv1.PoolReadyDrainingReason)
-		granted := weirpool.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.16/30")})
+		granted := pools.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.16/30")})
 		came := under("p", "{pools: [{start: 10.0.0.16, end: 10.0.0.19}]}")
 		asked := under("asked", "{pools: [{start: 10.0.0.16, end: 10.0.0.19}, {start: 10.0.0.40, end: 10.0.0.40}]}")
 		for _, p := range []*m3v1.IPPool{asked, came} {
@@ -290,10 +290,10 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 		s.Create(ctx, later)
 		s.Ready(ctx, later)
 		Eventually(func() string { get(ctx, later); return later.Annotations[ipamv1.GrantedAnnotation] }, patience).Should(
-			Equal(weirpool.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.32/30")})))
+			Equal(pools.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.32/30")})))
 		change(ctx, later, entry("10.0.0.16", "10.0.0.16"), entry("10.0.0.32", "10.0.0.35"))
 		s.NotReady(ctx, later, ipamv1.PoolReadyOverlapReason)
-		Expect(later.Annotations[ipamv1.GrantedAnnotation]).To(Equal(weirpool.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.32/30")})))
+		Expect(later.Annotations[ipamv1.GrantedAnnotation]).To(Equal(pools.GrantOf([]netip.Prefix{netip.MustParsePrefix("10.0.0.32/30")})))
 	})
 
 	It("has what its parent keeps for nobody else", func(ctx SpecContext) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pool
+package pools
 
 import (
 	"cmp"
@@ -73,7 +73,7 @@ func (v version) isOf(p Object, says poolspec.Pool) bool {
 
 // kindOf returns a kind of pools, and false if that is none.
 func (r *Registry) kindOf(kind schema.GroupKind) (Kind, bool) {
-	for _, k := range r.kinds() {
+	for _, k := range r.Kinds() {
 		if k.GroupKind == kind {
 			return k, true
 		}
@@ -81,8 +81,8 @@ func (r *Registry) kindOf(kind schema.GroupKind) (Kind, bool) {
 	return Kind{}, false
 }
 
-// newPool returns an empty pool of a kind; nil if there are no pools of that kind.
-func (r *Registry) newPool(kind schema.GroupKind) client.Object {
+// NewPool returns an empty pool of a kind; nil if there are no pools of that kind.
+func (r *Registry) NewPool(kind schema.GroupKind) client.Object {
 	if k, known := r.kindOf(kind); known {
 		return k.New()
 	}
@@ -94,7 +94,7 @@ func (r *Registry) kindOfPool(p Object) (Kind, bool) {
 	if known, ok := p.(*Known); ok {
 		p = known.Object
 	}
-	for _, k := range r.kinds() {
+	for _, k := range r.Kinds() {
 		if k.Is(p) {
 			return k, true
 		}
@@ -112,12 +112,12 @@ func (r *Registry) Knows(kind schema.GroupKind) bool {
 func (r *Registry) AddKind(kind Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := append(slices.Clone(r.kinds()), kind)
+	all := append(slices.Clone(r.Kinds()), kind)
 	r.all.Store(&all)
 }
 
-// kinds returns all kinds of pools, which the caller must not change. Every request asks.
-func (r *Registry) kinds() []Kind {
+// Kinds returns all kinds of pools, which the caller must not change. Every request asks.
+func (r *Registry) Kinds() []Kind {
 	if all := r.all.Load(); all != nil {
 		return *all
 	}
@@ -187,10 +187,17 @@ func (r *Registry) resolve(p Object, says poolspec.Pool) (*pooltree.Pool, field.
 		return nil, field.ErrorList{field.NotSupported(field.NewPath("kind"), says.Ref.Kind, []string{})}
 	}
 	shape, errs := kind.Resolve(p, r.known[says.Parent].pool.Shape)
-	if refused := cmp.Or(r.checkGate(says), r.checkFederation(says)); refused != nil {
+	if refused := cmp.Or(r.checkGate(says), r.CheckFederation(says)); refused != nil {
 		return nil, append(field.ErrorList{refused}, errs...)
 	}
 	return shape, errs
+}
+
+// Registered returns a pool as it is registered; the zero value where it is not.
+func (r *Registry) Registered(ref ipamv1.PoolReference) ledger.Pool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[ref].pool
 }
 
 // RecordNamespace returns where the records of a pool's own blocks live: beside the pool, or with the manager.
@@ -202,7 +209,7 @@ func (r *Registry) RecordNamespace(ref ipamv1.PoolReference) string {
 func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (*Known, error) {
 	p, err := r.get(ctx, ref)
 	if err == nil {
-		err = r.registerAbove(ctx, p)
+		err = r.RegisterAbove(ctx, p)
 	}
 	if err != nil {
 		return nil, err
@@ -262,21 +269,21 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (*Known, 
 	case err != nil:
 		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
 	case p.Says.Place == poolspec.Stray:
-		return p, &ClosedError{Invalid: true, Message: saying(ref, delegatedTo(p.Says))}
-	case p.isUnknown():
-		return p, &ClosedError{Invalid: true, Message: saying(ref, "cannot be served; see its Ready condition")}
+		return p, &ClosedError{Invalid: true, Message: Sentence(ref, DelegatedTo(p.Says))}
+	case p.IsUnknown():
+		return p, &ClosedError{Invalid: true, Message: Sentence(ref, "cannot be served; see its Ready condition")}
 	case !p.GetDeletionTimestamp().IsZero():
 		return p, closed(ref, "is being deleted")
 	case p.Says.Mode == ipamv1.DrainingMode:
 		return p, closed(ref, "is draining: it hands out nothing more")
 	case p.Says.Mode == ipamv1.ClosingMode:
 		return p, closed(ref, "is closing: its hub takes its block back")
-	case p.Says.Place == poolspec.Delegated && r.isHandedBack(p):
+	case p.Says.Place == poolspec.Delegated && r.IsHandedBack(p):
 		return p, closed(ref, "has handed its block back to its hub")
-	case r.isForeign(p):
+	case r.IsForeign(p):
 		return p, closed(ref, "is at home in another cluster, which hands out its addresses")
 	case !p.Says.IsServedHere():
-		return p, closed(ref, delegatedTo(p.Says))
+		return p, closed(ref, DelegatedTo(p.Says))
 	}
 	halt, err := r.Halt(ctx, p)
 	switch {
@@ -296,23 +303,24 @@ func (r *Registry) Halt(ctx context.Context, p *Known) (*ClosedError, error) {
 	case err != nil:
 		return nil, err
 	case missing:
-		return &ClosedError{Message: saying(p.Says.Ref, "waits for its Cluster, which does not exist; see its Ready condition")}, nil
+		return &ClosedError{Message: Sentence(p.Says.Ref, "waits for its Cluster, which does not exist; see its Ready condition")}, nil
 	case predicates.IsPaused(cluster, p):
-		return &ClosedError{Paused: true, Message: saying(p.Says.Ref, "is paused, by itself or with its Cluster")}, nil
+		return &ClosedError{Paused: true, Message: Sentence(p.Says.Ref, "is paused, by itself or with its Cluster")}, nil
 	}
 	return nil, nil //nolint:nilnil // no halt is an answer
 }
 
 func closed(ref ipamv1.PoolReference, why string) error {
-	return &ClosedError{Message: saying(ref, why)}
+	return &ClosedError{Message: Sentence(ref, why)}
 }
 
-func saying(ref ipamv1.PoolReference, why string) string {
+// Sentence says something of a pool that a reference names.
+func Sentence(ref ipamv1.PoolReference, why string) string {
 	return fmt.Sprintf("%s %q %s", ref.Kind, ref.Name, why)
 }
 
-// isForeign says whether a GlobalIPPool was created in another cluster, whose Weir goes on handing out its addresses.
-func (r *Registry) isForeign(p Object) bool {
+// IsForeign says whether a GlobalIPPool was created in another cluster, whose Weir goes on handing out its addresses.
+func (r *Registry) IsForeign(p Object) bool {
 	if r.Says(p).Place == poolspec.Delegated { // the annotation came with it from the hub
 		return false
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pool
+package pools
 
 import (
 	"context"
@@ -20,11 +20,11 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
-// registerAbove makes known the pools that a pool is carved from, the topmost first: what they keep back is not handed out below, and
+// RegisterAbove makes known the pools that a pool is carved from, the topmost first: what they keep back is not handed out below, and
 // their network settings are those of pools below that set none. What is not there, or may not be read, is passed over.
 //
 // An IPAddress never changes, so a pool that inherits is not served before its ancestors could be asked for.
-func (r *Registry) registerAbove(ctx context.Context, p Object) error {
+func (r *Registry) RegisterAbove(ctx context.Context, p Object) error {
 	var above []Object
 	for range ledger.Deepest {
 		says := r.Says(p)
@@ -48,7 +48,7 @@ func (r *Registry) registerAbove(ctx context.Context, p Object) error {
 
 // Resolve returns the shape that the pool has, or would have, with what it has of its parent as far as that can be read.
 func (r *Registry) Resolve(ctx context.Context, p Object) (*pooltree.Pool, field.ErrorList) {
-	if err := r.registerAbove(ctx, p); err != nil {
+	if err := r.RegisterAbove(ctx, p); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Reading the pools above")
 	}
 	r.mu.Lock()
@@ -75,7 +75,7 @@ func (r *Registry) passOn(parent ipamv1.PoolReference) {
 
 // Neighbours returns the pools of an address space that the cache shows, in no order; those that are not registered are resolved only.
 func (r *Registry) Neighbours(ctx context.Context, space string) (found []ledger.Pool) {
-	for _, kind := range r.kinds() {
+	for _, kind := range r.Kinds() {
 		list := kind.NewList()
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Listing pools")

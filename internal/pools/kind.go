@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pool
+package pools
 
 import (
 	"context"
@@ -173,11 +173,11 @@ type Known struct {
 	Invalid    field.ErrorList
 }
 
-// isUnknown says whether nothing is known of its shape: its spec cannot be served, or what it is carved from is not there.
-func (k *Known) isUnknown() bool { return len(k.Invalid) > 0 || k.Registered.Shape == nil }
+// IsUnknown says whether nothing is known of its shape: its spec cannot be served, or what it is carved from is not there.
+func (k *Known) IsUnknown() bool { return len(k.Invalid) > 0 || k.Registered.Shape == nil }
 
-// registration is how the ledger knows the pool; the zero value for nil.
-func (k *Known) registration() ledger.Pool {
+// Registration is how the ledger knows the pool; the zero value for nil.
+func (k *Known) Registration() ledger.Pool {
 	if k == nil {
 		return ledger.Pool{}
 	}

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -64,7 +64,7 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 		return nil, c.refuse(req, p, request, err)
 	}
 	labels := maps.Clone(p.GetLabels())
-	pool.Complete(p, block, parent)
+	entitlement.Complete(p, block, parent)
 	patch := append(finalizerPatch(p.GetFinalizers(), ipamv1.PoolFinalizer), arrivalPatch(p, false)...)
 	patch = append(patch, labelsPatch(labels, p.GetLabels())...)
 	patch = append(patch, jsonpatch.NewOperation("add", "/spec/cidr", p.PoolSpec().CIDR))
@@ -76,7 +76,7 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 }
 
 // children says what a parent gives a new pool.
-func (c carver) children() pool.Children { return pool.Children{Registry: c.registry} }
+func (c carver) children() entitlement.Children { return entitlement.Children{Registry: c.registry} }
 
 // carves reports whether a block is to be carved for a pool here. What the schema refuses in its sources is left to the schema.
 func (c carver) carves(p pools.Own) bool {

@@ -27,7 +27,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -66,8 +66,8 @@ func optionsWith(tb testing.TB, h Holdings) Options {
 	book := ledger.New(ledger.Options{Client: none, Instance: "test", Clock: clock.RealClock{}})
 	rules := &tenancy.Rules{Client: none, Platform: "platform", Namespace: "weir-system"}
 	registry := &pools.Registry{Client: none, Ledger: book, Rules: rules, Namespace: "weir-system"}
-	desk := &ipclaim.Desk{Client: none, Registry: registry, Rules: rules}
-	return Options{Holdings: h, Ledger: book, Registry: registry, Desk: desk, Doors: clusterAPI, Authenticated: true}
+	entitled := &entitlement.IPClaims{Client: none, Registry: registry, Rules: rules}
+	return Options{Holdings: h, Ledger: book, Registry: registry, Entitled: entitled, Doors: clusterAPI, Authenticated: true}
 }
 
 // clusterAPI is what the webhooks know of the front door of IPAddressClaims.

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -30,8 +30,8 @@ import (
 type claims struct {
 	dispenser
 
-	desk   *ipclaim.Desk
-	rights Rights
+	entitled *entitlement.IPClaims
+	rights   Rights
 }
 
 // propose writes into a new claim the prefix and the pool that it gets, and Weir's finalizer. An update that leaves out what was
@@ -98,9 +98,9 @@ func newlyUnknown(claim, old *ipamv1.IPClaim) admission.Warnings {
 // firstWithRoom returns what the claim gets, out of the first of its pools that has it, and what was asked of that pool. If none
 // has, the error is the last one's.
 func (h claims) firstWithRoom(ctx context.Context, claim *ipamv1.IPClaim, dryRun bool) (ledger.Claim, netip.Prefix, error) {
-	requests, err := h.desk.Requests(ctx, claim)
+	requests, err := h.entitled.Requests(ctx, claim)
 	if err == nil {
-		err = h.desk.Agrees(ctx, claim)
+		err = h.entitled.Agrees(ctx, claim)
 	}
 	if err == nil {
 		err = h.refuseStored(ctx, claim, requests[0].Ref)
@@ -149,7 +149,7 @@ func (h claims) reserveClaim(ctx context.Context, req admission.Request) admissi
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	claim.Namespace = req.Namespace
-	requests, err := h.desk.Requests(ctx, claim)
+	requests, err := h.entitled.Requests(ctx, claim)
 	if err == nil {
 		err = h.refuseStored(ctx, claim, requests[0].Ref)
 	}
@@ -166,7 +166,7 @@ func (h claims) reserveClaim(ctx context.Context, req admission.Request) admissi
 // asking is what was asked of the ledger; of a claim that did not come so far as much as it says itself.
 func asking(claim *ipamv1.IPClaim, request ledger.Claim) ledger.Claim {
 	if ref := claim.Spec.PoolRef; request.Pool.Name == "" && ref != nil {
-		request.Pool = ipclaim.PoolOf(claim, ref.Kind, ref.Name)
+		request.Pool = entitlement.PoolOf(claim, ref.Kind, ref.Name)
 	}
 	return request
 }

@@ -14,7 +14,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
@@ -66,7 +66,7 @@ type Options struct {
 	Holdings Holdings
 	Ledger   Ledger
 	Registry *pools.Registry
-	Desk     *ipclaim.Desk
+	Entitled *entitlement.IPClaims
 	Doors    Doors
 	Recorder events.EventRecorder
 	// Authenticated says that every review comes from an API server that has proved to be one: so the user who it says has asked
@@ -77,7 +77,7 @@ type Options struct {
 func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http.Handler {
 	dispensing := dispenser{o.Ledger, o.Registry, &audit.Refusals{}}
 	carving := carver{dispensing, rights}
-	own := claims{dispensing, o.Desk, rights}
+	own := claims{dispensing, o.Entitled, rights}
 	readers := rights
 	if !o.Authenticated {
 		readers = nil // who asks may be anybody, and reads nothing

@@ -21,6 +21,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -74,7 +75,7 @@ func waitsFor(obj client.Object) []string {
 	case claim.Spec.PoolRef == nil:
 		return claimant.Keys(ipamv1.PoolReference{})
 	}
-	return claimant.Keys(PoolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name))
+	return claimant.Keys(entitlement.PoolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name))
 }
 
 func (r *Reconciler) claims() claimant.Claims {
@@ -82,7 +83,7 @@ func (r *Reconciler) claims() claimant.Claims {
 		Client: r.Client, Ledger: r.Ledger, GroupKind: kinds.IPClaim, List: &ipamv1.IPClaimList{}, Namespace: r.Namespace,
 		Pools: []client.Object{&ipamv1.IPPool{}, &ipamv1.GlobalIPPool{}},
 		PoolsOf: func(ctx context.Context, cluster client.Object) ([]ipamv1.PoolReference, error) {
-			return r.Desk.Registry.OfCluster(ctx, cluster, pools.IPPools)
+			return r.Entitled.Registry.OfCluster(ctx, cluster, pools.IPPools)
 		},
 	}
 }

@@ -12,5 +12,5 @@
 //	being deleted                   its record is given up, cools down or is retained; then its finalizer goes
 //	gone, record left               given up, unless the claim may only just be on its way into storage
 //
-// Desk says what a claim may ask of which pool; webhooks and controller ask it alike, for a webhook can be bypassed.
+// entitlement.IPClaims says what a claim may ask of which pool; webhooks and controller ask it alike, for a webhook can be bypassed.
 package ipclaim

@@ -22,6 +22,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -35,7 +36,7 @@ type Reconciler struct {
 	// Live reads from the API server.
 	Live     client.Reader
 	Ledger   *ledger.Ledger
-	Desk     *Desk
+	Entitled *entitlement.IPClaims
 	Recorder events.EventRecorder
 	// WatchFilter serves only claims with this value of the label cluster.x-k8s.io/watch-filter; empty serves all.
 	WatchFilter string
@@ -128,7 +129,7 @@ func (r *Reconciler) exit() *claimant.Exit {
 // isSettled says whether nothing is left to be done for the claim: its status says that it is bound, and the ledger that it is.
 func (r *Reconciler) isSettled(claim *ipamv1.IPClaim) bool {
 	want, err := netip.ParsePrefix(claim.Spec.CIDR)
-	known := r.Ledger.About(reference(claim))
+	known := r.Ledger.About(entitlement.ReferenceOf(claim))
 	ready := meta.FindStatusCondition(claim.Status.Conditions, ipamv1.ReadyCondition)
 	return err == nil && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == claim.Generation &&
 		claim.Status.AllocatedCIDR == claim.Spec.CIDR &&
@@ -148,7 +149,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 		APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPClaimKind, Name: s.claim.Name, UID: s.claim.UID, Controller: ptr.To(true),
 	}}
 	if s.pool != nil {
-		request.Owners = append(request.Owners, r.Desk.Registry.OwnerReference(s.pool))
+		request.Owners = append(request.Owners, r.Entitled.Registry.OwnerReference(s.pool))
 	}
 	if s.claim.Spec.CIDR == "" {
 		return r.fill(ctx, s, request)
@@ -165,11 +166,11 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // settleNamesakes gives up further records of the claim, and what is recorded for others of its name, if there are any: most claims cost
 // no read.
 func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
-	if err := r.exit().ReleaseEach(ctx, r.Ledger.Repeats(reference(s.claim)), claimant.Repeated()); err != nil {
+	if err := r.exit().ReleaseEach(ctx, r.Ledger.Repeats(entitlement.ReferenceOf(s.claim)), claimant.Repeated()); err != nil {
 		return err
 	}
 	isOver := func(h ledger.Holding) bool { return h.Claim.UID != string(s.claim.UID) || r.isSpare(s.claim, h) }
-	if !slices.ContainsFunc(r.Ledger.About(reference(s.claim)).Orphans(), isOver) {
+	if !slices.ContainsFunc(r.Ledger.About(entitlement.ReferenceOf(s.claim)).Orphans(), isOver) {
 		return nil
 	}
 	return r.Settle(ctx, client.ObjectKeyFromObject(s.claim))
@@ -179,11 +180,11 @@ func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
 func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err error) {
 	want, _ := netip.ParsePrefix(s.claim.Spec.CIDR) // invalid only where it is empty, by the schema
 	if ref := s.claim.Spec.PoolRef; ref != nil && want.IsValid() {
-		known := PoolOf(s.claim, ref.Kind, ref.Name)
+		known := entitlement.PoolOf(s.claim, ref.Kind, ref.Name)
 		if err = r.lookUp(ctx, s, known); err != nil {
 			return c, err
 		}
-		c = ledger.Claim{Ref: reference(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ledger.ForClaim}
+		c = ledger.Claim{Ref: entitlement.ReferenceOf(s.claim), Pool: known, Bits: want.Bits(), Want: want, Purpose: ledger.ForClaim}
 		if r.Ledger.About(c.Ref).Holds(want.Addr()) {
 			return c, nil
 		}
@@ -192,7 +193,7 @@ func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err
 	switch {
 	case isBegun:
 	case s.claim.Annotations[ipamv1.ArrivedAnnotation] != "" && s.claim.Spec.PoolRef != nil:
-		c, err = r.Desk.Adoption(ctx, s.claim)
+		c, err = r.Entitled.Adoption(ctx, s.claim)
 	default:
 		c, err = r.chosen(ctx, s.claim)
 	}
@@ -204,7 +205,7 @@ func (r *Reconciler) request(ctx context.Context, s *scope) (c ledger.Claim, err
 
 // lookUp notes the claim's pool, if there is one.
 func (r *Reconciler) lookUp(ctx context.Context, s *scope, ref ipamv1.PoolReference) error {
-	p, err := r.Desk.Registry.Find(ctx, ref)
+	p, err := r.Entitled.Registry.Find(ctx, ref)
 	if err == nil {
 		s.pool = p
 	}
@@ -213,9 +214,9 @@ func (r *Reconciler) lookUp(ctx context.Context, s *scope, ref ipamv1.PoolRefere
 
 // chosen returns what the claim asks of the first of its pools that has room.
 func (r *Reconciler) chosen(ctx context.Context, claim *ipamv1.IPClaim) (ledger.Claim, error) {
-	requests, err := r.Desk.Requests(ctx, claim)
+	requests, err := r.Entitled.Requests(ctx, claim)
 	if err == nil {
-		err = r.Desk.Agrees(ctx, claim)
+		err = r.Entitled.Agrees(ctx, claim)
 	}
 	if err != nil {
 		return ledger.Claim{}, err
@@ -231,9 +232,9 @@ func (r *Reconciler) chosen(ctx context.Context, claim *ipamv1.IPClaim) (ledger.
 // begun returns what was asked for a claim without a prefix that has its record already: somebody died before writing it into the
 // claim.
 func (r *Reconciler) begun(claim *ipamv1.IPClaim) (ledger.Claim, bool) {
-	for _, h := range r.Ledger.About(reference(claim)).Recorded() {
+	for _, h := range r.Ledger.About(entitlement.ReferenceOf(claim)).Recorded() {
 		if h.Claim.UID == string(claim.UID) && claim.Spec.CIDR == "" {
-			return ledger.Claim{Ref: reference(claim), Pool: h.Pool, Bits: h.CIDR.Bits(), Purpose: ledger.ForClaim}, true
+			return ledger.Claim{Ref: entitlement.ReferenceOf(claim), Pool: h.Pool, Bits: h.CIDR.Bits(), Purpose: ledger.ForClaim}, true
 		}
 	}
 	return ledger.Claim{}, false
@@ -259,7 +260,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, request ledger.Claim) e
 // stored and bound. That it still is, a live read proves: it may have been deleted meanwhile, and what it held be retained for the next
 // one.
 func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
-	known := r.Ledger.About(reference(s.claim))
+	known := r.Ledger.About(entitlement.ReferenceOf(s.claim))
 	retained := append(known.Retained(), held(known, s.claim)...)
 	if len(retained) == 0 {
 		return nil
@@ -278,7 +279,7 @@ func (r *Reconciler) dropRetained(ctx context.Context, s *scope) error {
 func held(known *ledger.Account, claim *ipamv1.IPClaim) []ledger.Holding {
 	cidr, err := netip.ParsePrefix(claim.Spec.CIDR)
 	if ref := claim.Spec.PoolRef; err == nil && ref != nil {
-		return known.Moved(PoolOf(claim, ref.Kind, ref.Name), cidr)
+		return known.Moved(entitlement.PoolOf(claim, ref.Kind, ref.Name), cidr)
 	}
 	return nil
 }
@@ -289,5 +290,12 @@ func (r *Reconciler) releaseRetained(
 	ctx context.Context, retained []ledger.Holding, claim *ipamv1.IPClaim, seen *claimant.Observation,
 ) error {
 	earlier := slices.DeleteFunc(retained, func(h ledger.Holding) bool { return h.Claim.UID == string(claim.UID) })
-	return r.exit().ReleaseEach(ctx, earlier, claimant.RetentionEnded(seen.Stored(reference(claim))))
+	return r.exit().ReleaseEach(ctx, earlier, claimant.RetentionEnded(seen.Stored(entitlement.ReferenceOf(claim))))
+}
+
+func labelsOf(c *ipamv1.IPClaim) map[string]string {
+	if name := claimant.ClusterName(c); name != "" {
+		return map[string]string{clusterv1.ClusterNameLabel: name}
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -27,7 +28,7 @@ import (
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
 func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
-	known := r.Ledger.About(reference(claim)) // before the claim is read: what is retained later is not for it
+	known := r.Ledger.About(entitlement.ReferenceOf(claim)) // before the claim is read: what is retained later is not for it
 	retained := known.Retained()
 	seen, live := r.exit().Observe(append(known.Recorded(), retained...)), &ipamv1.IPClaim{}
 	if err := seen.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
@@ -36,7 +37,7 @@ func (r *Reconciler) release(ctx context.Context, claim *ipamv1.IPClaim) error {
 	if !slices.Contains(live.Finalizers, ipamv1.ClaimFinalizer) {
 		return nil
 	}
-	deleted, kept, err := seen.Deleted(ctx, reference(claim), ipamv1.ClaimFinalizer, claimant.ClusterName(live))
+	deleted, kept, err := seen.Deleted(ctx, entitlement.ReferenceOf(claim), ipamv1.ClaimFinalizer, claimant.ClusterName(live))
 	switch {
 	case err != nil:
 		return err
@@ -113,11 +114,11 @@ func (r *Reconciler) retains(claim *ipamv1.IPClaim, h ledger.Holding) bool {
 // before its record is, and its record would wait for repair, and not be retained.
 func (r *Reconciler) recorded(ctx context.Context, claim *ipamv1.IPClaim) ([]ledger.Holding, error) {
 	own := func() []ledger.Holding {
-		return slices.DeleteFunc(r.Ledger.About(reference(claim)).Recorded(), func(h ledger.Holding) bool { return h.Claim.UID != string(claim.UID) })
+		return slices.DeleteFunc(r.Ledger.About(entitlement.ReferenceOf(claim)).Recorded(), func(h ledger.Holding) bool { return h.Claim.UID != string(claim.UID) })
 	}
 	known := own()
 	if ref := claim.Spec.PoolRef; len(known) == 0 && claim.Spec.CIDR != "" && ref != nil {
-		if err := r.Ledger.Of(PoolOf(claim, ref.Kind, ref.Name)).Prove(ctx); err != nil {
+		if err := r.Ledger.Of(entitlement.PoolOf(claim, ref.Kind, ref.Name)).Prove(ctx); err != nil {
 			return nil, err
 		}
 		known = own()
@@ -129,7 +130,7 @@ func (r *Reconciler) recorded(ctx context.Context, claim *ipamv1.IPClaim) ([]led
 // went without Weir, and, after a grace, those that were never stored; and what is recorded for a
 // claim that has something else. One live read after the records were read proves it.
 func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
-	ref := reference(&ipamv1.IPClaim{})
+	ref := entitlement.ReferenceOf(&ipamv1.IPClaim{})
 	ref.Namespace, ref.Name = key.Namespace, key.Name
 	recorded := r.Ledger.About(ref).Orphans()
 	if len(recorded) == 0 {
@@ -161,12 +162,12 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 func (r *Reconciler) isSpare(claim *ipamv1.IPClaim, h ledger.Holding) bool {
 	has, err := netip.ParsePrefix(claim.Spec.CIDR)
 	return err == nil && h.Purpose == ledger.ForClaim && h.Claim.UID == string(claim.UID) && h.CIDR.Addr() != has.Addr() &&
-		r.Ledger.About(reference(claim)).Holds(has.Addr())
+		r.Ledger.About(entitlement.ReferenceOf(claim)).Holds(has.Addr())
 }
 
 // needs says whether a namesake's record is all that keeps the prefix of a claim, which arrived together with it and is not recorded
 // itself yet.
 func (r *Reconciler) needs(live *ipamv1.IPClaim, h ledger.Holding) bool {
 	return live.UID != "" && h.CIDR.String() == live.Spec.CIDR &&
-		!r.Ledger.About(reference(live)).HasWon(h.CIDR.Addr()) && !r.isSettled(live)
+		!r.Ledger.About(entitlement.ReferenceOf(live)).HasWon(h.CIDR.Addr()) && !r.isSettled(live)
 }

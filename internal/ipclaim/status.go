@@ -23,6 +23,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -97,7 +98,7 @@ func pausedBy(outcome error) string {
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
 func (r *Reconciler) overridden(claim *ipamv1.IPClaim) string {
 	var refused *ledger.RefusedError
-	if errors.As(r.Ledger.About(reference(claim)).OutsidePolicy(), &refused) {
+	if errors.As(r.Ledger.About(entitlement.ReferenceOf(claim)).OutsidePolicy(), &refused) {
 		return "spec.cidr: " + refused.Reason
 	}
 	return ""
@@ -164,7 +165,7 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 func (r *Reconciler) announce(claim *ipamv1.IPClaim, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
-		audit.Refused(audit.Entry{Prefix: asked(claim), Pool: chosenPool(claim), Claim: reference(claim), Reason: after.Reason}, after.Message)
+		audit.Refused(audit.Entry{Prefix: asked(claim), Pool: chosenPool(claim), Claim: entitlement.ReferenceOf(claim), Reason: after.Reason}, after.Message)
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, after.Reason, allocateAction, "%s", after.Message)
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, prefixAllocatedEvent, allocateAction, "The claim has its prefix now")
@@ -181,9 +182,9 @@ func asked(claim *ipamv1.IPClaim) netip.Prefix {
 func chosenPool(claim *ipamv1.IPClaim) ipamv1.PoolReference {
 	switch {
 	case claim.Spec.PoolRef != nil:
-		return PoolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
+		return entitlement.PoolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name)
 	case claim.Spec.PoolSelector != nil:
-		return PoolOf(claim, claim.Spec.PoolSelector.Kind, "")
+		return entitlement.PoolOf(claim, claim.Spec.PoolSelector.Kind, "")
 	}
 	return ipamv1.PoolReference{}
 }

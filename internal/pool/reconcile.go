@@ -28,6 +28,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -282,7 +283,7 @@ func (r *Reconciler) grant(s *scope, blocks []netip.Prefix) {
 // to those who judge in this one.
 func (r *Reconciler) checkSpace(s *scope) error {
 	if s.registered.IsCarved() && r.Ledger.About(ledger.ClaimOf(s.says.Ref, string(s.pool.GetUID()))).IsInOtherSpace(s.registered.Space) {
-		return cannotCarve(claimant.Invalid, fieldOf(s.says, "spec.parentRef"),
+		return entitlement.CannotCarve(claimant.Invalid, entitlement.FieldOf(s.says, "spec.parentRef"),
 			"the pool has blocks in another address space than %s, which its parent is of now; make the pool anew", s.registered.Space)
 	}
 	return nil

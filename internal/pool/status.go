@@ -18,6 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -207,7 +208,7 @@ func invalidMessage(mistakes field.ErrorList) string {
 func (r *reporter) overridden(s *scope) string {
 	var refused *ledger.RefusedError
 	if errors.As(r.Ledger.About(ledger.ClaimOf(s.says.Ref, string(s.pool.GetUID()))).OutsidePolicy(), &refused) {
-		return fieldOf(s.says, "spec.cidr") + ": " + refused.Reason
+		return entitlement.FieldOf(s.says, "spec.cidr") + ": " + refused.Reason
 	}
 	return ""
 }
@@ -230,9 +231,9 @@ func parentMessage(says poolspec.Pool, outcome error) string {
 	case errors.As(outcome, &refused):
 		return "spec.cidr: " + refused.Reason
 	case errors.Is(outcome, ledger.ErrExhausted):
-		return fieldOf(says, "spec.parentRef") + ": the parent has no free block of that length"
+		return entitlement.FieldOf(says, "spec.parentRef") + ": the parent has no free block of that length"
 	default:
-		return fieldOf(says, "spec.parentRef") + ": the parent does not hand out blocks now; see its Ready condition"
+		return entitlement.FieldOf(says, "spec.parentRef") + ": the parent does not hand out blocks now; see its Ready condition"
 	}
 }
 

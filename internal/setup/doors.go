@@ -51,7 +51,7 @@ type wiring struct {
 
 	book     *ledger.Ledger
 	registry *pools.Registry
-	desk     *ipclaim.Desk
+	entitled *entitlement.IPClaims
 	options  Options
 	// clusters are the controllers that follow Clusters once there are any.
 	clusters clusters
@@ -79,7 +79,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	}
 	w := &wiring{
 		Manager: mgr, book: book, registry: registry, options: o,
-		desk: &ipclaim.Desk{Client: mgr.GetClient(), Registry: registry, Rules: rules},
+		entitled: &entitlement.IPClaims{Client: mgr.GetClient(), Registry: registry, Rules: rules},
 	}
 	for name, kind := range map[string]pools.Kind{"ippool": pools.IPPools, "globalippool": pools.GlobalIPPools} {
 		if err = w.pools(ctx, name, kind); err != nil {
@@ -98,7 +98,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	}
 	w.doors = doors
 	if err = admission.SetupWithManager(mgr, admission.Options{
-		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Desk: w.desk, Doors: w.known(doors), Recorder: w.recorder(),
+		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Entitled: w.entitled, Doors: w.known(doors), Recorder: w.recorder(),
 		Authenticated: o.WebhookClientCAFile != "",
 	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
@@ -158,7 +158,7 @@ func homeOf(ctx context.Context, live client.Reader) (string, error) {
 // claims registers the controller of Weir's own claims.
 func (w *wiring) claims(ctx context.Context) error {
 	r := &ipclaim.Reconciler{
-		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Desk: w.desk, Recorder: w.recorder(),
+		Client: w.GetClient(), Live: w.GetAPIReader(), Ledger: w.book, Entitled: w.entitled, Recorder: w.recorder(),
 		WatchFilter: w.options.WatchFilter, Namespace: w.options.Namespace, Concurrency: w.options.Concurrency,
 	}
 	if err := r.SetupWithManager(ctx, w); err != nil {

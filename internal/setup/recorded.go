@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -27,7 +28,7 @@ func (w *wiring) recordStored(ctx context.Context, pool ipamv1.PoolReference) er
 	if err := w.charts.Record(ctx, pool); err != nil {
 		return err
 	}
-	return w.desk.CheckRecorded(ctx, pool)
+	return ipclaim.CheckRecorded(ctx, w.registry, pool)
 }
 
 // checkOpen errs with ErrBusy if there may be answers of a door that is not open yet.

@@ -37,7 +37,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -96,9 +96,9 @@ func startWebhooks(ctx context.Context, folder string) {
 	book := ledger.New(ledger.Options{Instance: "admission", Clock: clock.RealClock{}})
 	rules := &tenancy.Rules{Client: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pools.Registry{Client: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
-	desk := &ipclaim.Desk{Client: k, Registry: registry, Rules: rules}
+	entitled := &entitlement.IPClaims{Client: k, Registry: registry, Rules: rules}
 	Expect(admission.SetupWithManager(manager, admission.Options{
-		Holdings: records, Ledger: book, Registry: registry, Desk: desk, Authenticated: true,
+		Holdings: records, Ledger: book, Registry: registry, Entitled: entitled, Authenticated: true,
 	})).To(Succeed())
 	run, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)

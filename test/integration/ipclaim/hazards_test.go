@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
@@ -50,7 +51,7 @@ func lateClaims(book *ledger.Ledger, live client.Reader) *ipclaim.Reconciler {
 	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pools.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	return &ipclaim.Reconciler{
-		Client: withGets(unpause), Live: live, Ledger: book, Desk: &ipclaim.Desk{Client: k, Registry: registry, Rules: rules},
+		Client: withGets(unpause), Live: live, Ledger: book, Entitled: &entitlement.IPClaims{Client: k, Registry: registry, Rules: rules},
 		Recorder: events.NewFakeRecorder(100),
 	}
 }

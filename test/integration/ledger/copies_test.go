@@ -61,13 +61,13 @@ func newCopies(ctx context.Context, ns string, c client.Client) *copies {
 
 // recordsWhatIsStored has the manager record what is stored out of a copy as the manager's wiring does: answers to IPAddressClaims, and IPClaims.
 func (m *copies) recordsWhatIsStored(c client.Client) {
-	desk, charts := &ipclaim.Desk{Client: c, Registry: m.registry, Rules: m.registry.Rules}, &claim.Charts{}
+	charts := &claim.Charts{}
 	claim.New(claim.Options{
 		Client: c, Live: k, Ledger: m.Ledger, Form: clusterapi.Form{}, Source: incluster.Source(m.registry), Rules: m.registry.Rules,
 		Recorder: events.NewFakeRecorder(1000), Arrivals: claim.NewArrivals(clock.RealClock{}, time.Minute), Clock: clock.RealClock{}, Charts: charts,
 	})
 	m.recordStored = func(ctx context.Context, p ipamv1.PoolReference) error {
-		return errors.Join(charts.Record(ctx, p), desk.CheckRecorded(ctx, p))
+		return errors.Join(charts.Record(ctx, p), ipclaim.CheckRecorded(ctx, m.registry, p))
 	}
 }
 

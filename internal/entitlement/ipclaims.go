@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipclaim
+package entitlement
 
 import (
 	"cmp"
@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -35,8 +34,8 @@ func refuse(cause claimant.Cause, field, format string, args ...any) error {
 	}
 }
 
-// Desk says what claims may ask of which pools.
-type Desk struct {
+// IPClaims says what IPClaims may ask of which pools.
+type IPClaims struct {
 	// Client reads from the cache.
 	Client   client.Reader
 	Registry *pools.Registry
@@ -46,7 +45,7 @@ type Desk struct {
 // Requests returns what the claim asks of the ledger, one for each pool that it may be answered from, in the order to try them;
 // without owners and labels, which are for stored claims. It errs with a Refusal if there is none. The claim may lack its
 // UID, and its name.
-func (d *Desk) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
+func (d *IPClaims) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
 	if c.Spec.PoolRef != nil {
 		request, err := d.request(ctx, c, PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
 		return []ledger.Claim{request}, err
@@ -58,7 +57,7 @@ func (d *Desk) Requests(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim,
 }
 
 // Agrees errs with a Refusal where a claim names a pool that its selector does not match. That holds when the claim is made: labels change.
-func (d *Desk) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
+func (d *IPClaims) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
 	if c.Spec.PoolRef == nil || c.Spec.PoolSelector == nil {
 		return nil
 	}
@@ -77,7 +76,7 @@ func (d *Desk) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
 }
 
 // selected returns the requests of a claim that chooses its pool by labels. Pools that are closed to it are passed over.
-func (d *Desk) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
+func (d *IPClaims) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Claim, error) {
 	refs, err := d.matching(ctx, c)
 	if err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func selectorOf(c *ipamv1.IPClaim) (labels.Selector, error) {
 }
 
 // matching returns the pools that the claim's selector matches, in name order.
-func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolReference, error) {
+func (d *IPClaims) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolReference, error) {
 	selector, err := selectorOf(c)
 	if err != nil {
 		return nil, err
@@ -133,7 +132,7 @@ func (d *Desk) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.PoolRe
 }
 
 // request returns what the claim asks of one pool.
-func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolReference) (ledger.Claim, error) {
+func (d *IPClaims) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolReference) (ledger.Claim, error) {
 	p, err := d.Registry.Open(ctx, ref)
 	var closed *pools.ClosedError
 	switch isClosed := errors.As(err, &closed); {
@@ -158,7 +157,7 @@ func (d *Desk) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolRe
 		return ledger.Claim{}, err
 	}
 	return ledger.Claim{
-		Ref: reference(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ledger.ForClaim,
+		Ref: ReferenceOf(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ledger.ForClaim,
 	}, nil
 }
 
@@ -179,7 +178,7 @@ func shut(closed *pools.ClosedError) error {
 
 // Adoption returns what a claim asks for that arrived with its prefix: that very one, whatever the pool's bounds and exclusions,
 // and even of a pool that hands out nothing now. It errs with a Refusal.
-func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, error) {
+func (d *IPClaims) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, error) {
 	ref := PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
 	p, err := d.Registry.Open(ctx, ref)
 	var closed *pools.ClosedError
@@ -200,7 +199,7 @@ func (d *Desk) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, e
 	if err != nil {
 		return ledger.Claim{}, refuse(claimant.Invalid, "spec.cidr", "%v", err)
 	}
-	return ledger.Claim{Ref: reference(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ledger.ForAdopted}, nil
+	return ledger.Claim{Ref: ReferenceOf(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ledger.ForAdopted}, nil
 }
 
 // absent is what a claim is told whose pool does not exist. A pool of its own namespace may come yet; of another one nobody learns more
@@ -216,7 +215,7 @@ func absent(ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
 }
 
 // wanted returns what the claim asks for: this very prefix, or any of a length.
-func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known) (want netip.Prefix, bits int, err error) {
+func (d *IPClaims) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known) (want netip.Prefix, bits int, err error) {
 	shape, field := p.Registered.Shape, "spec.prefixLength"
 	bits = shape.ClaimBits()
 	if c.Spec.PrefixLength != nil {
@@ -245,7 +244,7 @@ func (d *Desk) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known) (w
 }
 
 // checkLength keeps to the default length whom a pool without bounds does not belong to.
-func (d *Desk) checkLength(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known, bits int, field string) error {
+func (d *IPClaims) checkLength(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known, bits int, field string) error {
 	registered := p.Registered
 	if registered.Shape.IsBounded() || bits == registered.Shape.ClaimBits() {
 		return nil
@@ -267,32 +266,8 @@ func PoolOf(c *ipamv1.IPClaim, kind, name string) ipamv1.PoolReference {
 	return ref
 }
 
-// reference is how the ledger's records name the claim. One that is to get its name from the API server has none yet: what that begins with
+// ReferenceOf is how the ledger's records name the claim. One that is to get its name from the API server has none yet: what that begins with
 // is nobody's name.
-func reference(c *ipamv1.IPClaim) ipamv1.ClaimReference {
+func ReferenceOf(c *ipamv1.IPClaim) ipamv1.ClaimReference {
 	return kinds.Claim(kinds.IPClaim, client.ObjectKeyFromObject(c), c.UID)
-}
-
-func labelsOf(c *ipamv1.IPClaim) map[string]string {
-	if name := claimant.ClusterName(c); name != "" {
-		return map[string]string{clusterv1.ClusterNameLabel: name}
-	}
-	return nil
-}
-
-// CheckRecorded errs with ErrTaken while an IPClaim has a prefix of a pool that is not recorded: it may have been restored without its record.
-// It asks the API server.
-func (d *Desk) CheckRecorded(ctx context.Context, pool ipamv1.PoolReference) error {
-	claims := &ipamv1.IPClaimList{}
-	if err := d.Registry.Live.List(ctx, claims, client.InNamespace(pool.Namespace)); err != nil {
-		return fmt.Errorf("listing IPClaims: %w", err)
-	}
-	for i := range claims.Items {
-		c := &claims.Items[i]
-		isIts := c.Spec.CIDR != "" && c.Spec.PoolRef != nil && PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name) == pool
-		if isIts && len(d.Registry.Ledger.RecordsOf(kinds.Claim(kinds.IPClaim, client.ObjectKeyFromObject(c), c.GetUID()))) == 0 {
-			return fmt.Errorf("IPClaim %s/%s is not recorded yet: %w", c.GetNamespace(), c.GetName(), ledger.ErrTaken)
-		}
-	}
-	return nil
 }

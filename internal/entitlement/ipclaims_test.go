@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipclaim
+package entitlement
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ func TestIPClaimsGetNoFloatingIPs(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(s).WithObjects(p).Build()
 	rules := &tenancy.Rules{Client: c}
 	book := ledger.New(ledger.Options{Client: c, Instance: "test", Clock: clock.RealClock{}})
-	desk := &Desk{Client: c, Rules: rules, Registry: &pools.Registry{Client: c, Ledger: book, Rules: rules}}
+	entitled := &IPClaims{Client: c, Rules: rules, Registry: &pools.Registry{Client: c, Ledger: book, Rules: rules}}
 	named := &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "p"}
 	selector := &ipamv1.PoolSelector{Kind: ipamv1.IPPoolKind, LabelSelector: metav1.LabelSelector{MatchLabels: p.Labels}}
 	const refusal = `IPPool "p" hands out floating IPs, to IPAddressClaims only`
@@ -52,9 +52,9 @@ func TestIPClaimsGetNoFloatingIPs(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			claim := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "c"}, Spec: test.spec}
-			_, err := desk.Requests(t.Context(), claim)
+			_, err := entitled.Requests(t.Context(), claim)
 			if test.adopts {
-				_, err = desk.Adoption(t.Context(), claim)
+				_, err = entitled.Adoption(t.Context(), claim)
 			}
 			var got *claimant.Refusal
 			if !errors.As(err, &got) || got.Field != test.field || got.Message != test.want {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pool
+package entitlement
 
 import (
 	"errors"
@@ -10,18 +10,21 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // TestAMemberDoesNotKnowThePoolsAbove: what they say, the delegated pool must say itself.
 func TestAMemberDoesNotKnowThePoolsAbove(t *testing.T) {
 	t.Parallel()
-	r := site(t)
-	r.Federation = true
+	r := &pools.Registry{Federation: true, Ledger: ledger.New(ledger.Options{Client: fake.NewClientBuilder().Build(), Instance: "test", Clock: clock.RealClock{}})}
 	parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "root", UID: "root"}}
 	for name, test := range map[string]struct {
 		above, own ipamv1.IPPoolSpec
@@ -46,7 +49,9 @@ func TestAMemberDoesNotKnowThePoolsAbove(t *testing.T) {
 		if r.Register(above).IsUnknown() {
 			t.Fatalf("%s: the parent is not registered", name)
 		}
-		child := delegatedPool(nil)
+		child := &ipamv1.IPPool{Spec: ipamv1.IPPoolSpec{
+			ParentRef: &ipamv1.ParentReference{Kind: ipamv1.IPPoolKind, Name: "root"}, CIDR: "10.0.1.0/24", DelegateTo: "edge-a",
+		}}
 		child.Spec.Network = test.own.Network
 		says := poolspec.Read(&child.Spec, kinds.Pool(kinds.IPPool, "fleet", "edge"), nil)
 		says.Place, says.Arrived = test.place, test.arrived

@@ -66,7 +66,7 @@ func optionsWith(tb testing.TB, h Holdings) Options {
 	book := ledger.New(ledger.Options{Client: none, Instance: "test", Clock: clock.RealClock{}})
 	rules := &tenancy.Rules{Client: none, Platform: "platform", Namespace: "weir-system"}
 	registry := &pools.Registry{Client: none, Ledger: book, Rules: rules, Namespace: "weir-system"}
-	entitled := &entitlement.IPClaims{Client: none, Registry: registry, Rules: rules}
+	entitled := &entitlement.IPClaims{Client: none, Registry: registry}
 	return Options{Holdings: h, Ledger: book, Registry: registry, Entitled: entitled, Doors: clusterAPI, Authenticated: true}
 }
 

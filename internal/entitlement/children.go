@@ -6,7 +6,6 @@ package entitlement
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
 // CannotCarve is why a pool gets no block of its parent.
@@ -45,123 +43,86 @@ func (c Children) MayHave(ctx context.Context, child pools.Object, says poolspec
 }
 
 func (c Children) carving(ctx context.Context, child pools.Object, says poolspec.Pool) (ledger.Claim, ledger.Pool, error) {
-	p, err := c.Parent(ctx, says)
-	parent := p.Registration()
-	if err != nil {
+	a := c.asks(says)
+	a.reads = func(*pools.Known) (demand, error) { return readBlock(says) }
+	a.also = func(p *pools.Known, _ demand) error { return checkSpace(child, says, p.Registered) }
+	v, err := c.judge(ctx, says, a)
+	parent := v.pool.Registration()
+	if isRead := v.denied != nil && v.denied.about != ofPool; err != nil && !isRead {
 		return ledger.Claim{}, parent, err
-	}
-	if says.CIDR == "" && says.PrefixLength == nil && !p.Says.HasDefaultLength {
-		return ledger.Claim{}, parent, CannotCarve(claimant.Invalid, "spec.prefixLength",
-			"required, because %s %q has no allocation.defaultPrefixLength", says.Parent.Kind, says.Parent.Name)
-	}
-	request, err := c.carveRequest(child, says, parent)
-	if err != nil || says.Arrived {
-		return request, parent, err
-	}
-	return request, parent, c.checkCarveLength(ctx, says, p, request)
-}
-
-// Parent returns the parent of a pool, if that gives it anything: it is there, visible and open. One that is closed is told of with the
-// Refusal.
-func (c Children) Parent(ctx context.Context, says poolspec.Pool) (*pools.Known, error) {
-	if closed := c.Registry.CheckFederation(says); closed != nil {
-		return nil, CannotCarve(claimant.Invalid, "spec.delegateTo", "%s", closed.Detail)
-	}
-	ref, field := says.Parent, FieldOf(says, "spec.parentRef.name")
-	p, err := c.Registry.Open(ctx, ref)
-	var closed *pools.ClosedError
-	switch isClosed := errors.As(err, &closed); {
-	case isClosed && closed.Missing:
-		return p, CannotCarve(claimant.Missing, field, "%s", tenancy.Absent(ref, says.Ref.Namespace))
-	case err != nil && !isClosed:
-		return p, err
-	}
-	ok, reason, err := c.Registry.Rules.MayCarve(ctx, says, p.Says)
-	switch {
-	case err != nil:
-		return p, err
-	case !ok:
-		return p, CannotCarve(claimant.Forbidden, field, "%s", reason)
-	case p.Says.External:
-		return p, CannotCarve(claimant.Invalid, field, "%s", pools.Sentence(ref, "hands out floating IPs: it has no block to carve from"))
-	case closed != nil && (closed.Invalid || !says.Arrived):
-		return p, CannotCarve(claimant.Invalid, field, "%s", closed.Message)
-	}
-	return p, nil
-}
-
-// carveRequest reads what is asked of the parent: this very block, or any of a length.
-func (c Children) carveRequest(child pools.Object, says poolspec.Pool, parent ledger.Pool) (ledger.Claim, error) {
-	bits := parent.Shape.ClaimBits()
-	if says.PrefixLength != nil {
-		bits = int(*says.PrefixLength)
-	}
-	var want netip.Prefix
-	if says.CIDR != "" {
-		var err error
-		if want, err = netip.ParsePrefix(says.CIDR); err != nil {
-			return ledger.Claim{}, CannotCarve(claimant.Invalid, FieldOf(says, "spec.cidr"), "%v", err)
-		}
-		bits = want.Bits()
-	}
-	asksForSpace := says.AsksSpace || says.CIDR != "" && child.GetUID() != "" // a block past the webhooks has no space of the parent's
-	if asksForSpace && says.Space != parent.Space {
-		return ledger.Claim{}, CannotCarve(claimant.Invalid, FieldOf(says, "spec.addressSpace"), "a pool is of its parent's address space, %s", parent.Space)
-	}
-	if err := refusesBlock(says, parent, want, bits); err != nil && !says.Arrived {
-		return ledger.Claim{}, err
 	}
 	request := ledger.CarveClaim(ledger.Pool{
 		Ref: says.Ref, UID: child.GetUID(), Parent: parent.Ref, DelegatedTo: says.Member(), Namespace: c.Registry.RecordNamespace(says.Ref),
-	}, bits)
-	request.GenerateName, request.Want = child.GetGenerateName(), want
-	return request, nil
+	}, v.bits(v.pool))
+	request.GenerateName, request.Want = child.GetGenerateName(), v.want
+	return request, parent, err
 }
 
-// lengthField is the field that says how long a block is asked for.
-func lengthField(says poolspec.Pool, want netip.Prefix) string {
-	if want.IsValid() {
-		return FieldOf(says, "spec.cidr")
-	}
-	return FieldOf(says, "spec.prefixLength")
+// CheckParent errs with a Refusal unless a pool's parent gives it anything: it is there, visible and open.
+func (c Children) CheckParent(ctx context.Context, says poolspec.Pool) error {
+	_, err := c.judge(ctx, says, c.asks(says))
+	return err
 }
 
-// refusesBlock says why the parent never gives the block, or one of that length.
-func refusesBlock(says poolspec.Pool, parent ledger.Pool, want netip.Prefix, bits int) error {
-	family := poolspec.FamilyOf(parent.Shape.Blocks()[0].Addr())
-	if want.IsValid() && poolspec.FamilyOf(want.Addr()) != family {
-		return CannotCarve(claimant.Invalid, FieldOf(says, "spec.cidr"), "%s is not of the parent, whose addresses are %s", want, family)
+// asks is what a pool asks of its parent, whatever it wants of it.
+func (c Children) asks(says poolspec.Pool) ask {
+	a := ask{
+		pool: says.Parent, namespace: says.Ref.Namespace, thing: aBlock,
+		may: func(ctx context.Context, parent poolspec.Pool) (bool, string, error) {
+			return c.Registry.Rules.MayCarve(ctx, says, parent)
+		},
+		owns: func(ctx context.Context, parent poolspec.Pool) (bool, error) {
+			return c.isSameProject(ctx, says, parent)
+		},
 	}
-	if reason, refused := parent.Shape.RefusesLength(bits); refused {
-		return CannotCarve(claimant.Invalid, lengthField(says, want), "%s of the parent: %s", asked(want, bits), reason)
+	if says.Arrived {
+		a.needs = needsShape
 	}
-	return nil
+	return a
 }
 
-// asked names what is asked of a parent.
-func asked(want netip.Prefix, bits int) string {
-	if want.IsValid() {
-		return want.String()
+// judge errs with a Refusal of a child's where it is denied what it asks. The verdict tells of the parent all the same.
+func (c Children) judge(ctx context.Context, says poolspec.Pool, a ask) (verdict, error) {
+	if closed := c.Registry.CheckFederation(says); closed != nil {
+		return verdict{}, CannotCarve(claimant.Invalid, "spec.delegateTo", "%s", closed.Detail)
 	}
-	return fmt.Sprintf("/%d", bits)
+	v, err := judge(ctx, c.Registry, a)
+	if err != nil || v.denied == nil {
+		return v, err
+	}
+	fields := map[subject]string{ofPool: "spec.parentRef.name", ofLength: "spec.prefixLength", ofPrefix: "spec.cidr"}
+	return v, CannotCarve(v.denied.cause, FieldOf(says, fields[v.denied.about]), "%s", v.denied.message)
 }
 
-// checkCarveLength keeps to the default length whom a parent without bounds does not belong to.
-func (c Children) checkCarveLength(ctx context.Context, child poolspec.Pool, p *pools.Known, request ledger.Claim) error {
-	parent := p.Registered
-	if parent.Shape.IsBounded() || request.Bits == parent.Shape.ClaimBits() {
-		return nil
-	}
-	own, err := c.Registry.Rules.OfPool(ctx, p.Says)
+// isSameProject reports whether a child's project is its parent's.
+func (c Children) isSameProject(ctx context.Context, child, parent poolspec.Pool) (bool, error) {
+	own, err := c.Registry.Rules.OfPool(ctx, parent)
 	if err != nil {
-		return err
+		return false, err
 	}
 	asking, err := c.Registry.Rules.OfPool(ctx, child)
-	if err != nil || asking.Sees(own) {
-		return err
+	return asking.Sees(own), err
+}
+
+// readBlock reads what a pool asks of its parent: this very block, or any of a length.
+func readBlock(says poolspec.Pool) (demand, error) {
+	if says.CIDR == "" {
+		return demand{length: says.PrefixLength}, nil
 	}
-	return CannotCarve(claimant.Forbidden, lengthField(child, request.Want),
-		"the parent belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", parent.Shape.ClaimBits())
+	want, err := netip.ParsePrefix(says.CIDR)
+	if err != nil {
+		return demand{}, CannotCarve(claimant.Invalid, FieldOf(says, "spec.cidr"), "%v", err)
+	}
+	return demand{want: want}, nil
+}
+
+// checkSpace refuses a pool that says another address space than its parent's.
+func checkSpace(child pools.Object, says poolspec.Pool, parent ledger.Pool) error {
+	asksForSpace := says.AsksSpace || says.CIDR != "" && child.GetUID() != "" // a block past the webhooks has no space of the parent's
+	if asksForSpace && says.Space != parent.Space {
+		return CannotCarve(claimant.Invalid, FieldOf(says, "spec.addressSpace"), "a pool is of its parent's address space, %s", parent.Space)
+	}
+	return nil
 }
 
 // Complete writes into a pool what its parent has given it.

@@ -4,11 +4,9 @@
 package entitlement
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -25,7 +23,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
 func refuse(cause claimant.Cause, field, format string, args ...any) error {
@@ -39,7 +36,6 @@ type IPClaims struct {
 	// Client reads from the cache.
 	Client   client.Reader
 	Registry *pools.Registry
-	Rules    *tenancy.Rules
 }
 
 // Requests returns what the claim asks of the ledger, one for each pool that it may be answered from, in the order to try them;
@@ -133,128 +129,88 @@ func (d *IPClaims) matching(ctx context.Context, c *ipamv1.IPClaim) ([]ipamv1.Po
 
 // request returns what the claim asks of one pool.
 func (d *IPClaims) request(ctx context.Context, c *ipamv1.IPClaim, ref ipamv1.PoolReference) (ledger.Claim, error) {
-	p, err := d.Registry.Open(ctx, ref)
-	var closed *pools.ClosedError
-	switch isClosed := errors.As(err, &closed); {
-	case isClosed && closed.Missing:
-		return ledger.Claim{}, absent(ref, c)
-	case err != nil && !isClosed:
-		return ledger.Claim{}, err
-	}
-	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p.Says)
-	switch {
-	case err != nil:
-		return ledger.Claim{}, err
-	case !ok:
-		return ledger.Claim{}, refuse(claimant.Forbidden, "spec.poolRef.name", "%s", reason)
-	case p.Says.External:
-		return ledger.Claim{}, refuseExternal(ref)
-	case closed != nil:
-		return ledger.Claim{}, shut(closed)
-	}
-	want, bits, err := d.wanted(ctx, c, p)
+	a := d.asks(c, ref)
+	a.reads, a.also = func(*pools.Known) (demand, error) { return readPrefix(c) }, func(p *pools.Known, _ demand) error { return checkFamily(c, p.Says) }
+	v, err := d.judge(ctx, a)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
 	return ledger.Claim{
-		Ref: ReferenceOf(c), GenerateName: c.GenerateName, Pool: ref, Bits: bits, Want: want, Purpose: ledger.ForClaim,
+		Ref: ReferenceOf(c), GenerateName: c.GenerateName, Pool: ref, Bits: v.bits(v.pool), Want: v.want, Purpose: ledger.ForClaim,
 	}, nil
-}
-
-// refuseExternal is what an IPClaim is told whose pool hands out floating IPs. IPClaims are answered
-// while they are admitted, which is no time to ask a cloud.
-func refuseExternal(ref ipamv1.PoolReference) error {
-	return refuse(claimant.Invalid, "spec.poolRef.name", "%s %q hands out floating IPs, to IPAddressClaims only", ref.Kind, ref.Name)
-}
-
-// shut is what a claim is told whose pool hands out nothing now.
-func shut(closed *pools.ClosedError) error {
-	refusal := &claimant.Refusal{Reason: ipamv1.ClaimReadyPoolNotReadyReason, Field: "spec.poolRef.name", Message: closed.Message}
-	if closed.Paused {
-		refusal.Paused = closed.Message
-	}
-	return refusal
 }
 
 // Adoption returns what a claim asks for that arrived with its prefix: that very one, whatever the pool's bounds and exclusions,
 // and even of a pool that hands out nothing now. It errs with a Refusal.
 func (d *IPClaims) Adoption(ctx context.Context, c *ipamv1.IPClaim) (ledger.Claim, error) {
-	ref := PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
-	p, err := d.Registry.Open(ctx, ref)
-	var closed *pools.ClosedError
-	if err != nil && (!errors.As(err, &closed) || closed.Missing) {
-		if closed != nil {
-			err = absent(ref, c)
-		}
+	a := d.asks(c, PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
+	a.needs, a.reads = needsPool, func(*pools.Known) (demand, error) { return parsePrefix(c) }
+	v, err := d.judge(ctx, a)
+	if err != nil {
 		return ledger.Claim{}, err
 	}
-	ok, reason, err := d.Rules.MayClaim(ctx, c.Namespace, p.Says)
-	if !ok || err != nil {
-		return ledger.Claim{}, cmp.Or(err, refuse(claimant.Forbidden, "spec.poolRef.name", "%s", reason))
-	}
-	if p.Says.External {
-		return ledger.Claim{}, refuseExternal(ref)
-	}
-	want, err := ipspace.ParsePrefix(c.Spec.CIDR)
-	if err != nil {
-		return ledger.Claim{}, refuse(claimant.Invalid, "spec.cidr", "%v", err)
-	}
-	return ledger.Claim{Ref: ReferenceOf(c), Pool: ref, Bits: want.Bits(), Want: want, Purpose: ledger.ForAdopted}, nil
+	return ledger.Claim{Ref: ReferenceOf(c), Pool: a.pool, Bits: v.want.Bits(), Want: v.want, Purpose: ledger.ForAdopted}, nil
 }
 
-// absent is what a claim is told whose pool does not exist. A pool of its own namespace may come yet; of another one nobody learns more
-// than that there is none for it.
-func absent(ref ipamv1.PoolReference, c *ipamv1.IPClaim) error {
-	refusal := &claimant.Refusal{
-		Reason: ipamv1.ClaimReadyAllocationFailedReason, Cause: claimant.Missing, Field: "spec.poolRef.name", Message: tenancy.Absent(ref, c.Namespace),
+// asks is what a claim asks of a pool, whatever it wants of it.
+func (d *IPClaims) asks(c *ipamv1.IPClaim, ref ipamv1.PoolReference) ask {
+	return ask{
+		pool: ref, namespace: c.Namespace, thing: aPrefix,
+		may: func(ctx context.Context, pool poolspec.Pool) (bool, string, error) {
+			return d.Registry.Rules.MayClaim(ctx, c.Namespace, pool)
+		},
+		owns: func(ctx context.Context, pool poolspec.Pool) (bool, error) {
+			return d.Registry.Rules.Owns(ctx, c.Namespace, pool)
+		},
 	}
-	if ref.Namespace != "" {
+}
+
+// judge errs with a Refusal of an IPClaim's where it is denied what it asks. What may change by itself has another reason: a pool of its own
+// namespace may come yet, and one that is closed may open; of another namespace's nobody learns more than that there is none for it.
+func (d *IPClaims) judge(ctx context.Context, a ask) (verdict, error) {
+	v, err := judge(ctx, d.Registry, a)
+	if err != nil || v.denied == nil {
+		return v, err
+	}
+	fields := map[subject]string{ofPool: "spec.poolRef.name", ofLength: "spec.prefixLength", ofPrefix: "spec.cidr"}
+	refusal := &claimant.Refusal{
+		Reason: ipamv1.ClaimReadyAllocationFailedReason, Cause: v.denied.cause, Field: fields[v.denied.about], Message: v.denied.message,
+	}
+	if v.denied.closed != nil || v.denied.cause == claimant.Missing && a.pool.Namespace != "" {
 		refusal.Reason = ipamv1.ClaimReadyPoolNotReadyReason
 	}
-	return refusal
+	if v.denied.closed != nil && v.denied.closed.Paused {
+		refusal.Paused = v.denied.message
+	}
+	return v, refusal
 }
 
-// wanted returns what the claim asks for: this very prefix, or any of a length.
-func (d *IPClaims) wanted(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known) (want netip.Prefix, bits int, err error) {
-	shape, field := p.Registered.Shape, "spec.prefixLength"
-	bits = shape.ClaimBits()
-	if c.Spec.PrefixLength != nil {
-		bits = int(*c.Spec.PrefixLength)
+// readPrefix reads what the claim asks for: this very prefix, or any of a length.
+func readPrefix(c *ipamv1.IPClaim) (demand, error) {
+	if c.Spec.CIDR == "" {
+		return demand{length: c.Spec.PrefixLength}, nil
 	}
-	if c.Spec.CIDR != "" {
-		if want, err = ipspace.ParsePrefix(c.Spec.CIDR); err != nil {
-			return want, 0, refuse(claimant.Invalid, "spec.cidr", "%v", err)
-		}
-		if c.Spec.PrefixLength != nil && bits != want.Bits() {
-			return want, 0, refuse(claimant.Invalid, field, "cidr is a /%d", want.Bits())
-		}
-		bits, field = want.Bits(), "spec.cidr"
+	d, err := parsePrefix(c)
+	if err == nil && c.Spec.PrefixLength != nil && int(*c.Spec.PrefixLength) != d.want.Bits() {
+		err = refuse(claimant.Invalid, "spec.prefixLength", "cidr is a /%d", d.want.Bits())
 	}
-	family := p.Says.Family
-	switch {
-	case c.Spec.IPFamily != "" && c.Spec.IPFamily != family:
-		return want, 0, refuse(claimant.Invalid, "spec.ipFamily", "the pool's addresses are %s", family)
-	case want.IsValid() && poolspec.FamilyOf(want.Addr()) != family:
-		return want, 0, refuse(claimant.Invalid, "spec.cidr", "%s is not of the pool, whose addresses are %s", want, family)
-	}
-	if reason, refused := shape.RefusesLength(bits); refused {
-		return want, 0, refuse(claimant.Invalid, field, "/%d: %s", bits, reason)
-	}
-	return want, bits, d.checkLength(ctx, c, p, bits, field)
+	return d, err
 }
 
-// checkLength keeps to the default length whom a pool without bounds does not belong to.
-func (d *IPClaims) checkLength(ctx context.Context, c *ipamv1.IPClaim, p *pools.Known, bits int, field string) error {
-	registered := p.Registered
-	if registered.Shape.IsBounded() || bits == registered.Shape.ClaimBits() {
-		return nil
+func parsePrefix(c *ipamv1.IPClaim) (demand, error) {
+	want, err := ipspace.ParsePrefix(c.Spec.CIDR)
+	if err != nil {
+		return demand{}, refuse(claimant.Invalid, "spec.cidr", "%v", err)
 	}
-	owns, err := d.Rules.Owns(ctx, c.Namespace, p.Says)
-	if owns || err != nil {
-		return err
+	return demand{want: want}, nil
+}
+
+// checkFamily refuses a claim that says another family than the pool's.
+func checkFamily(c *ipamv1.IPClaim, pool poolspec.Pool) error {
+	if c.Spec.IPFamily != "" && c.Spec.IPFamily != pool.Family {
+		return refuse(claimant.Invalid, "spec.ipFamily", "the pool's addresses are %s", pool.Family)
 	}
-	return refuse(claimant.Forbidden, field,
-		"the pool belongs to another project and sets no bounds (allocation.minPrefixLength, maxPrefixLength): it gives a /%d only", registered.Shape.ClaimBits())
+	return nil
 }
 
 // PoolOf completes a reference from a claim to a pool.

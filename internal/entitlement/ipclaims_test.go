@@ -32,7 +32,7 @@ func TestIPClaimsGetNoFloatingIPs(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(s).WithObjects(p).Build()
 	rules := &tenancy.Rules{Client: c}
 	book := ledger.New(ledger.Options{Client: c, Instance: "test", Clock: clock.RealClock{}})
-	entitled := &IPClaims{Client: c, Rules: rules, Registry: &pools.Registry{Client: c, Ledger: book, Rules: rules}}
+	entitled := &IPClaims{Client: c, Registry: &pools.Registry{Client: c, Ledger: book, Rules: rules}}
 	named := &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "p"}
 	selector := &ipamv1.PoolSelector{Kind: ipamv1.IPPoolKind, LabelSelector: metav1.LabelSelector{MatchLabels: p.Labels}}
 	const refusal = `IPPool "p" hands out floating IPs, to IPAddressClaims only`

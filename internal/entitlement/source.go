@@ -5,7 +5,6 @@ package entitlement
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
 
@@ -60,31 +60,47 @@ func (s *Source) Offer(ctx context.Context, namespace string, name door.PoolName
 		return nil, failed("%s.kind: %q is not a kind of pool of %s: use %s", s.Field, name.Kind, name.Group, s.kindNames())
 	}
 	ref := s.Reference(name, namespace)
-	p, closed, err := s.open(ctx, ref, namespace)
+	v, err := judge(ctx, s.Registry, ask{
+		pool: ref, namespace: namespace, thing: anAddress, needs: needsShape,
+		may: func(ctx context.Context, pool poolspec.Pool) (bool, string, error) {
+			return s.Registry.Rules.MayClaim(ctx, namespace, pool)
+		},
+	})
+	if err == nil {
+		err = s.refusal(v, ref, namespace)
+	}
 	if err != nil {
 		return nil, err
 	}
-	visible, reason, err := s.Registry.Rules.MayClaim(ctx, namespace, p.Says)
-	switch {
-	case err != nil:
-		return nil, err
-	case !visible && closed != nil && closed.Invalid:
-		return nil, s.invisible(reason)
-	case closed != nil && closed.Invalid:
-		return nil, notReady("%s.name: %s", s.Field, closed.Message)
-	}
+	p := v.pool
 	halted, err := s.halted(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	offer := s.offerOf(p, ref, halted)
-	if !visible {
-		offer.Hidden = s.invisible(reason)
+	if v.hidden != nil {
+		offer.Hidden = s.invisible(v.hidden.message)
 	}
-	if closed != nil {
-		offer.Closed = notReady("%s.name: %s", s.Field, closed.Message)
+	if v.closed != nil {
+		offer.Closed = notReady("%s.name: %s", s.Field, v.closed.Message)
 	}
 	return offer, nil
+}
+
+// refusal is what a claim is told of whose pool nothing is known; nil where something is: a claim whose pool is hidden, or hands out nothing
+// now, keeps what it has.
+func (s *Source) refusal(v verdict, ref ipamv1.PoolReference, namespace string) error {
+	switch {
+	case v.closed == nil:
+		return nil
+	case v.closed.Missing:
+		return s.absent(ref, namespace)
+	case v.closed.Invalid && v.hidden != nil:
+		return s.invisible(v.hidden.message)
+	case v.closed.Invalid:
+		return notReady("%s.name: %s", s.Field, v.closed.Message)
+	}
+	return nil
 }
 
 func (s *Source) offerOf(p *pools.Known, ref ipamv1.PoolReference, halted error) *door.Offer {
@@ -101,19 +117,6 @@ func (s *Source) offerOf(p *pools.Known, ref ipamv1.PoolReference, halted error)
 		Network:    p.Registered.Shape.NetworkOf,
 		Outside:    s.Registry.Outside(p),
 	}
-}
-
-// open returns a claim's pool, and why it hands out nothing now if that is so.
-func (s *Source) open(ctx context.Context, ref ipamv1.PoolReference, namespace string) (*pools.Known, *pools.ClosedError, error) {
-	p, err := s.Registry.Open(ctx, ref)
-	var closed *pools.ClosedError
-	switch isClosed := errors.As(err, &closed); {
-	case isClosed && closed.Missing:
-		return nil, nil, s.absent(ref, namespace)
-	case err != nil && !isClosed:
-		return nil, nil, err
-	}
-	return p, closed, nil
 }
 
 // Pools implements door.Source: those of kinds that are there.

@@ -225,7 +225,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 		return r.serveOutside(ctx, s)
 	}
 	if known.IsUnknown() { // before its parent is
-		if _, err := r.children().Parent(ctx, s.says); err != nil {
+		if err := r.children().CheckParent(ctx, s.says); err != nil {
 			return err
 		}
 		return ledger.ErrNotReady

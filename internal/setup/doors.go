@@ -79,7 +79,7 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	}
 	w := &wiring{
 		Manager: mgr, book: book, registry: registry, options: o,
-		entitled: &entitlement.IPClaims{Client: mgr.GetClient(), Registry: registry, Rules: rules},
+		entitled: &entitlement.IPClaims{Client: mgr.GetClient(), Registry: registry},
 	}
 	for name, kind := range map[string]pools.Kind{"ippool": pools.IPPools, "globalippool": pools.GlobalIPPools} {
 		if err = w.pools(ctx, name, kind); err != nil {

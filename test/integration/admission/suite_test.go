@@ -96,7 +96,7 @@ func startWebhooks(ctx context.Context, folder string) {
 	book := ledger.New(ledger.Options{Instance: "admission", Clock: clock.RealClock{}})
 	rules := &tenancy.Rules{Client: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pools.Registry{Client: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
-	entitled := &entitlement.IPClaims{Client: k, Registry: registry, Rules: rules}
+	entitled := &entitlement.IPClaims{Client: k, Registry: registry}
 	Expect(admission.SetupWithManager(manager, admission.Options{
 		Holdings: records, Ledger: book, Registry: registry, Entitled: entitled, Authenticated: true,
 	})).To(Succeed())

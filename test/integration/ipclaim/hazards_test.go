@@ -51,7 +51,7 @@ func lateClaims(book *ledger.Ledger, live client.Reader) *ipclaim.Reconciler {
 	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pools.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	return &ipclaim.Reconciler{
-		Client: withGets(unpause), Live: live, Ledger: book, Entitled: &entitlement.IPClaims{Client: k, Registry: registry, Rules: rules},
+		Client: withGets(unpause), Live: live, Ledger: book, Entitled: &entitlement.IPClaims{Client: k, Registry: registry},
 		Recorder: events.NewFakeRecorder(100),
 	}
 }

@@ -25,60 +25,60 @@ import (
 func (r *objects) reject(s *scope, answer *door.Answer) error {
 	names, asked := answer.Pool, s.claim.Pool
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.poolRef: names %s %s, the claim names %s %s",
-		r.answerKind(), answer.GetName(), names.Kind, names.Name, asked.Kind, asked.Name)
+		r.observer.answerKind(), answer.GetName(), names.Kind, names.Name, asked.Kind, asked.Name)
 }
 
 // adopt records what an answer stands for and makes it the claim's. With purpose ForClaim the pool must hand the address out, as for an
 // asked one; with ForAdopted it is recorded whatever the pool says.
-func (r *Reconciler) adopt(ctx context.Context, s *scope, answer *door.Answer, purpose ledger.Purpose) error {
+func (r *executor) adopt(ctx context.Context, s *scope, answer *door.Answer, purpose ledger.Purpose) error {
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
-		return r.unreadable(answer, err)
+		return r.objects.unreadable(answer, err)
 	}
-	controlled := r.controlledElsewhere(answer)
+	controlled := r.objects.controlledElsewhere(answer)
 	if controlled != nil && purpose == ledger.ForClaim { // what is only asked for need not be recorded
 		return controlled
 	}
 	if err := r.proveBacked(ctx, s, address); err != nil {
 		return err
 	}
-	if !r.isRecorded(s, answer, address) {
-		if err := r.recordAnswer(ctx, s, r.carried(s, answer, address, purpose), purpose, answer); err != nil {
-			return r.adoptError(ctx, s, answer, purpose, err)
+	if !r.records.isRecorded(s, answer, address) {
+		if err := r.records.recordAnswer(ctx, s, r.records.carried(s, answer, address, purpose), purpose, answer); err != nil {
+			return r.reporter.adoptError(ctx, s, answer, purpose, err)
 		}
 	}
 	s.answer = answer
 	if controlled != nil {
 		return controlled
 	}
-	if err := r.ensureOwned(ctx, s, answer); err != nil {
+	if err := r.objects.ensureOwned(ctx, s, answer); err != nil {
 		return err
 	}
 	if hasArrived(s.claim) {
 		r.Arrivals.forget(s.claim.GetUID())
 	}
-	if err := r.about(s).Disputed(address); err != nil {
-		return r.adoptError(ctx, s, answer, ledger.ForAdopted, err)
+	if err := r.observer.about(s).Disputed(address); err != nil {
+		return r.reporter.adoptError(ctx, s, answer, ledger.ForAdopted, err)
 	}
 	return nil
 }
 
 // controlledElsewhere errs if something else than a claim controls the answer: it has one controller at most.
 func (r *objects) controlledElsewhere(answer *door.Answer) error {
-	other := r.otherController(answer)
+	other := r.observer.otherController(answer)
 	if other == nil {
 		return nil
 	}
 	return refuse(ipamv1.ClaimReadyAllocationFailedReason,
-		"%s %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", r.answerKind(), answer.GetName(), other.Kind, other.Name)
+		"%s %s: metadata.ownerReferences: its controller is %s %s, so it cannot be the claim", r.observer.answerKind(), answer.GetName(), other.Kind, other.Name)
 }
 
 func (r *objects) unreadable(answer *door.Answer, err error) error {
-	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.address: %v", r.answerKind(), answer.GetName(), err)
+	return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s: spec.address: %v", r.observer.answerKind(), answer.GetName(), err)
 }
 
 // recordAnswer records what an answer stands for. What is only asked for is reserved.
-func (r *addresses) recordAnswer(
+func (r *records) recordAnswer(
 	ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose, answer *door.Answer,
 ) (err error) {
 	if purpose == ledger.ForAdopted {
@@ -91,11 +91,11 @@ func (r *addresses) recordAnswer(
 
 // isRecorded says whether the claim's record of its answer's address is beyond doubt. Where a namesake's record is there as well, which
 // is to be dropped, the claim's own must have won here.
-func (r *addresses) isRecorded(s *scope, answer *door.Answer, address netip.Addr) bool {
-	if known := r.about(s); len(known.Recorded()) > 1 && !known.HasWon(address) {
+func (r *records) isRecorded(s *scope, answer *door.Answer, address netip.Addr) bool {
+	if known := r.observer.about(s); len(known.Recorded()) > 1 && !known.HasWon(address) {
 		return false
 	}
-	return r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
+	return r.observer.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
 }
 
 // adoptError explains why the address that an answer carries cannot be recorded. A claim that arrived with its answer
@@ -105,9 +105,9 @@ func (r *reporter) adoptError(
 ) error {
 	if errors.Is(err, ledger.ErrTaken) && purpose == ledger.ForAdopted {
 		told := r.told(ctx, s, err)
-		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "%s %s: %s", r.answerKind(), answer.GetName(), told), ledger.ErrTaken)
+		return errors.Join(refuse(ipamv1.ClaimReadyAddressConflictReason, "%s %s: %s", r.observer.answerKind(), answer.GetName(), told), ledger.ErrTaken)
 	}
-	return fmt.Errorf("recording %s %s: %w", r.answerKind(), answer.GetName(), err)
+	return fmt.Errorf("recording %s %s: %w", r.observer.answerKind(), answer.GetName(), err)
 }
 
 // ensureOwned puts back what the contract wants on an answer: owner references to claim and pool, and the finalizer. One that says of
@@ -121,11 +121,11 @@ func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *door.Answer
 	if !s.offer.Leaving {
 		patched.SetOwnerReferences(ensureOwner(patched.GetOwnerReferences(), s.offer.Owner))
 	}
-	controllerutil.AddFinalizer(patched, r.answerFinalizer(answer))
+	controllerutil.AddFinalizer(patched, r.observer.answerFinalizer(answer))
 	if ownedAlike(patched, answer) && !hasArrived(answer) {
 		return nil
 	}
-	if r.claimUID(answer) == "" {
+	if r.observer.claimUID(answer) == "" {
 		if err := r.proveStored(ctx, s.claim); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *door.Answer
 		"ownerReferences": patched.GetOwnerReferences(), "finalizers": patched.GetFinalizers(), "annotations": unmarked, // it has its claim
 	})
 	if err != nil {
-		return fmt.Errorf("patching %s: %w", r.answerKind(), err)
+		return fmt.Errorf("patching %s: %w", r.observer.answerKind(), err)
 	}
 	r.Arrivals.forget(answer.GetUID())
 	return nil
@@ -143,7 +143,7 @@ func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *door.Answer
 // proveStored asks the API server whether the very claim is there and is not being deleted if it was not, and errs with errWaiting if
 // that is not so.
 func (r *objects) proveStored(ctx context.Context, claim *door.Claim) error {
-	live, err := r.getClaim(ctx, r.Live, keyOf(claim))
+	live, err := r.observer.getClaim(ctx, r.Live, keyOf(claim))
 	switch {
 	case apierrors.IsNotFound(err), err == nil && (live.GetUID() != claim.GetUID() || live.GetDeletionTimestamp().IsZero() != claim.GetDeletionTimestamp().IsZero()):
 		return errWaiting
@@ -153,19 +153,19 @@ func (r *objects) proveStored(ctx context.Context, claim *door.Claim) error {
 }
 
 // discard removes an answer that a dead claim of the same name left behind. A live read decides which of the two is dead.
-func (r *Reconciler) discard(ctx context.Context, s *scope, answer *door.Answer) error {
-	seen := r.exit().Observe(nil, answer.Stored)
-	live, err := r.getClaim(ctx, seen, keyOf(s.claim))
+func (r *executor) discard(ctx context.Context, s *scope, answer *door.Answer) error {
+	seen := r.objects.exit().Observe(nil, answer.Stored)
+	live, err := r.observer.getClaim(ctx, seen, keyOf(s.claim))
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if live.GetUID() != s.claim.GetUID() || live.GetUID() == r.claimUID(answer) {
+	if live.GetUID() != s.claim.GetUID() || live.GetUID() == r.observer.claimUID(answer) {
 		return errWaiting
 	}
-	if r.claimUID(answer) == "" {
-		err = r.removeAnswer(ctx, answer)
+	if r.observer.claimUID(answer) == "" {
+		err = r.objects.removeAnswer(ctx, answer)
 	} else {
-		err = r.discardOf(ctx, r.reference(keyOf(s.claim), r.claimUID(answer)), s, answer, seen)
+		err = r.discardOf(ctx, r.observer.reference(keyOf(s.claim), r.observer.claimUID(answer)), s, answer, seen)
 	}
 	if err != nil {
 		return err
@@ -174,26 +174,26 @@ func (r *Reconciler) discard(ctx context.Context, s *scope, answer *door.Answer)
 }
 
 // discardOf removes the answer of a claim that is gone, and releases what that claim had. Another claim of the name waits for it.
-func (r *Reconciler) discardOf(ctx context.Context, dead ipamv1.ClaimReference, s *scope, answer *door.Answer, seen *claimant.Observation) error {
-	given, left, err := r.exit().GiveBack(ctx, r.Source.Reference(answer.Pool, answer.GetNamespace()), dead, seen.Gone(dead))
+func (r *executor) discardOf(ctx context.Context, dead ipamv1.ClaimReference, s *scope, answer *door.Answer, seen *claimant.Observation) error {
+	given, left, err := r.objects.exit().GiveBack(ctx, r.Source.Reference(answer.Pool, answer.GetNamespace()), dead, seen.Gone(dead))
 	var kept *claimant.KeptError
 	switch {
 	case errors.As(err, &kept):
 		return &claimant.Refusal{
 			Reason:  ipamv1.ClaimReadyAllocationFailedReason,
-			Message: fmt.Sprintf("%s %s of an earlier claim is in the way: %s", r.answerKind(), answer.GetName(), kept.Message),
+			Message: fmt.Sprintf("%s %s of an earlier claim is in the way: %s", r.observer.answerKind(), answer.GetName(), kept.Message),
 			After:   kept.After,
 		}
 	case err != nil:
 		return err
 	}
-	r.reportAbandoned(s.claim, left)
-	if err := r.removeAnswer(ctx, answer); err != nil {
+	r.reporter.reportAbandoned(s.claim, left)
+	if err := r.objects.removeAnswer(ctx, answer); err != nil {
 		return err
 	}
 	if r.Form.Kinds().Commit == door.ByStatus { // it may have others
 		return nil
 	}
 	// What was recorded since stays for repair, which gives back what backs it.
-	return r.exit().ReleaseEach(ctx, given.Covered(r.Ledger.RecordsOf(dead)), claimant.AnswerDiscarded(given))
+	return r.objects.exit().ReleaseEach(ctx, given.Covered(r.Ledger.RecordsOf(dead)), claimant.AnswerDiscarded(given))
 }

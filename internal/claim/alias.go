@@ -18,7 +18,7 @@ import (
 // aliasFor returns the claim's other name, for its record. While that is not known, nothing is chosen for the claim: it would be something
 // else than what the pool keeps for it. What it arrived with is recorded all the same, without it or with that of an earlier record of just
 // that; what it lacks then is that its release need not cool down.
-func (r *addresses) aliasFor(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (string, error) {
+func (r *records) aliasFor(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (string, error) {
 	if r.Alias == nil {
 		return "", nil
 	}
@@ -26,7 +26,7 @@ func (r *addresses) aliasFor(ctx context.Context, s *scope, want netip.Prefix, p
 	if alias != "" || err == nil && purpose == ledger.ForClaim {
 		return alias, err
 	}
-	recorded := r.about(s).Recorded()
+	recorded := r.observer.about(s).Recorded()
 	i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
 		isIts := h.Claim.UID == s.ref.UID || purpose == ledger.ForAdopted && h.CIDR == want
 		return isIts && h.Alias != "" && h.Pool == s.offer.Pool

@@ -33,42 +33,42 @@ import (
 var errWaiting = errors.New("waiting")
 
 // allocate gives the claim its answer.
-func (r *Reconciler) allocate(ctx context.Context, s *scope) error {
+func (r *executor) allocate(ctx context.Context, s *scope) error {
 	var err error
-	if s.answers, err = r.namesakes(ctx, s.claim); err != nil {
+	if s.answers, err = r.observer.namesakes(ctx, s.claim); err != nil {
 		return err
 	}
-	answer := r.choose(s.answers, s.claim)
-	offer, refusal := r.offer(ctx, s.claim)
+	answer := r.observer.choose(s.answers, s.claim)
+	offer, refusal := r.observer.offer(ctx, s.claim)
 	if refusal == nil {
 		s.offer = offer
 	}
-	if err := r.secureOthers(ctx, s, answer); err != nil {
+	if err := r.records.secureOthers(ctx, s, answer); err != nil {
 		return err
 	}
-	return r.act(ctx, s, r.observe(s, answer).decide(), answer, refusal)
+	return r.act(ctx, s, r.records.observe(s, answer).decide(), answer, refusal)
 }
 
 // wasCommitted says whether the claim was told of an answer for good, whether or not that is there still.
-func (r *forms) wasCommitted(claim *door.Claim) bool {
+func (r *observer) wasCommitted(claim *door.Claim) bool {
 	return r.Form.Kinds().Commit == door.ByStatus && claim.AnswerName != ""
 }
 
 // observe gathers the facts that decide what is done about a claim, beside its answer, which may be nil, and its pool's offer.
-func (r *addresses) observe(s *scope, answer *door.Answer) facts {
-	f := facts{offer: offeredBy(s.offer), arrived: hasArrived(s.claim), told: r.wasCommitted(s.claim), several: r.cameTogether(s)}
+func (r *records) observe(s *scope, answer *door.Answer) facts {
+	f := facts{offer: offeredBy(s.offer), arrived: hasArrived(s.claim), told: r.observer.wasCommitted(s.claim), several: r.observer.cameTogether(s)}
 	if answer == nil {
 		return f
 	}
-	f.answer = r.relationOf(answer, s.claim)
-	f.made, f.terminating, f.samePool = r.isOurs(answer), !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
+	f.answer = r.observer.relationOf(answer, s.claim)
+	f.made, f.terminating, f.samePool = r.observer.isOurs(answer), !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
 	f.recorded = f.offer >= hidden && r.isAnswered(s, answer)
-	f.returned = f.offer < halted && r.isRestored(s, answer)
+	f.returned = f.offer < halted && r.objects.isRestored(s, answer)
 	return f
 }
 
 // relationOf returns what an answer under the claim's name is to the claim.
-func (r *forms) relationOf(answer *door.Answer, claim *door.Claim) relation {
+func (r *observer) relationOf(answer *door.Answer, claim *door.Claim) relation {
 	switch r.claimUID(answer) {
 	case claim.GetUID():
 		return its
@@ -79,7 +79,7 @@ func (r *forms) relationOf(answer *door.Answer, claim *door.Claim) relation {
 }
 
 // act does what was decided. Refusal is why there is no offer.
-func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *door.Answer, refusal error) error {
+func (r *executor) act(ctx context.Context, s *scope, what action, answer *door.Answer, refusal error) error {
 	switch what {
 	case allocateAfresh:
 		return r.allocateAfresh(ctx, s)
@@ -92,13 +92,13 @@ func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *doo
 	case remakeAnswer:
 		return r.remake(ctx, s)
 	case refuseSeveral:
-		return cmp.Or(r.secureOthers(ctx, s, nil), r.refuseSeveral(s.answers))
+		return cmp.Or(r.records.secureOthers(ctx, s, nil), r.objects.refuseSeveral(s.answers))
 	case restoreAnswer:
 		return r.restore(ctx, s, answer)
 	case discardAnswer:
 		return r.discard(ctx, s, answer)
 	case rejectAnswer:
-		return r.reject(s, answer)
+		return r.objects.reject(s, answer)
 	case keepAnswer:
 		s.answer = answer
 		return nil
@@ -112,9 +112,9 @@ func (r *Reconciler) act(ctx context.Context, s *scope, what action, answer *doo
 }
 
 // withhold says why the claim cannot be looked after. What its answer stands for is recorded first of all.
-func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *door.Answer) (err error) {
+func (r *executor) withhold(ctx context.Context, s *scope, answer *door.Answer) (err error) {
 	if answer != nil {
-		err = r.secure(ctx, answer, s.claim)
+		err = r.records.secure(ctx, answer, s.claim)
 	}
 	why := withheldBy(s.offer)
 	if s.offer.Hidden == nil && hasAnswer(s.claim) {
@@ -125,7 +125,7 @@ func (r *Reconciler) withhold(ctx context.Context, s *scope, answer *door.Answer
 
 // namesakes returns the answers under the claim's name. Of another provider's the cache has no more than a stub, and it may not show yet what
 // the claim's status names.
-func (r *forms) namesakes(ctx context.Context, claim *door.Claim) ([]*door.Answer, error) {
+func (r *observer) namesakes(ctx context.Context, claim *door.Claim) ([]*door.Answer, error) {
 	answers, err := r.answersTo(ctx, r.Client, keyOf(claim))
 	isStub := slices.ContainsFunc(answers, func(a *door.Answer) bool { return !r.Source.Serves(a.Pool) })
 	if err == nil && (isStub || r.wasCommitted(claim) && r.choose(answers, claim) == nil) {
@@ -135,7 +135,7 @@ func (r *forms) namesakes(ctx context.Context, claim *door.Claim) ([]*door.Answe
 }
 
 // allocateAfresh gives the claim an address that it has not had before.
-func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
+func (r *executor) allocateAfresh(ctx context.Context, s *scope) error {
 	want, err := wanted(s)
 	if err != nil {
 		return err
@@ -143,16 +143,16 @@ func (r *Reconciler) allocateAfresh(ctx context.Context, s *scope) error {
 	if isEmpty := s.offer.HostBits == 0; isEmpty { // no block of the pool will ever make the ledger say so
 		return ledger.ErrExhausted
 	}
-	if err = r.chart(ctx, s); err != nil {
+	if err = r.records.chart(ctx, s); err != nil {
 		return err
 	}
-	if err = r.proveUnanswered(ctx, s); err != nil {
+	if err = r.objects.proveUnanswered(ctx, s); err != nil {
 		return err
 	}
 	if s.offer.Outside != nil {
 		return r.allocateOutside(ctx, s, want)
 	}
-	allocation, err := r.reserve(ctx, s, want, ledger.ForClaim)
+	allocation, err := r.records.reserve(ctx, s, want, ledger.ForClaim)
 	if err != nil {
 		return err
 	}
@@ -165,23 +165,23 @@ func (r *objects) proveUnanswered(ctx context.Context, s *scope) error {
 	if s.isNew || r.Form.Kinds().Commit == door.ByName {
 		return nil
 	}
-	answers, err := r.answersTo(ctx, r.Live, keyOf(s.claim))
+	answers, err := r.observer.answersTo(ctx, r.Live, keyOf(s.claim))
 	if err == nil && len(answers) > 0 {
-		return fmt.Errorf("the cache does not show the %s yet: %w", r.answerKind(), ledger.ErrBusy)
+		return fmt.Errorf("the cache does not show the %s yet: %w", r.observer.answerKind(), ledger.ErrBusy)
 	}
 	return err
 }
 
 // isAnswered says whether the answer is the claim's and recorded: it stays so whatever becomes of the pool.
-func (r *addresses) isAnswered(s *scope, answer *door.Answer) bool {
+func (r *records) isAnswered(s *scope, answer *door.Answer) bool {
 	address, err := ipspace.ParseAddr(answer.Address)
-	return err == nil && r.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
+	return err == nil && r.observer.claimUID(answer) == s.claim.GetUID() && r.holds(s, address)
 }
 
 // holds says whether a record of the claim holds the address beyond doubt. That one exists proves nothing: it may be half-made, or have
 // lost. It has won here, or the claim has been told so.
-func (r *addresses) holds(s *scope, address netip.Addr) bool {
-	known := r.about(s)
+func (r *records) holds(s *scope, address netip.Addr) bool {
+	known := r.observer.about(s)
 	return known.HasWon(address) ||
 		known.Holds(address) && conditions.IsTrue(s.claim.Stored, ipamv1.ReadyCondition)
 }
@@ -220,9 +220,9 @@ func wanted(s *scope) (netip.Prefix, error) {
 // bounds exclude it. One that was restored may be of a time when the pool gave others: it is a block too if it begins one of its own
 // length, and that is not the length of the address's network. The network may have grown since, so the record comes first. Records of
 // other claims of the name say nothing: they may hold less than the answer, or more.
-func (r *addresses) carried(s *scope, answer *door.Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
-	recorded := r.about(s).Recorded()
-	for _, uid := range []types.UID{s.claim.GetUID(), r.claimUID(answer)} {
+func (r *records) carried(s *scope, answer *door.Answer, address netip.Addr, purpose ledger.Purpose) netip.Prefix {
+	recorded := r.observer.about(s).Recorded()
+	for _, uid := range []types.UID{s.claim.GetUID(), r.observer.claimUID(answer)} {
 		i := slices.IndexFunc(recorded, func(h ledger.Holding) bool {
 			return h.Claim.UID == string(uid) && h.Pool == s.offer.Pool && h.CIDR.Addr() == address
 		})
@@ -246,7 +246,7 @@ func refuse(reason, format string, args ...any) error {
 	return &claimant.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func (r *addresses) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {
+func (r *records) reserve(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Allocation, error) {
 	c, err := r.request(ctx, s, want, purpose)
 	if err != nil {
 		return ledger.Allocation{}, err
@@ -256,12 +256,12 @@ func (r *addresses) reserve(ctx context.Context, s *scope, want netip.Prefix, pu
 
 // record records for the claim what it arrived with. Where somebody else holds that, both keep it, if the claim or its answer was
 // marked at its creation: so the claim must not be one that only a cache still has.
-func (r *addresses) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
-	if !r.about(s).Holds(want.Addr()) {
+func (r *records) record(ctx context.Context, s *scope, want netip.Prefix, isMarked bool) (ledger.Allocation, error) {
+	if !r.observer.about(s).Holds(want.Addr()) {
 		if !isMarked {
 			return r.reserve(ctx, s, want, ledger.ForAdopted)
 		}
-		if err := r.proveStored(ctx, s.claim); err != nil {
+		if err := r.objects.proveStored(ctx, s.claim); err != nil {
 			return ledger.Allocation{}, err
 		}
 	}
@@ -272,7 +272,7 @@ func (r *addresses) record(ctx context.Context, s *scope, want netip.Prefix, isM
 	return r.Ledger.Bind(ctx, c)
 }
 
-func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Claim, error) {
+func (r *records) request(ctx context.Context, s *scope, want netip.Prefix, purpose ledger.Purpose) (ledger.Claim, error) {
 	alias, err := r.aliasFor(ctx, s, want, purpose)
 	if err != nil {
 		return ledger.Claim{}, err
@@ -284,21 +284,21 @@ func (r *addresses) request(ctx context.Context, s *scope, want netip.Prefix, pu
 		Bits:     s.offer.Bits,
 		Revision: s.claim.GetResourceVersion(),
 		Purpose:  purpose,
-		Owners:   []metav1.OwnerReference{r.ownerOf(s.claim, nil), s.offer.Owner},
+		Owners:   []metav1.OwnerReference{r.objects.ownerOf(s.claim, nil), s.offer.Owner},
 		Labels:   labelsOf(s.claim),
 	}
 	if want.IsValid() {
 		c.Want, c.Bits = want, want.Bits()
 	}
 	if purpose == ledger.ForClaim && r.Form.Kinds().Commit == door.ByStatus {
-		c.IsUnfit = r.isNameTaken(ctx, s)
+		c.IsUnfit = r.objects.isNameTaken(ctx, s)
 	}
 	return c, nil
 }
 
 // ownerOf returns the claim as controlling owner. It blocks the deletion of the answer's owner in the foreground, and
 // of nothing for a record, which goes by the ledger's rules.
-func (r *forms) ownerOf(claim *door.Claim, blocks *bool) metav1.OwnerReference {
+func (r *objects) ownerOf(claim *door.Claim, blocks *bool) metav1.OwnerReference {
 	apiVersion, kind := r.Form.Kinds().Claim.ToAPIVersionAndKind()
 	return metav1.OwnerReference{
 		APIVersion:         apiVersion,
@@ -325,35 +325,35 @@ const lateCommit = 2 * time.Second
 
 // commit creates the answer. Where the name is the commit, only one manager's choice can be it; else the status that names it is. The record of
 // what is not told is tidied up later, and cools down: the claim may be on its way out, and have been told that before.
-func (r *Reconciler) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
+func (r *executor) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
 	if r.Clock.Since(s.began) > lateCommit || r.Clock.Since(s.claim.GetCreationTimestamp().Time) > lateCommit {
-		if err := r.proveStored(ctx, s.claim); err != nil {
+		if err := r.objects.proveStored(ctx, s.claim); err != nil {
 			return err
 		}
 	}
-	answer := r.newAnswer(s, a.CIDR)
+	answer := r.objects.newAnswer(s, a.CIDR)
 	err := r.Client.Create(ctx, answer.Stored, client.FieldOwner(ipamv1.FieldManager))
 	switch {
 	case err == nil:
 		s.answer = answer
 		return nil
 	case !apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("creating %s: %w", r.answerKind(), err)
+		return fmt.Errorf("creating %s: %w", r.observer.answerKind(), err)
 	}
 	record := a.Holding()
-	seen := r.exit().Observe([]ledger.Holding{record})
-	stored, err := r.namedLike(ctx, seen, answer)
+	seen := r.objects.exit().Observe([]ledger.Holding{record})
+	stored, err := r.observer.namedLike(ctx, seen, answer)
 	if err != nil {
 		return err
 	}
-	if r.isAnothersName(stored, s.claim) {
+	if r.observer.isAnothersName(stored, s.claim) {
 		return r.yield(ctx, record, stored, seen.NameTaken(s.ref, stored.Stored))
 	}
-	return r.act(ctx, s, r.observe(s, stored).decide(), stored, nil)
+	return r.act(ctx, s, r.records.observe(s, stored).decide(), stored, nil)
 }
 
 // namedLike reads the object that has the name of an answer.
-func (r *forms) namedLike(ctx context.Context, c client.Reader, answer *door.Answer) (*door.Answer, error) {
+func (r *observer) namedLike(ctx context.Context, c client.Reader, answer *door.Answer) (*door.Answer, error) {
 	stored := r.Form.Kinds().NewAnswer()
 	if err := c.Get(ctx, keyOf(answer), stored); err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
@@ -363,20 +363,20 @@ func (r *forms) namedLike(ctx context.Context, c client.Reader, answer *door.Ans
 
 // isAnothersName says whether an object that has the name of the claim's answer answers another claim, or is of another pool where the
 // pool is in the name.
-func (r *forms) isAnothersName(stored *door.Answer, claim *door.Claim) bool {
+func (r *observer) isAnothersName(stored *door.Answer, claim *door.Claim) bool {
 	return r.Form.ClaimOf(stored.Stored) != keyOf(claim) || r.Form.Kinds().Commit == door.ByStatus && stored.Pool != claim.Pool
 }
 
 // yield gives way where the claim's answer would have the name of somebody else's object. A form that commits by the status chooses another
 // address, and its record stays till the claim has that: another manager may be about to answer with it, once the object has gone.
-func (r *Reconciler) yield(ctx context.Context, record ledger.Holding, other *door.Answer, taken claimant.NameTaken) error {
+func (r *executor) yield(ctx context.Context, record ledger.Holding, other *door.Answer, taken claimant.NameTaken) error {
 	if r.Form.Kinds().Commit == door.ByStatus {
-		return fmt.Errorf("%s %s is another claim's: %w", r.answerKind(), other.GetName(), ledger.ErrBusy)
+		return fmt.Errorf("%s %s is another claim's: %w", r.observer.answerKind(), other.GetName(), ledger.ErrBusy)
 	}
-	if _, err := r.exit().Release(ctx, record, claimant.AnswerNameTaken(taken)); err != nil {
+	if _, err := r.objects.exit().Release(ctx, record, claimant.AnswerNameTaken(taken)); err != nil {
 		return err
 	}
-	why := refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s is in the way: it does not answer this claim; remove it, or rename the claim", r.answerKind(), other.GetName())
+	why := refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s is in the way: it does not answer this claim; remove it, or rename the claim", r.observer.answerKind(), other.GetName())
 	return errors.Join(why, ledger.ErrTaken)
 }
 
@@ -388,7 +388,7 @@ func (r *objects) isNameTaken(ctx context.Context, s *scope) func(netip.Addr) bo
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(composed), stored, client.UnsafeDisableDeepCopy); err != nil {
 			return false // storing it decides
 		}
-		return r.isAnothersName(r.answerIn(stored), s.claim)
+		return r.observer.isAnothersName(r.observer.answerIn(stored), s.claim)
 	}
 }
 
@@ -403,11 +403,11 @@ func (r *objects) newAnswer(s *scope, cidr netip.Prefix) *door.Answer {
 	answer.SetLabels(labels)
 	answer.SetFinalizers([]string{r.Form.Conventions(s.claim.Pool).AnswerFinalizer})
 	answer.SetOwnerReferences([]metav1.OwnerReference{r.ownerOf(s.claim, ptr.To(true)), s.offer.Owner})
-	return r.answerIn(answer)
+	return r.observer.answerIn(answer)
 }
 
 // claimUID returns the UID of the claim that an answer is for, or "" if it does not say.
-func (r *forms) claimUID(answer *door.Answer) types.UID {
+func (r *observer) claimUID(answer *door.Answer) types.UID {
 	for _, owner := range answer.GetOwnerReferences() {
 		if kinds.OfOwner(owner) == r.kind() {
 			return owner.UID
@@ -417,18 +417,18 @@ func (r *forms) claimUID(answer *door.Answer) types.UID {
 }
 
 // isMade says whether an answer has Weir's finalizer: Weir has made it, or taken it for the claim's.
-func (r *forms) isMade(answer *door.Answer) bool {
+func (r *observer) isMade(answer *door.Answer) bool {
 	return hasFinalizer(answer, r.answerFinalizer(answer))
 }
 
 // isOurs says whether an answer holds its address: Weir has made it, or whoever made it counts as much.
-func (r *forms) isOurs(answer *door.Answer) bool {
+func (r *observer) isOurs(answer *door.Answer) bool {
 	return r.isMade(answer) || r.Form.Conventions(answer.Pool).IsShared
 }
 
-func (r *forms) answerKind() string { return r.Form.Kinds().Answer.Kind }
+func (r *observer) answerKind() string { return r.Form.Kinds().Answer.Kind }
 
-func (r *objects) offer(ctx context.Context, claim *door.Claim) (*door.Offer, error) {
+func (r *observer) offer(ctx context.Context, claim *door.Claim) (*door.Offer, error) {
 	if claim.Refusal != nil {
 		return nil, claim.Refusal
 	}

@@ -32,7 +32,7 @@ import (
 // shows to have been chosen here is no stray: it came from elsewhere, and a host may use its address.
 
 // answersTo reads all answers to claims of that name. The error is the API server's.
-func (r *forms) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*door.Answer, error) {
+func (r *observer) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*door.Answer, error) {
 	stored, err := r.Form.Answers(ctx, c, key)
 	if kinds := r.Form.Kinds(); err == nil && len(stored) == 0 && kinds.Commit == door.ByName && kinds.ClaimField != "" {
 		stored, err = r.namedOtherwise(ctx, c, key)
@@ -49,7 +49,7 @@ func (r *forms) answersTo(ctx context.Context, c client.Reader, key types.Namesp
 
 // namedOtherwise reads the answer to a claim that another controller of a shared pool has named otherwise. The cache finds it: they are all older
 // than this process.
-func (r *forms) namedOtherwise(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
+func (r *observer) namedOtherwise(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	list := r.Form.Kinds().NewAnswerList()
 	selected := client.MatchingFields{r.Form.Kinds().ClaimField: key.Name}
 	if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace), selected, client.UnsafeDisableDeepCopy); err != nil {
@@ -72,7 +72,7 @@ func (r *forms) namedOtherwise(ctx context.Context, c client.Reader, key types.N
 }
 
 // getAnswer reads the answer to a claim, or an error that is a NotFound.
-func (r *forms) getAnswer(ctx context.Context, c client.Reader, claim *door.Claim) (*door.Answer, error) {
+func (r *observer) getAnswer(ctx context.Context, c client.Reader, claim *door.Claim) (*door.Answer, error) {
 	answers, err := r.answersTo(ctx, c, keyOf(claim))
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (r *forms) getAnswer(ctx context.Context, c client.Reader, claim *door.Clai
 
 // choose returns which of the answers under the claim's name is its answer, or can become it: the one that is committed, and no other where
 // one was; else one that came from elsewhere, one that carries the claim's UID, or any; nil for none.
-func (r *forms) choose(answers []*door.Answer, claim *door.Claim) *door.Answer {
+func (r *observer) choose(answers []*door.Answer, claim *door.Claim) *door.Answer {
 	isByStatus := r.Form.Kinds().Commit == door.ByStatus
 	answers = slices.DeleteFunc(slices.Clone(answers), func(a *door.Answer) bool {
 		return isByStatus && claim.AnswerName != "" && a.GetName() != claim.AnswerName
@@ -100,7 +100,7 @@ func (r *forms) choose(answers []*door.Answer, claim *door.Claim) *door.Answer {
 	return slices.MinFunc(answers, func(a, b *door.Answer) int { return r.distance(a, claim) - r.distance(b, claim) })
 }
 
-func (r *forms) distance(answer *door.Answer, claim *door.Claim) int {
+func (r *observer) distance(answer *door.Answer, claim *door.Claim) int {
 	stands := r.relationOf(answer, claim)
 	if stands != anothers && !r.isChosenHere(answer) {
 		return 0
@@ -109,12 +109,12 @@ func (r *forms) distance(answer *door.Answer, claim *door.Claim) int {
 }
 
 // isCommitted says whether the answer is the claim's for good, as far as the claim was read.
-func (r *forms) isCommitted(answer *door.Answer, claim *door.Claim) bool {
+func (r *observer) isCommitted(answer *door.Answer, claim *door.Claim) bool {
 	return r.Form.Kinds().Commit == door.ByName || answer.GetName() == claim.AnswerName
 }
 
 // split parts the answers under a claim's name into the one that is committed, or one that is nobody's, and all others.
-func (r *forms) split(answers []*door.Answer, claim *door.Claim) (committed *door.Answer, others []*door.Answer) {
+func (r *observer) split(answers []*door.Answer, claim *door.Claim) (committed *door.Answer, others []*door.Answer) {
 	committed = r.answerIn(r.Form.Kinds().NewAnswer())
 	for _, answer := range answers {
 		if r.isCommitted(answer, claim) {
@@ -128,7 +128,7 @@ func (r *forms) split(answers []*door.Answer, claim *door.Claim) (committed *doo
 
 // isChosenHere says whether a record shows that a manager of this cluster has chosen the answer's address for the claim whose UID the answer
 // carries, or for any of the name where the garbage collector has taken that off.
-func (r *forms) isChosenHere(answer *door.Answer) bool {
+func (r *observer) isChosenHere(answer *door.Answer) bool {
 	uid, isOwnerless := r.claimUID(answer), r.isOwnerless(answer)
 	recorded := r.Ledger.About(r.reference(r.Form.ClaimOf(answer.Stored), uid)).Recorded()
 	return slices.ContainsFunc(recorded, func(h ledger.Holding) bool {
@@ -138,27 +138,27 @@ func (r *forms) isChosenHere(answer *door.Answer) bool {
 }
 
 // hasWonHere says whether this process itself has chosen the answer's address.
-func (r *forms) hasWonHere(answer *door.Answer) bool {
+func (r *observer) hasWonHere(answer *door.Answer) bool {
 	address, err := ipspace.ParseAddr(answer.Address)
 	return err == nil && r.Ledger.About(r.reference(r.Form.ClaimOf(answer.Stored), r.claimUID(answer))).HasWon(address)
 }
 
 // dropStrays removes what managers have made for a claim that was answered otherwise, or for one before it of the name.
 func (r *objects) dropStrays(ctx context.Context, s *scope) error {
-	answers, err := r.answersTo(ctx, r.Live, keyOf(s.claim))
+	answers, err := r.observer.answersTo(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
 		return err
 	}
-	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	live, err := r.observer.getClaim(ctx, r.Live, keyOf(s.claim))
 	switch {
 	case err != nil:
 		return client.IgnoreNotFound(err)
 	case live.GetUID() != s.claim.GetUID(), live.AnswerName == "", !live.GetDeletionTimestamp().IsZero(), predicates.IsMoving(live):
 		return nil
 	}
-	_, others := r.split(answers, live)
+	_, others := r.observer.split(answers, live)
 	for _, stray := range others {
-		if !r.isChosenHere(stray) {
+		if !r.observer.isChosenHere(stray) {
 			continue
 		}
 		if err := r.removeAnswer(ctx, stray); err != nil {
@@ -170,8 +170,8 @@ func (r *objects) dropStrays(ctx context.Context, s *scope) error {
 
 // remake makes the answer that the claim's status names, and that somebody has removed, once more: the claim was told of its address. Without a
 // record nobody can say which one that was.
-func (r *Reconciler) remake(ctx context.Context, s *scope) error {
-	for _, h := range r.about(s).Recorded() {
+func (r *executor) remake(ctx context.Context, s *scope) error {
+	for _, h := range r.observer.about(s).Recorded() {
 		if h.Claim.UID != s.ref.UID || h.Pool != s.offer.Pool || h.Purpose == ledger.ForMoved {
 			continue
 		}
@@ -179,18 +179,18 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) error {
 		if composed.GetName() != s.claim.AnswerName {
 			continue
 		}
-		allocation, err := r.reserve(ctx, s, h.CIDR, ledger.ForAdopted)
+		allocation, err := r.records.reserve(ctx, s, h.CIDR, ledger.ForAdopted)
 		if err != nil {
 			return err
 		}
 		return r.commit(ctx, s, allocation)
 	}
 	return refuse(ipamv1.ClaimReadyAddressConflictReason,
-		"status names %s %s, which is not there, and no record tells its address: delete the claim", r.answerKind(), s.claim.AnswerName)
+		"status names %s %s, which is not there, and no record tells its address: delete the claim", r.observer.answerKind(), s.claim.AnswerName)
 }
 
 // cameTogether says whether several answers came from elsewhere to a claim that does not say which one it had: its status was lost in a move.
-func (r *forms) cameTogether(s *scope) bool {
+func (r *observer) cameTogether(s *scope) bool {
 	came := 0
 	for _, answer := range s.answers {
 		if r.relationOf(answer, s.claim) != anothers && !r.isChosenHere(answer) {
@@ -201,9 +201,9 @@ func (r *forms) cameTogether(s *scope) bool {
 }
 
 // secureOthers records what stands beside the claim's answer and was not chosen here: it holds its address, for nobody who is here.
-func (r *addresses) secureOthers(ctx context.Context, s *scope, own *door.Answer) error {
+func (r *records) secureOthers(ctx context.Context, s *scope, own *door.Answer) error {
 	for _, answer := range s.answers {
-		if answer == own || r.isChosenHere(answer) {
+		if answer == own || r.observer.isChosenHere(answer) {
 			continue
 		}
 		if err := r.secure(ctx, answer, nil); err != nil {
@@ -214,12 +214,12 @@ func (r *addresses) secureOthers(ctx context.Context, s *scope, own *door.Answer
 }
 
 // refuseSeveral has a user say which of several answers stays.
-func (r *forms) refuseSeveral(answers []*door.Answer) error {
+func (r *objects) refuseSeveral(answers []*door.Answer) error {
 	names := make([]string, 0, len(answers))
 	for _, answer := range answers {
 		names = append(names, answer.GetName())
 	}
 	slices.Sort(names)
 	return refuse(ipamv1.ClaimReadyAddressConflictReason,
-		"%ss %v came with the claim, and its status does not say which one it had: delete the others", r.answerKind(), names)
+		"%ss %v came with the claim, and its status does not say which one it had: delete the others", r.observer.answerKind(), names)
 }

@@ -119,28 +119,28 @@ func (r *objects) patchMetadata(ctx context.Context, obj client.Object, metadata
 // isArriving says whether an answer may still get the claim that it arrived with. Of a shared pool's, what was not chosen here may have arrived
 // without a mark: another controller may have made it.
 func (r *objects) isArriving(answer *door.Answer) bool {
-	mayHave := hasArrived(answer) || r.Form.Conventions(answer.Pool).IsShared && !r.isChosenHere(answer)
+	mayHave := hasArrived(answer) || r.Form.Conventions(answer.Pool).IsShared && !r.observer.isChosenHere(answer)
 	return mayHave && r.Arrivals.age(answer.GetUID()) < r.Arrivals.grace
 }
 
 // isRestored says whether an answer for the claim's name was the claim's when it had another UID, or none is known: one of the
 // two was marked at its creation, or its pool was another one, too. What a namesake left that died here is not.
 func (r *objects) isRestored(s *scope, answer *door.Answer) bool {
-	if !r.isMade(answer) {
+	if !r.observer.isMade(answer) {
 		return false
 	}
 	isOfOtherPool := slices.ContainsFunc(answer.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
 		return kinds.IsSame(o, s.offer.Owner) && o.UID != s.offer.Owner.UID
 	})
-	isUnknown := r.Form.Kinds().Commit == door.ByStatus && !r.isChosenHere(answer)
+	isUnknown := r.Form.Kinds().Commit == door.ByStatus && !r.observer.isChosenHere(answer)
 	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool || isUnknown
 }
 
 // restore makes an answer that came back that of the claim that came back. One that is being deleted cannot be kept: the
 // garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read tells
 // which claim of the name lives.
-func (r *Reconciler) restore(ctx context.Context, s *scope, answer *door.Answer) error {
-	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+func (r *executor) restore(ctx context.Context, s *scope, answer *door.Answer) error {
+	live, err := r.observer.getClaim(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -152,24 +152,24 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, answer *door.Answer)
 	}
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil {
-		return r.unreadable(answer, err)
+		return r.objects.unreadable(answer, err)
 	}
 	if err = r.proveBacked(ctx, s, address); err != nil {
 		return err
 	}
-	allocation, err := r.record(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), hasArrived(s.claim) || hasArrived(answer))
+	allocation, err := r.records.record(ctx, s, r.records.carried(s, answer, address, ledger.ForAdopted), hasArrived(s.claim) || hasArrived(answer))
 	if err != nil {
-		return r.adoptError(ctx, s, answer, ledger.ForAdopted, err)
+		return r.reporter.adoptError(ctx, s, answer, ledger.ForAdopted, err)
 	}
-	if err := r.removeAnswer(ctx, answer); err != nil {
+	if err := r.objects.removeAnswer(ctx, answer); err != nil {
 		return err
 	}
 	return r.commit(ctx, s, allocation)
 }
 
 // receive deals with an arrived claim that has no answer: it waits for that, and is answered afresh when the grace is over.
-func (r *Reconciler) receive(ctx context.Context, s *scope) error {
-	if h, ok := r.former(s); ok {
+func (r *executor) receive(ctx context.Context, s *scope) error {
+	if h, ok := r.records.former(s); ok {
 		return r.answerAs(ctx, s, h)
 	}
 	age, wasPaused := r.Arrivals.age(s.claim.GetUID()), r.Arrivals.wasPaused(s.claim.GetUID())
@@ -181,7 +181,7 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) error {
 			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
 				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
 	}
-	_, err := r.getAnswer(ctx, r.Live, s.claim)
+	_, err := r.observer.getAnswer(ctx, r.Live, s.claim)
 	switch {
 	case err == nil:
 		return errArriving // the cache will show it
@@ -196,9 +196,9 @@ func (r *Reconciler) receive(ctx context.Context, s *scope) error {
 
 // former returns the record that says what an arrived claim has had: its own, or the only one of its former UID. What is held since it
 // moved away is not enough: it comes back with its answer.
-func (r *addresses) former(s *scope) (ledger.Holding, bool) {
+func (r *records) former(s *scope) (ledger.Holding, bool) {
 	var found []ledger.Holding
-	for _, h := range r.about(s).Recorded() {
+	for _, h := range r.observer.about(s).Recorded() {
 		switch {
 		case h.Pool != s.offer.Pool || h.Purpose == ledger.ForMoved:
 		case h.Claim.UID == s.ref.UID:
@@ -214,13 +214,13 @@ func (r *addresses) former(s *scope) (ledger.Holding, bool) {
 }
 
 // answerAs answers a claim with what its record, or that of its former UID, holds.
-func (r *Reconciler) answerAs(ctx context.Context, s *scope, h ledger.Holding) error {
+func (r *executor) answerAs(ctx context.Context, s *scope, h ledger.Holding) error {
 	if err := r.proveBacked(ctx, s, h.CIDR.Addr()); err != nil {
 		return err
 	}
-	allocation, err := r.record(ctx, s, h.CIDR, true)
+	allocation, err := r.records.record(ctx, s, h.CIDR, true)
 	if err != nil {
-		return r.receiveError(ctx, s, h, err)
+		return r.reporter.receiveError(ctx, s, h, err)
 	}
 	return r.commit(ctx, s, allocation)
 }
@@ -235,19 +235,19 @@ func (r *reporter) receiveError(ctx context.Context, s *scope, h ledger.Holding,
 
 // unmark makes an arrived claim a claim like any other: it has waited long enough. That is stored, so that a restart does not begin
 // to wait again, and that what is recorded for it from now on does not count as what it came with.
-func (r *Reconciler) unmark(ctx context.Context, s *scope) error {
+func (r *executor) unmark(ctx context.Context, s *scope) error {
 	claim, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
-	if err := r.patchMetadata(ctx, claim, map[string]any{"annotations": unmarked}); err != nil {
+	if err := r.objects.patchMetadata(ctx, claim, map[string]any{"annotations": unmarked}); err != nil {
 		return fmt.Errorf("taking annotation %s off: %w", ipamv1.ArrivedAnnotation, err)
 	}
 	r.Arrivals.forget(s.claim.GetUID())
-	s.claim = r.claim(claim)
+	s.claim = r.observer.claim(claim)
 	return nil
 }
 
 // rest is all that is done for a claim that must not be touched: its answer may have arrived without a record, so that its address
 // could be handed out. Recording it touches neither of the two.
-func (r *Reconciler) rest(ctx context.Context, claim *door.Claim) error {
+func (r *executor) rest(ctx context.Context, claim *door.Claim) error {
 	if !claim.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
@@ -260,12 +260,12 @@ func (r *Reconciler) rest(ctx context.Context, claim *door.Claim) error {
 			r.Arrivals.notePaused(claim.GetUID())
 		}
 	}
-	return r.secureOwn(ctx, claim)
+	return r.records.secureOwn(ctx, claim)
 }
 
 // secureOwn records what the claim's answer stands for, if there is one.
-func (r *addresses) secureOwn(ctx context.Context, claim *door.Claim) error {
-	answer, err := r.getAnswer(ctx, r.Client, claim)
+func (r *records) secureOwn(ctx context.Context, claim *door.Claim) error {
+	answer, err := r.observer.getAnswer(ctx, r.Client, claim)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -275,26 +275,26 @@ func (r *addresses) secureOwn(ctx context.Context, claim *door.Claim) error {
 // secure records what one of Weir's answers stands for, unless a record of the claim that it answers does, or one of another claim of the
 // name that covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
 // second time.
-func (r *addresses) secure(ctx context.Context, answer *door.Answer, claim *door.Claim) error {
+func (r *records) secure(ctx context.Context, answer *door.Answer, claim *door.Claim) error {
 	_, err := r.trySecure(ctx, answer, claim)
 	return err
 }
 
 // trySecure does so, and returns why the pool offers nothing, in which case nothing is recorded.
-func (r *addresses) trySecure(ctx context.Context, answer *door.Answer, claim *door.Claim) (refused *claimant.Refusal, err error) {
+func (r *records) trySecure(ctx context.Context, answer *door.Answer, claim *door.Claim) (refused *claimant.Refusal, err error) {
 	if claim == nil {
-		claim = r.claim(r.Form.StandIn(answer.Stored))
+		claim = r.observer.claim(r.Form.StandIn(answer.Stored))
 	}
-	isWeirs := r.claimUID(answer) == claim.GetUID() || r.isOurs(answer)
+	isWeirs := r.observer.claimUID(answer) == claim.GetUID() || r.observer.isOurs(answer)
 	if !isWeirs || isLeaving(answer) || !r.Source.Serves(answer.Pool) {
 		return nil, nil //nolint:nilnil // nothing was refused
 	}
-	s := r.newScope(claim)
+	s := r.observer.newScope(claim)
 	address, err := ipspace.ParseAddr(answer.Address)
 	if err != nil || r.hasRecord(s, answer) {
 		return nil, nil //nolint:nilnil // the claim is told
 	}
-	if s.offer, err = r.offer(ctx, claim); errors.As(err, &refused) {
+	if s.offer, err = r.observer.offer(ctx, claim); errors.As(err, &refused) {
 		return refused, nil
 	} else if err != nil {
 		return nil, err
@@ -304,7 +304,7 @@ func (r *addresses) trySecure(ctx context.Context, answer *door.Answer, claim *d
 	}
 	want := r.carried(s, answer, address, ledger.ForAdopted)
 	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
-	if slices.ContainsFunc(r.about(s).Recorded(), isCovered) {
+	if slices.ContainsFunc(r.observer.about(s).Recorded(), isCovered) {
 		return nil, nil //nolint:nilnil // nothing was refused
 	}
 	return nil, r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
@@ -312,19 +312,19 @@ func (r *addresses) trySecure(ctx context.Context, answer *door.Answer, claim *d
 
 // isUnbacked reports whether an IPAddress out of a pool of floating IPs may have been made by hand: it was neither restored nor committed. The
 // cloud is asked before the claim is told of it.
-func (r *addresses) isUnbacked(s *scope, answer *door.Answer) bool {
+func (r *records) isUnbacked(s *scope, answer *door.Answer) bool {
 	return s.offer.Outside != nil && !hasArrived(answer) && !hasArrived(s.claim) && !hasAnswer(s.claim)
 }
 
 // hasRecord says whether a record of the very claim, or of the one that the answer names, holds the answer.
-func (r *addresses) hasRecord(s *scope, answer *door.Answer) bool {
-	return slices.ContainsFunc(r.about(s).Recorded(), func(h ledger.Holding) bool {
-		return r.holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(r.claimUID(answer)))
+func (r *records) hasRecord(s *scope, answer *door.Answer) bool {
+	return slices.ContainsFunc(r.observer.about(s).Recorded(), func(h ledger.Holding) bool {
+		return r.observer.holdsAnswer(h, answer) && (h.Claim.UID == s.ref.UID || h.Claim.UID == string(r.observer.claimUID(answer)))
 	})
 }
 
 // recordUnseen records what an answer stands for that nothing else is done about.
-func (r *addresses) recordUnseen(ctx context.Context, s *scope, want netip.Prefix, hasArrived bool) error {
+func (r *records) recordUnseen(ctx context.Context, s *scope, want netip.Prefix, hasArrived bool) error {
 	if s.offer.Hidden != nil && !hasArrived {
 		return nil // anybody may make an answer that looks like one of Weir's
 	}

@@ -84,7 +84,7 @@ func (c *Charts) end(pool ipamv1.PoolReference, of charted, parts int, err error
 
 // chart sees to it that every answer of a pool is recorded before this process hands out the first address of the pool, as its spec is,
 // afresh: they may have been restored while nobody looked. It reads the cache alone. One that cannot be recorded holds the pool back, and no other.
-func (r *addresses) chart(ctx context.Context, s *scope) error {
+func (r *records) chart(ctx context.Context, s *scope) error {
 	pool, of := s.offer.Pool, charted{s.offer.Owner.UID, s.offer.Generation}
 	parts, err := r.Charts.begin(pool, of)
 	if len(parts) == 0 || err != nil {
@@ -113,33 +113,33 @@ func (c *Charts) Record(ctx context.Context, pool ipamv1.PoolReference) error {
 	return errors.Join(errs...)
 }
 
-func (r *addresses) secureKnown(ctx context.Context, pool ipamv1.PoolReference) error {
+func (r *records) secureKnown(ctx context.Context, pool ipamv1.PoolReference) error {
 	if !r.Ledger.Of(pool).Serves() {
 		return ledger.ErrNotReady
 	}
 	return r.eachAnswer(ctx, pool, r.secureFound, r.Client, client.MatchingFields{claimant.PoolIndex: claimant.PoolKey(pool)}, client.UnsafeDisableDeepCopy)
 }
 
-func (r *addresses) secureStored(ctx context.Context, pool ipamv1.PoolReference) error {
+func (r *records) secureStored(ctx context.Context, pool ipamv1.PoolReference) error {
 	return r.eachAnswer(ctx, pool, r.secureSurely, r.Live)
 }
 
 // eachAnswer does something with every answer of a pool that a reader lists, and errs with what became of the first few.
-func (r *addresses) eachAnswer(
+func (r *records) eachAnswer(
 	ctx context.Context, pool ipamv1.PoolReference, do func(context.Context, *door.Answer) error, from client.Reader, options ...client.ListOption,
 ) error {
 	answers := r.Form.Kinds().NewAnswerList()
 	if err := from.List(ctx, answers, append(options, client.InNamespace(pool.Namespace))...); err != nil {
-		return fmt.Errorf("listing %ss: %w", r.answerKind(), err)
+		return fmt.Errorf("listing %ss: %w", r.observer.answerKind(), err)
 	}
 	var errs []error
 	err := meta.EachListItem(answers, func(item runtime.Object) error {
 		answer, ok := item.(client.Object)
-		if !ok || !slices.Contains(r.poolKeys(answer), claimant.PoolKey(pool)) {
+		if !ok || !slices.Contains(r.observer.poolKeys(answer), claimant.PoolKey(pool)) {
 			return nil
 		}
-		if failed := do(ctx, r.answerIn(answer)); failed != nil {
-			errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.answerKind(), answer.GetNamespace(), answer.GetName(), failed))
+		if failed := do(ctx, r.observer.answerIn(answer)); failed != nil {
+			errs = append(errs, fmt.Errorf("%s %s/%s is not recorded: %w", r.observer.answerKind(), answer.GetNamespace(), answer.GetName(), failed))
 		}
 		return nil
 	})
@@ -147,13 +147,13 @@ func (r *addresses) eachAnswer(
 }
 
 // secureFound secures an answer for its claim, if there is one.
-func (r *addresses) secureFound(ctx context.Context, answer *door.Answer) error {
+func (r *records) secureFound(ctx context.Context, answer *door.Answer) error {
 	_, err := r.secureLive(ctx, answer)
 	return err
 }
 
 // secureSurely does so, and errs where the claim's pool cannot be asked, either.
-func (r *addresses) secureSurely(ctx context.Context, answer *door.Answer) error {
+func (r *records) secureSurely(ctx context.Context, answer *door.Answer) error {
 	refused, err := r.secureLive(ctx, answer)
 	if refused != nil {
 		err = errors.Join(err, refused)
@@ -162,11 +162,11 @@ func (r *addresses) secureSurely(ctx context.Context, answer *door.Answer) error
 }
 
 // secureLive secures an answer. What is being deleted and has not just arrived is being released.
-func (r *addresses) secureLive(ctx context.Context, answer *door.Answer) (*claimant.Refusal, error) {
+func (r *records) secureLive(ctx context.Context, answer *door.Answer) (*claimant.Refusal, error) {
 	if !answer.GetDeletionTimestamp().IsZero() && !hasArrived(answer) {
 		return nil, nil //nolint:nilnil // nothing was refused
 	}
-	claim, err := r.getClaim(ctx, r.Client, r.Form.ClaimOf(answer.Stored))
+	claim, err := r.observer.getClaim(ctx, r.Client, r.Form.ClaimOf(answer.Stored))
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}

@@ -37,11 +37,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 	r.controller, err = r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(r.Form.Kinds().NewClaim(), builder.WithPredicates(
-			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), r.changedByOthers())).
+			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.watchFilter), r.changedByOthers())).
 		Watches(r.Form.Kinds().NewAnswer(), handler.EnqueueRequestsFromMapFunc(r.claimOf), builder.WithPredicates(r.leaving())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
 			predicates.ClusterPause(mgr.GetScheme(), log)))).
-		WithOptions(claimant.ControllerOptions(r.Concurrency)).
+		WithOptions(claimant.ControllerOptions(r.concurrency)).
 		Build(r)
 	return err
 }
@@ -62,13 +62,13 @@ func (r *Reconciler) indexClaims(ctx context.Context, indexer client.FieldIndexe
 		if !ok || hasAnswer(claim) || !r.Source.Serves(claim.Pool) {
 			return nil
 		}
-		return claimant.Keys(r.poolOf(claim))
+		return claimant.Keys(r.observer.poolOf(claim))
 	}
 	kinds := r.Form.Kinds()
 	if err := indexer.IndexField(ctx, kinds.NewClaim(), claimant.WaitingIndex, waiting); err != nil {
 		return err
 	}
-	if err := indexer.IndexField(ctx, kinds.NewAnswer(), claimant.PoolIndex, r.poolKeys); err != nil {
+	if err := indexer.IndexField(ctx, kinds.NewAnswer(), claimant.PoolIndex, r.observer.poolKeys); err != nil {
 		return err
 	}
 	if field := kinds.ClaimField; field != "" {
@@ -91,21 +91,21 @@ func hasAnswer(claim *door.Claim) bool {
 }
 
 // isClaim reads what an index or a watch shows.
-func (r *forms) isClaim(obj client.Object) (*door.Claim, bool) {
+func (r *Reconciler) isClaim(obj client.Object) (*door.Claim, bool) {
 	stored, ok := obj.(claimant.Claimant)
 	if !ok {
 		return nil, false
 	}
-	return r.claim(stored), true
+	return r.observer.claim(stored), true
 }
 
 // claimOf names the claim that an answer is for.
-func (r *forms) claimOf(_ context.Context, obj client.Object) []reconcile.Request {
+func (r *Reconciler) claimOf(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: r.Form.ClaimOf(obj)}}
 }
 
 // poolKeys is where the pool of an answer finds it, if it is one of Weir's.
-func (r *forms) poolKeys(obj client.Object) []string {
+func (r *observer) poolKeys(obj client.Object) []string {
 	answer := r.answerIn(obj)
 	if !r.Source.Serves(answer.Pool) {
 		return nil
@@ -119,7 +119,7 @@ func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []r
 
 func (r *Reconciler) claims() claimant.Claims {
 	return claimant.Claims{
-		Client: r.Client, Ledger: r.Ledger, GroupKind: r.kind(), List: r.Form.Kinds().NewClaimList(), Pools: r.Source.Pools(), PoolsOf: r.Source.PoolsOf, Namespace: r.Namespace,
+		Client: r.Client, Ledger: r.ledger, GroupKind: r.observer.kind(), List: r.Form.Kinds().NewClaimList(), Pools: r.Source.Pools(), PoolsOf: r.Source.PoolsOf, Namespace: r.namespace,
 		Waits: r.waits,
 	}
 }
@@ -152,8 +152,8 @@ func (r *Reconciler) isAskedTaken(claim *door.Claim) bool {
 	if err != nil {
 		return false
 	}
-	_, err = r.Ledger.Preview(ledger.Claim{
-		Ref: r.newScope(claim).ref, Pool: r.poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ledger.ForClaim,
+	_, err = r.ledger.Preview(ledger.Claim{
+		Ref: r.observer.newScope(claim).ref, Pool: r.observer.poolOf(claim), Bits: asked.BitLen(), Want: netip.PrefixFrom(asked, asked.BitLen()), Purpose: ledger.ForClaim,
 	})
 	return errors.Is(err, ledger.ErrTaken)
 }
@@ -189,12 +189,12 @@ func (r *Reconciler) lostAnswer(e event.UpdateEvent) bool {
 // leaving passes answers that are being deleted or have lost an owner, and new ones that arrive, are made by hand, or may be a second one.
 func (r *Reconciler) leaving() predicate.Predicate {
 	isByHand := func(obj client.Object) bool {
-		answer := r.answerIn(obj)
-		return r.isOurs(answer) && !r.isMade(answer)
+		answer := r.observer.answerIn(obj)
+		return r.observer.isOurs(answer) && !r.observer.isMade(answer)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
-			isSecond := r.Form.Kinds().Commit == door.ByStatus && !r.hasWonHere(r.answerIn(e.Object))
+			isSecond := r.Form.Kinds().Commit == door.ByStatus && !r.observer.hasWonHere(r.observer.answerIn(e.Object))
 			return isSecond || hasArrived(e.Object) || isByHand(e.Object)
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {

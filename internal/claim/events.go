@@ -51,7 +51,7 @@ func (r *reporter) announce(claim *door.Claim, before *metav1.Condition, after m
 			exhausted.Inc()
 		}
 		audit.Refused(audit.Entry{
-			Pool: r.poolOf(claim), Claim: r.reference(keyOf(claim), claim.GetUID()), Reason: after.Reason,
+			Pool: r.observer.poolOf(claim), Claim: r.observer.reference(keyOf(claim), claim.GetUID()), Reason: after.Reason,
 		}, after.Message)
 		if r.settles(claim, &after) {
 			return false
@@ -86,6 +86,6 @@ func (r *reporter) warn(claim *door.Claim, ready *metav1.Condition) {
 }
 
 // poolOf is the pool that the claim names.
-func (r *forms) poolOf(claim *door.Claim) ipamv1.PoolReference {
+func (r *observer) poolOf(claim *door.Claim) ipamv1.PoolReference {
 	return r.Source.Reference(claim.Pool, claim.GetNamespace())
 }

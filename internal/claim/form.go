@@ -15,16 +15,16 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 )
 
-func (r *forms) claim(stored claimant.Claimant) *door.Claim {
+func (r *observer) claim(stored claimant.Claimant) *door.Claim {
 	return &door.Claim{Object: stored, Asks: r.Form.Asks(stored), Stored: stored}
 }
 
-func (r *forms) answerIn(stored client.Object) *door.Answer {
+func (r *observer) answerIn(stored client.Object) *door.Answer {
 	return &door.Answer{Object: stored, Says: r.Form.Says(stored), Stored: stored}
 }
 
 // getClaim reads a claim. The error is the API server's.
-func (r *forms) getClaim(ctx context.Context, c client.Reader, key types.NamespacedName) (*door.Claim, error) {
+func (r *observer) getClaim(ctx context.Context, c client.Reader, key types.NamespacedName) (*door.Claim, error) {
 	stored := r.Form.Kinds().NewClaim()
 	if err := c.Get(ctx, key, stored); err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.Form.Kinds().Claim.Kind, err)
@@ -32,11 +32,11 @@ func (r *forms) getClaim(ctx context.Context, c client.Reader, key types.Namespa
 	return r.claim(stored), nil
 }
 
-func (r *forms) claimFinalizer(claim *door.Claim) string {
+func (r *observer) claimFinalizer(claim *door.Claim) string {
 	return r.Form.Conventions(claim.Pool).ClaimFinalizer
 }
 
-func (r *forms) answerFinalizer(answer *door.Answer) string {
+func (r *observer) answerFinalizer(answer *door.Answer) string {
 	return r.Form.Conventions(answer.Pool).AnswerFinalizer
 }
 

@@ -25,14 +25,14 @@ import (
 // reconcileGone cleans up under the name of a claim that does not exist: an answer that is left over, and records of
 // claims that died without Weir (finalizers stripped). The records are read first, then the claim, live: what belongs to a
 // claim created after that is not touched. Where a claim of the name lives, its own reconciliation tidies up.
-func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName) error {
-	recorded := r.Ledger.About(r.reference(key, "")).Recorded()
-	answers, err := r.leftovers(ctx, key)
+func (r *executor) reconcileGone(ctx context.Context, key types.NamespacedName) error {
+	recorded := r.Ledger.About(r.observer.reference(key, "")).Recorded()
+	answers, err := r.observer.leftovers(ctx, key)
 	if err != nil || (len(answers) == 0 && len(recorded) == 0) {
 		return err
 	}
-	seen := r.exit().Observe(recorded)
-	_, err = r.getClaim(ctx, seen, key)
+	seen := r.objects.exit().Observe(recorded)
+	_, err = r.observer.getClaim(ctx, seen, key)
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -42,10 +42,10 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 	}
 	errs := make([]error, 0, len(recorded))
 	for _, h := range recorded {
-		if h.Arriving || r.isCarried(h, standing) {
+		if h.Arriving || r.observer.isCarried(h, standing) {
 			continue
 		}
-		_, err := r.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim)))
+		_, err := r.objects.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim)))
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -53,14 +53,14 @@ func (r *Reconciler) reconcileGone(ctx context.Context, key types.NamespacedName
 
 // dropLeftovers removes the answers of a claim that is gone, and returns those that stand without it: somebody made them by hand. It errs with
 // errWaiting where one must stay for now, and the records with it.
-func (r *Reconciler) dropLeftovers(ctx context.Context, answers []*door.Answer) (standing []*door.Answer, err error) {
+func (r *executor) dropLeftovers(ctx context.Context, answers []*door.Answer) (standing []*door.Answer, err error) {
 	for _, answer := range answers {
-		switch isByHand := r.claimUID(answer) == "" && !r.isMade(answer); {
+		switch isByHand := r.observer.claimUID(answer) == "" && !r.observer.isMade(answer); {
 		case isByHand:
 			standing = append(standing, answer)
-			err = errors.Join(err, r.secure(ctx, answer, nil))
-		case r.isArriving(answer):
-			err = errors.Join(err, cmp.Or(r.secure(ctx, answer, nil), errWaiting))
+			err = errors.Join(err, r.records.secure(ctx, answer, nil))
+		case r.objects.isArriving(answer):
+			err = errors.Join(err, cmp.Or(r.records.secure(ctx, answer, nil), errWaiting))
 		default:
 			err = errors.Join(err, r.dropLeftover(ctx, answer))
 		}
@@ -69,20 +69,20 @@ func (r *Reconciler) dropLeftovers(ctx context.Context, answers []*door.Answer) 
 }
 
 // dropLeftover removes the answer of a claim that is gone, unless it must stay for now.
-func (r *Reconciler) dropLeftover(ctx context.Context, answer *door.Answer) error {
+func (r *executor) dropLeftover(ctx context.Context, answer *door.Answer) error {
 	r.Arrivals.forget(answer.GetUID())
-	kept, err := r.isAnswerKept(ctx, answer)
+	kept, err := r.objects.isAnswerKept(ctx, answer)
 	switch {
 	case err != nil:
 		return err
 	case kept:
 		return errWaiting
 	}
-	return r.removeAnswer(ctx, answer)
+	return r.objects.removeAnswer(ctx, answer)
 }
 
 // isCarried says whether one of the answers carries what the record holds.
-func (r *forms) isCarried(h ledger.Holding, answers []*door.Answer) bool {
+func (r *observer) isCarried(h ledger.Holding, answers []*door.Answer) bool {
 	return slices.ContainsFunc(answers, func(a *door.Answer) bool { return r.holdsAnswer(h, a) })
 }
 
@@ -97,39 +97,39 @@ func (r *objects) isAnswerKept(ctx context.Context, answer *door.Answer) (bool, 
 // tidy drops the records under a living claim's name that can never be told to anybody: repeated and void ones of the claim itself, and
 // those of namesakes that died without Weir, which may hold the very address that the claim waits for. The records are read
 // first, then claim and answer, live. It says whether anything was dropped.
-func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
-	recorded := r.about(s).Recorded()
+func (r *executor) tidy(ctx context.Context, s *scope) (bool, error) {
+	recorded := r.observer.about(s).Recorded()
 	several := len(s.answers) > 1
 	if !several && (len(recorded) == 0 || (len(recorded) == 1 && recorded[0].Claim.UID == s.ref.UID)) {
 		return false, nil
 	}
 	if repeats := r.Ledger.Repeats(s.ref); len(repeats) > 0 {
-		err := r.exit().ReleaseEach(ctx, repeats, claimant.Repeated())
+		err := r.objects.exit().ReleaseEach(ctx, repeats, claimant.Repeated())
 		return err == nil, err
 	}
 	if several {
-		if err := r.dropStrays(ctx, s); err != nil {
+		if err := r.objects.dropStrays(ctx, s); err != nil {
 			return false, err
 		}
 	}
-	seen := r.exit().Observe(recorded)
-	claim, err := r.getClaim(ctx, seen, keyOf(s.claim))
+	seen := r.objects.exit().Observe(recorded)
+	claim, err := r.observer.getClaim(ctx, seen, keyOf(s.claim))
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	answers, err := r.answersTo(ctx, seen, keyOf(s.claim))
+	answers, err := r.observer.answersTo(ctx, seen, keyOf(s.claim))
 	if err != nil || claim.GetUID() != s.claim.GetUID() {
 		return false, err
 	}
-	answer, others := r.split(answers, claim)
+	answer, others := r.observer.split(answers, claim)
 	answered := seen.Answered(s.ref, answer.Stored)
-	s.unsettled = slices.ContainsFunc(others, r.isChosenHere)
+	s.unsettled = slices.ContainsFunc(others, r.observer.isChosenHere)
 	dropped := false
 	for _, h := range recorded {
-		if r.isCarried(h, others) {
+		if r.observer.isCarried(h, others) {
 			continue // it goes after what carries it
 		}
-		gone, err := r.end(ctx, h, r.underName(s, h, answer).decide(), seen.Gone(h.Claim), answered)
+		gone, err := r.end(ctx, h, r.records.underName(s, h, answer).decide(), seen.Gone(h.Claim), answered)
 		if err != nil {
 			return dropped, err
 		}
@@ -140,14 +140,14 @@ func (r *Reconciler) tidy(ctx context.Context, s *scope) (bool, error) {
 
 // underName gathers the facts that decide what becomes of a record under the claim's name. It asks the ledger anew for each: of two records
 // that hold the same, the second one must stay when the first has gone.
-func (r *addresses) underName(s *scope, h ledger.Holding, answer *door.Answer) underName {
-	known := r.about(s)
+func (r *records) underName(s *scope, h ledger.Holding, answer *door.Answer) underName {
+	known := r.observer.about(s)
 	return underName{
 		its:      h.Claim.UID == s.ref.UID,
 		reserved: h.Purpose == ledger.ForMoved,
-		answer:   r.relationOf(answer, s.claim),
-		made:     r.isMade(answer),
-		carried:  r.holdsAnswer(h, answer),
+		answer:   r.observer.relationOf(answer, s.claim),
+		made:     r.observer.isMade(answer),
+		carried:  r.observer.holdsAnswer(h, answer),
 		won:      known.HasWon(h.CIDR.Addr()),
 		precedes: known.Precedes(h),
 		heldOn:   known.IsHeldOn(h),
@@ -156,14 +156,14 @@ func (r *addresses) underName(s *scope, h ledger.Holding, answer *door.Answer) u
 
 // end does with a record what was decided, and reports whether it has gone. One of the two proves
 // it: the claim of the record is gone, or the claim of the name that lives is answered.
-func (r *Reconciler) end(
+func (r *executor) end(
 	ctx context.Context, h ledger.Holding, what fate, gone claimant.Gone, answered claimant.Answered,
 ) (bool, error) {
 	why, isEnd := reasonFor(what, h, gone, answered)
 	if !isEnd {
 		return false, nil
 	}
-	hasGone, err := r.exit().Release(ctx, h, why)
+	hasGone, err := r.objects.exit().Release(ctx, h, why)
 	var kept *claimant.KeptError
 	if errors.As(err, &kept) { // no claim that lives waits for that: repair has it looked at again
 		return false, nil
@@ -188,18 +188,18 @@ func reasonFor(what fate, h ledger.Holding, gone claimant.Gone, answered claiman
 }
 
 // holdsAnswer says whether a record under the claim's name is of the answer's pool, and holds what that carries.
-func (r *forms) holdsAnswer(h ledger.Holding, answer *door.Answer) bool {
+func (r *observer) holdsAnswer(h ledger.Holding, answer *door.Answer) bool {
 	return h.CIDR.Addr().String() == answer.Address && h.Pool == r.Source.Reference(answer.Pool, answer.GetNamespace())
 }
 
 // Settle cleans up under the name of a claim, as repair asks for it: the claim may be gone or have a successor.
 func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error {
 	var kept *claimant.KeptError
-	if err := r.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) && !errors.Is(err, errArriving) && !errors.As(err, &kept) {
+	if err := r.executor.reconcileGone(ctx, key); err != nil && !errors.Is(err, errWaiting) && !errors.Is(err, errArriving) && !errors.As(err, &kept) {
 		return err
 	}
-	if _, err := r.getClaim(ctx, r.Client, key); err == nil {
-		r.Ledger.Notices().Concern(r.reference(key, "")) // it tidies up itself
+	if _, err := r.observer.getClaim(ctx, r.Client, key); err == nil {
+		r.ledger.Notices().Concern(r.observer.reference(key, "")) // it tidies up itself
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (r *Reconciler) Settle(ctx context.Context, key types.NamespacedName) error
 func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error) {
 	answers := r.Form.Kinds().NewAnswerList()
 	if err := r.Client.List(ctx, answers, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing %ss: %w", r.answerKind(), err)
+		return nil, fmt.Errorf("listing %ss: %w", r.observer.answerKind(), err)
 	}
 	keys := make([]types.NamespacedName, 0, meta.LenList(answers))
 	err := meta.EachListItem(answers, func(item runtime.Object) error {
@@ -221,7 +221,7 @@ func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error
 }
 
 // leftovers returns the answers for a dead claim's name that are ours: the garbage collector may have taken the claim off their owners.
-func (r *forms) leftovers(ctx context.Context, key types.NamespacedName) ([]*door.Answer, error) {
+func (r *observer) leftovers(ctx context.Context, key types.NamespacedName) ([]*door.Answer, error) {
 	answers, err := r.answersTo(ctx, r.Live, key)
 	return slices.DeleteFunc(answers, func(a *door.Answer) bool {
 		return !r.Source.Serves(a.Pool) || (r.claimUID(a) == "" && !r.isOurs(a))

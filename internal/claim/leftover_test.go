@@ -39,7 +39,7 @@ func TestARecordHoldsAnAnswerOfItsVeryPoolOnly(t *testing.T) {
 		"a pool of the kind elsewhere": {door.PoolName{GroupKind: schema.GroupKind{Group: "other.dev", Kind: "IPPool"}, Name: "p"}, "10.0.0.1", false},
 	} {
 		answer := &door.Answer{Object: &metav1.ObjectMeta{Namespace: "team", Name: "a"}, Says: door.Says{Pool: test.pool, Address: test.address}}
-		if got := r.holdsAnswer(held, answer); got != test.want {
+		if got := r.observer.holdsAnswer(held, answer); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

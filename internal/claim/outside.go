@@ -28,22 +28,22 @@ import (
 
 // allocateOutside allocates the address that the claim has in the cloud. Two managers may acquire two of them at once. The IPAddress that
 // was stored first decides; tidy releases the other record, and what backs it.
-func (r *Reconciler) allocateOutside(ctx context.Context, s *scope, want netip.Prefix) error {
+func (r *executor) allocateOutside(ctx context.Context, s *scope, want netip.Prefix) error {
 	if want.IsValid() {
 		return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s: no address can be asked for: those of the pool are chosen outside of the cluster", s.claim.AskedField)
 	}
-	live, err := r.getClaim(ctx, r.Live, keyOf(s.claim))
+	live, err := r.observer.getClaim(ctx, r.Live, keyOf(s.claim))
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return err
 	case err != nil, live.GetUID() != s.claim.GetUID(), !live.GetDeletionTimestamp().IsZero():
 		return errWaiting
 	}
-	why, err := r.haltedBy(ctx, r.Live, live)
+	why, err := r.observer.haltedBy(ctx, r.Live, live)
 	if why != nil || err != nil {
 		return errors.Join(why, err)
 	}
-	holds := func(address netip.Addr) bool { return r.about(s).Holds(address) }
+	holds := func(address netip.Addr) bool { return r.observer.about(s).Holds(address) }
 	address, err := s.offer.Outside.Provider.Acquire(ctx, s.offer.Outside.Pool, s.ref, holds)
 	var refusal *claimant.Refusal
 	if errors.As(err, &refusal) && refusal.Reason == ipamv1.ClaimReadyPoolNotReadyReason { // the pool's controller finds out why
@@ -52,7 +52,7 @@ func (r *Reconciler) allocateOutside(ctx context.Context, s *scope, want netip.P
 	if err != nil {
 		return err
 	}
-	allocation, err := r.reserveAcquired(ctx, s, address)
+	allocation, err := r.records.reserveAcquired(ctx, s, address)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (r *Reconciler) allocateOutside(ctx context.Context, s *scope, want netip.P
 }
 
 // reserveAcquired records an address that was acquired in the cloud.
-func (r *addresses) reserveAcquired(ctx context.Context, s *scope, address external.Address) (ledger.Allocation, error) {
+func (r *records) reserveAcquired(ctx context.Context, s *scope, address external.Address) (ledger.Allocation, error) {
 	c, err := r.request(ctx, s, netip.PrefixFrom(address.Addr, address.Addr.BitLen()), ledger.ForClaim)
 	if err != nil {
 		return ledger.Allocation{}, err
@@ -70,7 +70,7 @@ func (r *addresses) reserveAcquired(ctx context.Context, s *scope, address exter
 }
 
 // proveBacked errs unless the address is the claim's in the cloud. It asks only before the claim is committed.
-func (r *Reconciler) proveBacked(ctx context.Context, s *scope, address netip.Addr) error {
+func (r *executor) proveBacked(ctx context.Context, s *scope, address netip.Addr) error {
 	if s.offer.Outside == nil || hasAnswer(s.claim) && !hasArrived(s.claim) {
 		return nil
 	}
@@ -79,17 +79,17 @@ func (r *Reconciler) proveBacked(ctx context.Context, s *scope, address netip.Ad
 
 // giveBack gives back what a deleted claim has in the cloud. The IPAddress goes after that: while the floating IP is in use, its consumer reads
 // the IPAddress. So a finalizer of others on the IPAddress keeps the floating IP as well.
-func (r *Reconciler) giveBack(ctx context.Context, live *door.Claim, deleted claimant.Deleted) (claimant.GivenBack, error) {
-	pool, ref := r.poolOf(live), r.reference(keyOf(live), live.GetUID())
-	isBacked, err := r.exit().IsBacked(ctx, pool, ref)
+func (r *executor) giveBack(ctx context.Context, live *door.Claim, deleted claimant.Deleted) (claimant.GivenBack, error) {
+	pool, ref := r.observer.poolOf(live), r.observer.reference(keyOf(live), live.GetUID())
+	isBacked, err := r.objects.exit().IsBacked(ctx, pool, ref)
 	if isBacked && err == nil {
-		err = r.proveUnused(ctx, live)
+		err = r.objects.proveUnused(ctx, live)
 	}
 	if err != nil {
 		return claimant.GivenBack{}, err
 	}
-	given, left, err := r.exit().GiveBack(ctx, pool, ref, deleted)
-	r.reportAbandoned(live, left)
+	given, left, err := r.objects.exit().GiveBack(ctx, pool, ref, deleted)
+	r.reporter.reportAbandoned(live, left)
 	return given, err
 }
 
@@ -102,9 +102,9 @@ func (r *reporter) reportAbandoned(claim *door.Claim, left string) {
 
 // proveUnused errs with errWaiting while finalizers of others are on the claim's IPAddress.
 func (r *objects) proveUnused(ctx context.Context, claim *door.Claim) error {
-	answers, err := r.answersTo(ctx, r.Live, keyOf(claim))
+	answers, err := r.observer.answersTo(ctx, r.Live, keyOf(claim))
 	isUsed := func(a *door.Answer) bool {
-		return r.claimUID(a) == claim.GetUID() && slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return f != r.answerFinalizer(a) })
+		return r.observer.claimUID(a) == claim.GetUID() && slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return f != r.observer.answerFinalizer(a) })
 	}
 	if err == nil && slices.ContainsFunc(answers, isUsed) {
 		return errWaiting

@@ -26,7 +26,7 @@ func ensureOwner(owners []metav1.OwnerReference, owner metav1.OwnerReference) []
 }
 
 // otherController returns what controls an answer, if that is no claim of the form; an object has one controller at most.
-func (r *forms) otherController(answer *door.Answer) *metav1.OwnerReference {
+func (r *observer) otherController(answer *door.Answer) *metav1.OwnerReference {
 	controller := metav1.GetControllerOfNoCopy(answer)
 	if controller == nil || kinds.OfOwner(*controller) == r.kind() {
 		return nil

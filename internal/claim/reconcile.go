@@ -61,33 +61,117 @@ type Options struct {
 	Clock    clock.PassiveClock
 }
 
-// Reconciler answers and releases the claims of one form. It decides; each of the floors below it has one job, and uses those below only.
+// Reconciler answers and releases the claims of one form. It decides what is next; its parts do one job each. Itself it writes only the
+// finalizer of a claim that begins.
 type Reconciler struct {
-	reporter
+	// Client, Form and Source are those of the Options.
+	Client client.Client
+	Form   door.Form
+	Source door.Source
+
+	ledger      *ledger.Ledger
+	arrivals    *Arrivals
+	clock       clock.PassiveClock
+	watchFilter string
+	namespace   string
+	concurrency int
+
+	observer *observer
+	executor *executor
+	reporter *reporter
 
 	controller controller.Controller
 }
 
-// reporter tells claims, people and the audit trail what became of a claim.
-type reporter struct{ addresses }
+// observer reads claims, their answers, Clusters and what is recorded, and tells them apart. It writes nothing.
+type observer struct {
+	Client client.Reader
+	Live   client.Reader
+	Ledger *ledger.Ledger
+	Form   door.Form
+	Source door.Source
+}
 
-// addresses are what is recorded, or is to be, for claims and their answers.
-type addresses struct{ objects }
+// executor does what was decided about a claim: it answers and releases it. It creates answers, and takes finalizers and marks off claims;
+// all else is written by its parts, and records go out by the Exit.
+type executor struct {
+	Client   client.Client
+	Live     client.Reader
+	Ledger   *ledger.Ledger
+	Form     door.Form
+	Source   door.Source
+	Arrivals *Arrivals
+	Clock    clock.PassiveClock
 
-// objects are the claims and answers of the form: how they are written and removed.
-type objects struct{ forms }
+	observer *observer
+	objects  *objects
+	records  *records
+	reporter *reporter
+}
 
-// forms reads claims and answers, and tells them apart. It writes nothing.
-type forms struct{ Options }
+// objects writes answers, their metadata and that of claims, and removes answers. It proves before that the claim is stored, where somebody
+// else's could be hit.
+type objects struct {
+	Client   client.Client
+	Live     client.Reader
+	Ledger   *ledger.Ledger
+	Form     door.Form
+	Outside  claimant.Outside
+	Arrivals *Arrivals
+
+	observer *observer
+}
+
+// records has what claims and answers stand for recorded in the ledger. It writes nothing else, and releases nothing.
+type records struct {
+	Client client.Reader
+	Live   client.Reader
+	Ledger *ledger.Ledger
+	Form   door.Form
+	Source door.Source
+	Charts *Charts
+	Alias  door.Alias
+
+	observer *observer
+	objects  *objects
+}
+
+// reporter tells claims, people and the audit trail what became of a claim. It writes the status of claims and nothing else.
+type reporter struct {
+	Client   client.Client
+	Form     door.Form
+	Rules    *tenancy.Rules
+	Recorder events.EventRecorder
+	Hints    claimant.Hints
+	Clock    clock.PassiveClock
+
+	observer *observer
+}
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
 	if o.Charts == nil {
 		o.Charts = &Charts{}
 	}
-	r := &Reconciler{reporter: reporter{addresses{objects{forms{o}}}}}
-	o.Charts.add(part{r.secureKnown, r.secureStored})
-	return r
+	observes := &observer{Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source}
+	objs := &objects{Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Outside: o.Outside, Arrivals: o.Arrivals, observer: observes}
+	recs := &records{
+		Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source, Charts: o.Charts, Alias: o.Alias,
+		observer: observes, objects: objs,
+	}
+	reports := &reporter{
+		Client: o.Client, Form: o.Form, Rules: o.Rules, Recorder: o.Recorder, Hints: o.Hints, Clock: o.Clock, observer: observes,
+	}
+	o.Charts.add(part{recs.secureKnown, recs.secureStored})
+	return &Reconciler{
+		Client: o.Client, Form: o.Form, Source: o.Source, ledger: o.Ledger, arrivals: o.Arrivals, clock: o.Clock,
+		watchFilter: o.WatchFilter, namespace: o.Namespace, concurrency: o.Concurrency,
+		observer: observes, reporter: reports,
+		executor: &executor{
+			Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source, Arrivals: o.Arrivals, Clock: o.Clock,
+			observer: observes, objects: objs, records: recs, reporter: reports,
+		},
+	}
 }
 
 // scope is one claim being worked on.
@@ -108,62 +192,62 @@ type scope struct {
 	began time.Time
 }
 
-func (r *objects) newScope(claim *door.Claim) *scope {
+func (r *observer) newScope(claim *door.Claim) *scope {
 	return &scope{claim: claim, ref: r.reference(keyOf(claim), claim.GetUID())}
 }
 
 // about is what the ledger knows of the claims of that name at this moment.
-func (r *objects) about(s *scope) *ledger.Account { return r.Ledger.About(s.ref) }
+func (r *observer) about(s *scope) *ledger.Account { return r.Ledger.About(s.ref) }
 
 // kind is that of the form's claims.
-func (r *forms) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
+func (r *observer) kind() schema.GroupKind { return r.Form.Kinds().Claim.GroupKind() }
 
 // reference is how the ledger's records name a claim of the form.
-func (r *forms) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
+func (r *observer) reference(key types.NamespacedName, uid types.UID) ipamv1.ClaimReference {
 	return kinds.Claim(r.kind(), key, uid)
 }
 
 // Reconcile brings one claim and its answer to where they should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	claim, err := r.getClaim(ctx, r.Client, req.NamespacedName)
+	claim, err := r.observer.getClaim(ctx, r.Client, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
-		return r.settle(r.reconcileGone(ctx, req.NamespacedName))
+		return r.settle(r.executor.reconcileGone(ctx, req.NamespacedName))
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
-	if !r.Source.Serves(claim.Pool) || !predicates.IsWatched(claim, r.WatchFilter) {
+	if !r.Source.Serves(claim.Pool) || !predicates.IsWatched(claim, r.watchFilter) {
 		return ctrl.Result{}, nil
 	}
-	s := r.newScope(claim)
-	s.began = r.Clock.Now()
+	s := r.observer.newScope(claim)
+	s.began = r.clock.Now()
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.GetNamespace(), claim.Pool.Name)))
 
-	why, err := r.halted(ctx, claim)
+	why, err := r.observer.halted(ctx, claim)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
 	case why != nil:
-		return r.settle(errors.Join(r.rest(ctx, claim), r.tell(ctx, s, why)))
+		return r.settle(errors.Join(r.executor.rest(ctx, claim), r.reporter.tell(ctx, s, why)))
 	case !claim.GetDeletionTimestamp().IsZero():
-		return r.settle(cmp.Or(r.tell(ctx, s, errWaiting), r.reportRelease(ctx, s, r.release(ctx, s))))
+		return r.settle(cmp.Or(r.reporter.tell(ctx, s, errWaiting), r.reporter.reportRelease(ctx, s, r.executor.release(ctx, s))))
 	}
-	if s.isNew, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.claimFinalizer(claim)); err != nil {
+	if s.isNew, err = finalizer.Ensure(ctx, r.Client, claim.Stored, r.observer.claimFinalizer(claim)); err != nil {
 		return r.settle(client.IgnoreNotFound(err))
 	}
-	outcome := r.report(ctx, s, r.answer(ctx, s))
+	outcome := r.reporter.report(ctx, s, r.executor.answer(ctx, s))
 	result, err := r.settle(outcome)
 	switch {
 	case result.RequeueAfter != 0:
 	case s.unsettled:
 		result.RequeueAfter = retryBusy
 	case isNameless(outcome):
-		result = claimant.After(r.retryNameless(s))
+		result = claimant.After(r.reporter.retryNameless(s))
 	}
-	return r.remind(s, result), err
+	return r.reporter.remind(s, result), err
 }
 
 // answer gives the claim its answer. Where an earlier claim's record stood in the way, it is tried again.
-func (r *Reconciler) answer(ctx context.Context, s *scope) error {
+func (r *executor) answer(ctx context.Context, s *scope) error {
 	outcome := r.allocate(ctx, s)
 	if outcome != nil && !errors.Is(outcome, ledger.ErrExhausted) && !errors.Is(outcome, ledger.ErrTaken) {
 		return outcome
@@ -181,12 +265,12 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) error {
 // halted says why nothing of the claim but its status must be touched, if that is so: its Cluster is paused, it is itself, or the Cluster
 // is missing, in which case only a deletion goes on (contract: "IPAddressClaim reconciliation"). clusterctl pauses what it moves until it
 // is done.
-func (r *Reconciler) halted(ctx context.Context, claim *door.Claim) (why, err error) {
+func (r *observer) halted(ctx context.Context, claim *door.Claim) (why, err error) {
 	return r.haltedBy(ctx, r.Client, claim)
 }
 
 // haltedBy is halted, by the Cluster that this reader shows.
-func (r *Reconciler) haltedBy(ctx context.Context, clusters client.Reader, claim *door.Claim) (why, err error) {
+func (r *observer) haltedBy(ctx context.Context, clusters client.Reader, claim *door.Claim) (why, err error) {
 	if r.hasLeft(claim) {
 		return nil, nil
 	}
@@ -205,7 +289,7 @@ func (r *Reconciler) haltedBy(ctx context.Context, clusters client.Reader, claim
 }
 
 // clusterless says that there is no such Cluster, once a live read has shown it: the cache may be behind. What is answered says nothing.
-func (r *Reconciler) clusterless(ctx context.Context, claim *door.Claim, name string) (why, err error) {
+func (r *observer) clusterless(ctx context.Context, claim *door.Claim, name string) (why, err error) {
 	if hasAnswer(claim) {
 		return errWaiting, nil
 	}
@@ -239,7 +323,7 @@ func (r *Reconciler) settle(err error) (ctrl.Result, error) {
 	var refusal *claimant.Refusal
 	switch {
 	case errors.Is(err, errArriving) && errors.As(err, &refusal):
-		return claimant.After(min(retryWaiting, max(retryArriving, r.Arrivals.grace))), nil
+		return claimant.After(min(retryWaiting, max(retryArriving, r.arrivals.grace))), nil
 	case errors.Is(err, errArriving):
 		return claimant.After(retryArriving), nil
 	case errors.Is(err, errWaiting):

@@ -28,26 +28,26 @@ import (
 //	live read proves it -> what is outside given back -> answer gone -> records dropped -> the claim's finalizer
 //
 // Dying between any two steps leaves the claim with its finalizer, so that the next start goes on from there.
-func (r *Reconciler) release(ctx context.Context, s *scope) error {
+func (r *executor) release(ctx context.Context, s *scope) error {
 	switch {
-	case r.isLeftToUs(s.claim):
+	case r.objects.isLeftToUs(s.claim):
 	case predicates.IsMoving(s.claim):
 		return errWaiting
 	default: // its answer may be another controller's, and its address not recorded yet
-		return cmp.Or(r.secureOwn(ctx, s.claim), errWaiting)
+		return cmp.Or(r.records.secureOwn(ctx, s.claim), errWaiting)
 	}
-	recorded := r.about(s).Recorded()
-	seen := r.exit().Observe(recorded)
-	live, err := r.getClaim(ctx, seen, keyOf(s.claim))
+	recorded := r.observer.about(s).Recorded()
+	seen := r.objects.exit().Observe(recorded)
+	live, err := r.observer.getClaim(ctx, seen, keyOf(s.claim))
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	own := r.claimFinalizer(live)
+	own := r.observer.claimFinalizer(live)
 	if !hasFinalizer(live, own) {
 		return errWaiting
 	}
 	if moved := seen.MovedAway(s.ref, own); moved.IsProved() {
-		r.reportKept(live)
+		r.reporter.reportKept(live)
 		return r.leave(ctx, s, live, moved)
 	}
 	deleted, kept, err := seen.Deleted(ctx, s.ref, own, clusterOf(live))
@@ -55,7 +55,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	case err != nil:
 		return err
 	case kept == claimant.Moving:
-		r.reportKept(live)
+		r.reporter.reportKept(live)
 		return errWaiting
 	case kept != "":
 		return errWaiting
@@ -67,7 +67,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if err := r.removeAnswers(ctx, live); err != nil {
+	if err := r.objects.removeAnswers(ctx, live); err != nil {
 		return err
 	}
 	if err := r.releaseRecords(ctx, s.ref, given); err != nil {
@@ -76,15 +76,15 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.releaseFormer(ctx, live, recorded, seen); err != nil {
 		return err
 	}
-	return finalizer.Remove(ctx, r.Client, live.Stored, r.claimFinalizer(live))
+	return finalizer.Remove(ctx, r.Client, live.Stored, r.observer.claimFinalizer(live))
 }
 
 // releaseRecords releases what is recorded for a deleted claim. It errs with ledger.ErrBusy if another manager has recorded something since
 // what is outside was given back: that has to be given back, too.
-func (r *Reconciler) releaseRecords(ctx context.Context, claim ipamv1.ClaimReference, given claimant.GivenBack) error {
+func (r *executor) releaseRecords(ctx context.Context, claim ipamv1.ClaimReference, given claimant.GivenBack) error {
 	recorded := r.Ledger.RecordsOf(claim)
 	covered := given.Covered(recorded)
-	if err := r.exit().ReleaseEach(ctx, covered, claimant.ClaimDeleted(given)); err != nil {
+	if err := r.objects.exit().ReleaseEach(ctx, covered, claimant.ClaimDeleted(given)); err != nil {
 		return err
 	}
 	if len(covered) < len(recorded) {
@@ -95,7 +95,7 @@ func (r *Reconciler) releaseRecords(ctx context.Context, claim ipamv1.ClaimRefer
 
 // isLeftToUs says whether only Weir's finalizer keeps a claim.
 func (r *objects) isLeftToUs(claim *door.Claim) bool {
-	own := r.claimFinalizer(claim)
+	own := r.observer.claimFinalizer(claim)
 	return hasFinalizer(claim, own) && len(finalizer.Foreign(claim.Stored, own)) == 0
 }
 
@@ -111,8 +111,8 @@ func (r *reporter) reportKept(claim *door.Claim) {
 //	records marked -> answer gone -> the claim's finalizer
 //
 // With an IPPool all that moves, and clusterctl itself takes the finalizers off.
-func (r *Reconciler) leave(ctx context.Context, s *scope, live *door.Claim, moved claimant.MovedAway) error {
-	recorded, err := r.recordedLast(ctx, s)
+func (r *executor) leave(ctx context.Context, s *scope, live *door.Claim, moved claimant.MovedAway) error {
+	recorded, err := r.records.recordedLast(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -120,24 +120,24 @@ func (r *Reconciler) leave(ctx context.Context, s *scope, live *door.Claim, move
 		if h.Purpose == ledger.ForMoved {
 			continue
 		}
-		if _, err := r.exit().Release(ctx, h, claimant.ClaimMoved(moved)); err != nil {
+		if _, err := r.objects.exit().Release(ctx, h, claimant.ClaimMoved(moved)); err != nil {
 			return err
 		}
 	}
-	if err := r.removeAnswers(ctx, live); err != nil {
+	if err := r.objects.removeAnswers(ctx, live); err != nil {
 		return err
 	}
-	return finalizer.Remove(ctx, r.Client, live.Stored, r.claimFinalizer(live))
+	return finalizer.Remove(ctx, r.Client, live.Stored, r.observer.claimFinalizer(live))
 }
 
 // recordedLast returns what is recorded for a claim that has left, and proves that it is all. A record of its answer counts whatever
 // UID it names: it may have arrived with the claim and not have been replaced. An answer without a record gets one, unless nothing
 // here can hand its address out, or somebody else has it.
-func (r *addresses) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
-	if err := r.Ledger.Of(r.poolOf(s.claim)).Prove(ctx); err != nil {
+func (r *records) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding, error) {
+	if err := r.Ledger.Of(r.observer.poolOf(s.claim)).Prove(ctx); err != nil {
 		return nil, err
 	}
-	answer, isIts, err := r.lastAnswer(ctx, s.claim)
+	answer, isIts, err := r.observer.lastAnswer(ctx, s.claim)
 	if err != nil {
 		return nil, err
 	}
@@ -149,13 +149,13 @@ func (r *addresses) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdin
 		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ledger.ForMoved)
 	}
 	own := func() []ledger.Holding {
-		return slices.DeleteFunc(r.about(s).Recorded(), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
+		return slices.DeleteFunc(r.observer.about(s).Recorded(), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
 	}
 	isRecorded := slices.ContainsFunc(own(), func(h ledger.Holding) bool { return h.CIDR.Addr() == address })
 	if !address.IsValid() || isRecorded {
 		return own(), nil
 	}
-	if s.offer, err = r.offer(ctx, s.claim); err == nil {
+	if s.offer, err = r.observer.offer(ctx, s.claim); err == nil {
 		err = r.recordAnswer(ctx, s, r.carried(s, answer, address, ledger.ForAdopted), ledger.ForAdopted, answer)
 	}
 	var refusal *claimant.Refusal
@@ -163,23 +163,23 @@ func (r *addresses) recordedLast(ctx context.Context, s *scope) ([]ledger.Holdin
 	case err == nil, errors.As(err, &refusal), errors.Is(err, ledger.ErrRefused), errors.Is(err, ledger.ErrTaken):
 		return own(), nil
 	case errors.Is(err, ledger.ErrNotReady):
-		return nil, fmt.Errorf("recording %s %s, which has moved: %v", r.answerKind(), answer.GetName(), err) //nolint:errorlint // to be tried again, unlike others that are not ready
+		return nil, fmt.Errorf("recording %s %s, which has moved: %v", r.observer.answerKind(), answer.GetName(), err) //nolint:errorlint // to be tried again, unlike others that are not ready
 	}
 	return nil, err
 }
 
 // recordReturn records what a claim came back with that is deleted before that was done, so that what has been held for it since it
 // moved away is dropped, and its address is released like any other's. If it cannot be recorded, the hold stays.
-func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
+func (r *executor) recordReturn(ctx context.Context, s *scope) error {
 	isHeld := func(h ledger.Holding) bool { return h.Purpose == ledger.ForMoved && h.Claim.UID != s.ref.UID }
-	if !slices.ContainsFunc(r.about(s).Recorded(), isHeld) {
+	if !slices.ContainsFunc(r.observer.about(s).Recorded(), isHeld) {
 		return nil
 	}
-	answer, isIts, err := r.lastAnswer(ctx, s.claim)
+	answer, isIts, err := r.observer.lastAnswer(ctx, s.claim)
 	if err != nil || !isIts {
 		return err
 	}
-	if s.offer, err = r.offer(ctx, s.claim); err == nil && s.offer.Halted == nil && s.offer.Hidden == nil {
+	if s.offer, err = r.observer.offer(ctx, s.claim); err == nil && s.offer.Halted == nil && s.offer.Hidden == nil {
 		err = r.adopt(ctx, s, answer, ledger.ForAdopted)
 	}
 	var refusal *claimant.Refusal
@@ -194,7 +194,7 @@ func (r *Reconciler) recordReturn(ctx context.Context, s *scope) error {
 }
 
 // lastAnswer reads the answer of a claim that is being deleted live, and says whether there is one that is its own.
-func (r *forms) lastAnswer(ctx context.Context, claim *door.Claim) (answer *door.Answer, isIts bool, err error) {
+func (r *observer) lastAnswer(ctx context.Context, claim *door.Claim) (answer *door.Answer, isIts bool, err error) {
 	if answer, err = r.getAnswer(ctx, r.Live, claim); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
@@ -203,13 +203,13 @@ func (r *forms) lastAnswer(ctx context.Context, claim *door.Claim) (answer *door
 
 // releaseFormer releases what a claim that arrived had under its former UID, and nobody waits for
 // any more. The records were read before the claim.
-func (r *Reconciler) releaseFormer(ctx context.Context, claim *door.Claim, recorded []ledger.Holding, seen *claimant.Observation) error {
+func (r *executor) releaseFormer(ctx context.Context, claim *door.Claim, recorded []ledger.Holding, seen *claimant.Observation) error {
 	r.Arrivals.forget(claim.GetUID())
 	for _, h := range recorded {
 		if h.Claim.UID == string(claim.GetUID()) || !h.Arriving {
 			continue
 		}
-		if _, err := r.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim))); err != nil {
+		if _, err := r.objects.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim))); err != nil {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (r *Reconciler) releaseFormer(ctx context.Context, claim *door.Claim, recor
 }
 
 // hasLeft says whether clusterctl is done with a claim that it has moved: only Weir's finalizer, which admission has left it, keeps it.
-func (r *objects) hasLeft(claim *door.Claim) bool {
+func (r *observer) hasLeft(claim *door.Claim) bool {
 	isDone := claim.GetAnnotations()[ipamv1.MovedAnnotation] == string(claim.GetUID())
 	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
@@ -225,16 +225,16 @@ func (r *objects) hasLeft(claim *door.Claim) bool {
 // removeAnswers removes every answer to the claim. The cache is believed when it shows the only one that there can be, never when it
 // shows none or a namesake's.
 func (r *objects) removeAnswers(ctx context.Context, claim *door.Claim) error {
-	answers, err := r.answersTo(ctx, r.Client, keyOf(claim))
-	isIts := func(a *door.Answer) bool { return r.claimUID(a) == claim.GetUID() }
+	answers, err := r.observer.answersTo(ctx, r.Client, keyOf(claim))
+	isIts := func(a *door.Answer) bool { return r.observer.claimUID(a) == claim.GetUID() }
 	if err == nil && (r.Form.Kinds().Commit == door.ByStatus || !slices.ContainsFunc(answers, isIts)) {
-		answers, err = r.answersTo(ctx, r.Live, keyOf(claim))
+		answers, err = r.observer.answersTo(ctx, r.Live, keyOf(claim))
 	}
 	for _, answer := range answers {
 		switch {
 		case isIts(answer):
 			err = errors.Join(err, r.removeAnswer(ctx, answer))
-		case r.isOwnerless(answer), r.arrivedFor(claim, answer):
+		case r.observer.isOwnerless(answer), r.observer.arrivedFor(claim, answer):
 			err = errors.Join(err, r.removeOwnerless(ctx, claim, answer))
 		}
 	}
@@ -251,13 +251,13 @@ func (r *objects) removeOwnerless(ctx context.Context, claim *door.Claim, answer
 }
 
 // arrivedFor says whether an answer is one of Weir's that arrived for the claim and carries its former UID still.
-func (r *forms) arrivedFor(claim *door.Claim, answer *door.Answer) bool {
+func (r *observer) arrivedFor(claim *door.Claim, answer *door.Answer) bool {
 	return (hasArrived(claim) || hasArrived(answer)) && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // isOwnerless says whether an answer is one of Weir's that the garbage collector has taken the claim off the owners
 // of, as it does when the claim is gone or deleted in the foreground, and a pool is an owner too.
-func (r *forms) isOwnerless(answer *door.Answer) bool {
+func (r *observer) isOwnerless(answer *door.Answer) bool {
 	return r.claimUID(answer) == "" && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
@@ -271,16 +271,16 @@ func (r *objects) removeAnswer(ctx context.Context, answer *door.Answer) error {
 	if answer.GetDeletionTimestamp().IsZero() {
 		uid, version := answer.GetUID(), answer.GetResourceVersion()
 		if err := r.Client.Delete(ctx, answer.Stored, client.Preconditions{UID: &uid, ResourceVersion: &version}); err != nil {
-			return goneOr(err, "deleting "+r.answerKind())
+			return goneOr(err, "deleting "+r.observer.answerKind())
 		}
 	}
-	if slices.ContainsFunc(answer.GetFinalizers(), func(f string) bool { return f != r.answerFinalizer(answer) }) {
+	if slices.ContainsFunc(answer.GetFinalizers(), func(f string) bool { return f != r.observer.answerFinalizer(answer) }) {
 		return errWaiting
 	}
-	if !r.isMade(answer) {
+	if !r.observer.isMade(answer) {
 		return nil
 	}
-	return finalizer.RemoveLast(ctx, r.Client, answer.Stored, r.answerFinalizer(answer))
+	return finalizer.RemoveLast(ctx, r.Client, answer.Stored, r.observer.answerFinalizer(answer))
 }
 
 // goneOr is nil if the object is gone already.

@@ -93,7 +93,7 @@ func (r *reporter) keepers(claim *door.Claim) []string {
 	if claim.GetDeletionTimestamp().IsZero() || predicates.IsMoving(claim) {
 		return nil
 	}
-	return finalizer.Foreign(claim.Stored, r.claimFinalizer(claim))
+	return finalizer.Foreign(claim.Stored, r.observer.claimFinalizer(claim))
 }
 
 // answerName is the name of the claim's answer; "" before there is one.
@@ -115,7 +115,7 @@ func pausedBy(outcome error) string {
 
 // overridden says why the pool would not hand out to the claim what that has; nothing if it would.
 func (r *reporter) overridden(ctx context.Context, s *scope) string {
-	if err := r.about(s).OutsidePolicy(); err != nil {
+	if err := r.observer.about(s).OutsidePolicy(); err != nil {
 		return r.told(ctx, s, err)
 	}
 	return ""

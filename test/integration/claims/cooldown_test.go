@@ -224,7 +224,7 @@ var _ = Describe("A released address", func() {
 		Expect(k.Patch(ctx, &record, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"releasedAt":"2020-01-01T00:00:00Z"}}`)))).To(Succeed())
 		manager, _ := lateManager(ctx, claim, 0)
 		pool := poolOf(ctx, ns)
-		Expect(manager.Ledger.Of(pool.PoolReference()).Cooling()).To(HaveLen(1), "its cooldown has long been over")
+		Expect(manager.ledger.Of(pool.PoolReference()).Cooling()).To(HaveLen(1), "its cooldown has long been over")
 		_, err := latePool(manager, k).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(pool)})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(records(ctx, ns)).To(ConsistOf(And(

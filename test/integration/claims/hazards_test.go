@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -33,7 +32,7 @@ import (
 // The specs of this file are named after the hazards of docs/design/ledger.md, move.md and restore.md.
 
 // looked has a late manager work on the claim a few times. It comes to no end: what it writes fails.
-func looked(ctx context.Context, r *claim.Reconciler, claim client.Object) {
+func looked(ctx context.Context, r *lateReconciler, claim client.Object) {
 	GinkgoHelper()
 	for range 3 {
 		_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(claim)})
@@ -42,13 +41,13 @@ func looked(ctx context.Context, r *claim.Reconciler, claim client.Object) {
 }
 
 // onWrites has something done to what a late manager writes beside its records.
-func onWrites(r *claim.Reconciler, writes interceptor.Funcs) {
-	r.Client.(*late).Client = interceptor.NewClient(site.Client(), writes)
+func onWrites(r *lateReconciler, writes interceptor.Funcs) {
+	r.cache.Client = interceptor.NewClient(site.Client(), writes)
 }
 
 // onLiveReads has something done to what it reads live.
-func onLiveReads(r *claim.Reconciler, reads interceptor.Funcs) {
-	r.Live.(*late).Client = interceptor.NewClient(site.Client(), reads)
+func onLiveReads(r *lateReconciler, reads interceptor.Funcs) {
+	r.live.Client = interceptor.NewClient(site.Client(), reads)
 }
 
 // lives stores a claim that the suite's manager leaves alone.
@@ -126,10 +125,10 @@ func poolOf(ctx context.Context, ns string) *ipamv1.IPPool {
 }
 
 // latePool is the pools' controller of a late manager.
-func latePool(r *claim.Reconciler, c client.Client) *pool.Reconciler {
-	registry := &pools.Registry{Client: k, Live: k, Ledger: r.Ledger, Rules: r.Rules, Namespace: "weir-system"}
+func latePool(r *lateReconciler, c client.Client) *pool.Reconciler {
+	registry := &pools.Registry{Client: k, Live: k, Ledger: r.ledger, Rules: r.rules, Namespace: "weir-system"}
 	return pool.NewReconciler(pool.Options{
-		Client: c, Live: k, Registry: registry, Ledger: r.Ledger, Recorder: events.NewFakeRecorder(100), Clock: r.Clock, Kind: pools.IPPools,
+		Client: c, Live: k, Registry: registry, Ledger: r.ledger, Recorder: events.NewFakeRecorder(100), Clock: r.clock, Kind: pools.IPPools,
 	})
 }
 
@@ -267,7 +266,7 @@ var _ = Describe("A manager whose cache is old", func() {
 				_ = k.Patch(ctx, left, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 				Expect(client.IgnoreNotFound(k.Delete(ctx, left))).To(Succeed())
 				held = recordOf(ctx, "held", lives(ctx, ns, "a"), ledger.ForClaim)
-				Eventually(func() []ledger.Holding { return manager.Ledger.About(held.Spec.ClaimRef).Recorded() }, "1m", "5ms").
+				Eventually(func() []ledger.Holding { return manager.ledger.About(held.Spec.ClaimRef).Recorded() }, "1m", "5ms").
 					Should(ConsistOf(HaveField("Record.Name", held.Name)))
 				return err
 			},
@@ -406,7 +405,7 @@ var _ = Describe("A claim that is released", func() {
 			},
 		}
 		manager, clock := lateManagerThat(ctx, unpaused(stored), 0, writes) // the pause is the suite's, and not what this is about
-		manager.Live = unpausing{k}
+		manager.live.Client = unpausing{k}
 		onWrites(manager, writes)
 		reconciled(ctx, manager, clock, stored)
 		gone(ctx, stored)
@@ -421,7 +420,7 @@ var _ = Describe("A record that has won", func() {
 		poolReady(ctx, create(ctx, newPool(ns, "p", spec)), metav1.ConditionTrue, "Available")
 		stored := lives(ctx, ns, "a")
 		manager, clock := lateManager(ctx, unpaused(stored), 0)
-		manager.Live = unpausing{k}
+		manager.live.Client = unpausing{k}
 		other := answerOf(stored)
 		other.Spec.Address = "10.1.0.9"
 		onWrites(manager, interceptor.Funcs{

@@ -66,9 +66,19 @@ func (l *late) List(ctx context.Context, list client.ObjectList, _ ...client.Lis
 	return l.Client.List(ctx, list, client.InNamespace(l.claim.Namespace))
 }
 
+// lateReconciler is the controller of a late manager, with what it reads and writes by.
+type lateReconciler struct {
+	*claim.Reconciler
+
+	cache, live *late
+	ledger      *ledger.Ledger
+	rules       *tenancy.Rules
+	clock       *clocktesting.FakePassiveClock
+}
+
 // lateManager is a second manager, which works on one claim as it once was: its cache shows that, and so do its first live reads. The
 // one of the suite leaves the claim alone, for that is paused.
-func lateManager(ctx context.Context, was *ipamv1beta2.IPAddressClaim, liveReads int) (*claim.Reconciler, *clocktesting.FakePassiveClock) {
+func lateManager(ctx context.Context, was *ipamv1beta2.IPAddressClaim, liveReads int) (*lateReconciler, *clocktesting.FakePassiveClock) {
 	GinkgoHelper()
 	return lateManagerThat(ctx, was, liveReads, interceptor.Funcs{})
 }
@@ -76,7 +86,7 @@ func lateManager(ctx context.Context, was *ipamv1beta2.IPAddressClaim, liveReads
 // lateManagerThat is one to whose writes of records something is done.
 func lateManagerThat(
 	ctx context.Context, was *ipamv1beta2.IPAddressClaim, liveReads int, writes interceptor.Funcs,
-) (*claim.Reconciler, *clocktesting.FakePassiveClock) {
+) (*lateReconciler, *clocktesting.FakePassiveClock) {
 	GinkgoHelper()
 	lists, err := ledger.ListClient(site.Config())
 	Expect(err).NotTo(HaveOccurred())
@@ -95,14 +105,15 @@ func lateManagerThat(
 	cache, live := &late{Client: k, claim: was, reads: 1000}, &late{Client: k, claim: was, reads: liveReads}
 	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pools.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
-	return claim.New(claim.Options{
+	r := claim.New(claim.Options{
 		Client: cache, Live: live, Ledger: book, Form: clusterapi.Form{}, Source: incluster.Source(registry), Rules: rules,
 		Recorder: events.NewFakeRecorder(100), Arrivals: claim.NewArrivals(clock, 10*time.Minute), Clock: clock,
-	}), clock
+	})
+	return &lateReconciler{Reconciler: r, cache: cache, live: live, ledger: book, rules: rules, clock: clock}, clock
 }
 
 // reconciled has the claim worked on until that comes to an end, letting time pass.
-func reconciled(ctx context.Context, r *claim.Reconciler, clock *clocktesting.FakePassiveClock, claim client.Object) {
+func reconciled(ctx context.Context, r *lateReconciler, clock *clocktesting.FakePassiveClock, claim client.Object) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		clock.SetTime(clock.Now().Add(time.Minute))
@@ -238,7 +249,7 @@ var _ = Describe("A manager that is late", func() {
 		manager, clock := lateManager(ctx, seen, 0)
 		vanish(ctx, stored)
 		reconciled(ctx, manager, clock, seen)
-		Expect(manager.Client.(*late).made).To(BeZero(), "no IPAddress is made") //nolint:forcetypeassert // it is one
+		Expect(manager.cache.made).To(BeZero(), "no IPAddress is made")
 	})
 
 	It("makes an arrived claim one like any other before it answers that afresh, also after a pause", func(ctx SpecContext) {
@@ -319,9 +330,9 @@ var _ = Describe("A claim with a second record of its address, which a manager l
 		Expect(k.Patch(ctx, dropped, client.MergeFrom(second), client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 
 		manager, clock := lateManager(ctx, claim.DeepCopy(), 0)
-		concerned := manager.Ledger.Notices().Concerned(ctx)
+		concerned := manager.ledger.Notices().Concerned(ctx)
 		sweep := repair.Repairer{
-			Ledger: manager.Ledger, Namespace: ns, Kind: repair.Kind{GroupKind: kinds.IPAddressClaim, Living: manager.Living, Settle: manager.Settle},
+			Ledger: manager.ledger, Namespace: ns, Kind: repair.Kind{GroupKind: kinds.IPAddressClaim, Living: manager.Living, Settle: manager.Settle},
 		}
 		Expect(sweep.Sweep(ctx)).To(Succeed())
 		Eventually(concerned, "1m").Should(Receive(HaveField("Name", claim.Name)), "who lives and has two is looked at again")

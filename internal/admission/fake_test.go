@@ -104,6 +104,13 @@ func cooling(h ledger.Holding) ledger.Holding {
 	return h
 }
 
+// retained is a record that its claim has left behind for the next one of the name.
+func retained(h ledger.Holding) ledger.Holding {
+	h = cooling(h)
+	h.Retained = true
+	return h
+}
+
 // moved is a record that holds what a claim took along to another cluster.
 func moved(h ledger.Holding, namespace, name string) ledger.Holding {
 	h.Purpose, h.Record = ledger.ForMoved, types.NamespacedName{Namespace: namespace, Name: name}

@@ -224,6 +224,11 @@ func TestPoolUpdate(t *testing.T) {
 			held: held{cooling(claimed(team, "192.0.2.4/32", "claim"))},
 			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/30]}`,
 		},
+		"a shrink by an address that is retained": {
+			held: held{retained(claimed(team, "192.0.2.4/32", "claim"))},
+			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/30]}`,
+			want: verdict{code: 422, parts: []string{`1 prefix is in use and would fall out of the pool: 192.0.2.4 for IPAddressClaim team/claim`}},
+		},
 		"a shrink by many addresses in use names five": {
 			held: manyClaims(9),
 			old:  `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.0/31]}`,
@@ -393,6 +398,10 @@ func TestPoolDeletion(t *testing.T) {
 		},
 		"a pool in which something cools down": {
 			held: held{cooling(claimed(team, "192.0.2.4/32", "claim"))}, user: "jo",
+		},
+		"a pool in which something is retained": {
+			held: held{retained(claimed(team, "192.0.2.4/32", "claim"))}, user: "jo",
+			want: verdict{code: 403, parts: []string{`1 prefix is allocated from it: 192.0.2.4 for IPAddressClaim team/claim`}},
 		},
 		"a pool with a claim that has moved to another cluster, and whose address is held": {
 			held: held{moved(claimed(team, "192.0.2.4/32", "web-0"), "weir-system", "web-0-moved")}, user: "jo",

@@ -41,7 +41,7 @@ func command() *cobra.Command {
 			if err := logsv1.ValidateAndApply(logOptions, nil); err != nil {
 				return err
 			}
-			ctrl.SetLogger(klog.Background())
+			ctrl.SetLogger(setup.Logger(klog.Background()))
 			ctrl.Log.Info("Starting manager", "version", version)
 			restConfig, err := config.GetConfig()
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 )
 
 // annotationPrefix begins the names of Weir's annotations.
@@ -30,7 +31,7 @@ func unknownAnnotations(updated, old map[string]string) admission.Warnings {
 	var unknown []string
 	for _, key := range slices.Sorted(maps.Keys(updated)) {
 		if _, had := old[key]; strings.HasPrefix(key, annotationPrefix) && !slices.Contains(knownAnnotations, key) && !had {
-			unknown = append(unknown, key)
+			unknown = append(unknown, excerpt.Of(key))
 		}
 	}
 	if len(unknown) == 0 {

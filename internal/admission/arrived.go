@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
@@ -92,7 +93,7 @@ const otherController = "OtherController"
 func (h arrivals) refuseOther(ctx context.Context, req admission.Request, answer doorAnswer) admission.Response {
 	message := fmt.Sprintf("metadata.finalizers: %s: user %s creates %s %s out of %s %s/%s, whose claims Weir answers: stop the other IPAM controller, "+
 		"or two hosts get one address; to restore what Weir has made takes the verb manage on ipallocations.ipam.weir.dev",
-		answer.AnswerFinalizer, req.UserInfo.Username, req.Kind.Kind, req.Name, answer.pool.Kind, req.Namespace, answer.pool.Name)
+		answer.AnswerFinalizer, excerpt.Of(req.UserInfo.Username), req.Kind.Kind, excerpt.Of(req.Name), answer.pool.Kind, req.Namespace, excerpt.Of(answer.pool.Name))
 	if p, err := h.doors.pool(ctx, answer.pool, req.Namespace); err == nil && !ptr.Deref(req.DryRun, false) {
 		h.recorder.Eventf(p, nil, corev1.EventTypeWarning, otherController, "Refuse", "%s", message)
 	}

@@ -11,9 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
@@ -96,7 +98,7 @@ func (d Doors) stays(ctx context.Context, name door.PoolName, namespace string) 
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("getting %s %s: %w", name.Kind, name.Name, err)
+		return false, fmt.Errorf("getting %s %s: %w", name.Kind, excerpt.Of(name.Name), err)
 	}
 	return !kind.Moves(stored), nil
 }
@@ -114,8 +116,8 @@ func (d Doors) poolKind(name door.PoolName) (pools.Kind, bool) {
 // none.
 func (d Doors) pool(ctx context.Context, name door.PoolName, namespace string) (pools.Object, error) {
 	kind, known := d.poolKind(name)
-	if !known {
-		return nil, apierrors.NewNotFound(schema.GroupResource{Group: name.Group, Resource: name.Kind}, name.Name)
+	if !known || len(name.Name) > validation.DNS1123SubdomainMaxLength {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: name.Group, Resource: name.Kind}, excerpt.Of(name.Name))
 	}
 	if kind.ClusterScoped {
 		namespace = ""

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -145,8 +146,9 @@ func text(p netip.Prefix) string {
 }
 
 func nameOf(p ipamv1.PoolReference) string {
-	if p.Namespace == "" {
-		return p.Kind + " " + p.Name
+	name := excerpt.Of(p.Kind) + " "
+	if p.Namespace != "" {
+		name += excerpt.Of(p.Namespace) + "/"
 	}
-	return p.Kind + " " + p.Namespace + "/" + p.Name
+	return name + excerpt.Of(p.Name)
 }

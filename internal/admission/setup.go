@@ -82,18 +82,18 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http
 	if !o.Authenticated {
 		readers = nil // who asks may be anybody, and reads nothing
 	}
-	return map[string]http.Handler{
-		defaultIPPoolPath:       &admission.Webhook{Handler: poolDefaulter{carving, o.Registry.Home}},
-		defaultGlobalIPPoolPath: &admission.Webhook{Handler: poolDefaulter{carving, o.Registry.Home}},
+	return bounded(map[string]*admission.Webhook{
+		defaultIPPoolPath:       {Handler: poolDefaulter{carving, o.Registry.Home}},
+		defaultGlobalIPPoolPath: {Handler: poolDefaulter{carving, o.Registry.Home}},
 		validateIPPoolPath: admission.WithValidator(scheme,
 			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, readers, carving})),
 		validateGlobalIPPoolPath: admission.WithValidator(scheme,
 			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, readers, carving})),
-		defaultIPClaimPath:      &admission.Webhook{Handler: admission.HandlerFunc(own.propose)},
-		validateIPClaimPath:     &admission.Webhook{Handler: admission.HandlerFunc(own.reserveClaim)},
-		keepIPAllocationPath:    &admission.Webhook{Handler: admission.HandlerFunc(keepMoved)},
-		keepAddressClaimPath:    &admission.Webhook{Handler: admission.HandlerFunc(departures{o.Doors}.keep)},
-		markArrivalPath:         &admission.Webhook{Handler: admission.HandlerFunc(arrivals{rights, o.Doors, o.Recorder}.mark)},
-		defaultAddressClaimPath: &admission.Webhook{Handler: admission.HandlerFunc(finalizeAddressClaim)},
-	}
+		defaultIPClaimPath:      {Handler: admission.HandlerFunc(own.propose)},
+		validateIPClaimPath:     {Handler: admission.HandlerFunc(own.reserveClaim)},
+		keepIPAllocationPath:    {Handler: admission.HandlerFunc(keepMoved)},
+		keepAddressClaimPath:    {Handler: admission.HandlerFunc(departures{o.Doors}.keep)},
+		markArrivalPath:         {Handler: admission.HandlerFunc(arrivals{rights, o.Doors, o.Recorder}.mark)},
+		defaultAddressClaimPath: {Handler: admission.HandlerFunc(finalizeAddressClaim)},
+	})
 }

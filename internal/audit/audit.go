@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 )
 
 var log = ctrl.Log.WithName("audit")
@@ -73,19 +74,21 @@ func Released(e Entry) { log.Info("Released", e.keys()...) }
 // Abandoned tells that what backs a prefix outside of the cluster stays there, though nothing is
 // recorded for it any more; and why. The id is that of the external object, "" where none is known.
 func Abandoned(e Entry, id, message string) {
-	log.Info("Abandoned", append(e.keys(), "externalID", id, "message", message)...)
+	log.Info("Abandoned", append(e.keys(), "externalID", excerpt.Of(id), "message", excerpt.Message(message))...)
 }
 
 // ForceReleased tells that a block was released which the member cluster has not handed back itself.
 func ForceReleased(e Entry, member string) {
-	log.Info("ForceReleased", append(e.keys(), "member", member)...)
+	log.Info("ForceReleased", append(e.keys(), "member", excerpt.Of(member))...)
 }
 
 // HandedBack tells that this cluster has let go of the block of a delegated pool.
 func HandedBack(e Entry) { log.Info("HandedBack", e.keys()...) }
 
 // Refused tells that nothing was handed out, and what whoever asked is told.
-func Refused(e Entry, message string) { log.Info("Refused", append(e.keys(), "message", message)...) }
+func Refused(e Entry, message string) {
+	log.Info("Refused", append(e.keys(), "message", excerpt.Message(message))...)
+}
 
 // keys are the line's keys and values; a key without a value is left out.
 func (e Entry) keys() []any {
@@ -97,8 +100,8 @@ func (e Entry) keys() []any {
 		keys = append(keys, "addressSpace", e.AddressSpace)
 	}
 	keys = append(keys,
-		"pool", named(e.Pool.Kind, e.Pool.Namespace, e.Pool.Name), "poolGroup", e.Pool.GroupKind().Group,
-		"claim", named(e.Claim.Kind, e.Claim.Namespace, e.Claim.Name), "claimGroup", e.Claim.APIGroup, "claimUID", e.Claim.UID)
+		"pool", named(e.Pool.Kind, e.Pool.Namespace, e.Pool.Name), "poolGroup", excerpt.Of(e.Pool.GroupKind().Group),
+		"claim", named(e.Claim.Kind, e.Claim.Namespace, e.Claim.Name), "claimGroup", excerpt.Of(e.Claim.APIGroup), "claimUID", excerpt.Of(e.Claim.UID))
 	if e.Allocation.Name != "" {
 		keys = append(keys, "allocation", e.Allocation.String())
 	}
@@ -106,4 +109,6 @@ func (e Entry) keys() []any {
 }
 
 // named has three parts always: what has no namespace has an empty one.
-func named(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+func named(kind, namespace, name string) string {
+	return excerpt.Of(kind) + "/" + excerpt.Of(namespace) + "/" + excerpt.Of(name)
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -94,4 +95,28 @@ func TestRefusalsAreToldWhenTheyChange(t *testing.T) {
 		r.Tell(e, "full")
 	}
 	g.Expect(len(r.told)).To(BeNumerically("<=", remembered))
+}
+
+// TestNothingOfWhatCallersSendIsKept: they send as much as they like under ever new names, and no quota counts it.
+func TestNothingOfWhatCallersSendIsKept(t *testing.T) {
+	g, lines := NewWithT(t), record(t)
+	var r Refusals
+	before, long := inUse(), strings.Repeat("a", 900_000)
+	for i := range 40 {
+		e, text := entry("NotFound"), fmt.Sprint(i, long)
+		e.Pool.Name, e.Claim.Name, e.Claim.UID, e.Claim.APIGroup = text, text, text, text
+		r.Tell(e, text)
+	}
+	g.Expect(*lines).To(HaveLen(40))
+	g.Expect(len((*lines)[0])).To(BeNumerically("<", 8<<10))
+	g.Expect(inUse() - before).To(BeNumerically("<", 4<<20))
+	runtime.KeepAlive(&r)
+}
+
+// inUse returns how many bytes the heap has.
+func inUse() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

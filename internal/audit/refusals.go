@@ -4,19 +4,25 @@
 package audit
 
 import (
+	"hash/maphash"
 	"sync"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
-// remembered is how many names Refusals remembers at most. Then it begins anew.
+// remembered is how many names Refusals remembers at most, in 16 bytes each. Then it begins anew.
 const remembered = 4096
 
+// seed is that of the hashes by which Refusals remembers.
+var seed = maphash.MakeSeed()
+
 // Refusals tells of what is refused while it is created, once until that changes: clients try again, and nothing is stored that could
-// say what they have been told. The zero value remembers nothing. All methods are safe for use by any number of goroutines.
+// say what they have been told. It remembers hashes: names and texts are the callers', and no quota counts those of what is not stored.
+// The zero value remembers nothing. All methods are safe for use by any number of goroutines.
 type Refusals struct {
-	mu   sync.Mutex
-	told map[ipamv1.ClaimReference]string
+	mu sync.Mutex
+	// told has the hash of what was said last, by that of the name.
+	told map[uint64]uint64
 }
 
 // Tell writes a line unless the last one about the name said the same.
@@ -36,19 +42,19 @@ func (r *Refusals) Forget(claim ipamv1.ClaimReference) {
 func (r *Refusals) isNew(claim ipamv1.ClaimReference, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := nameOf(claim)
-	if r.told[key] == text {
+	name, said := nameOf(claim), maphash.String(seed, text)
+	if last, known := r.told[name]; known && last == said {
 		return false
 	}
 	if r.told == nil || len(r.told) >= remembered {
-		r.told = map[ipamv1.ClaimReference]string{}
+		r.told = make(map[uint64]uint64, remembered)
 	}
-	r.told[key] = text
+	r.told[name] = said
 	return true
 }
 
 // nameOf leaves out the UID, which is another one with each try.
-func nameOf(claim ipamv1.ClaimReference) ipamv1.ClaimReference {
+func nameOf(claim ipamv1.ClaimReference) uint64 {
 	claim.UID = ""
-	return claim
+	return maphash.Comparable(seed, claim)
 }

@@ -18,6 +18,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -63,12 +64,12 @@ func (d *IPClaims) Agrees(ctx context.Context, c *ipamv1.IPClaim) error {
 	}
 	p, err := d.Registry.Find(ctx, PoolOf(c, c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name))
 	if err != nil {
-		return fmt.Errorf("getting %s %s: %w", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name, err)
+		return fmt.Errorf("getting %s %s: %w", c.Spec.PoolRef.Kind, excerpt.Of(c.Spec.PoolRef.Name), err)
 	}
 	if kinds.Weir(c.Spec.PoolSelector.Kind) == kinds.Weir(c.Spec.PoolRef.Kind) && selector.Matches(labels.Set(p.GetLabels())) {
 		return nil
 	}
-	return refuse(claimant.Invalid, "spec.poolRef", "poolSelector does not match %s %q", c.Spec.PoolRef.Kind, c.Spec.PoolRef.Name)
+	return refuse(claimant.Invalid, "spec.poolRef", "poolSelector does not match %s %q", c.Spec.PoolRef.Kind, excerpt.Of(c.Spec.PoolRef.Name))
 }
 
 // selected returns the requests of a claim that chooses its pool by labels. Pools that are closed to it are passed over.

@@ -24,6 +24,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -158,6 +159,7 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 	default:
 		return c, false
 	}
+	c.Message = excerpt.Message(c.Message)
 	return c, true
 }
 

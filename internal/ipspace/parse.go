@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go4.org/netipx"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 )
 
 // ParsePrefix returns the prefix that text writes in canonical form: RFC 5952,
@@ -36,7 +38,7 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 func ParseAddr(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%q is not an IP address", text)
+		return netip.Addr{}, fmt.Errorf("%q is not an IP address", excerpt.Of(text))
 	}
 	if err := checkCanonical(text, canonicalAddr(a).String()); err != nil {
 		return netip.Addr{}, err
@@ -72,7 +74,7 @@ func parseRange(text string) (netipx.IPRange, error) {
 	from, errFrom := netip.ParseAddr(first)
 	to, errTo := netip.ParseAddr(last)
 	if errors.Join(errFrom, errTo) != nil {
-		return netipx.IPRange{}, fmt.Errorf("%q is not a range of IP addresses", text)
+		return netipx.IPRange{}, fmt.Errorf("%q is not a range of IP addresses", excerpt.Of(text))
 	}
 	r := netipx.IPRangeFrom(canonicalAddr(from), canonicalAddr(to))
 	if err := checkCanonical(text, r.From().String()+"-"+r.To().String()); err != nil {
@@ -101,7 +103,7 @@ func canonicalPrefix(p netip.Prefix) netip.Prefix {
 
 func checkCanonical(text, canonical string) error {
 	if text != canonical {
-		return fmt.Errorf("%q is not canonical: write %q", text, canonical)
+		return fmt.Errorf("%q is not canonical: write %q", excerpt.Of(text), canonical)
 	}
 	return nil
 }
@@ -115,13 +117,13 @@ func checkRange(text string, r netipx.IPRange) error {
 	)
 	switch {
 	case r.From().BitLen() != r.To().BitLen():
-		return fmt.Errorf("%q mixes IPv4 and IPv6", text)
+		return fmt.Errorf("%q mixes IPv4 and IPv6", excerpt.Of(text))
 	case !r.IsValid():
-		return fmt.Errorf("%q runs backwards: write %q", text, r.To().String()+"-"+r.From().String())
+		return fmt.Errorf("%q runs backwards: write %q", excerpt.Of(text), r.To().String()+"-"+r.From().String())
 	case isFamily(r):
-		return fmt.Errorf("%q contains every address of its family", text)
+		return fmt.Errorf("%q contains every address of its family", excerpt.Of(text))
 	case r.Overlaps(mapped):
-		return fmt.Errorf("%q contains IPv4-mapped addresses (::ffff:0:0/96)", text)
+		return fmt.Errorf("%q contains IPv4-mapped addresses (::ffff:0:0/96)", excerpt.Of(text))
 	}
 	return nil
 }
@@ -134,7 +136,7 @@ func isFamily(r netipx.IPRange) bool {
 func notACIDR(text string) error {
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 		a = canonicalAddr(a)
-		return fmt.Errorf("%q is not a CIDR: write %q", text, netip.PrefixFrom(a, a.BitLen()).String())
+		return fmt.Errorf("%q is not a CIDR: write %q", excerpt.Of(text), netip.PrefixFrom(a, a.BitLen()).String())
 	}
-	return fmt.Errorf("%q is not a CIDR", text)
+	return fmt.Errorf("%q is not a CIDR", excerpt.Of(text))
 }

@@ -19,6 +19,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -40,7 +41,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	})
 	before := conditions.Get(s.pool, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
 	ready := r.readyCondition(ctx, s, capacity, outcome)
-	ready.ObservedGeneration = s.pool.GetGeneration()
+	ready.ObservedGeneration, ready.Message = s.pool.GetGeneration(), excerpt.Message(ready.Message)
 	conditions.Set(s.pool, ready)
 	setExhausted(s.pool, capacity, known && !isForeign && !capacity.Unlimited)
 	conditions.Set(s.pool, claimant.PausedCondition(""))

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -221,7 +222,7 @@ func (r *Registry) Find(ctx context.Context, ref ipamv1.PoolReference) (*Known, 
 func (r *Registry) get(ctx context.Context, ref ipamv1.PoolReference) (Object, error) {
 	kind, known := r.kindOf(ref.GroupKind())
 	if !known || !isName(ref.Name) || ref.Namespace != "" && !isName(ref.Namespace) {
-		return nil, apierrors.NewNotFound(schema.GroupResource{Group: ref.GroupKind().Group, Resource: ref.Kind}, ref.Name)
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: ref.GroupKind().Group, Resource: excerpt.Of(ref.Kind)}, excerpt.Of(ref.Name))
 	}
 	p := kind.New()
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
@@ -265,7 +266,7 @@ func (r *Registry) Open(ctx context.Context, ref ipamv1.PoolReference) (*Known, 
 	p, err := r.Find(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &ClosedError{Missing: true, Message: fmt.Sprintf("there is no %s %q%s", ref.Kind, ref.Name, inNamespace(ref))}
+		return nil, &ClosedError{Missing: true, Message: fmt.Sprintf("there is no %s %q%s", excerpt.Of(ref.Kind), excerpt.Of(ref.Name), inNamespace(ref))}
 	case err != nil:
 		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
 	case p.Says.Place == poolspec.Stray:
@@ -333,7 +334,7 @@ func inNamespace(ref ipamv1.PoolReference) string {
 	if ref.Namespace == "" {
 		return ""
 	}
-	return " in namespace " + ref.Namespace
+	return " in namespace " + excerpt.Of(ref.Namespace)
 }
 
 // Forget drops a pool that does not exist any more.

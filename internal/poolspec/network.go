@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -197,7 +198,7 @@ func (r *resolver) readDNSServer(p *part, path *field.Path, text string) {
 	case server.IsUnspecified() || server.IsMulticast():
 		r.invalid(path, text, "is not the address of a server")
 	case slices.Contains(p.dns, server):
-		r.fail(field.Duplicate(path, text))
+		r.fail(field.Duplicate(path, excerpt.Of(text)))
 	default:
 		p.dns = append(p.dns, server)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -41,11 +42,11 @@ func (r *resolver) readPreAllocations() {
 		entry, address, text := path.Index(i), path.Index(i).Child("address"), all[i].Address
 		claim, known := r.readClaimant(entry, &all[i])
 		if known && claims[claim] {
-			r.fail(field.Duplicate(entry.Child("claimName"), claim.String()))
+			r.fail(field.Duplicate(entry.Child("claimName"), excerpt.Of(claim.String())))
 		}
 		kept, readable := r.readKept(address, text)
 		if readable && addresses[kept] {
-			r.fail(field.Duplicate(address, text))
+			r.fail(field.Duplicate(address, excerpt.Of(text)))
 		}
 		if known && readable {
 			r.kept = append(r.kept, preAllocation{pooltree.Kept{Prefix: kept, For: claim}, address, text})
@@ -59,7 +60,7 @@ func (r *resolver) readClaimant(path *field.Path, p *ipamv1.PreAllocation) (pool
 	kind, namespace := cmp.Or(p.Kind, kinds.IPAddressClaim.Kind), cmp.Or(p.Namespace, r.pool.Namespace)
 	claimKind, known := claimKinds[kind]
 	if !known {
-		r.fail(field.NotSupported(path.Child("kind"), kind, slices.Sorted(maps.Keys(claimKinds))))
+		r.fail(field.NotSupported(path.Child("kind"), excerpt.Of(kind), slices.Sorted(maps.Keys(claimKinds))))
 	}
 	switch {
 	case r.pool.Namespace == "" && namespace == "":

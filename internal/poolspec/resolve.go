@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -148,7 +149,7 @@ type entry struct {
 func (r *resolver) fail(err *field.Error) { r.errs = append(r.errs, err) }
 
 func (r *resolver) invalid(path *field.Path, value any, format string, args ...any) {
-	r.fail(field.Invalid(path, value, fmt.Sprintf(format, args...)))
+	r.fail(field.Invalid(path, excerpt.Any(value), excerpt.Message(fmt.Sprintf(format, args...))))
 }
 
 // config is called for specs without mistakes: everything could be read, and

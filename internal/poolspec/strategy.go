@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -27,6 +28,6 @@ func (r *resolver) readStrategy() {
 	}
 	given, ok := r.spec.Allocation.Strategy, false
 	if r.strategy, ok = strategies[given]; !ok {
-		r.fail(field.NotSupported(r.path.Child("allocation", "strategy"), given, slices.Sorted(maps.Keys(strategies))))
+		r.fail(field.NotSupported(r.path.Child("allocation", "strategy"), excerpt.Of(given), slices.Sorted(maps.Keys(strategies))))
 	}
 }

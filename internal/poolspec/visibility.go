@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 )
 
 var visibilities = []ipamv1.PoolVisibility{ipamv1.ConsumerVisibility, ipamv1.PlatformVisibility, ipamv1.SharedVisibility}
@@ -33,7 +34,7 @@ func Visibility(spec *ipamv1.IPPoolSpec, pool ipamv1.PoolReference) ipamv1.PoolV
 func (r *resolver) checkVisibility() {
 	visibility := Visibility(r.spec, r.pool)
 	if !slices.Contains(visibilities, visibility) {
-		r.fail(field.NotSupported(r.path.Child("visibility"), visibility, visibilities))
+		r.fail(field.NotSupported(r.path.Child("visibility"), excerpt.Of(visibility), visibilities))
 		return
 	}
 	given, path := r.spec.NamespaceSelector, r.path.Child("namespaceSelector")

@@ -6,7 +6,6 @@ package setup
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 )
 
 // recorder cuts notes to what the API takes, and records no events in namespaces that are being deleted: the API server would refuse them,
@@ -37,7 +38,7 @@ func (r recorder) Eventf(regarding, related runtime.Object, eventtype, reason, a
 	if obj, err := meta.Accessor(regarding); err == nil && r.isEnding(obj.GetNamespace()) {
 		return
 	}
-	r.EventRecorder.Eventf(regarding, related, eventtype, reason, action, "%s", cut(fmt.Sprintf(note, args...)))
+	r.EventRecorder.Eventf(regarding, related, eventtype, reason, action, "%s", excerpt.Cut(fmt.Sprintf(note, args...), maxNote))
 }
 
 func (r recorder) isEnding(namespace string) bool {
@@ -48,13 +49,4 @@ func (r recorder) isEnding(namespace string) bool {
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := r.cache.Get(context.Background(), client.ObjectKey{Name: namespace}, found)
 	return err == nil && !found.DeletionTimestamp.IsZero()
-}
-
-// cut returns as much of a note as an event may have.
-func cut(note string) string {
-	const more = "..."
-	if len(note) <= maxNote {
-		return note
-	}
-	return strings.ToValidUTF8(note[:maxNote-len(more)], "") + more
 }

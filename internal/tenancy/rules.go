@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
@@ -95,7 +96,7 @@ func (r *Rules) MayCarve(ctx context.Context, child, parent poolspec.Pool) (ok b
 // Absent is what somebody is told who asks for a pool that there is not, or that is not visible to him: which of the two is not
 // told. The namespace is the asking one; "" for a cluster-scoped pool.
 func Absent(pool ipamv1.PoolReference, namespace string) string {
-	name, who := fmt.Sprintf("%s %q", pool.Kind, pool.Name), "here"
+	name, who := fmt.Sprintf("%s %q", excerpt.Of(pool.Kind), excerpt.Of(pool.Name)), "here"
 	if pool.Namespace != "" {
 		name += " in namespace " + pool.Namespace
 	}

@@ -18,6 +18,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -69,7 +70,7 @@ func refusal(c *m3v1.IPClaim) error {
 	if asked := c.Spec.Pool.Namespace; asked != "" && asked != c.Namespace {
 		return &claimant.Refusal{
 			Reason:  ipamv1.ClaimReadyAllocationFailedReason,
-			Message: fmt.Sprintf("spec.pool.namespace: is %q, and a claim gets addresses of pools in its own namespace only, %q", asked, c.Namespace),
+			Message: fmt.Sprintf("spec.pool.namespace: is %q, and a claim gets addresses of pools in its own namespace only, %q", excerpt.Of(asked), c.Namespace),
 		}
 	}
 	return nil

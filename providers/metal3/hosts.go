@@ -21,6 +21,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -116,7 +117,7 @@ func (h *Hosts) hostOf(ctx context.Context, namespace string, owner *metav1.Owne
 	case !isSet:
 		return types.NamespacedName{}, unknown("%s: metadata.annotations[%s]: is not set yet", nameOf(machine), hostAnnotation)
 	case hostNamespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0:
-		return types.NamespacedName{}, unknown("%s: metadata.annotations[%s]: %q is not <namespace>/<name> of a BareMetalHost", nameOf(machine), hostAnnotation, text)
+		return types.NamespacedName{}, unknown("%s: metadata.annotations[%s]: %q is not <namespace>/<name> of a BareMetalHost", nameOf(machine), hostAnnotation, excerpt.Of(text))
 	}
 	return types.NamespacedName{Namespace: hostNamespace, Name: name}, nil
 }
@@ -128,7 +129,7 @@ func (h *Hosts) dataClaimOf(ctx context.Context, data *unstructured.Unstructured
 	case name == "":
 		return nil, unknown("%s: spec.claim.name: is not set yet", nameOf(data))
 	case namespace != "" && namespace != data.GetNamespace():
-		return nil, unknown("%s: spec.claim.namespace: is %q: a Metal3DataClaim of its own namespace is followed only", nameOf(data), namespace)
+		return nil, unknown("%s: spec.claim.namespace: is %q: a Metal3DataClaim of its own namespace is followed only", nameOf(data), excerpt.Of(namespace))
 	}
 	return h.get(ctx, dataClaimKind, data.GetNamespace(), name, "")
 }

@@ -11,6 +11,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -46,7 +47,7 @@ func checkParent(p *m3v1.IPPool) (errs field.ErrorList) {
 		return nil
 	}
 	if _, ok := parentOf(p); !ok {
-		errs = append(errs, field.Invalid(parentPath, text, "must be "+kinds.GlobalIPPool.Kind+"/<name>"))
+		errs = append(errs, field.Invalid(parentPath, excerpt.Of(text), "must be "+kinds.GlobalIPPool.Kind+"/<name>"))
 	}
 	if _, ok := p.Annotations[m3v1.AddressSpaceAnnotation]; ok {
 		errs = append(errs, field.Forbidden(spacePath, "the pool is of the address space of its parent, "+parentPath.String()))

@@ -19,6 +19,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -92,7 +93,7 @@ func checkSpace(p *m3v1.IPPool) field.ErrorList {
 	if !ok || space == "" || len(problems) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(spacePath, space, strings.Join(problems, "; "))}
+	return field.ErrorList{field.Invalid(spacePath, excerpt.Of(space), strings.Join(problems, "; "))}
 }
 
 // join labels a pool, and has its Cluster own it without control, as Metal3 does. A reference to that very Cluster stays as it is, one

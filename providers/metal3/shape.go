@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
@@ -67,7 +68,7 @@ func (r *reader) warn(path *field.Path, format string, args ...any) {
 }
 
 func (r *reader) invalid(path *field.Path, value any, format string, args ...any) {
-	r.errs = append(r.errs, field.Invalid(path, value, fmt.Sprintf(format, args...)))
+	r.errs = append(r.errs, field.Invalid(path, excerpt.Any(value), excerpt.Message(fmt.Sprintf(format, args...))))
 }
 
 func (r *reader) readStrategy() {
@@ -77,7 +78,7 @@ func (r *reader) readStrategy() {
 	case m3v1.RandomStrategy:
 		r.shape.Config.Strategy = pooltree.Random
 	default:
-		r.errs = append(r.errs, field.NotSupported(r.path.Child("allocationStrategy"), r.spec.AllocationStrategy,
+		r.errs = append(r.errs, field.NotSupported(r.path.Child("allocationStrategy"), excerpt.Of(r.spec.AllocationStrategy),
 			[]m3v1.AllocationStrategy{m3v1.SequentialStrategy, m3v1.RandomStrategy}))
 	}
 }
@@ -167,7 +168,7 @@ func (r *reader) warnOfOverlap(path *field.Path, i int) {
 func (r *reader) readKept(namespace string) {
 	holders := map[netip.Addr]string{}
 	for _, name := range slices.Sorted(maps.Keys(r.spec.PreAllocations)) {
-		text, path := r.spec.PreAllocations[name], r.path.Child("preAllocations").Key(name)
+		text, path := r.spec.PreAllocations[name], r.path.Child("preAllocations").Key(excerpt.Of(name))
 		address, ok := r.readAddress(path, &text)
 		if !ok {
 			continue
@@ -175,11 +176,11 @@ func (r *reader) readKept(namespace string) {
 		holder, isHeld := holders[address]
 		switch {
 		case isHeld:
-			r.shape.Unkept[name] = field.Invalid(path, text, fmt.Sprintf("is kept for claim %q", holder))
+			r.shape.Unkept[name] = field.Invalid(path, excerpt.Of(text), fmt.Sprintf("is kept for claim %q", excerpt.Of(holder)))
 		case !r.taken.contains(address):
-			r.shape.Unkept[name] = field.Invalid(path, text, "is in none of spec.pools")
+			r.shape.Unkept[name] = field.Invalid(path, excerpt.Of(text), "is in none of spec.pools")
 		case slices.Contains(r.shape.Config.Gateways, address):
-			r.shape.Unkept[name] = field.Invalid(path, text, "is a gateway, which is not handed out")
+			r.shape.Unkept[name] = field.Invalid(path, excerpt.Of(text), "is a gateway, which is not handed out")
 		default:
 			holders[address] = name
 			r.shape.Config.Kept = append(r.shape.Config.Kept, pooltree.Kept{

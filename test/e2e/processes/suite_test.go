@@ -15,6 +15,7 @@
 //   - tenants_test.go: the namespaces of these two.
 //   - forged_test.go: reviews that no API server has sent, what they store and what they learn.
 //   - slow_test.go: what slow bodies take of the memory.
+//   - flood_test.go: what refused creates take of the memory and the log, and forged reviews of a pool.
 //   - port_test.go: the managers of these two, with a client CA and without one.
 package processes
 

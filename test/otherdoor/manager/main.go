@@ -28,7 +28,7 @@ func run() error {
 	options := setup.Options{Doors: []setup.Door{otherdoor.Door()}}
 	options.AddFlags(pflag.CommandLine)
 	pflag.Parse()
-	ctrl.SetLogger(klog.Background())
+	ctrl.SetLogger(setup.Logger(klog.Background()))
 	restConfig, err := config.GetConfig()
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)

@@ -1,0 +1,65 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
+)
+
+// refusedCreates is how many creates with long texts there are.
+var refusedCreates = size.Of(300, 2000, 2000)
+
+const (
+	// longText is the number of characters of a text that etcd could store.
+	longText = 900_000
+	// flooders is how many clients send them at once: as many large reviews as a manager reads at once.
+	flooders = 4
+)
+
+// logged returns how many bytes a manager has logged.
+func logged(m *framework.Manager) int64 {
+	GinkgoHelper()
+	info, err := os.Stat(m.LogPath())
+	Expect(err).NotTo(HaveOccurred())
+	return info.Size()
+}
+
+var _ = Describe("The port of the webhooks", func() {
+	servePort()
+
+	It("Refused creates with texts of 900,000 characters leave a manager under 200 MiB, and its log under 2 MiB", func(ctx SpecContext) {
+		Expect(site.PointWebhooks(ctx, secured.WebhookAddress())).To(Succeed())
+		s, text := newSpec(ctx), strings.Repeat("a", longText)
+		before, lines := peak(secured), logged(secured)
+		var done sync.WaitGroup
+		for flooder := range flooders {
+			done.Go(func() {
+				defer GinkgoRecover()
+				for i := flooder; i < refusedCreates; i += flooders {
+					Expect(s.Client.Create(ctx, s.Claim(fmt.Sprint("flood-", i), text).Build())).NotTo(Succeed())
+				}
+			})
+		}
+		done.Wait()
+		AddReportEntry(fmt.Sprintf("%d creates: peak memory %d MiB, %d MiB before; %d kB logged",
+			refusedCreates, peak(secured), before, (logged(secured)-lines)/1024))
+		Expect(peak(secured)).To(BeNumerically("<", 200), "it was %d MiB before", before)
+		Expect(logged(secured) - lines).To(BeNumerically("<", 2*mebibyte))
+
+		By("saying which text is too long, and not that text")
+		err := s.Client.Create(ctx, s.Claim("told", text).Build())
+		Expect(err).To(MatchError(ContainSubstring("spec.poolRef.name: Too long")))
+		Expect(len(err.Error())).To(BeNumerically("<", 1000))
+	}, SpecTimeout(size.Of[time.Duration](10, 30, 30)*time.Minute))
+})

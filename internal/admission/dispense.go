@@ -42,7 +42,14 @@ const startTime = 2 * time.Second
 // there are at most as many at a time, and what this replica's cache has yet to show: a few milliseconds' worth.
 const maxUnstored = 128
 
-// floodRetry is when a client whose namespace has reached the bound is told to come back, in seconds.
+// The same of all namespaces together is a part of the pool, so that most of it stays for others even where reviews are forged, and at least
+// what one namespace may have. The most is beyond what API servers do at once, 200 writes each.
+const (
+	unstoredPart   = 2 // bits: a quarter
+	mostUnstoredOf = 1024
+)
+
+// floodRetry is when a client that has reached a bound is told to come back, in seconds.
 const floodRetry = 10
 
 // Ledger hands out prefixes while objects are admitted.
@@ -105,16 +112,33 @@ func isNamed(obj client.Object) bool {
 	return obj.GetName() == "" || len(validation.IsDNS1123Subdomain(obj.GetName())) == 0
 }
 
-// refuseFlood errs where too much of the pool is reserved for creates of the namespace that came to nothing: each keeps its prefix from
-// everybody else for --repair-grace.
+// refuseFlood errs where too much of the pool is reserved for creates of the namespace, or of all, that came to nothing: each keeps its
+// prefix from everybody else for --repair-grace.
 func (d dispenser) refuseFlood(c ledger.Claim) error {
-	n := d.ledger.Of(c.Pool).Unstored(c.Ref.Namespace)
-	if n < maxUnstored {
-		return nil
+	own, all := d.ledger.Of(c.Pool).Unstored(c.Ref.Namespace)
+	switch {
+	case own >= maxUnstored:
+		return flooded(c, own, creatorsIn(c.Ref.Namespace))
+	case all >= maxUnstored && all >= d.maxUnstoredOf(c.Pool):
+		return flooded(c, all, "in all namespaces")
 	}
+	return nil
+}
+
+// maxUnstoredOf bounds what is reserved of a pool for creates of all namespaces that nobody has seen stored.
+func (d dispenser) maxUnstoredOf(pool ipamv1.PoolReference) int {
+	shape := d.registry.Registered(pool).Shape
+	if shape == nil {
+		return maxUnstored
+	}
+	return max(maxUnstored, shape.Total().Fit(unstoredPart, mostUnstoredOf))
+}
+
+// flooded tells a client of how many creates, and whose, came to nothing.
+func flooded(c ledger.Claim, n int, creators string) error {
 	err := again("%s: %d prefixes are reserved for creates %s that the API server refused afterwards, or has not stored yet; a quota "+
 		"(count/%s) or another admission webhook usually does that; remove the reason, and retry when --repair-grace is over",
-		nameOf(c.Pool), n, creatorsIn(c.Ref.Namespace), resourceOf(c.Ref.GroupKind()))
+		nameOf(c.Pool), n, creators, resourceOf(c.Ref.GroupKind()))
 	err.ErrStatus.Details.RetryAfterSeconds = floodRetry
 	return err
 }

@@ -147,9 +147,9 @@ func (b *Book) Returned(pool ipamv1.PoolReference) []Return { return b.stock.Ret
 // Stored notes that there is, or was, an object of Weir's own kinds of that UID.
 func (b *Book) Stored(claim ipamv1.ClaimReference) { b.stock.Stored(claim) }
 
-// Unstored returns how many prefixes of the pool are recorded for objects of that namespace that
-// were not seen stored.
-func (b *Book) Unstored(pool ipamv1.PoolReference, namespace string) int {
+// Unstored returns how many prefixes of the pool are recorded for objects of that namespace, and of
+// all namespaces, that were not seen stored.
+func (b *Book) Unstored(pool ipamv1.PoolReference, namespace string) (own, all int) {
 	return b.stock.Unstored(pool, namespace)
 }
 

@@ -176,8 +176,8 @@ func TestUnstoredAreCountedByPoolAndNamespace(t *testing.T) {
 	l := b.x
 	want := func(when string, n int) {
 		t.Helper()
-		if got := l.Unstored(poolRef("p"), "ns"); got != n {
-			t.Errorf("%s: %d unstored, want %d", when, got, n)
+		if own, all := l.Unstored(poolRef("p"), "ns"); own != n || all != n {
+			t.Errorf("%s: %d of %d unstored, want %d", when, own, all, n)
 		}
 	}
 	records := make([]*ipamv1.IPAllocation, 0, 6)
@@ -186,8 +186,11 @@ func TestUnstoredAreCountedByPoolAndNamespace(t *testing.T) {
 	}
 	b.put(recordNamed("cluster-api", "10.0.0.9/32"))
 	want("six tries, and a claim of Cluster API's", 6)
-	if n := l.Unstored(poolRef("p"), "elsewhere"); n != 0 {
-		t.Errorf("another namespace has %d", n)
+	if own, all := l.Unstored(poolRef("p"), "elsewhere"); own != 0 || all != 6 {
+		t.Errorf("another namespace has %d of %d", own, all)
+	}
+	if own, all := l.Unstored(poolRef("q"), "ns"); own != 0 || all != 0 {
+		t.Errorf("another pool has %d of %d", own, all)
 	}
 	bound(records[0])
 	b.put(records[0])

@@ -309,13 +309,17 @@ func (b *stock) Stored(claim ipamv1.ClaimReference) {
 }
 
 // Unstored returns how many prefixes of the pool are recorded for objects of that namespace ("" for
-// cluster-wide ones) that nobody has seen stored: their creates are under way, or were refused
-// after Weir had been asked.
-func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) int {
-	if e, ok := b.pools.find(pool); ok {
-		return len(e.tally.unstored[namespace])
+// cluster-wide ones), and of all namespaces, that nobody has seen stored: their creates are under
+// way, or were refused after Weir had been asked.
+func (b *stock) Unstored(pool ipamv1.PoolReference, namespace string) (own, all int) {
+	e, ok := b.pools.find(pool)
+	if !ok {
+		return 0, 0
 	}
-	return 0
+	for _, handles := range e.tally.unstored {
+		all += len(handles)
+	}
+	return len(e.tally.unstored[namespace]), all
 }
 
 // NextOverdue returns when, from now, the grace of a record is over that nobody has seen the object

@@ -99,9 +99,9 @@ func (v PoolView) OtherBlocks(uid types.UID, keep []netip.Prefix) []Holding {
 }
 
 // Unstored returns how many prefixes of the pool are recorded for objects of that namespace ("" for
-// cluster-wide ones) that nobody has seen stored: their creates are under way, or were refused
-// after Weir had been asked.
-func (v PoolView) Unstored(namespace string) int {
+// cluster-wide ones), and of all namespaces, that nobody has seen stored: their creates are under
+// way, or were refused after Weir had been asked.
+func (v PoolView) Unstored(namespace string) (own, all int) {
 	defer v.l.feed.lock()()
 	return v.l.feed.book.Unstored(v.ref, namespace)
 }

@@ -112,7 +112,7 @@ func (p *play) install(ctx context.Context) error {
 	if err = p.startManager(ctx); err != nil {
 		return err
 	}
-	p.did(begin, "Weir's manager runs as %s and is ready; its webhooks are on loopback", framework.ManagerAccount)
+	p.did(begin, "Weir's manager runs as %s and is ready; its webhooks are on loopback, and answer nobody who does not show this API server's certificate", framework.ManagerAccount)
 	return p.createNamespaces(ctx, red, blue)
 }
 

@@ -12,7 +12,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
@@ -33,6 +37,15 @@ func logged(m *framework.Manager) int64 {
 	info, err := os.Stat(m.LogPath())
 	Expect(err).NotTo(HaveOccurred())
 	return info.Size()
+}
+
+// forgedIn is a review of a claim of that namespace to a pool of the cluster, of which the API server knows nothing.
+func forgedIn(namespace, pool string, n int) *admissionv1.AdmissionReview {
+	GinkgoHelper()
+	claim := builder.IPClaim(namespace, fmt.Sprint("forged-", n)).From(ipamv1.GlobalIPPoolKind, pool).Build()
+	claim.UID = uuid.NewUUID()
+	claim.Spec.CIDR = fmt.Sprintf("10.0.%d.%d/32", (n+1)/256, (n+1)%256)
+	return forgery(admissionv1.Create, ipamv1.IPClaimKind, claim, nil)
 }
 
 var _ = Describe("The port of the webhooks", func() {
@@ -62,4 +75,25 @@ var _ = Describe("The port of the webhooks", func() {
 		Expect(err).To(MatchError(ContainSubstring("spec.poolRef.name: Too long")))
 		Expect(len(err.Error())).To(BeNumerically("<", 1000))
 	}, SpecTimeout(size.Of[time.Duration](10, 30, 30)*time.Minute))
+
+	It("Without a client CA, 510 forged reviews over 18 namespaces leave more than half of a /23 to others", func(ctx SpecContext) {
+		Expect(site.PointWebhooks(ctx, open.WebhookAddress())).To(Succeed())
+		s, c := newSpec(ctx), nobody()
+		pool := s.GlobalRoot("pool", "10.0.0.0/23").WithVisibility(ipamv1.SharedVisibility).Build()
+		s.Create(ctx, pool)
+		s.Ready(ctx, pool)
+		before := len(s.InSpace(ctx))
+		var namespaces []string
+		for range 18 {
+			namespaces = append(namespaces, s.Another(ctx, nil))
+		}
+		const forgeries = 510
+		for n := range forgeries {
+			_, err := post(ctx, c, open, createClaim, forgedIn(namespaces[n%len(namespaces)], pool.Name, n))
+			Expect(err).NotTo(HaveOccurred())
+		}
+		taken := len(s.InSpace(ctx)) - before
+		AddReportEntry(fmt.Sprintf("%d of %d addresses taken", taken, forgeries))
+		Expect(taken).To(And(BeNumerically(">", 0), BeNumerically("<", forgeries/2)))
+	}, SpecTimeout(5*time.Minute))
 })

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,7 +83,61 @@ func Foreign(obj client.Object, own string) []string {
 	})
 }
 
-func change(ctx context.Context, c client.Client, obj client.Object, name string, edit func(client.Object, string) bool) (bool, error) {
+// kept is how many finalizers the cache keeps of an object.
+const kept = 32
+
+// Known returns the finalizers that the cache keeps: the first of them, these and the garbage collector's among them. They are enough to see
+// who else uses an object, and not to write them back.
+func Known(all, these []string) []string {
+	if len(all) <= kept {
+		return all
+	}
+	mustStay := func(f string) bool {
+		return slices.Contains(these, f) || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	}
+	known := make([]string, 0, kept)
+	for _, f := range all {
+		if mustStay(f) {
+			known = append(known, strings.Clone(f))
+		}
+	}
+	for _, f := range all {
+		if len(known) == kept {
+			break
+		}
+		if !mustStay(f) {
+			known = append(known, strings.Clone(f))
+		}
+	}
+	return known
+}
+
+// whole returns an object with all of its finalizers, of which the cache may not have kept all. It errs with a conflict if the object has
+// changed since it was read.
+func whole(ctx context.Context, c client.Client, obj client.Object) (client.Object, error) {
+	if len(obj.GetFinalizers()) < kept {
+		return obj, nil
+	}
+	kind, err := c.GroupVersionKindFor(obj)
+	if err != nil {
+		return nil, err
+	}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(kind)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(obj), stored); err != nil {
+		return nil, err
+	}
+	if stored.GetUID() != obj.GetUID() || stored.GetResourceVersion() != obj.GetResourceVersion() {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, obj.GetName(), errChanged)
+	}
+	return stored, nil
+}
+
+func change(ctx context.Context, c client.Client, given client.Object, name string, edit func(client.Object, string) bool) (bool, error) {
+	obj, err := whole(ctx, c, given)
+	if err != nil {
+		return false, fmt.Errorf("patching finalizer %s: %w", name, err)
+	}
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok || !edit(obj, name) {
 		return false, nil
@@ -91,5 +146,7 @@ func change(ctx context.Context, c client.Client, obj client.Object, name string
 	if err := c.Patch(ctx, obj, patch, client.FieldOwner(ipamv1.FieldManager)); err != nil {
 		return false, fmt.Errorf("patching finalizer %s: %w", name, err)
 	}
+	given.SetResourceVersion(obj.GetResourceVersion())
+	given.SetFinalizers(obj.GetFinalizers())
 	return true, nil
 }

@@ -29,7 +29,6 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/federation"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/webhookserver"
 )
@@ -114,7 +113,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		Cache: cache.Options{
 			SyncPeriod:       &o.SyncPeriod,
-			DefaultTransform: federation.Transform(clusterapi.Transform(o.poolGroups()...)),
+			DefaultTransform: o.cached(),
 		},
 		WebhookServer: webhookserver.New(webhookserver.Options{
 			Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLS: tlsOptions, Clients: clients,

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // refusedCreates is how many creates with long texts there are.
@@ -76,6 +77,37 @@ var _ = Describe("The port of the webhooks", func() {
 		Expect(len(err.Error())).To(BeNumerically("<", 1000))
 	}, SpecTimeout(size.Of[time.Duration](10, 30, 30)*time.Minute))
 
+	size.FromLong(func() {
+		It("30 claims with a megabyte of finalizers and labels each take less than 60 MiB of a manager", func(ctx SpecContext) {
+			Expect(site.PointWebhooks(ctx, secured.WebhookAddress())).To(Succeed())
+			s := newSpec(ctx)
+			pool := s.Root("pool", "10.0.0.0/24").Build()
+			s.Create(ctx, pool)
+			s.Ready(ctx, pool)
+			before := peak(secured)
+			fat := make([]*ipamv1.IPClaim, 0, 30)
+			for i := range 30 {
+				claim := s.Claim(fmt.Sprint("fat-", i), "pool").Build()
+				claim.Labels = map[string]string{}
+				for n := range 4000 {
+					claim.Labels[fmt.Sprintf("example.com/%04d-%s", n, strings.Repeat("l", 50))] = strings.Repeat("v", 60)
+					claim.Finalizers = append(claim.Finalizers, fmt.Sprintf("example.com/%04d-%s", n, strings.Repeat("f", 50)))
+				}
+				s.Create(ctx, claim)
+				s.Ready(ctx, claim)
+				fat = append(fat, claim)
+			}
+			AddReportEntry(fmt.Sprintf("peak memory: %d MiB, %d MiB before", peak(secured), before))
+			Expect(peak(secured)-before).To(BeNumerically("<", 60), "it was %d MiB before", before)
+
+			By("giving them up")
+			for _, claim := range fat {
+				suite.Change(ctx, k, claim, func() { claim.Finalizers = []string{ipamv1.ClaimFinalizer} })
+				s.Delete(ctx, claim)
+			}
+		}, SpecTimeout(10*time.Minute))
+	})
+
 	It("Without a client CA, 510 forged reviews over 18 namespaces leave more than half of a /23 to others", func(ctx SpecContext) {
 		Expect(site.PointWebhooks(ctx, open.WebhookAddress())).To(Succeed())
 		s, c := newSpec(ctx), nobody()
@@ -83,7 +115,7 @@ var _ = Describe("The port of the webhooks", func() {
 		s.Create(ctx, pool)
 		s.Ready(ctx, pool)
 		before := len(s.InSpace(ctx))
-		var namespaces []string
+		namespaces := make([]string, 0, 18)
 		for range 18 {
 			namespaces = append(namespaces, s.Another(ctx, nil))
 		}

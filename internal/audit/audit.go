@@ -74,12 +74,12 @@ func Released(e Entry) { log.Info("Released", e.keys()...) }
 // Abandoned tells that what backs a prefix outside of the cluster stays there, though nothing is
 // recorded for it any more; and why. The id is that of the external object, "" where none is known.
 func Abandoned(e Entry, id, message string) {
-	log.Info("Abandoned", append(e.keys(), "externalID", excerpt.Of(id), "message", excerpt.Message(message))...)
+	log.Info("Abandoned", append(appendSaid(e.keys(), "externalID", id), "message", excerpt.Message(message))...)
 }
 
 // ForceReleased tells that a block was released which the member cluster has not handed back itself.
 func ForceReleased(e Entry, member string) {
-	log.Info("ForceReleased", append(e.keys(), "member", excerpt.Of(member))...)
+	log.Info("ForceReleased", appendSaid(e.keys(), "member", member)...)
 }
 
 // HandedBack tells that this cluster has let go of the block of a delegated pool.
@@ -99,13 +99,27 @@ func (e Entry) keys() []any {
 	if e.AddressSpace != "" {
 		keys = append(keys, "addressSpace", e.AddressSpace)
 	}
-	keys = append(keys,
-		"pool", named(e.Pool.Kind, e.Pool.Namespace, e.Pool.Name), "poolGroup", excerpt.Of(e.Pool.GroupKind().Group),
-		"claim", named(e.Claim.Kind, e.Claim.Namespace, e.Claim.Name), "claimGroup", excerpt.Of(e.Claim.APIGroup), "claimUID", excerpt.Of(e.Claim.UID))
+	if e.Pool != (ipamv1.PoolReference{}) {
+		keys = append(keys, "pool", named(e.Pool.Kind, e.Pool.Namespace, e.Pool.Name))
+		keys = appendSaid(keys, "poolGroup", e.Pool.GroupKind().Group)
+	}
+	if e.Claim != (ipamv1.ClaimReference{}) {
+		keys = append(keys, "claim", named(e.Claim.Kind, e.Claim.Namespace, e.Claim.Name))
+	}
+	keys = appendSaid(keys, "claimGroup", e.Claim.APIGroup)
+	keys = appendSaid(keys, "claimUID", e.Claim.UID)
 	if e.Allocation.Name != "" {
 		keys = append(keys, "allocation", e.Allocation.String())
 	}
-	return append(keys, "reason", e.Reason)
+	return appendSaid(keys, "reason", e.Reason)
+}
+
+// appendSaid adds a key that has a value.
+func appendSaid(keys []any, key, value string) []any {
+	if value == "" {
+		return keys
+	}
+	return append(keys, key, excerpt.Of(value))
 }
 
 // named has three parts always: what has no namespace has an empty one.

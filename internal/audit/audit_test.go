@@ -55,6 +55,19 @@ func TestLines(t *testing.T) {
 	))
 }
 
+// TestEmptyKeysAreLeftOut: whoever reads the lines need not tell an empty value from none.
+func TestEmptyKeysAreLeftOut(t *testing.T) {
+	g, lines := NewWithT(t), record(t)
+	Abandoned(Entry{Claim: ipamv1.ClaimReference{Kind: "IPClaim", Namespace: "ns", Name: "a"}, Reason: Unreachable}, "", "gone")
+	Refused(Entry{Pool: ipamv1.PoolReference{Kind: "IPPool", Namespace: "ns"}, Reason: "NotFound"}, "none")
+	ForceReleased(Entry{Reason: Forced}, "")
+	g.Expect(*lines).To(HaveExactElements(
+		`{"logger":"","level":0,"msg":"Abandoned","claim":"IPClaim/ns/a","reason":"Unreachable","message":"gone"}`,
+		`{"logger":"","level":0,"msg":"Refused","pool":"IPPool/ns/","poolGroup":"ipam.weir.dev","reason":"NotFound","message":"none"}`,
+		`{"logger":"","level":0,"msg":"ForceReleased","reason":"Forced"}`,
+	))
+}
+
 // TestDocumented: the page names each message, key and reason.
 func TestDocumented(t *testing.T) {
 	g := NewWithT(t)

@@ -63,6 +63,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = o.KubeAPIQPS, o.KubeAPIBurst
+	config.WarningHandlerWithContext = newWarnings()
 	scheme, err := Scheme()
 	for _, door := range o.Doors {
 		if door.AddToScheme != nil {

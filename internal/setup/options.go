@@ -4,6 +4,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -28,6 +29,9 @@ import (
 
 // defaultPlatformProject is the project that the manager's own namespace belongs to, unless another is named.
 const defaultPlatformProject = "platform"
+
+// defaultRequestTimeout is that of API servers.
+const defaultRequestTimeout = time.Minute
 
 // Feature gates. All are closed by default.
 const (
@@ -63,8 +67,10 @@ type Options struct {
 	ClusterName     string
 	PlatformProject string
 	RepairGrace     time.Duration
-	EndpointAllow   []string
-	FeatureGates    map[string]string
+	// RequestTimeout is how long a request to the API server may last; 0 means its own default.
+	RequestTimeout time.Duration
+	EndpointAllow  []string
+	FeatureGates   map[string]string
 
 	// Doors are further front doors.
 	Doors []Door
@@ -102,7 +108,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ClusterName, "cluster-name", "", "The name that pools are delegated to this cluster by (spec.delegateTo). Empty means that none can be. Needs the feature gate Federation.")
 	fs.StringVar(&o.PlatformProject, "platform-project", defaultPlatformProject, "The name of the platform project, which the manager's own namespace belongs to.")
 	fs.DurationVar(&o.RepairGrace, "repair-grace", ledger.DefaultGrace,
-		"How long a record may wait for its IPClaim or child pool to be stored. Must be longer than the API server's request timeout.")
+		"How long a record may wait for its IPClaim or child pool to be stored. At least twice --apiserver-request-timeout.")
+	fs.DurationVar(&o.RequestTimeout, "apiserver-request-timeout", defaultRequestTimeout,
+		"The API servers' --request-timeout: for so long an object may be on its way from Weir's webhooks to storage.")
 	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that may be called: https://keystone.example.com, https://*.cloud.example.com:5000 or an address. Empty allows every https endpoint that is not loopback or link-local.")
 	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
 		"Metal3=true serves the pools and claims of ipam.metal3.io, once they are installed. OpenStack=true serves pools of floating IPs; "+
@@ -212,14 +220,27 @@ func (o *Options) isOn(gate string) bool {
 	return on && err == nil
 }
 
+// checkGrace refuses a grace in which an object may still be stored whose record would be deleted then: its prefix would be handed out twice.
+// Twice the timeout leaves room for a write that the API server has given up and etcd has not, and for clocks that run unevenly.
+func (o *Options) checkGrace() error {
+	timeout := cmp.Or(o.RequestTimeout, defaultRequestTimeout)
+	switch {
+	case timeout < 0:
+		return fmt.Errorf("--apiserver-request-timeout: must not be negative, is %s", timeout)
+	case o.RepairGrace < time.Second:
+		return fmt.Errorf("--repair-grace: must be at least a second, is %s", o.RepairGrace)
+	case o.RepairGrace < 2*timeout:
+		return fmt.Errorf("--repair-grace: must be at least twice --apiserver-request-timeout, which is %s; is %s", timeout, o.RepairGrace)
+	}
+	return nil
+}
+
 func (o *Options) checkBounds() error {
 	var errs []error
 	if o.Concurrency < 1 {
 		errs = append(errs, fmt.Errorf("--concurrency: must be at least 1, is %d", o.Concurrency))
 	}
-	if o.RepairGrace < time.Second {
-		errs = append(errs, fmt.Errorf("--repair-grace: must be at least a second, is %s", o.RepairGrace))
-	}
+	errs = append(errs, o.checkGrace())
 	if o.KubeAPIQPS == 0 {
 		errs = append(errs, errors.New("--kube-api-qps: must not be zero; a negative number is no limit"))
 	}

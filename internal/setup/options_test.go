@@ -36,6 +36,33 @@ func TestAManagerDoesNotStartThatCannotTellWhoMayCallItsWebhooks(t *testing.T) {
 	}
 }
 
+func TestNoGraceIsShorterThanTwoRequests(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"":                                "",
+		"--repair-grace=119s":             "--repair-grace: must be at least twice --apiserver-request-timeout, which is 1m0s; is 1m59s",
+		"--apiserver-request-timeout=5m":  "--repair-grace: must be at least twice --apiserver-request-timeout, which is 5m0s; is 2m0s",
+		"--apiserver-request-timeout=-1s": "--apiserver-request-timeout: must not be negative, is -1s",
+		"--apiserver-request-timeout=5m --repair-grace=10m":  "",
+		"--apiserver-request-timeout=15s --repair-grace=30s": "",
+		"--apiserver-request-timeout=1ms --repair-grace=2ms": "--repair-grace: must be at least a second, is 2ms",
+	} {
+		var o Options
+		flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+		o.AddFlags(flags)
+		if err := flags.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := o.Complete(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", args, got, want)
+		}
+	}
+}
+
 func TestFeatureGates(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -24,10 +24,10 @@ import (
 const (
 	// lateness is the time between Weir's answer and storage, for some objects.
 	lateness = 5 * time.Second
-	// requestTimeout is the API server's: longer than any webhook may take, shorter than grace.
-	requestTimeout = 15 * time.Second
+	// requestTimeout is the API server's: longer than any webhook may take, half of grace.
+	requestTimeout = 12 * time.Second
 	// grace is how long a record waits for its object.
-	grace = 20 * time.Second
+	grace = 2 * requestTimeout
 
 	// refusal is what the second webhook says.
 	refusal = "refused by somebody else"

@@ -24,7 +24,7 @@ func startReplicas(ctx context.Context, args ...string) []*faults.Replica {
 	managers := make([]*framework.Manager, 0, 3)
 	for _, name := range []string{"one", "two", "three"} {
 		r := faults.StartReplica(ctx, site, framework.ManagerOptions{
-			Name: name, Config: identity, Args: append(args, "--repair-grace="+grace.String()),
+			Name: name, Config: identity, Args: append(args, "--repair-grace="+grace.String(), "--apiserver-request-timeout="+requestTimeout.String()),
 		})
 		replicas, managers = append(replicas, r), append(managers, r.Manager)
 	}

@@ -42,11 +42,12 @@ const startTime = 2 * time.Second
 // there are at most as many at a time, and what this replica's cache has yet to show: a few milliseconds' worth.
 const maxUnstored = 128
 
-// The same of all namespaces together is a part of the pool, so that most of it stays for others even where reviews are forged, and at least
-// what one namespace may have. The most is beyond what API servers do at once, 200 writes each.
+// The same of all namespaces together is a part of the pool, so that most of it stays for others even where reviews are forged, and more than
+// what one namespace may have, which must not keep others out. The most is beyond what API servers do at once, 200 writes each.
 const (
-	unstoredPart   = 2 // bits: a quarter
-	mostUnstoredOf = 1024
+	unstoredPart    = 2 // bits: a quarter
+	leastUnstoredOf = maxUnstored + maxUnstored/2
+	mostUnstoredOf  = 1024
 )
 
 // floodRetry is when a client that has reached a bound is told to come back, in seconds.
@@ -119,7 +120,7 @@ func (d dispenser) refuseFlood(c ledger.Claim) error {
 	switch {
 	case own >= maxUnstored:
 		return flooded(c, own, creatorsIn(c.Ref.Namespace))
-	case all >= maxUnstored && all >= d.maxUnstoredOf(c.Pool):
+	case all >= leastUnstoredOf && all >= d.maxUnstoredOf(c.Pool):
 		return flooded(c, all, "in all namespaces")
 	}
 	return nil
@@ -129,9 +130,9 @@ func (d dispenser) refuseFlood(c ledger.Claim) error {
 func (d dispenser) maxUnstoredOf(pool ipamv1.PoolReference) int {
 	shape := d.registry.Registered(pool).Shape
 	if shape == nil {
-		return maxUnstored
+		return leastUnstoredOf
 	}
-	return max(maxUnstored, shape.Total().Fit(unstoredPart, mostUnstoredOf))
+	return max(leastUnstoredOf, shape.Total().Fit(unstoredPart, mostUnstoredOf))
 }
 
 // flooded tells a client of how many creates, and whose, came to nothing.

@@ -16,6 +16,10 @@ const (
 	// BlocksHeldCondition is true on a pool while members may use blocks of it whose pools are gone. It is absent otherwise, and does
 	// not count towards Ready.
 	BlocksHeldCondition = "BlocksHeld"
+	// ForeignAddressesCondition is true on a pool of the address space default while IPAddresses of other IPAM providers name addresses
+	// of it: the pool hands those out to nobody. The message counts them and names the first. It is absent otherwise, and does not count
+	// towards Ready.
+	ForeignAddressesCondition = "ForeignAddresses"
 	// MovableCondition is false while clusterctl move would leave something behind of what is handed out of a pool. It does not
 	// count towards Ready, and is shown only where Cluster API is installed. What moves is told by what Weir can see: an owner of a
 	// kind of Cluster API's groups, or an IPPool or IPClaim, counts as moving, any other as staying.
@@ -132,6 +136,15 @@ const (
 
 // PoolGoneReason is the reason of BlocksHeld: the message says what is held, for which member, and what to do.
 const PoolGoneReason = "PoolGone"
+
+// Reasons of the ForeignAddresses condition.
+const (
+	// ForeignExcludedReason: no claim of the pool has any of them.
+	ForeignExcludedReason = "Excluded"
+	// ForeignConflictReason: claims have some of them, which they got before the IPAddresses were seen, and keep them. It is the reason
+	// of the event, too.
+	ForeignConflictReason = "AddressConflict"
+)
 
 // BlockForceReleasedReason is the reason of the event for a delegated pool whose block was released because the annotation
 // ipam.weir.dev/force-release says that its member uses it no more.

@@ -28,6 +28,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/foreign"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -59,6 +60,8 @@ func (h held) Overlapping(space string, prefix netip.Prefix) []ledger.Holding {
 	return found
 }
 
+func (h held) ForeignIn(string, []netip.Prefix) []foreign.Address { return nil }
+
 // optionsWith are those of webhooks that know these records, and no pool.
 func optionsWith(tb testing.TB, h Holdings) Options {
 	tb.Helper()
@@ -83,10 +86,10 @@ func (a allowed) May(_ context.Context, user authenticationv1.UserInfo, what aut
 	return user.Username == "jo" && what.Verb == "get" && a(what), nil
 }
 
-// PluralOf knows Weir's kinds, IPAddressClaim, and a kind whose plural is irregular.
+// PluralOf knows Weir's kinds, those of IPAddressClaims, and a kind whose plural is irregular.
 func (allowed) PluralOf(kind schema.GroupKind) (string, bool) {
 	plural, known := map[string]string{
-		"IPPool": "ippools", "GlobalIPPool": "globalippools", "IPClaim": "ipclaims", "IPAddressClaim": "ipaddressclaims", "Proxy": "proxies",
+		"IPPool": "ippools", "GlobalIPPool": "globalippools", "IPClaim": "ipclaims", "IPAddressClaim": "ipaddressclaims", "IPAddress": "ipaddresses", "Proxy": "proxies",
 	}[kind.Kind]
 	return plural, known
 }

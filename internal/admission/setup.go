@@ -15,6 +15,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/foreign"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
@@ -28,6 +29,9 @@ type Holdings interface {
 	// Overlapping returns every record of the address space that overlaps
 	// prefix.
 	Overlapping(space string, prefix netip.Prefix) []ledger.Holding
+	// ForeignIn returns what IPAddresses of other providers name and shares
+	// something with prefixes of the address space.
+	ForeignIn(space string, prefixes []netip.Prefix) []foreign.Address
 }
 
 // Recorded is the Holdings of a ledger.

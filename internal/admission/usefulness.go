@@ -15,6 +15,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -29,7 +30,7 @@ func (v poolValidator[P]) doubtful(ctx context.Context, to *audience, p P, c cha
 	if c.shape.IsExternal() {
 		return nil
 	}
-	return slices.Concat(uselessExclusions(p.PoolSpec(), c.shape), v.sharedGateways(ctx, to, p, c.shape))
+	return slices.Concat(uselessExclusions(p.PoolSpec(), c.shape), v.sharedGateways(ctx, to, p, c.shape), v.foreign(ctx, to, p, c))
 }
 
 // uselessExclusions warns of exclusions outside the pool, and of a pool of
@@ -49,6 +50,30 @@ func uselessExclusions(spec *ipamv1.IPPoolSpec, shape *pooltree.Pool) (warnings 
 		warnings = append(warnings, "spec: the pool hands out nothing: each of its addresses is excluded, reserved or the gateway")
 	}
 	return warnings
+}
+
+// foreign warns of what the pool had not before and IPAddresses of other
+// providers name.
+func (v poolValidator[P]) foreign(ctx context.Context, to *audience, p P, c change) admission.Warnings {
+	space := poolspec.Space(p.PoolSpec())
+	if says := v.carver.registry.Says(p); says.IsCarved() {
+		space = v.carver.registry.Registered(says.Parent).Space
+	}
+	found := v.holdings.ForeignIn(space, gained(c.shape, c.was))
+	if len(found) == 0 {
+		return nil
+	}
+	var objects []string
+	for _, a := range found {
+		if len(objects) > named {
+			break
+		}
+		if to.mayGet(ctx, scope{kinds.IPAddress, a.Namespace}) {
+			objects = append(objects, text(a.Prefix)+", "+a.String())
+		}
+	}
+	return admission.Warnings{fmt.Sprintf("spec: other IPAM providers use addresses of the pool, which are not handed out: %s%s",
+		count(len(found), "IPAddress", "IPAddresses"), someOf(objects, len(found)))}
 }
 
 // missingCluster warns of a pool that belongs to a Cluster which is not there:

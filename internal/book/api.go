@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/foreign"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
@@ -143,6 +144,26 @@ func (b *Book) Leaving(pool ipamv1.PoolReference) []Holding { return b.stock.Lea
 
 // Returned returns what may be back of what is held in a pool.
 func (b *Book) Returned(pool ipamv1.PoolReference) []Return { return b.stock.Returned(pool) }
+
+// NoteForeign takes in what an IPAddress of another provider names.
+func (b *Book) NoteForeign(a foreign.Address) { b.foreign.Note(a) }
+
+// ForgetForeign takes out what such an IPAddress named, which is gone.
+func (b *Book) ForgetForeign(key foreign.Key) { b.foreign.Forget(key) }
+
+// AwaitForeign has nothing be chosen where other providers may have handed out, until ForeignKnown.
+func (b *Book) AwaitForeign() { b.foreign.Await() }
+
+// ForeignKnown ends that: all IPAddresses of other providers were noted.
+func (b *Book) ForeignKnown() { b.foreign.Known() }
+
+// Foreign returns, by prefix, what IPAddresses of other providers name in a pool.
+func (b *Book) Foreign(pool ipamv1.PoolReference) []Foreign { return b.foreign.In(pool) }
+
+// ForeignIn returns, by prefix, those that share something with prefixes of an address space.
+func (b *Book) ForeignIn(space string, prefixes []netip.Prefix) []foreign.Address {
+	return b.foreign.Overlapping(space, prefixes)
+}
 
 // Stored notes that there is, or was, an object of Weir's own kinds of that UID.
 func (b *Book) Stored(claim ipamv1.ClaimReference) { b.stock.Stored(claim) }

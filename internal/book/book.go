@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/foreign"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
@@ -25,6 +26,7 @@ import (
 //	lineage    which block was carved from which, and so which of two records wins
 //	claims     what is recorded for a claim
 //	pools      which pools there are, what makes a prefix unavailable, and what is kept back above
+//	foreigners what IPAddresses of other providers name
 //	stock      what is handed out of each pool
 //	serving    which pools hand out prefixes
 //	policy     what a pool hands out to whom
@@ -42,6 +44,7 @@ type Book struct {
 	lineage *lineage
 	claims  *claims
 	pools   *pools
+	foreign *foreigners
 	stock   *stock
 	serving *serving
 	policy  *policy
@@ -70,16 +73,17 @@ func New(instance string, c clock.PassiveClock, grace time.Duration, on Listener
 	b.lineage = &lineage{records: b.records, spaces: b.spaces}
 	b.claims = &claims{instance: instance, records: b.records, watched: b.watched, spaces: b.spaces, lineage: b.lineage, ages: b.ages}
 	b.pools = &pools{records: b.records, spaces: b.spaces, lineage: b.lineage, entries: map[ipamv1.PoolReference]*poolEntry{}}
-	b.stock = &stock{records: b.records, spaces: b.spaces, pools: b.pools, ages: b.ages, on: on}
+	b.foreign = &foreigners{records: b.records, spaces: b.spaces, pools: b.pools, on: on, out: map[foreign.Key]records.Handle{}}
+	b.stock = &stock{records: b.records, spaces: b.spaces, pools: b.pools, foreign: b.foreign, ages: b.ages, on: on}
 	b.serving = &serving{records: b.records, spaces: b.spaces, claims: b.claims, pools: b.pools, stock: b.stock, on: on}
-	b.policy = &policy{records: b.records, pools: b.pools}
+	b.policy = &policy{records: b.records, pools: b.pools, foreign: b.foreign}
 	b.marks = &marks{
 		instance: instance, records: b.records, lineage: b.lineage, pools: b.pools, serving: b.serving, ages: b.ages,
 		all: map[*records.Record]mark{},
 	}
 	b.chooser = &chooser{
 		records: b.records, watched: b.watched, ages: b.ages, spaces: b.spaces, lineage: b.lineage, claims: b.claims, pools: b.pools,
-		policy: b.policy, marks: b.marks, lanes: b.lanes, random: rand.Uint64,
+		foreign: b.foreign, policy: b.policy, marks: b.marks, lanes: b.lanes, random: rand.Uint64,
 	}
 	return b
 }

@@ -6,6 +6,8 @@ package book
 import (
 	"net/netip"
 
+	"go4.org/netipx"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
@@ -18,14 +20,15 @@ func (b *stock) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 		return Capacity{}, false
 	}
 	shape := e.pool.Shape
-	withheld := b.pools.withheldAbove(e)
+	named := b.foreign.set(e.pool)
+	withheld := with(b.pools.withheldAbove(e), named)
 	c := Capacity{
 		Total:       shape.Total(),
 		Allocated:   e.tally.allocated,
 		Delegated:   e.tally.delegated,
 		Cooling:     e.tally.cooling,
 		Excluded:    shape.ExcludedCount().Add(b.usable(e, withheld)),
-		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.tally.unavailable).Sub(b.keptFree(e)).Sub(b.usableFree(e, withheld)),
+		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.tally.unavailable).Sub(b.keptFree(e, named)).Sub(b.usableFree(e, withheld)),
 		Claims:      e.tally.claims,
 		Children:    e.tally.children,
 		Held:        e.tally.held,
@@ -47,14 +50,14 @@ func (b *stock) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 	return c, true
 }
 
-// keptFree returns how much of the usable space the pool keeps for claims that do not hold it. The
-// cost grows with the number of prefixes that are kept.
-func (b *stock) keptFree(e *poolEntry) ipspace.Count {
+// keptFree returns how much of the usable space the pool keeps for claims that do not hold it, and
+// no other provider uses. The cost grows with the number of prefixes that are kept.
+func (b *stock) keptFree(e *poolEntry, named *netipx.IPSet) ipspace.Count {
 	kept := make([]netip.Prefix, 0, len(e.pool.Shape.Kept()))
 	for _, k := range e.pool.Shape.Kept() {
 		kept = append(kept, k.Prefix)
 	}
-	return b.usableFree(e, kept)
+	return b.usableFree(e, without(kept, named))
 }
 
 // usable returns how much of the prefixes, which are disjoint, the pool may hand out, as far as it

@@ -34,6 +34,7 @@ type chooser struct {
 	lineage *lineage
 	claims  *claims
 	pools   *pools
+	foreign *foreigners
 	policy  *policy
 	marks   *marks
 	lanes   *lanes
@@ -77,6 +78,9 @@ func (b *chooser) find(c Claim) (*poolEntry, netip.Prefix, error) {
 	e, ok := b.open(c)
 	if !ok {
 		return nil, netip.Prefix{}, ErrNotReady
+	}
+	if b.foreign.awaits(e.pool.Space) && !c.IsRestored() {
+		return nil, netip.Prefix{}, fmt.Errorf("which addresses other providers have handed out is still being read: %w", ErrBusy)
 	}
 	cidr, err := b.pickKept(b.spaces.of(e.pool.Space), e, c)
 	if errors.Is(err, allocator.ErrExhausted) && !errors.Is(err, ErrTaken) {

@@ -17,6 +17,7 @@ import (
 type policy struct {
 	records *records.Table
 	pools   *pools
+	foreign *foreigners
 }
 
 // keptFor returns what the pool keeps for the claim, or retains for it, if it hands that out still.
@@ -68,6 +69,9 @@ func (b *policy) refuses(e *poolEntry, c Claim) error {
 	}
 	if !c.overrides() && b.pools.isWithheldAbove(e, c.Want) {
 		return &RefusedError{CIDR: c.Want, Reason: "is kept back, or part of it, by a pool that this one was carved from"}
+	}
+	if !c.overrides() && c.Purpose != records.ForChildPool && b.foreign.names(e.pool.Space, c.Want) { // a pool below keeps it back itself
+		return &RefusedError{CIDR: c.Want, Reason: "is in use, or part of it, by another IPAM provider, whose IPAddress names it"}
 	}
 	return nil
 }

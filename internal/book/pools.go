@@ -22,6 +22,8 @@ const (
 	// excluded: the pool never hands it out, kept: it does to one claim only.
 	excluded
 	kept
+	// byOthers: an IPAddress of another provider names it.
+	byOthers
 )
 
 // pools are the pools that are registered, or that records name. They own the entries, each section
@@ -126,7 +128,9 @@ func (b *pools) unlearn(r *records.Record) {
 	if s.histories == 0 {
 		return
 	}
-	b.of(r.Pool).history.forget(r)
+	if e, ok := b.entries[r.Pool]; ok {
+		e.history.forget(r)
+	}
 	for _, h := range s.taken.Overlapping(r.CIDR) {
 		if !isBlock(b.records.Terms(h).Purpose) {
 			continue

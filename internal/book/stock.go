@@ -13,12 +13,14 @@ import (
 )
 
 // stock knows what is handed out of each pool. It owns the tally of each pool's entry, and which
-// records hand a block back. It reads the records, and shapes from the entries; ages tells it which
+// records hand a block back. It reads the records, and shapes from the entries and what other providers
+// use from foreigners; ages tells it which
 // are too new.
 type stock struct {
 	records *records.Table
 	spaces  *spaces
 	pools   *pools
+	foreign *foreigners
 	ages    *ages
 	on      Listener
 }

@@ -19,7 +19,7 @@ import (
 var readDomains = []string{"ipAddress", "ipam.weir.dev", "cluster.x-k8s.io", "clusterctl.cluster.x-k8s.io"}
 
 // Transform keeps in the cache what Weir reads: of IPAddressClaims and IPAddresses no labels and annotations of others, and of those of
-// pools of other groups than these only what says that they are there, and whose. It is for all kinds: naming one in the cache's options would
+// pools of other groups than these only what says that they are there, whose, and which address they name. It is for all kinds: naming one in the cache's options would
 // need its CRD when the manager starts.
 //
 // So what comes out of the cache is less than what is stored. Its lists, spec and status are whole; maps are not, and must be written
@@ -29,20 +29,26 @@ func Transform(groups ...string) toolscache.TransformFunc {
 }
 
 func transform(obj any, groups []string) (any, error) {
-	isForeign := func(ref ipamv1beta2.IPPoolReference) bool { return !slices.Contains(groups, ref.APIGroup) }
 	switch o := obj.(type) {
 	case *ipamv1beta2.IPAddressClaim:
-		if isForeign(o.Spec.PoolRef) {
+		if isForeign(o.Spec.PoolRef, groups) {
 			*o = ipamv1beta2.IPAddressClaim{ObjectMeta: stub(o), Spec: ipamv1beta2.IPAddressClaimSpec{PoolRef: o.Spec.PoolRef}}
 		}
 		trim(&o.ObjectMeta)
 	case *ipamv1beta2.IPAddress:
-		if isForeign(o.Spec.PoolRef) {
-			*o = ipamv1beta2.IPAddress{ObjectMeta: stub(o), Spec: ipamv1beta2.IPAddressSpec{PoolRef: o.Spec.PoolRef}}
+		if isForeign(o.Spec.PoolRef, groups) {
+			*o = ipamv1beta2.IPAddress{ObjectMeta: stub(o), Spec: ipamv1beta2.IPAddressSpec{
+				PoolRef: o.Spec.PoolRef, Address: o.Spec.Address, Prefix: o.Spec.Prefix,
+			}}
 		}
 		trim(&o.ObjectMeta)
 	}
 	return cache.TransformStripManagedFields()(obj)
+}
+
+// isForeign reports whether a pool is of another API group than these.
+func isForeign(ref ipamv1beta2.IPPoolReference, groups []string) bool {
+	return !slices.Contains(groups, ref.APIGroup)
 }
 
 // stub is what is kept of the metadata of another provider's object.

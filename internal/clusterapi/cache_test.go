@@ -55,7 +55,7 @@ func TestTheCacheKeepsWhatWeirReads(t *testing.T) {
 		"a claim of Weir's":                     {claim(fat(), ours, "c"), claim(known, ours, "c")},
 		"a claim of another provider's, a stub": {claim(fat(), theirs, "c"), bare},
 		"an address of Weir's":                  {address(fat(), ours, "10.0.0.7"), address(known, ours, "10.0.0.7")},
-		"an address of another provider's":      {address(fat(), theirs, "10.0.0.7"), address(stub, theirs, "")},
+		"an address of another provider's":      {address(fat(), theirs, "10.0.0.7"), address(stub, theirs, "10.0.0.7")},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

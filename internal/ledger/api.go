@@ -33,6 +33,8 @@ type (
 	Withheld = book.Withheld
 	// Return is what a hold is for, back again.
 	Return = book.Return
+	// Foreign is an address in a pool that an IPAddress of another provider names.
+	Foreign = book.Foreign
 	// Why tells reasons of a RefusedError apart.
 	Why = book.Why
 	// RefusedError says why an asked prefix is not handed out.

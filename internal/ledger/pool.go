@@ -65,6 +65,9 @@ func (v PoolView) WaitServing(ctx context.Context) error {
 // Holdings returns what is handed out of the pool, ascending; not its own blocks.
 func (v PoolView) Holdings() []Holding { return ask(v.l.feed, (*book.Book).Holdings, v.ref) }
 
+// Foreign returns, by prefix, what IPAddresses of other providers name in the pool.
+func (v PoolView) Foreign() []Foreign { return ask(v.l.feed, (*book.Book).Foreign, v.ref) }
+
 // Cooling returns what claims have released in the pool and what is not to be handed out before its
 // record is deleted, in no order: it cools down, or is retained.
 func (v PoolView) Cooling() []Holding { return ask(v.l.feed, (*book.Book).Cooling, v.ref) }

@@ -46,12 +46,14 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	setExhausted(s.pool, capacity, known && !isForeign && !capacity.Unlimited)
 	conditions.Set(s.pool, claimant.PausedCondition(""))
 	claimant.SetWithinPool(s.pool, r.overridden(s))
+	r.setForeign(ctx, s)
 	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s), r.setBlocksHeld(ctx, s)) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
 		return errors.Join(unsure, client.IgnoreNotFound(err))
 	}
 	r.announce(s.pool, before, ready)
 	r.announceRoom(s.before, s.pool)
+	r.announceForeign(s.before, s.pool)
 	measure(s, capacity, isForeign)
 	return unsure
 }

@@ -92,6 +92,9 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	if err = w.claims(ctx); err != nil {
 		return err
 	}
+	if err = w.followForeign(); err != nil {
+		return err
+	}
 	doors := append([]Door{clusterAPI(&o)}, o.Doors...)
 	if o.isOn(metal3Gate) {
 		doors = append(doors, metal3Door())

@@ -24,7 +24,9 @@ const module = "github.com/weir-ipam/cluster-api-ipam-provider-weir"
 
 // purePackages know no Kubernetes, no context and no clock: time enters as a
 // value.
-var purePackages = []string{"internal/excerpt", "internal/ipspace", "internal/allocator", "internal/pile", "internal/pooltree"}
+var purePackages = []string{
+	"internal/excerpt", "internal/ipspace", "internal/allocator", "internal/pile", "internal/pooltree", "internal/foreign",
+}
 
 // serialPackages assume that their caller serialises calls: they know the API's types, but no lock, context
 // or client.

@@ -38,6 +38,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/foreign"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
@@ -174,6 +175,8 @@ func (f *fakeLedger) Overlapping(space string, prefix netip.Prefix) []ledger.Hol
 		return space == ipamv1.DefaultAddressSpace && h.CIDR.Overlaps(prefix)
 	})
 }
+
+func (f *fakeLedger) ForeignIn(string, []netip.Prefix) []foreign.Address { return nil }
 
 func (f *fakeLedger) matching(match func(ledger.Holding) bool) []ledger.Holding {
 	f.mu.Lock()

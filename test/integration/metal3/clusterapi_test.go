@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -164,6 +166,22 @@ var _ = Describe("What Metal3's own controller has made", func() {
 			NamePrefix: "net", Prefix: 16, Gateway: ptr.To(m3v1.Address("10.0.0.1")),
 			Pools: []m3v1.Pool{{Start: ptr.To(m3v1.Address("10.0.0.1")), End: ptr.To(m3v1.Address("10.0.255.254"))}},
 		}}
+	})
+
+	It("is not another provider's in the address space default, which it was made in", func(ctx SpecContext) {
+		c, a := upstreamCAPI(ctx, "c", "100.64.208.2")
+		p.Annotations = map[string]string{m3v1.AddressSpaceAnnotation: ipamv1.DefaultAddressSpace}
+		p.Spec.Pools = []m3v1.Pool{{Start: ptr.To(m3v1.Address("100.64.208.2")), End: ptr.To(m3v1.Address("100.64.208.3"))}}
+		p.Spec.Gateway = nil
+		Expect(k.Create(ctx, p)).To(Succeed())
+		Expect(string(answer(ctx, claimOf(ns, "new")).Spec.Address)).To(Equal("100.64.208.3"))
+		Expect(told(ctx, c).Spec.Address).To(Equal("100.64.208.2"))
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(HaveLen(2))
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		gone(ctx, a)
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		Expect(conditions.Has(p, ipamv1.ForeignAddressesCondition)).To(BeFalse())
+		Expect(string(answer(ctx, claimOf(ns, "next")).Spec.Address)).To(Equal("100.64.208.2"))
 	})
 
 	It("is kept: nothing is renumbered, handed out a second time or left over", func(ctx SpecContext) {

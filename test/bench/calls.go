@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
@@ -290,11 +291,11 @@ func (e *environment) called(ctx context.Context, name, pool string, clients int
 // checkCalls lets the independent checker judge what was handed out. Records of requests that were given up, and repeated by the
 // client, are left for the repair grace: they are counted.
 func (e *environment) checkCalls(ctx context.Context, c *calls) error {
-	report, err := framework.CheckWith(ctx, e.config, func() []framework.Held { return e.recorded })
+	report, err := fsck.CheckWith(ctx, e.config, func() []fsck.Held { return e.recorded })
 	if err != nil {
 		return err
 	}
-	c.LeftOver = max(c.LeftOver, len(report.Leaks))
+	c.LeftOver = max(c.LeftOver, len(report.Of(fsck.NoClaim))+len(report.Of(fsck.OtherAnswer)))
 	return report.Safe()
 }
 

@@ -24,6 +24,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -64,7 +65,7 @@ type environment struct {
 	// ready is when the manager that was started last said so.
 	ready time.Time
 	// recorded are the records that nobody but the bench knows the claims of.
-	recorded []framework.Held
+	recorded []fsck.Held
 }
 
 // newEnvironment starts a control plane without kube-controller-manager, so

@@ -18,6 +18,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -137,7 +138,7 @@ func (e *environment) weir(ctx context.Context, m *mode, name string) (*weirRoun
 
 // check lets the independent checker judge what was handed out.
 func (e *environment) check(ctx context.Context) error {
-	report, err := framework.CheckWith(ctx, e.config, func() []framework.Held { return e.recorded })
+	report, err := fsck.CheckWith(ctx, e.config, func() []fsck.Held { return e.recorded })
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 )
 
 // recorders create the records of a large pool at once.
@@ -88,7 +88,7 @@ func (e *environment) record(ctx context.Context, place recordPlace, records int
 		address = address.Next()
 	}
 	for range records - first {
-		e.recorded = append(e.recorded, framework.Held{
+		e.recorded = append(e.recorded, fsck.Held{
 			Space: place.space, CIDR: netip.PrefixFrom(address, maxIPv4Bits), UID: uuid.NewUUID(),
 			Pool: types.NamespacedName{Namespace: benchNamespace, Name: place.pool},
 		})
@@ -99,7 +99,7 @@ func (e *environment) record(ctx context.Context, place recordPlace, records int
 	})
 }
 
-func recordOf(name string, held framework.Held) *ipamv1.IPAllocation {
+func recordOf(name string, held fsck.Held) *ipamv1.IPAllocation {
 	return &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: benchNamespace, Name: name + "-" + string(held.UID[:10]), Finalizers: []string{ipamv1.AllocationFinalizer},

@@ -19,6 +19,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
@@ -282,7 +283,7 @@ func (p *play) checkAll(ctx context.Context) error {
 	if err := p.showPools(ctx); err != nil {
 		return err
 	}
-	report, err := framework.Check(ctx, p.config)
+	report, err := fsck.Check(ctx, p.config)
 	if err != nil {
 		return err
 	}

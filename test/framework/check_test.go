@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
@@ -151,7 +152,7 @@ func TestCheck(t *testing.T) {
 	if err := report.AtRest(); err != nil {
 		t.Fatalf("nothing is wrong: %s: %v", report, err)
 	}
-	if want := (framework.Report{Claims: 4, Answers: 4, Records: 4}); report.String() != want.String() {
+	if want := (fsck.Report{Claims: 4, Answers: 4, Records: 4}); report.String() != want.String() {
 		t.Errorf("got %s, want %s", report, &want)
 	}
 
@@ -166,27 +167,27 @@ func TestCheck(t *testing.T) {
 	w.claim("silent", "root", "")
 
 	report = check(t, cp.Config())
-	expectFinding(t, report.Overlaps, "double", "right-child")
-	expectFinding(t, report.Overlaps, "prefix", "right-root")
-	expectFinding(t, report.Unrecorded, "unrecorded")
-	expectFinding(t, report.Leaks, "leaked")
-	expectFinding(t, report.Silent, "silent")
-	if got := len(report.Overlaps) + len(report.Unrecorded) + len(report.Leaks) + len(report.Silent); got != 5 {
+	expectFinding(t, report.Of(fsck.Overlap), "double", "right-child")
+	expectFinding(t, report.Of(fsck.Overlap), "prefix", "right-root")
+	expectFinding(t, report.Of(fsck.NoRecord), "unrecorded")
+	expectFinding(t, report.Of(fsck.NoClaim), "leaked")
+	expectFinding(t, report.Of(fsck.Silent), "silent")
+	if got := len(report.Findings); got != 5 {
 		t.Errorf("found %d faults of 5: %v", got, report.AtRest())
 	}
 
-	held := []framework.Held{{Space: "default", CIDR: netip.MustParsePrefix("10.0.1.6/31"), UID: "stranger"}}
-	report, err := framework.CheckWith(t.Context(), cp.Config(), func() []framework.Held { return held })
+	held := []fsck.Held{{Space: "default", CIDR: netip.MustParsePrefix("10.0.1.6/31"), UID: "stranger"}}
+	report, err := fsck.CheckWith(t.Context(), cp.Config(), func() []fsck.Held { return held })
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectFinding(t, report.Overlaps, "stranger", "right-child")
-	expectFinding(t, report.Unrecorded, "stranger")
+	expectFinding(t, report.Of(fsck.Overlap), "stranger", "right-child")
+	expectFinding(t, report.Of(fsck.NoRecord), "stranger")
 }
 
-func check(t *testing.T, cfg *rest.Config) *framework.Report {
+func check(t *testing.T, cfg *rest.Config) *fsck.Report {
 	t.Helper()
-	report, err := framework.Check(t.Context(), cfg)
+	report, err := fsck.Check(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

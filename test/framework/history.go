@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 )
 
 const (
@@ -63,7 +65,7 @@ type Moment struct {
 
 // tenure is what somebody holds, and since which revision.
 type tenure struct {
-	*holding
+	*fsck.Holding
 	since int64
 }
 
@@ -114,8 +116,8 @@ func (h *History) Now(ctx context.Context) (*Moment, error) {
 
 // Hold says that from now on somebody holds a prefix for whose claim there is no
 // object, until Release says that this has ended.
-func (h *History) Hold(ctx context.Context, held Held) error {
-	i := &item{Kind: heldKind}
+func (h *History) Hold(ctx context.Context, held fsck.Held) error {
+	i := &fsck.Item{Kind: heldKind}
 	i.Metadata.Name, i.Metadata.UID = string(held.UID), held.UID
 	i.Spec.AddressSpace, i.Spec.CIDR = held.Space, held.CIDR.String()
 	body, err := json.Marshal(i)
@@ -255,7 +257,7 @@ func (h *History) list(ctx context.Context, isFirst bool) (int64, error) {
 	if !isFirst {
 		h.past.account.Gaps++
 	}
-	there := map[string]*item{}
+	there := map[string]*fsck.Item{}
 	for i := range reply.KVs {
 		key := string(reply.KVs[i].Key)
 		if there[key], err = stored(&reply.KVs[i]); err != nil {
@@ -281,10 +283,10 @@ func (h *History) list(ctx context.Context, isFirst bool) (int64, error) {
 
 // listOrder has pools and records before claims, and IPAddresses last: each after
 // what it refers to.
-func listOrder(objects map[string]*item) func(a, b string) int {
+func listOrder(objects map[string]*fsck.Item) func(a, b string) int {
 	rank := func(key string) int {
 		switch object := objects[key]; {
-		case object == nil, object.isPool(), object.Kind == "IPAllocation":
+		case object == nil, object.IsPool(), object.Kind == "IPAllocation":
 			return 0
 		case object.Kind != "IPAddress":
 			return 1
@@ -306,7 +308,7 @@ func (e *unreadableError) Unwrap() error { return e.err }
 
 // stored returns the object under a key; nil if it is a mark, or of Metal3's kinds: of those the status of the claim
 // says who has an address, and not the IPAddress.
-func stored(kv *keyValue) (*item, error) {
+func stored(kv *keyValue) (*fsck.Item, error) {
 	key := string(kv.Key)
 	if strings.HasPrefix(key, metal3Keys) {
 		return nil, nil //nolint:nilnil // not followed
@@ -314,7 +316,7 @@ func stored(kv *keyValue) (*item, error) {
 	if strings.HasPrefix(key, historyNotes) && !strings.HasPrefix(key, heldNotes) {
 		return nil, nil //nolint:nilnil // a mark
 	}
-	i := &item{}
+	i := &fsck.Item{}
 	if err := json.Unmarshal(kv.Value, i); err != nil {
 		return nil, &unreadableError{key: key, err: err}
 	}

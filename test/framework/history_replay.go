@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 )
 
 const (
@@ -29,7 +31,7 @@ type change struct {
 	revision int64
 	key      string
 	// object is what is stored from then on; nil if nothing is.
-	object *item
+	object *fsck.Item
 	// isFirst: the object was created by this write. It is false where that was
 	// missed.
 	isFirst bool
@@ -65,24 +67,24 @@ func (a HistoryAccount) String() string {
 // life is what became of one claim, one pool or one note, by UID.
 type life struct {
 	// claim is as it is now.
-	claim *item
+	claim *fsck.Item
 	// answer is its IPAddress, if it has one.
-	answer *item
+	answer *fsck.Item
 	// has is what it holds, and since when.
-	has   *holding
+	has   *fsck.Holding
 	since int64
 	// moves: clusterctl has deleted, or marked, a record of it.
 	moves bool
 }
 
 // isDeleted reports whether the claim is being deleted or is gone.
-func (l *life) isDeleted() bool { return l == nil || l.claim.terminating() }
+func (l *life) isDeleted() bool { return l == nil || l.claim.IsTerminating() }
 
 // isLetGo reports whether the claim is deleted and nobody but Weir and the
 // garbage collector holds on to it. That does not change any more: what is being
 // deleted gets no new finalizers.
 func (l *life) isLetGo() bool {
-	return l == nil || l.claim.terminating() && !slices.ContainsFunc(l.claim.Metadata.Finalizers, func(name string) bool {
+	return l == nil || l.claim.IsTerminating() && !slices.ContainsFunc(l.claim.Metadata.Finalizers, func(name string) bool {
 		return !strings.HasPrefix(name, weirFinalizers) && name != metav1.FinalizerDeleteDependents && name != metav1.FinalizerOrphanDependents
 	})
 }
@@ -95,7 +97,7 @@ type answered struct {
 	// since is the revision from which on it is late; zero if it is not.
 	since int64
 	// late is what it would be if it were somebody's, for one of Weir's.
-	late *holding
+	late *fsck.Holding
 	made time.Time
 	// isTaken: somebody has had that meanwhile.
 	isTaken bool
@@ -117,9 +119,9 @@ type place struct {
 // its claim has been let go is late and nobody's.
 type past struct {
 	// state is the snapshot that the checker would have taken.
-	state    *snapshot
+	state    *fsck.Snapshot
 	revision int64
-	objects  map[string]*item
+	objects  map[string]*fsck.Item
 	lives    map[types.UID]*life
 	// gone are the claims that are.
 	gone map[types.UID]bool
@@ -132,10 +134,10 @@ type past struct {
 
 func newPast() *past {
 	return &past{
-		state: &snapshot{
-			admitted: true, pools: map[poolKey]*item{}, claims: map[types.UID]*item{}, recordsOf: map[types.UID][]*item{},
+		state: &fsck.Snapshot{
+			Admitted: true, Pools: map[fsck.PoolKey]*fsck.Item{}, Claims: map[types.UID]*fsck.Item{}, RecordsOf: map[types.UID][]*fsck.Item{},
 		},
-		objects: map[string]*item{}, lives: map[types.UID]*life{}, gone: map[types.UID]bool{},
+		objects: map[string]*fsck.Item{}, lives: map[types.UID]*life{}, gone: map[types.UID]bool{},
 		answers: map[types.UID]*answered{}, former: map[place]types.UID{},
 	}
 }
@@ -167,12 +169,12 @@ func (p *past) apply(c change) {
 }
 
 // store brings the state up to this change.
-func (p *past) store(c change, before *item) {
+func (p *past) store(c change, before *fsck.Item) {
 	if before != nil {
 		delete(p.objects, c.key)
-		delete(p.state.pools, ownKey(before))
-		delete(p.state.claims, before.Metadata.UID)
-		p.state.forget(before)
+		delete(p.state.Pools, before.Key())
+		delete(p.state.Claims, before.Metadata.UID)
+		p.state.Forget(before)
 	}
 	now := c.object
 	if now == nil {
@@ -182,29 +184,16 @@ func (p *past) store(c change, before *item) {
 	switch {
 	case now.Kind == "IPAllocation":
 		uid := now.Spec.ClaimRef.UID
-		p.state.recordsOf[uid] = append(p.state.recordsOf[uid], now)
-	case now.isPool() && now.Group == weirGroup:
-		p.state.pools[ownKey(now)] = now
+		p.state.RecordsOf[uid] = append(p.state.RecordsOf[uid], now)
+	case now.IsPool() && now.Group == fsck.WeirGroup:
+		p.state.Pools[now.Key()] = now
 	case now.Kind != "IPAddress":
-		p.state.claims[now.Metadata.UID] = now
+		p.state.Claims[now.Metadata.UID] = now
 	}
-}
-
-// forget takes a record out.
-func (s *snapshot) forget(record *item) {
-	uid := record.Spec.ClaimRef.UID
-	left := slices.DeleteFunc(s.recordsOf[uid], func(r *item) bool { return r == record })
-	if s.recordsOf[uid] = left; len(left) == 0 {
-		delete(s.recordsOf, uid)
-	}
-}
-
-func ownKey(pool *item) poolKey {
-	return poolKey{pool.Group, pool.Kind, pool.Metadata.Namespace, pool.Metadata.Name}
 }
 
 // claimChanged looks at a claim, a pool or a note.
-func (p *past) claimChanged(c change, before *item) {
+func (p *past) claimChanged(c change, before *fsck.Item) {
 	if c.object == nil {
 		uid := before.Metadata.UID
 		if l := p.lives[uid]; l != nil {
@@ -233,20 +222,20 @@ func (p *past) claimChanged(c change, before *item) {
 	p.settle(l)
 }
 
-func toldName(claim *item) string {
+func toldName(claim *fsck.Item) string {
 	return cmp.Or(claim.Status.AddressRef.Name, claim.Status.Address.Name)
 }
 
 // answerPath is the key of the IPAddress that the claim is told of or, before
 // that, of the one named like it.
-func answerPath(claim *item) string {
+func answerPath(claim *fsck.Item) string {
 	name := cmp.Or(toldName(claim), claim.Metadata.Name)
 	return fmt.Sprintf("/registry/%s/ipaddresses/%s/%s", claim.Group, claim.Metadata.Namespace, name)
 }
 
 // checkTold finds a claim that somebody uses and that is told of another's
 // IPAddress, or of one that was made when nobody used the claim any more.
-func (p *past) checkTold(claim *item) {
+func (p *past) checkTold(claim *fsck.Item) {
 	answer, l := p.objects[answerPath(claim)], p.lives[claim.Metadata.UID]
 	if toldName(claim) == "" || answer == nil || l == nil || l.isLetGo() {
 		return
@@ -257,7 +246,7 @@ func (p *past) checkTold(claim *item) {
 }
 
 // answerChanged looks at an IPAddress.
-func (p *past) answerChanged(c change, before *item) {
+func (p *past) answerChanged(c change, before *fsck.Item) {
 	object := cmp.Or(c.object, before)
 	a := p.answers[object.Metadata.UID]
 	switch {
@@ -285,7 +274,7 @@ func (p *past) answerChanged(c change, before *item) {
 }
 
 // controllerOf returns the UID of the claim that an IPAddress says it answers.
-func controllerOf(answer *item) types.UID {
+func controllerOf(answer *fsck.Item) types.UID {
 	for _, owner := range answer.Metadata.OwnerReferences {
 		if owner.Kind == "IPAddressClaim" && owner.Controller != nil && *owner.Controller || owner.Kind == "IPClaim" {
 			return owner.UID
@@ -295,7 +284,7 @@ func controllerOf(answer *item) types.UID {
 }
 
 // part takes an IPAddress from the claim that it was of.
-func (p *past) part(a *answered, answer *item) {
+func (p *past) part(a *answered, answer *fsck.Item) {
 	if l := p.lives[a.claim]; l != nil && l.answer != nil && l.answer.Metadata.UID == answer.Metadata.UID {
 		l.answer = nil
 		p.settle(l)
@@ -324,13 +313,13 @@ func (p *past) relate(c change) {
 		return
 	}
 	p.answer(l, c.object)
-	if isMade && l.has != nil && !p.state.recorded(l.has) {
+	if isMade && l.has != nil && !p.state.IsRecorded(l.has) {
 		p.find("%s is made without a record", l)
 	}
 }
 
 // answer gives a claim its IPAddress.
-func (p *past) answer(l *life, object *item) {
+func (p *past) answer(l *life, object *fsck.Item) {
 	if l.answer != nil {
 		p.find("%s, uid %s, has two IPAddresses, %s and %s", l.claim, l.claim.Metadata.UID, l.answer, object)
 	}
@@ -340,19 +329,19 @@ func (p *past) answer(l *life, object *item) {
 
 // madeByWeir reports whether Weir created the IPAddress; clusterctl brings the
 // managers of what it moves along.
-func madeByWeir(object *item) bool {
+func madeByWeir(object *fsck.Item) bool {
 	return object.Metadata.Annotations[arrived] == "" && slices.ContainsFunc(object.Metadata.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == weirManager })
 }
 
 // countLate counts an IPAddress that Weir has made too late.
-func (p *past) countLate(a *answered, answer *item) {
+func (p *past) countLate(a *answered, answer *fsck.Item) {
 	p.account.Late++
-	cidr, err := p.state.extent(answer)
+	cidr, err := p.state.Extent(answer)
 	if err != nil {
 		p.find("reading %s: %v", answer, err)
 		return
 	}
-	a.late, a.made = p.state.holding(answer, answer, cidr, answer.pool()), time.Now()
+	a.late, a.made = p.state.Holding(answer, answer, cidr, answer.Pool()), time.Now()
 	for _, l := range p.lives {
 		if l.has != nil {
 			p.countTaken(a, l.has)
@@ -361,8 +350,8 @@ func (p *past) countLate(a *answered, answer *item) {
 }
 
 // countTaken counts a late IPAddress, once, if a claim has what it carries.
-func (p *past) countTaken(a *answered, h *holding) {
-	if a.late != nil && !a.isTaken && contains(h, a.late) && !isAround(p.asNow(h), a.late) {
+func (p *past) countTaken(a *answered, h *fsck.Holding) {
+	if a.late != nil && !a.isTaken && fsck.Contains(h, a.late) && !fsck.IsAround(p.asNow(h), a.late) {
 		a.isTaken = true
 		p.account.LateTaken++
 	}
@@ -371,8 +360,8 @@ func (p *past) countTaken(a *answered, h *holding) {
 // recordChanged finds a record that goes while its claim holds the prefix and is
 // used. What moves is recorded elsewhere. Until clusterctl deletes its claim as
 // well, that may get another record here, which may go again.
-func (p *past) recordChanged(c change, before *item) {
-	for _, record := range []*item{before, c.object} {
+func (p *past) recordChanged(c change, before *fsck.Item) {
+	for _, record := range []*fsck.Item{before, c.object} {
 		if record == nil {
 			continue
 		}
@@ -381,9 +370,9 @@ func (p *past) recordChanged(c change, before *item) {
 			continue
 		}
 		_, moves := record.Metadata.Annotations[deleteForMove]
-		wasRecorded := l.has != nil && record == before && !record.released() && record.Spec.CIDR == l.has.cidr.String()
+		wasRecorded := l.has != nil && record == before && !record.IsReleased() && record.Spec.CIDR == l.has.CIDR.String()
 		l.moves = l.moves || wasRecorded && moves
-		if wasRecorded && !l.moves && !c.isMissed && !l.isLetGo() && !p.state.recorded(l.has) {
+		if wasRecorded && !l.moves && !c.isMissed && !l.isLetGo() && !p.state.IsRecorded(l.has) {
 			p.find("%s: its record %s, made at %s, goes, and nobody has let go of the claim", l, record, record.Metadata.CreationTimestamp.Format(time.TimeOnly))
 		}
 		p.settle(l)
@@ -398,8 +387,8 @@ func (p *past) settle(l *life) {
 		p.find("reading %s: %v", l.claim, err)
 	case l.has == nil && h != nil && !l.isLetGo():
 		p.begin(l, h)
-	case l.has != nil && h != nil && h.cidr.Addr() != l.has.cidr.Addr():
-		p.find("%s is answered anew, with %s", l, h.cidr)
+	case l.has != nil && h != nil && h.CIDR.Addr() != l.has.CIDR.Addr():
+		p.find("%s is answered anew, with %s", l, h.CIDR)
 		p.end(l)
 		p.begin(l, h)
 	case l.has != nil && h == nil && l.isLetGo():
@@ -409,42 +398,42 @@ func (p *past) settle(l *life) {
 
 // holdingOf returns what a claim has been given: its IPAddress's extent; of an
 // own kind its prefix, if that is recorded for it. It is nil if that is nothing.
-func (p *past) holdingOf(l *life) (*holding, error) {
+func (p *past) holdingOf(l *life) (*fsck.Holding, error) {
 	switch {
 	case l.claim.Kind == heldKind:
 		cidr, err := netip.ParsePrefix(l.claim.Spec.CIDR)
-		return &holding{space: l.claim.Spec.AddressSpace, cidr: cidr, answer: l.claim, claim: l.claim}, err
-	case l.claim.Group != weirGroup:
+		return &fsck.Holding{Space: l.claim.Spec.AddressSpace, CIDR: cidr, Answer: l.claim, Claim: l.claim}, err
+	case l.claim.Group != fsck.WeirGroup:
 		if l.answer == nil {
 			return nil, nil //nolint:nilnil // nothing is no error
 		}
-		cidr, err := p.state.extent(l.answer)
-		return p.state.holding(l.answer, l.claim, cidr, l.answer.pool()), err
-	case l.claim.Spec.CIDR == "", l.claim.isPool() && l.claim.Spec.ParentRef == nil:
+		cidr, err := p.state.Extent(l.answer)
+		return p.state.Holding(l.answer, l.claim, cidr, l.answer.Pool()), err
+	case l.claim.Spec.CIDR == "", l.claim.IsPool() && l.claim.Spec.ParentRef == nil:
 		return nil, nil //nolint:nilnil // nothing is no error
 	}
 	cidr, err := netip.ParsePrefix(l.claim.Spec.CIDR)
 	if err != nil {
 		return nil, err
 	}
-	if h := p.state.ownHolding(l.claim, cidr); p.state.recorded(h) {
+	if h := p.state.OwnHolding(l.claim, cidr); p.state.IsRecorded(h) {
 		return h, nil
 	}
 	return nil, nil //nolint:nilnil // nothing is no error
 }
 
 // begin gives a claim a prefix, and finds who else has part of it.
-func (p *past) begin(l *life, h *holding) {
+func (p *past) begin(l *life, h *fsck.Holding) {
 	l.has, l.since = h, p.revision
 	p.account.Holdings++
-	if former, ok := p.former[place{h.space, h.cidr}]; ok && former != h.claim.Metadata.UID {
+	if former, ok := p.former[place{h.Space, h.CIDR}]; ok && former != h.Claim.Metadata.UID {
 		p.account.Reuses++
 	}
 	for _, other := range p.lives {
-		if other == l || other.has == nil || !contains(other.has, h) {
+		if other == l || other.has == nil || !fsck.Contains(other.has, h) {
 			continue
 		}
-		if !isAround(p.asNow(other.has), h) {
+		if !fsck.IsAround(p.asNow(other.has), h) {
 			p.find("%s and %s", other, l)
 		}
 	}
@@ -455,17 +444,17 @@ func (p *past) begin(l *life, h *holding) {
 
 // asNow returns a holding with the pools above it as they are now: some may have
 // come after it.
-func (p *past) asNow(h *holding) *holding {
+func (p *past) asNow(h *fsck.Holding) *fsck.Holding {
 	now := *h
-	if len(h.pools) > 0 {
-		now.pools = p.state.chain(h.pools[0])
+	if len(h.Pools) > 0 {
+		now.Pools = p.state.Chain(h.Pools[0])
 	}
 	return &now
 }
 
 func (p *past) end(l *life) {
 	if l.has != nil {
-		p.former[place{l.has.space, l.has.cidr}] = l.has.claim.Metadata.UID
+		p.former[place{l.has.Space, l.has.CIDR}] = l.has.Claim.Metadata.UID
 		l.has = nil
 	}
 }

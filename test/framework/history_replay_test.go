@@ -10,19 +10,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 )
 
 // tale is a history that a test makes up. Each of its methods is one write.
 type tale struct {
 	*past
-	stored  map[string]*item
+	stored  map[string]*fsck.Item
 	written int64
 }
 
 // newTale begins with the pool "p", whose address space is "s".
 func newTale() *tale {
-	t := &tale{past: newPast(), stored: map[string]*item{}}
-	t.write("IPPool", "p", "pool", func(i *item) { i.Group, i.Spec.AddressSpace = weirGroup, "s" })
+	t := &tale{past: newPast(), stored: map[string]*fsck.Item{}}
+	t.write("IPPool", "p", "pool", func(i *fsck.Item) { i.Group, i.Spec.AddressSpace = fsck.WeirGroup, "s" })
 	return t
 }
 
@@ -31,9 +33,11 @@ var resources = map[string]string{
 }
 
 // write creates an object, or changes it if one of that UID is there.
-func (t *tale) write(kind, name string, uid types.UID, edit func(*item)) {
+func (t *tale) write(kind, name string, uid types.UID, edit func(*fsck.Item)) {
 	t.written++
-	i := capiItem(kind, name, uid)
+	i := &fsck.Item{Group: "ipam.cluster.x-k8s.io", Kind: kind}
+	i.Metadata = metav1.ObjectMeta{Namespace: "n", Name: name, UID: uid}
+	i.Spec.PoolRef = fsck.Reference{APIGroup: fsck.WeirGroup, Kind: "IPPool", Name: "p"}
 	old := t.stored[kind+name]
 	if old != nil && old.Metadata.UID == uid {
 		copied := *old
@@ -44,7 +48,7 @@ func (t *tale) write(kind, name string, uid types.UID, edit func(*item)) {
 	t.apply(change{revision: t.written, key: path(i), object: i, isFirst: old == nil || old.Metadata.UID != uid})
 }
 
-func path(i *item) string {
+func path(i *fsck.Item) string {
 	return "/registry/" + i.Group + "/" + resources[i.Kind] + "/n/" + i.Metadata.Name
 }
 
@@ -55,8 +59,8 @@ func (t *tale) remove(kind, name string) {
 	delete(t.stored, kind+name)
 }
 
-func (t *tale) claim(name string, uid types.UID, edits ...func(*item)) {
-	t.write("IPAddressClaim", name, uid, func(i *item) {
+func (t *tale) claim(name string, uid types.UID, edits ...func(*fsck.Item)) {
+	t.write("IPAddressClaim", name, uid, func(i *fsck.Item) {
 		i.Metadata.Finalizers = []string{"ipam.weir.dev/claim"}
 		for _, edit := range edits {
 			edit(i)
@@ -65,16 +69,16 @@ func (t *tale) claim(name string, uid types.UID, edits ...func(*item)) {
 }
 
 // terminating marks a claim as deleted.
-func terminating(i *item) { i.Metadata.DeletionTimestamp = ptr.To(metav1.Now()) }
+func terminating(i *fsck.Item) { i.Metadata.DeletionTimestamp = ptr.To(metav1.Now()) }
 
 // used keeps a claim, for whoever uses its address.
-func used(i *item) { i.Metadata.Finalizers = append(i.Metadata.Finalizers, "example.com/uses") }
+func used(i *fsck.Item) { i.Metadata.Finalizers = append(i.Metadata.Finalizers, "example.com/uses") }
 
 // told names the claim's IPAddress in its status.
-func told(i *item) { i.Status.AddressRef.Name = i.Metadata.Name }
+func told(i *fsck.Item) { i.Status.AddressRef.Name = i.Metadata.Name }
 
-func (t *tale) answer(name string, claim types.UID, address string, edits ...func(*item)) {
-	t.write("IPAddress", name, "answer-"+claim, func(i *item) {
+func (t *tale) answer(name string, claim types.UID, address string, edits ...func(*fsck.Item)) {
+	t.write("IPAddress", name, "answer-"+claim, func(i *fsck.Item) {
 		i.Spec.Address, i.Spec.ClaimRef.Name = address, name
 		i.Metadata.OwnerReferences = []metav1.OwnerReference{{Kind: "IPAddressClaim", UID: claim, Controller: ptr.To(true)}}
 		i.Metadata.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: weirManager}}
@@ -84,9 +88,9 @@ func (t *tale) answer(name string, claim types.UID, address string, edits ...fun
 	})
 }
 
-func (t *tale) record(name string, claim types.UID, cidr string, edits ...func(*item)) {
-	t.write("IPAllocation", name, types.UID("record-"+name), func(i *item) {
-		i.Group = weirGroup
+func (t *tale) record(name string, claim types.UID, cidr string, edits ...func(*fsck.Item)) {
+	t.write("IPAllocation", name, types.UID("record-"+name), func(i *fsck.Item) {
+		i.Group = fsck.WeirGroup
 		i.Spec.AddressSpace, i.Spec.CIDR, i.Spec.ClaimRef.UID = "s", cidr, claim
 		for _, edit := range edits {
 			edit(i)
@@ -94,9 +98,9 @@ func (t *tale) record(name string, claim types.UID, cidr string, edits ...func(*
 	})
 }
 
-func (t *tale) ipClaim(name string, uid types.UID, cidr string, edits ...func(*item)) {
-	t.write("IPClaim", name, uid, func(i *item) {
-		i.Group, i.Spec.CIDR = weirGroup, cidr
+func (t *tale) ipClaim(name string, uid types.UID, cidr string, edits ...func(*fsck.Item)) {
+	t.write("IPClaim", name, uid, func(i *fsck.Item) {
+		i.Group, i.Spec.CIDR = fsck.WeirGroup, cidr
 		for _, edit := range edits {
 			edit(i)
 		}
@@ -112,7 +116,7 @@ func (t *tale) give(name string, claim types.UID, address string) {
 }
 
 // moving marks a record as clusterctl marks what it moves.
-func moving(i *item) { i.Metadata.Annotations = map[string]string{deleteForMove: ""} }
+func moving(i *fsck.Item) { i.Metadata.Annotations = map[string]string{deleteForMove: ""} }
 
 // end releases a claim as Weir does.
 func (t *tale) end(name string, claim types.UID) {
@@ -159,7 +163,7 @@ func TestHistoryFindsWhatIsWrongAtAnyMoment(t *testing.T) {
 		}, []string{"uid 2"}},
 		"a record is released under a live claim": {func(t *tale) {
 			t.give("a", "1", "10.0.0.7")
-			t.record("a", "1", "10.0.0.7/32", func(i *item) { i.Spec.ReleasedAt = metav1.Now() })
+			t.record("a", "1", "10.0.0.7/32", func(i *fsck.Item) { i.Spec.ReleasedAt = metav1.Now() })
 		}, []string{"its record IPAllocation n/a, made at"}},
 		"an IPAddress before its record": {func(t *tale) {
 			t.claim("a", "1")
@@ -171,7 +175,7 @@ func TestHistoryFindsWhatIsWrongAtAnyMoment(t *testing.T) {
 			t.remove("IPAddress", "a")
 			t.record("a2", "1", "10.0.0.8/32")
 			t.written++
-			t.write("IPAddress", "a", "another", func(i *item) {
+			t.write("IPAddress", "a", "another", func(i *fsck.Item) {
 				i.Spec.Address = "10.0.0.8"
 				i.Metadata.OwnerReferences = []metav1.OwnerReference{{Kind: "IPAddressClaim", UID: "1", Controller: ptr.To(true)}}
 			})
@@ -208,7 +212,7 @@ func TestHistoryFindsWhatIsWrongAtAnyMoment(t *testing.T) {
 			t.remove("IPAllocation", "a")
 		}, []string{"its record IPAllocation n/a, made at"}},
 		"a note's address is given to a claim": {func(t *tale) {
-			t.write(heldKind, "x", "x", func(i *item) { i.Group, i.Spec.AddressSpace, i.Spec.CIDR = "ipam.history", "s", "10.0.0.0/30" })
+			t.write(heldKind, "x", "x", func(i *fsck.Item) { i.Group, i.Spec.AddressSpace, i.Spec.CIDR = "ipam.history", "s", "10.0.0.0/30" })
 			t.give("a", "1", "10.0.0.2")
 			t.remove(heldKind, "x")
 		}, []string{"uid 1"}},
@@ -261,11 +265,11 @@ func TestHistoryFindsNothingWrongWithWhatIsRight(t *testing.T) {
 			t.give("a", "1", "10.0.0.7")
 			t.end("a", "1")
 			t.claim("b", "2")
-			t.answer("b", "2", "10.0.0.7", func(i *item) { i.Metadata.Annotations = map[string]string{arrived: "now"} })
+			t.answer("b", "2", "10.0.0.7", func(i *fsck.Item) { i.Metadata.Annotations = map[string]string{arrived: "now"} })
 			t.record("b", "2", "10.0.0.7/32")
 		},
 		"a note's address when it has gone": func(t *tale) {
-			t.write(heldKind, "x", "x", func(i *item) { i.Group, i.Spec.AddressSpace, i.Spec.CIDR = "ipam.history", "s", "10.0.0.7/32" })
+			t.write(heldKind, "x", "x", func(i *fsck.Item) { i.Group, i.Spec.AddressSpace, i.Spec.CIDR = "ipam.history", "s", "10.0.0.7/32" })
 			t.remove(heldKind, "x")
 			t.give("a", "1", "10.0.0.7")
 		},
@@ -292,7 +296,7 @@ func TestHistoryKnowsWhatMovesAway(t *testing.T) {
 	h.ipClaim("a", "1", "10.0.0.7/32")
 	h.record("a", "1", "10.0.0.7/32", moving)
 	h.remove("IPAllocation", "a")
-	h.record("a", "1", "10.0.0.7/32", func(i *item) { i.Metadata.Annotations = nil })
+	h.record("a", "1", "10.0.0.7/32", func(i *fsck.Item) { i.Metadata.Annotations = nil })
 	h.remove("IPAllocation", "a")
 	if len(h.findings) != 0 {
 		t.Errorf("findings %q of a claim that moves away", h.findings)
@@ -307,11 +311,11 @@ func TestHistoryKnowsCarvedPools(t *testing.T) {
 	t.Parallel()
 	h := newTale()
 	h.record("child", "c", "10.0.0.0/28")
-	h.write("IPPool", "child", "c", func(i *item) {
-		i.Group, i.Spec.CIDR, i.Spec.ParentRef = weirGroup, "10.0.0.0/28", &reference{Kind: "IPPool", Name: "p"}
+	h.write("IPPool", "child", "c", func(i *fsck.Item) {
+		i.Group, i.Spec.CIDR, i.Spec.ParentRef = fsck.WeirGroup, "10.0.0.0/28", &fsck.Reference{Kind: "IPPool", Name: "p"}
 	})
 	h.record("a", "1", "10.0.0.7/32")
-	h.ipClaim("a", "1", "10.0.0.7/32", func(i *item) { i.Spec.PoolRef.Name = "child" })
+	h.ipClaim("a", "1", "10.0.0.7/32", func(i *fsck.Item) { i.Spec.PoolRef.Name = "child" })
 	if len(h.findings) != 0 || h.account.Holdings != 2 {
 		t.Errorf("findings %q; %s", h.findings, h.account)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
@@ -73,7 +74,7 @@ func TestHistory(t *testing.T) {
 	w.give("short", "10.0.0.7")
 	w.remove("IPAddress", "short")
 	w.remove("IPAddressClaim", "short")
-	held := framework.Held{Space: "default", CIDR: netip.MustParsePrefix("10.0.0.8/31"), UID: "stranger"}
+	held := fsck.Held{Space: "default", CIDR: netip.MustParsePrefix("10.0.0.8/31"), UID: "stranger"}
 	if err = history.Hold(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}

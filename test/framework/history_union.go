@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 )
 
 // Union takes two clusters together, whose revisions have no common order, at one
@@ -29,28 +31,28 @@ func Union(ctx context.Context, here, there *History) (findings []string, compar
 			continue
 		}
 		compared++
-		findings = append(findings, against(h.holding, between)...)
+		findings = append(findings, against(h.Holding, between)...)
 	}
 	return findings, compared + len(between), nil
 }
 
 // against names what one cluster has that another's holding cannot be beside.
-func against(h *holding, others map[types.UID]tenure) (findings []string) {
+func against(h *fsck.Holding, others map[types.UID]tenure) (findings []string) {
 	for _, other := range others {
-		isSame := isAlike(h.claim, other.claim)
+		isSame := isAlike(h.Claim, other.Claim)
 		switch {
-		case isSame && h.space == other.space && h.cidr == other.cidr:
+		case isSame && h.Space == other.Space && h.CIDR == other.CIDR:
 		case isSame:
-			findings = append(findings, fmt.Sprintf("one claim, two prefixes: here %s, there %s", h, other.holding))
-		case contains(h, other.holding) && !isAround(h, other.holding):
-			findings = append(findings, fmt.Sprintf("here %s, there %s", h, other.holding))
+			findings = append(findings, fmt.Sprintf("one claim, two prefixes: here %s, there %s", h, other.Holding))
+		case fsck.Contains(h, other.Holding) && !fsck.IsAround(h, other.Holding):
+			findings = append(findings, fmt.Sprintf("here %s, there %s", h, other.Holding))
 		}
 	}
 	return findings
 }
 
 // isAlike reports whether two objects are one claim in two clusters.
-func isAlike(a, b *item) bool {
+func isAlike(a, b *fsck.Item) bool {
 	return a.Group == b.Group && a.Kind == b.Kind && a.Kind != heldKind &&
 		a.Metadata.Namespace == b.Metadata.Namespace && a.Metadata.Name == b.Metadata.Name
 }

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 )
 
 const (
@@ -63,7 +66,7 @@ func (s *Site) awaitPools(ctx context.Context) error {
 	pool := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"cidr": "192.0.2.0/24", "addressSpace": probeName}, // of nobody else's
 	}}
-	pool.SetGroupVersionKind(weirVersion.WithKind("GlobalIPPool"))
+	pool.SetGroupVersionKind(schema.GroupVersionKind{Group: fsck.WeirGroup, Version: "v1alpha1", Kind: "GlobalIPPool"})
 	pool.SetName(probeName)
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, noticeTimeout, true, func(ctx context.Context) (bool, error) {

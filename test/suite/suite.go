@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -221,10 +222,10 @@ func (s *Spec) InSpace(ctx context.Context) []ipamv1.IPAllocation {
 
 // AtRest waits until the checker finds nothing that overlaps, lacks a record, leaks or is silent. On the way, its reports can be looked
 // at.
-func AtRest(ctx context.Context, cfg *rest.Config, look ...func(*framework.Report)) {
+func AtRest(ctx context.Context, cfg *rest.Config, look ...func(*fsck.Report)) {
 	GinkgoHelper()
 	Eventually(func() error {
-		report, err := framework.Check(ctx, cfg)
+		report, err := fsck.Check(ctx, cfg)
 		if err != nil {
 			return err
 		}
@@ -236,7 +237,7 @@ func AtRest(ctx context.Context, cfg *rest.Config, look ...func(*framework.Repor
 }
 
 // Safe expects that a report, of whatever moment, shows nothing unsafe.
-func Safe(report *framework.Report) {
+func Safe(report *fsck.Report) {
 	GinkgoHelper()
 	Expect(report.Safe()).To(Succeed())
 }

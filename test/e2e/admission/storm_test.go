@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
@@ -163,7 +164,7 @@ func (s *storm) expectNoDoubles() {
 // sample has the checker look again and again.
 func (s *storm) sample(ctx context.Context) {
 	for ctx.Err() == nil {
-		report, err := framework.CheckAdmitted(context.WithoutCancel(ctx), config)
+		report, err := fsck.CheckAdmitted(context.WithoutCancel(ctx), config)
 		Expect(err).NotTo(HaveOccurred())
 		s.expectSafe(report)
 		s.expectPast(context.WithoutCancel(ctx))
@@ -183,7 +184,7 @@ func (s *storm) expectPast(ctx context.Context) framework.HistoryAccount {
 	return moment.Account
 }
 
-func (s *storm) expectSafe(report *framework.Report) {
+func (s *storm) expectSafe(report *fsck.Report) {
 	GinkgoHelper()
 	if err := report.Safe(); err != nil {
 		s.fail(err.Error())
@@ -198,14 +199,14 @@ func (s *storm) fail(finding string) {
 // expectRest waits until nothing overlaps, lacks a record, leaks or is silent, and every manager runs.
 func (s *storm) expectRest(ctx context.Context) {
 	GinkgoHelper()
-	expectAtRest(ctx, s.expectSafe, func(*framework.Report) { s.injector.Revive(ctx) })
+	expectAtRest(ctx, s.expectSafe, func(*fsck.Report) { s.injector.Revive(ctx) })
 }
 
 // expectAtRest waits until the checker finds nothing left to do. On the way, its reports can be looked at.
-func expectAtRest(ctx context.Context, look ...func(*framework.Report)) {
+func expectAtRest(ctx context.Context, look ...func(*fsck.Report)) {
 	GinkgoHelper()
 	Eventually(func() error {
-		report, err := framework.CheckAdmitted(ctx, config)
+		report, err := fsck.CheckAdmitted(ctx, config)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
@@ -97,7 +98,7 @@ func (p *path) recovers(ctx context.Context, w *world, healthy *framework.Manage
 	}
 	Eventually(func(g Gomega) { p.done(ctx, w, g) }, "90s", "20ms").Should(Succeed())
 	Eventually(func(g Gomega) {
-		report, err := framework.Check(ctx, config)
+		report, err := fsck.Check(ctx, config)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(report.AtRest()).To(Succeed())
 	}, "90s", "100ms").Should(Succeed())

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -320,7 +320,7 @@ func (w *world) isRecorded(ctx context.Context, g Gomega, answer *ipamv1beta2.IP
 func (w *world) isSafe(ctx context.Context, lost string) {
 	GinkgoHelper()
 	if lost == "" {
-		report, err := framework.CheckAdmitted(ctx, config)
+		report, err := fsck.CheckAdmitted(ctx, config)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.Safe()).To(Succeed())
 	}

@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -44,7 +45,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 var _ = AfterEach(func(ctx SpecContext) {
 	suite.Evidence(site)
-	report, err := framework.Check(ctx, site.Config())
+	report, err := fsck.Check(ctx, site.Config())
 	Expect(err).NotTo(HaveOccurred())
 	suite.Safe(report)
 }, NodeTimeout(time.Minute))

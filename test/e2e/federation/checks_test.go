@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -40,9 +41,9 @@ var _ = BeforeEach(func() {
 })
 
 // look expects that members use nothing but what the hub has delegated to them.
-func look(ctx context.Context) *framework.FederationReport {
+func look(ctx context.Context) *fsck.FederationReport {
 	GinkgoHelper()
-	report, err := framework.CheckFederation(ctx, delegations, configs())
+	report, err := fsck.CheckFederation(ctx, delegations, configs())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(report.Safe()).To(Succeed())
 	return report
@@ -55,7 +56,7 @@ var _ = AfterEach(func(ctx SpecContext) {
 	}
 	Expect(look(ctx).Hub).To(Succeed())
 	for _, c := range []*cluster{hub, edgeA, edgeB} {
-		report, err := framework.Check(ctx, c.Config())
+		report, err := fsck.Check(ctx, c.Config())
 		Expect(err).NotTo(HaveOccurred())
 		suite.Safe(report)
 	}

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/propagator"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -60,7 +61,7 @@ var (
 	// placement carries delegated pools to the members.
 	placement *propagator.Propagator
 	// delegations are the hub's, for the checker.
-	delegations *framework.Hub
+	delegations *fsck.Hub
 )
 
 func TestFederation(t *testing.T) {
@@ -77,7 +78,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	member := framework.SiteOptions{Components: framework.Metal3Components, Install: []framework.Step{framework.InstallCAPICRDs}}
 	edgeA = startCluster(ctx, "edge-a", member, memberGates, "--cluster-name=edge-a")
 	edgeB = startCluster(ctx, "edge-b", member, memberGates, "--cluster-name=edge-b")
-	delegations = framework.NewHub(hub.Config())
+	delegations = fsck.NewHub(hub.Config())
 	placement = propagator.New(hub.Client(), map[string]client.Client{edgeA.name: edgeA.Client(), edgeB.name: edgeB.Client()},
 		ipamv1.GroupVersion.WithKind(ipamv1.IPPoolKind), ipamv1.GroupVersion.WithKind(ipamv1.GlobalIPPoolKind))
 	placement.Start()

@@ -27,6 +27,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -314,7 +315,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 			held[name] = address
 		}
 		keepTheirs(ctx, held)
-		report, err := framework.Check(ctx, site.Config())
+		report, err := fsck.Check(ctx, site.Config())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.AtRest()).To(Succeed())
 		Expect(records(ctx)).To(Equal(len(held)))

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -30,7 +31,7 @@ func check(ctx context.Context) {
 	for _, side := range []*side{left, right} {
 		Expect(side.manager.Restart(ctx)).To(Succeed()) // it repairs at once what it would have a minute later
 		Eventually(func() error {
-			report, err := framework.Check(ctx, side.Config())
+			report, err := fsck.Check(ctx, side.Config())
 			Expect(err).NotTo(HaveOccurred())
 			return report.AtRest()
 		}, "60s", "500ms").Should(Succeed())
@@ -67,12 +68,12 @@ func lookOn() {
 // namespace and name.
 func union(ctx context.Context) []string {
 	GinkgoHelper()
-	report, err := framework.CheckWith(ctx, left.Config(), func() []framework.Held { return strangers(ctx, left, right) })
+	report, err := fsck.CheckWith(ctx, left.Config(), func() []fsck.Held { return strangers(ctx, left, right) })
 	Expect(err).NotTo(HaveOccurred())
-	found := slices.Concat(report.Overlaps, report.Several)
-	report, err = framework.Check(ctx, right.Config())
+	found := slices.Concat(report.Of(fsck.Overlap), report.Of(fsck.SeveralAnswers))
+	report, err = fsck.Check(ctx, right.Config())
 	Expect(err).NotTo(HaveOccurred())
-	found = append(append(found, report.Overlaps...), report.Several...)
+	found = slices.Concat(found, report.Of(fsck.Overlap), report.Of(fsck.SeveralAnswers))
 	there := told(ctx, right)
 	for name, here := range told(ctx, left) {
 		if other, both := there[name]; both && other.CIDR != here.CIDR {
@@ -83,10 +84,10 @@ func union(ctx context.Context) []string {
 }
 
 // strangers returns what claims of the other side were told that this side does not know, or not as those that have it.
-func strangers(ctx context.Context, s, other *side) []framework.Held {
+func strangers(ctx context.Context, s, other *side) []fsck.Held {
 	GinkgoHelper()
 	here := told(ctx, s)
-	var held []framework.Held
+	var held []fsck.Held
 	for name, there := range told(ctx, other) {
 		if here[name].CIDR != there.CIDR {
 			held = append(held, there)
@@ -97,14 +98,14 @@ func strangers(ctx context.Context, s, other *side) []framework.Held {
 
 // told returns what the claims of a side were told, by kind, namespace and name. All pools of the suite are of the default address
 // space.
-func told(ctx context.Context, s *side) map[string]framework.Held {
+func told(ctx context.Context, s *side) map[string]fsck.Held {
 	GinkgoHelper()
 	answers, own := &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{}
 	Expect(s.Client().List(ctx, answers)).To(Succeed())
 	Expect(s.Client().List(ctx, own)).To(Succeed())
-	found := map[string]framework.Held{}
+	found := map[string]fsck.Held{}
 	add := func(kind string, obj client.Object, poolKind, poolName string, prefix netip.Prefix) {
-		held := framework.Held{Space: ipamv1.DefaultAddressSpace, CIDR: prefix, UID: obj.GetUID()}
+		held := fsck.Held{Space: ipamv1.DefaultAddressSpace, CIDR: prefix, UID: obj.GetUID()}
 		if poolKind == ipamv1.IPPoolKind {
 			held.Pool = types.NamespacedName{Namespace: obj.GetNamespace(), Name: poolName}
 		}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -41,7 +42,7 @@ var _ = It("a manager that is restarted, by signal or killed, leaves every answe
 	unchanged := &ipamv1beta2.IPAddress{}
 	Expect(k.Get(ctx, client.ObjectKeyFromObject(before), unchanged)).To(Succeed())
 	Expect(unchanged.ResourceVersion).To(Equal(before.ResourceVersion))
-	report, err := framework.Check(ctx, config)
+	report, err := fsck.Check(ctx, config)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(report.Safe()).To(Succeed())
 }, SpecTimeout(5*time.Minute))

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -146,7 +147,7 @@ func isUntouched(ctx context.Context, objs ...client.Object) {
 
 func isSafe(ctx context.Context) {
 	GinkgoHelper()
-	report, err := framework.Check(ctx, config)
+	report, err := fsck.Check(ctx, config)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(report.Safe()).To(Succeed())
 }

@@ -21,6 +21,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/faults"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
@@ -152,9 +153,9 @@ func (r *race) allocations() int { return int(r.toldCount.Load() + r.strangers.a
 // sample has the checker look again and again.
 func (r *race) sample(ctx context.Context) {
 	for ctx.Err() == nil {
-		var report *framework.Report
+		var report *fsck.Report
 		Eventually(func() (err error) { // an API server that has too much to do may be too slow
-			report, err = framework.CheckWith(context.WithoutCancel(ctx), config, r.strangers.held)
+			report, err = fsck.CheckWith(context.WithoutCancel(ctx), config, r.strangers.held)
 			return err
 		}, "2m", "1s").Should(Succeed())
 		r.expectSafe(report)
@@ -167,7 +168,7 @@ func (r *race) sample(ctx context.Context) {
 }
 
 // expectSafe fails with the history of what is wrong.
-func (r *race) expectSafe(report *framework.Report) {
+func (r *race) expectSafe(report *fsck.Report) {
 	GinkgoHelper()
 	if err := report.Safe(); err != nil {
 		Fail(err.Error() + "\n" + r.journal.Of(err.Error()))
@@ -175,8 +176,8 @@ func (r *race) expectSafe(report *framework.Report) {
 }
 
 // expectSafePast looks at the history while the checker looks at what is there.
-func (r *race) expectSafePast(ctx context.Context) func(*framework.Report) {
-	return func(*framework.Report) { r.expectPast(ctx) }
+func (r *race) expectSafePast(ctx context.Context) func(*fsck.Report) {
+	return func(*fsck.Report) { r.expectPast(ctx) }
 }
 
 // expectBlocksOnly waits until there is no record but one of each of the pools' own blocks, of both front doors.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/claimledger"
@@ -125,7 +126,7 @@ func (s *strangers) live(ctx context.Context, random *rand.Rand, c book.Claim, l
 	if cidr, ok := s.claims.Told(c.Ref.UID); ok {
 		s.answered.Add(1)
 		uid := types.UID(c.Ref.UID)
-		again(func() error { return s.history.Hold(ctx, framework.Held{Space: namespace, CIDR: cidr, UID: uid}) })
+		again(func() error { return s.history.Hold(ctx, fsck.Held{Space: namespace, CIDR: cidr, UID: uid}) })
 		faults.Sleep(ctx, faults.UpTo(random, 3*time.Second))
 		again(func() error { return s.history.Release(ctx, uid) })
 	}
@@ -161,11 +162,11 @@ func (s *strangers) sweep(ctx context.Context) (found int) {
 }
 
 // held tells the checker what the claims hold.
-func (s *strangers) held() []framework.Held {
+func (s *strangers) held() []fsck.Held {
 	all := s.claims.Held()
-	held := make([]framework.Held, 0, len(all))
+	held := make([]fsck.Held, 0, len(all))
 	for cidr, uid := range all {
-		held = append(held, framework.Held{Space: namespace, CIDR: cidr, UID: types.UID(uid)})
+		held = append(held, fsck.Held{Space: namespace, CIDR: cidr, UID: types.UID(uid)})
 	}
 	return held
 }

@@ -18,6 +18,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -86,13 +87,12 @@ func (b *backup) expectConflicts(ctx context.Context) {
 // expectSafe expects nothing wrong but what was restored onto others, which the checker takes for answers as well.
 func (b *backup) expectSafe(ctx context.Context) {
 	GinkgoHelper()
-	report, err := framework.Check(ctx, site.Config())
+	report, err := fsck.Check(ctx, site.Config())
 	Expect(err).NotTo(HaveOccurred())
-	for _, overlap := range report.Overlaps {
+	for _, overlap := range report.Of(fsck.Overlap) {
 		Expect(overlap).To(ContainSubstring("/new-"))
 	}
-	report.Overlaps = nil
-	Expect(report.Safe()).To(Succeed())
+	Expect(report.Without(fsck.Overlap).Safe()).To(Succeed())
 }
 
 // told is what claims have: prefix or address by kind, namespace and name.

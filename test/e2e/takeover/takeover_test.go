@@ -21,6 +21,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -54,11 +55,11 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 			Expect(address).NotTo(Equal("10.0.3.200"), "which is kept")
 		}
 		Expect(keep(told(ctx), had)).To(Equal(had))
-		report, err := framework.Check(ctx, site.Config())
+		report, err := fsck.Check(ctx, site.Config())
 		Expect(err).NotTo(HaveOccurred())
-		Expect(report.Overlaps).To(BeEmpty())
-		Expect(report.Several).To(BeEmpty())
-		Expect(report.Unrecorded).To(ConsistOf(ContainSubstring("hosts-10-9-9-9"))) // which is not in the pool
+		Expect(report.Of(fsck.Overlap)).To(BeEmpty())
+		Expect(report.Of(fsck.SeveralAnswers)).To(BeEmpty())
+		Expect(report.Of(fsck.NoRecord)).To(ConsistOf(ContainSubstring("hosts-10-9-9-9"))) // which is not in the pool
 
 		By("telling what the pool would not give, and keeping it")
 		lost := addressClaim(pool.Name, "lost")
@@ -152,7 +153,7 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 			Expect(used).NotTo(HaveKey(address), name)
 		}
 		Expect(keep(told(ctx), had)).To(Equal(had))
-		report, err := framework.Check(ctx, site.Config())
+		report, err := fsck.Check(ctx, site.Config())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.Safe()).To(Succeed())
 	}, SpecTimeout(8*time.Minute))

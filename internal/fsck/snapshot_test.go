@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package framework
+package fsck
 
 import (
 	"strings"
@@ -13,14 +13,14 @@ import (
 )
 
 // capiItem is an object of Cluster API's for the pool "p".
-func capiItem(kind, name string, uid types.UID) *item {
-	i := &item{Group: capiVersion.Group, Kind: kind}
+func capiItem(kind, name string, uid types.UID) *Item {
+	i := &Item{Group: capiVersion.Group, Kind: kind}
 	i.Metadata = metav1.ObjectMeta{Namespace: "n", Name: name, UID: uid}
-	i.Spec.PoolRef = reference{APIGroup: weirGroup, Kind: "IPPool", Name: "p"}
+	i.Spec.PoolRef = Reference{APIGroup: WeirGroup, Kind: "IPPool", Name: "p"}
 	return i
 }
 
-func answerOf(claim types.UID, name string) *item {
+func answerOf(claim types.UID, name string) *Item {
 	i := capiItem("IPAddress", name, types.UID("answer-"+name))
 	i.Spec.Address = "10.0.0.7"
 	if claim != "" {
@@ -29,19 +29,19 @@ func answerOf(claim types.UID, name string) *item {
 	return i
 }
 
-func claimToldOf(name string, uid types.UID, answer string) *item {
+func claimToldOf(name string, uid types.UID, answer string) *Item {
 	i := capiItem("IPAddressClaim", name, uid)
 	i.Status.AddressRef.Name = answer
 	return i
 }
 
-func leaving(claim *item) *item {
+func leaving(claim *Item) *Item {
 	claim.Metadata.DeletionTimestamp = ptr.To(metav1.Now())
 	return claim
 }
 
-func recordOf(claim types.UID) *item {
-	i := &item{Group: weirGroup, Kind: "IPAllocation"}
+func recordOf(claim types.UID) *Item {
+	i := &Item{Group: WeirGroup, Kind: "IPAllocation"}
 	i.Spec.AddressSpace, i.Spec.CIDR, i.Spec.ClaimRef.UID = "s", "10.0.0.7/32", claim
 	return i
 }
@@ -50,45 +50,45 @@ func recordOf(claim types.UID) *item {
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		answers, records, claims, still []*item
+		answers, records, claims, still []*Item
 		// finding is part of what is found; empty for nothing.
 		finding string
 	}{
 		"an answer that was adopted after the records were read": {
-			answers: []*item{answerOf("gone", "a")}, still: []*item{answerOf("next", "a")},
-			records: []*item{recordOf("gone")}, claims: []*item{claimToldOf("a", "next", "a")},
+			answers: []*Item{answerOf("gone", "a")}, still: []*Item{answerOf("next", "a")},
+			records: []*Item{recordOf("gone")}, claims: []*Item{claimToldOf("a", "next", "a")},
 		},
 		"an answer that a claim names and nobody recorded or adopted": {
-			answers: []*item{answerOf("gone", "a")}, still: []*item{answerOf("", "a")},
-			records: []*item{recordOf("gone")}, claims: []*item{claimToldOf("a", "next", "a")},
+			answers: []*Item{answerOf("gone", "a")}, still: []*Item{answerOf("", "a")},
+			records: []*Item{recordOf("gone")}, claims: []*Item{claimToldOf("a", "next", "a")},
 			finding: "answers without a record",
 		},
 		"an answer that came when its claim was being released, and whose address somebody else has": {
-			answers: []*item{answerOf("late", "a"), answerOf("other", "b")},
-			records: []*item{recordOf("other")},
-			claims:  []*item{leaving(claimToldOf("a", "late", "")), claimToldOf("b", "other", "b")},
+			answers: []*Item{answerOf("late", "a"), answerOf("other", "b")},
+			records: []*Item{recordOf("other")},
+			claims:  []*Item{leaving(claimToldOf("a", "late", "")), claimToldOf("b", "other", "b")},
 		},
 		"an answer that its claim was told, which is being released, and whose address somebody else has": {
-			answers: []*item{answerOf("told", "a"), answerOf("other", "b")},
-			records: []*item{recordOf("other")},
-			claims:  []*item{leaving(claimToldOf("a", "told", "a")), claimToldOf("b", "other", "b")},
+			answers: []*Item{answerOf("told", "a"), answerOf("other", "b")},
+			records: []*Item{recordOf("other")},
+			claims:  []*Item{leaving(claimToldOf("a", "told", "a")), claimToldOf("b", "other", "b")},
 			finding: "overlapping answers",
 		},
 		"an answer of a claim that is being released and has its record still": {
-			answers: []*item{answerOf("late", "a"), answerOf("other", "b")},
-			records: []*item{recordOf("late"), recordOf("other")},
-			claims:  []*item{leaving(claimToldOf("a", "late", "")), claimToldOf("b", "other", "b")},
+			answers: []*Item{answerOf("late", "a"), answerOf("other", "b")},
+			records: []*Item{recordOf("late"), recordOf("other")},
+			claims:  []*Item{leaving(claimToldOf("a", "late", "")), claimToldOf("b", "other", "b")},
 			finding: "overlapping answers",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := &item{Group: weirGroup, Kind: "IPPool"}
+			pool := &Item{Group: WeirGroup, Kind: "IPPool"}
 			pool.Metadata = metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "pool"}
 			pool.Spec.AddressSpace, pool.Spec.CIDR = "s", "10.0.0.0/16"
-			s := &snapshot{answers: tc.answers, records: tc.records, claims: byUID(tc.claims), still: byUID(tc.still)}
-			s.index(byUID([]*item{pool}))
+			s := &Snapshot{answers: tc.answers, records: tc.records, Claims: byUID(tc.claims), still: byUID(tc.still)}
+			s.index(byUID([]*Item{pool}))
 			holdings, err := s.holdings()
 			if err != nil {
 				t.Fatal(err)
@@ -106,22 +106,22 @@ func TestSnapshot(t *testing.T) {
 func TestAMetal3PoolIsBelowItsParent(t *testing.T) {
 	t.Parallel()
 	for parent, isRight := range map[string]bool{"GlobalIPPool/carved": true, "GlobalIPPool/other": false, "": false} {
-		carved := &item{Group: weirGroup, Kind: "GlobalIPPool", Metadata: metav1.ObjectMeta{Name: "carved", UID: "carved"}}
-		carved.Spec.ParentRef = &reference{Kind: "GlobalIPPool", Name: "root"}
+		carved := &Item{Group: WeirGroup, Kind: "GlobalIPPool", Metadata: metav1.ObjectMeta{Name: "carved", UID: "carved"}}
+		carved.Spec.ParentRef = &Reference{Kind: "GlobalIPPool", Name: "root"}
 		carved.Spec.AddressSpace, carved.Spec.CIDR = "s", "10.0.0.0/24"
 		block := recordOf("carved")
 		block.Spec.CIDR = carved.Spec.CIDR
-		hosts := &item{Group: metal3Group, Kind: "IPPool", Metadata: metav1.ObjectMeta{
+		hosts := &Item{Group: metal3Group, Kind: "IPPool", Metadata: metav1.ObjectMeta{
 			Namespace: "n", Name: "p", Annotations: map[string]string{parentAnnotation: parent},
 		}}
 		answer, claim := answerOf("a", "a"), claimToldOf("a", "a", "a")
 		answer.Spec.PoolRef.APIGroup, claim.Spec.PoolRef.APIGroup = metal3Group, metal3Group
-		s := &snapshot{
-			answers: []*item{answer}, still: byUID([]*item{answer}), records: []*item{recordOf("a"), block},
-			own: []*item{carved}, claims: byUID([]*item{claim, carved}),
-			parents: map[poolKey]poolKey{{metal3Group, "IPPool", "n", "p"}: parentOf(hosts)},
+		s := &Snapshot{
+			answers: []*Item{answer}, still: byUID([]*Item{answer}), records: []*Item{recordOf("a"), block},
+			own: []*Item{carved}, Claims: byUID([]*Item{claim, carved}),
+			parents: map[PoolKey]PoolKey{{metal3Group, "IPPool", "n", "p"}: parentOf(hosts)},
 		}
-		s.index(byUID([]*item{carved}))
+		s.index(byUID([]*Item{carved}))
 		holdings, err := s.holdings()
 		if err != nil {
 			t.Fatal(err)

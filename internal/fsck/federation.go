@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package framework
+package fsck
 
 import (
 	"context"
@@ -57,8 +57,8 @@ type FederationReport struct {
 // Safe returns an error unless everything holds that must hold at any moment.
 func (r *FederationReport) Safe() error {
 	return errors.Join(
-		found("blocks that are delegated to two members", r.Shared),
-		found("prefixes in use at a member that the hub has not delegated to it", r.Uncovered),
+		problem("blocks that are delegated to two members", r.Shared),
+		problem("prefixes in use at a member that the hub has not delegated to it", r.Uncovered),
 	)
 }
 
@@ -70,7 +70,7 @@ func (r *FederationReport) Safe() error {
 // after: a block that it had at either time counts.
 func CheckFederation(ctx context.Context, hub *Hub, members map[string]*rest.Config) (*FederationReport, error) {
 	before, missedBefore := hub.read(ctx)
-	inUse := map[string][]*item{}
+	inUse := map[string][]*Item{}
 	for name, cfg := range members {
 		c, err := readCluster(ctx, cfg)
 		if err != nil {
@@ -108,7 +108,7 @@ func (h *Hub) read(ctx context.Context) ([]block, error) {
 
 // judgeFederation compares what members use with the blocks that the hub had
 // before and after.
-func judgeFederation(before, after []block, inUse map[string][]*item) (*FederationReport, error) {
+func judgeFederation(before, after []block, inUse map[string][]*Item) (*FederationReport, error) {
 	report := &FederationReport{Blocks: len(after), Shared: slices.Concat(shared(before), shared(after))}
 	for member, records := range inUse {
 		for _, record := range records {
@@ -146,8 +146,8 @@ func shared(blocks []block) []string {
 // cluster is what CheckFederation reads of one: the records that hold something,
 // and then all pools.
 type cluster struct {
-	records []*item
-	pools   map[poolKey]*item
+	records []*Item
+	pools   map[PoolKey]*Item
 }
 
 func readCluster(ctx context.Context, cfg *rest.Config) (*cluster, error) {
@@ -156,15 +156,15 @@ func readCluster(ctx context.Context, cfg *rest.Config) (*cluster, error) {
 		return nil, fmt.Errorf("building a client: %w", err)
 	}
 	l := &lister{client: client}
-	c := &cluster{pools: map[poolKey]*item{}}
-	c.records = slices.DeleteFunc(l.list(ctx, recordResource), func(record *item) bool {
-		return record.released() || record.Spec.State == "Moved"
+	c := &cluster{pools: map[PoolKey]*Item{}}
+	c.records = slices.DeleteFunc(l.list(ctx, recordResource), func(record *Item) bool {
+		return record.IsReleased() || record.Spec.State == "Moved"
 	})
 	for _, pool := range l.list(ctx, ownResources[0], ownResources[1], metal3Pools) {
-		c.pools[poolKey{pool.Group, pool.Kind, pool.Metadata.Namespace, pool.Metadata.Name}] = pool
+		c.pools[pool.Key()] = pool
 	}
-	if l.err != nil {
-		return nil, l.err
+	if err := l.failure(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -193,14 +193,14 @@ func (c *cluster) delegated() ([]block, error) {
 // inUse returns the records of what comes from a delegated pool. The record of
 // the pool's own block does not count once the member says that it has handed
 // that back: it stays until the copy goes. Nor does that of handing it back.
-func (c *cluster) inUse() []*item {
-	return slices.DeleteFunc(slices.Clone(c.records), func(record *item) bool {
+func (c *cluster) inUse() []*Item {
+	return slices.DeleteFunc(slices.Clone(c.records), func(record *Item) bool {
 		if c.isHandedBack(record) {
 			return true
 		}
 		ref := record.Spec.PoolRef
 		if ref.APIGroup == "" {
-			ref.APIGroup = weirGroup
+			ref.APIGroup = WeirGroup
 		}
 		key := keyOf(ref, record.Metadata.Namespace)
 		pool := c.pools[key]
@@ -211,18 +211,18 @@ func (c *cluster) inUse() []*item {
 
 // isHandedBack reports whether a record is a hand-back, or the block of a copy
 // that was handed back: the copy has it until it is deleted.
-func (c *cluster) isHandedBack(record *item) bool {
+func (c *cluster) isHandedBack(record *Item) bool {
 	if record.Spec.Purpose != "PoolBlock" {
 		return record.Spec.Purpose == "HandBack"
 	}
-	return record.Spec.ClaimRef.Name == record.Spec.PoolRef.Name && slices.ContainsFunc(c.records, func(back *item) bool {
+	return record.Spec.ClaimRef.Name == record.Spec.PoolRef.Name && slices.ContainsFunc(c.records, func(back *Item) bool {
 		isOf := back.Spec.PoolRef == record.Spec.PoolRef && back.Spec.CIDR == record.Spec.CIDR && back.Spec.AddressSpace == record.Spec.AddressSpace
 		return isOf && back.Spec.Purpose == "HandBack" && back.Spec.State == "Confirmed"
 	})
 }
 
 // comesFromDelegated reports whether the pool is delegated, or one above it is.
-func (c *cluster) comesFromDelegated(key poolKey) bool {
+func (c *cluster) comesFromDelegated(key PoolKey) bool {
 	for range len(c.pools) {
 		pool := c.pools[key]
 		if pool == nil || pool.Spec.DelegateTo != "" {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package framework
+package fsck
 
 import (
 	"net/netip"
@@ -30,30 +30,30 @@ func newMadeUp() *madeUp {
 	m.a.record("team-a", "10.1.0.1/32")
 	m.a.pool("child", "team-a", "10.1.1.0/24", "")
 	m.a.record("child", "10.1.1.7/32")
-	hosts := &item{Group: metal3Group, Kind: "IPPool"}
+	hosts := &Item{Group: metal3Group, Kind: "IPPool"}
 	hosts.Metadata.Annotations = map[string]string{parentAnnotation: "GlobalIPPool/global"}
-	m.a.pools[poolKey{metal3Group, "IPPool", "n", "hosts"}] = hosts
-	m.a.pools[poolKey{weirGroup, "GlobalIPPool", "", "global"}] = m.a.pools[poolKey{weirGroup, "IPPool", "n", "team-a"}]
+	m.a.pools[PoolKey{metal3Group, "IPPool", "n", "hosts"}] = hosts
+	m.a.pools[PoolKey{WeirGroup, "GlobalIPPool", "", "global"}] = m.a.pools[PoolKey{WeirGroup, "IPPool", "n", "team-a"}]
 	m.a.record("hosts", "10.1.2.1/32").Spec.PoolRef.APIGroup = metal3Group
 	m.a.pool("own", "", "172.16.0.0/24", "")
 	m.a.record("own", "172.16.0.1/32")
 	return m
 }
 
-func newCluster() *cluster { return &cluster{pools: map[poolKey]*item{}} }
+func newCluster() *cluster { return &cluster{pools: map[PoolKey]*Item{}} }
 
 // pool adds a pool of namespace n.
 func (c *cluster) pool(name, parent, cidr, member string) {
-	pool := &item{Group: weirGroup, Kind: "IPPool", Metadata: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name)}}
+	pool := &Item{Group: WeirGroup, Kind: "IPPool", Metadata: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name)}}
 	pool.Spec.CIDR, pool.Spec.DelegateTo = cidr, member
 	if parent != "" {
-		pool.Spec.ParentRef = &reference{Kind: "IPPool", Name: parent}
+		pool.Spec.ParentRef = &Reference{Kind: "IPPool", Name: parent}
 	}
-	c.pools[poolKey{weirGroup, "IPPool", "n", name}] = pool
+	c.pools[PoolKey{WeirGroup, "IPPool", "n", name}] = pool
 }
 
 // delegate adds a pool that is delegated, and the record of its block.
-func (c *cluster) delegate(name, member, cidr string) *item {
+func (c *cluster) delegate(name, member, cidr string) *Item {
 	c.pool(name, "root", cidr, member)
 	record := c.record(name, cidr)
 	record.Spec.ClaimRef.UID, record.Spec.DelegatedTo = types.UID(name), member
@@ -61,9 +61,9 @@ func (c *cluster) delegate(name, member, cidr string) *item {
 }
 
 // record adds a record of what comes from an IPPool.
-func (c *cluster) record(pool, cidr string) *item {
-	record := &item{Kind: "IPAllocation", Metadata: metav1.ObjectMeta{Namespace: "n", Name: cidr}}
-	record.Spec.PoolRef = reference{Kind: "IPPool", Namespace: "n", Name: pool}
+func (c *cluster) record(pool, cidr string) *Item {
+	record := &Item{Kind: "IPAllocation", Metadata: metav1.ObjectMeta{Namespace: "n", Name: cidr}}
+	record.Spec.PoolRef = Reference{Kind: "IPPool", Namespace: "n", Name: pool}
 	record.Spec.AddressSpace, record.Spec.CIDR = "default", cidr
 	c.records = append(c.records, record)
 	return record
@@ -102,7 +102,7 @@ func TestJudgementOfAFederation(t *testing.T) {
 		},
 		"a block that the hub has released": {
 			change: func(m *madeUp) {
-				m.hub.records = slices.DeleteFunc(m.hub.records, func(r *item) bool { return r.Spec.CIDR == "10.2.0.0/16" })
+				m.hub.records = slices.DeleteFunc(m.hub.records, func(r *Item) bool { return r.Spec.CIDR == "10.2.0.0/16" })
 			},
 			uncovered: "10.2.0.0/16 in default at edge-b",
 		},
@@ -126,7 +126,7 @@ func TestJudgementOfAFederation(t *testing.T) {
 		"a block whose pool is gone, for two members": {
 			change: func(m *madeUp) {
 				m.hub.delegate("again", "edge-b", "10.1.128.0/17").Spec.State = "Confirmed"
-				delete(m.hub.pools, poolKey{weirGroup, "IPPool", "n", "again"})
+				delete(m.hub.pools, PoolKey{WeirGroup, "IPPool", "n", "again"})
 			},
 			shared: "10.1.128.0/17 in default, delegated to edge-b",
 		},
@@ -157,8 +157,8 @@ func TestJudgementOfAFederation(t *testing.T) {
 
 // handBack has edge-b hand its block back, and the hub release it.
 func (m *madeUp) handBack() {
-	m.hub.records = slices.DeleteFunc(m.hub.records, func(r *item) bool { return r.Spec.CIDR == "10.2.0.0/16" })
-	m.b.pools[poolKey{weirGroup, "IPPool", "n", "team-b"}].Status.Released = &struct{}{}
+	m.hub.records = slices.DeleteFunc(m.hub.records, func(r *Item) bool { return r.Spec.CIDR == "10.2.0.0/16" })
+	m.b.pools[PoolKey{WeirGroup, "IPPool", "n", "team-b"}].Status.Released = &struct{}{}
 	m.b.record("team-b", "10.2.0.0/16").Spec.Purpose = "HandBack"
 }
 
@@ -168,7 +168,7 @@ func (m *madeUp) judge(t *testing.T) *FederationReport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := judgeFederation(nil, blocks, map[string][]*item{"edge-a": m.a.inUse(), "edge-b": m.b.inUse()})
+	report, err := judgeFederation(nil, blocks, map[string][]*Item{"edge-a": m.a.inUse(), "edge-b": m.b.inUse()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestABlockCountsBeforeOrAfter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, when := range [][2][]block{{blocks, nil}, {nil, blocks}} {
-		report, err := judgeFederation(when[0], when[1], map[string][]*item{"edge-a": m.a.inUse()})
+		report, err := judgeFederation(when[0], when[1], map[string][]*Item{"edge-a": m.a.inUse()})
 		if err != nil || report.Safe() != nil {
 			t.Error(err, report.Safe())
 		}

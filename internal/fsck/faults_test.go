@@ -1,0 +1,242 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsck
+
+import (
+	"net/netip"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// site is what a cluster has: a tree of pools, claims that are answered, one that waits, and a pool of
+// floating IPs.
+type site struct {
+	answers, own, records, claims []*Item
+	floatingIPs                   []FloatingIP
+}
+
+func newSite() *site {
+	s := &site{}
+	s.pool("root", "10.0.0.0/16", "")
+	s.carve("child", "10.0.1.0/24", "root")
+	s.pool("elsewhere", "10.0.0.0/16", "").Spec.AddressSpace = "other"
+	s.answered("a", "root", "10.0.0.7")
+	s.answered("b", "child", "10.0.1.7")
+	s.prefix("pods", "child", "10.0.1.16/28")
+	s.claim("waits", "child").Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "PoolExhausted"}}
+	s.record("cools", "gone", "root", "10.0.0.8/32").Spec.ReleasedAt = metav1.Now()
+	s.record("moved", "gone", "root", "10.0.0.9/32").Spec.State = "Moved"
+	public := s.pool("public", "", "")
+	public.Spec.OpenStack = map[string]any{}
+	public.Metadata.Annotations = map[string]string{cloudAnnotation: "key project network"}
+	s.answered("web", "public", "203.0.113.5")
+	s.floatingIP("203.0.113.5", "weir/1/key/web/n/web")
+	s.floatingIP("203.0.113.6", "made by hand")
+	s.floatingIP("203.0.113.7", "weir/1/another/web/n/web")
+	return s
+}
+
+func item(group, kind, name string) *Item {
+	return &Item{Group: group, Kind: kind, Metadata: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name)}}
+}
+
+// pool adds a pool that is Ready, and has its record.
+func (s *site) pool(name, cidr, parent string) *Item {
+	pool := item(WeirGroup, "IPPool", name)
+	pool.Spec.CIDR = cidr
+	pool.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Available"}}
+	if parent != "" {
+		pool.Spec.ParentRef = &Reference{Kind: "IPPool", Name: parent}
+	}
+	s.own = append(s.own, pool)
+	return pool
+}
+
+func (s *site) carve(name, cidr, parent string) {
+	s.record(name, types.UID(name), parent, cidr)
+	s.pool(name, cidr, parent)
+}
+
+func (s *site) record(name string, uid types.UID, pool, cidr string) *Item {
+	record := item(WeirGroup, "IPAllocation", name)
+	record.Spec.AddressSpace, record.Spec.CIDR = "default", cidr
+	record.Spec.PoolRef = Reference{Kind: "IPPool", Namespace: "n", Name: pool}
+	record.Spec.ClaimRef = Reference{APIGroup: capiVersion.Group, Kind: "IPAddressClaim", Namespace: "n", Name: string(uid), UID: uid}
+	s.records = append(s.records, record)
+	return record
+}
+
+func (s *site) claim(name, pool string) *Item {
+	claim := item(capiVersion.Group, "IPAddressClaim", name)
+	claim.Spec.PoolRef = Reference{APIGroup: WeirGroup, Kind: "IPPool", Name: pool}
+	s.claims = append(s.claims, claim)
+	return claim
+}
+
+func (s *site) answer(name string, claim types.UID, pool, address string) {
+	answer := item(capiVersion.Group, "IPAddress", name)
+	answer.Metadata.UID = types.UID("answer-" + name)
+	answer.Metadata.OwnerReferences = []metav1.OwnerReference{{UID: claim, Controller: ptr.To(true)}}
+	answer.Spec.PoolRef = Reference{APIGroup: WeirGroup, Kind: "IPPool", Name: pool}
+	answer.Spec.Address = address
+	s.answers = append(s.answers, answer)
+}
+
+// answered adds a claim with its answer and record.
+func (s *site) answered(name, pool, address string) {
+	s.claim(name, pool).Status.AddressRef.Name = name
+	s.record(name, types.UID(name), pool, address+"/32")
+	s.answer(name, types.UID(name), pool, address)
+}
+
+// prefix adds an IPClaim with its record.
+func (s *site) prefix(name, pool, cidr string) {
+	claim := item(WeirGroup, "IPClaim", name)
+	claim.Spec.CIDR, claim.Spec.PoolRef = cidr, Reference{Kind: "IPPool", Name: pool}
+	s.record(name, types.UID(name), pool, cidr)
+	s.own = append(s.own, claim)
+}
+
+func (s *site) floatingIP(address, description string) {
+	s.floatingIPs = append(s.floatingIPs, FloatingIP{ID: "id-" + address, Address: netip.MustParseAddr(address), Description: description})
+}
+
+// check is what the checker says of the site.
+func (s *site) check(t *testing.T) *Report {
+	t.Helper()
+	claims := byUID(append(s.claims, s.own...))
+	snapshot := &Snapshot{
+		answers: s.answers, own: s.own, records: s.records, Claims: claims, still: byUID(s.answers), floatingIPs: s.floatingIPs,
+	}
+	snapshot.index(byUID(s.own))
+	holdings, err := snapshot.holdings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot.report(holdings)
+}
+
+func TestNothingIsFoundWhereNothingIsWrong(t *testing.T) {
+	t.Parallel()
+	report := newSite().check(t)
+	if len(report.Findings) > 0 {
+		t.Errorf("found %v", report.Findings)
+	}
+	if report.Claims != 5 || report.Answers != 5 || report.Records != 7 {
+		t.Errorf("looked at %s", report)
+	}
+}
+
+// TestEachFaultIsFound plants each fault alone, and wants it and nothing else.
+func TestEachFaultIsFound(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		plant func(*site)
+		fault Fault
+		text  string
+	}{
+		"two answers overlap": {
+			func(s *site) { s.answered("c", "child", "10.0.1.7") }, Overlap,
+			"10.0.1.7/32 in default (IPAddress n/b for IPAddressClaim n/b, uid b) and 10.0.1.7/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
+		},
+		"an address inside somebody's block": {
+			func(s *site) { s.answered("c", "child", "10.0.1.17") }, Overlap,
+			"10.0.1.16/28 in default (IPClaim n/pods for IPClaim n/pods, uid pods) and 10.0.1.17/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
+		},
+		"a child's block outside its parent": {
+			func(s *site) { s.carve("stray", "10.9.0.0/24", "root") }, OutsideParent,
+			"10.9.0.0/24 of IPPool n/stray does not lie in IPPool n/root, which it is carved from",
+		},
+		"two roots overlap": {
+			func(s *site) { s.pool("second", "", "").Spec.Addresses = []string{"10.0.200.1-10.0.200.9"} }, RootsOverlap,
+			"IPPool n/root and IPPool n/second overlap, and both are Ready",
+		},
+		"an answer without a record": {
+			func(s *site) {
+				s.claim("c", "root").Status.AddressRef.Name = "c"
+				s.answer("c", "c", "root", "10.0.0.99")
+			}, NoRecord, "10.0.0.99/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
+		},
+		"a record without a claim": {
+			func(s *site) { s.record("left", "gone", "root", "10.0.0.100/32") }, NoClaim,
+			"IPAllocation n/left (10.0.0.100/32): no IPAddressClaim of uid gone (n/gone) exists",
+		},
+		"a record of a claim that was answered otherwise": {
+			func(s *site) { s.record("second", "a", "root", "10.0.0.100/32") }, OtherAnswer,
+			"IPAllocation n/second (10.0.0.100/32): its claim IPAddressClaim n/a was answered 10.0.0.7/32",
+		},
+		"a claim with two answers": {
+			func(s *site) {
+				s.record("second", "a", "root", "10.0.0.100/32")
+				s.answer("second", "a", "root", "10.0.0.100")
+			}, SeveralAnswers,
+			"IPAddressClaim n/a: [10.0.0.7/32 in default (IPAddress n/a for IPAddressClaim n/a, uid a) " +
+				"10.0.0.100/32 in default (IPAddress n/second for IPAddressClaim n/a, uid a)]",
+		},
+		"a claim that is told nothing": {
+			func(s *site) { s.claim("c", "root") }, Silent, "IPAddressClaim n/c",
+		},
+		"a floating IP without a record": {
+			func(s *site) { s.floatingIP("203.0.113.8", "weir/1/key/-") }, FloatingIPLeftOver,
+			"floating IP 203.0.113.8 (id-203.0.113.8) of IPPool n/public has no IPAllocation",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite()
+			tc.plant(s)
+			report := s.check(t)
+			if len(report.Findings) != 1 || report.Findings[0].Fault != tc.fault || report.Findings[0].Text != tc.text {
+				t.Errorf("found %v, want %s: %s", report.Findings, tc.fault, tc.text)
+			}
+			if report.AtRest() == nil {
+				t.Error("the site is said to be at rest")
+			}
+		})
+	}
+}
+
+// TestWhatIsRightIsNoFault: what looks like a fault, and is none.
+func TestWhatIsRightIsNoFault(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(*site){
+		"a root that lost says so": func(s *site) { s.pool("lost", "10.0.0.0/24", "").Status.Conditions[0].Status = metav1.ConditionFalse },
+		"a copy of a delegated pool has no parent here": func(s *site) {
+			s.record("copy", "copy", "copy", "172.16.0.0/24")
+			s.pool("copy", "172.16.0.0/24", "root").Spec.DelegateTo = "edge"
+		},
+		"a block of a range": func(s *site) {
+			s.pool("range", "", "").Spec.Addresses = []string{"192.0.2.0-192.0.2.127", "192.0.2.128"}
+			s.carve("lower", "192.0.2.64/26", "range")
+		},
+	}
+	for name, plant := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite()
+			plant(s)
+			if report := s.check(t); len(report.Findings) > 0 {
+				t.Errorf("found %v", report.Findings)
+			}
+		})
+	}
+}
+
+// TestWhatComesAndGoesDoesNotPersist: only what two reports have is left.
+func TestWhatComesAndGoesDoesNotPersist(t *testing.T) {
+	t.Parallel()
+	first, second := newSite(), newSite()
+	first.claim("new", "root")
+	first.record("left", "gone", "root", "10.0.0.100/32")
+	second.record("left", "gone", "root", "10.0.0.100/32")
+	second.claim("newer", "root")
+	report := first.check(t).Persisting(second.check(t))
+	if len(report.Findings) != 1 || report.Findings[0].Fault != NoClaim || report.Claims != 6 {
+		t.Errorf("%s: %v", report, report.Findings)
+	}
+}

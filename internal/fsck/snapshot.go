@@ -1,0 +1,361 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsck
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// WeirGroup is the API group of Weir's kinds.
+	WeirGroup   = "ipam.weir.dev"
+	metal3Group = "ipam.metal3.io"
+	poolKind    = "IPPool"
+	globalKind  = "GlobalIPPool"
+	// defaultSpace is the address space of pools that name none.
+	defaultSpace = "default"
+	// parentAnnotation names the parent of a pool of Metal3's.
+	parentAnnotation = "ipam.weir.dev/parent"
+)
+
+var (
+	capiVersion   = schema.GroupVersion{Group: "ipam.cluster.x-k8s.io", Version: "v1beta2"}
+	weirVersion   = schema.GroupVersion{Group: WeirGroup, Version: "v1alpha1"}
+	metal3Version = schema.GroupVersion{Group: metal3Group, Version: "v1alpha1"}
+
+	answerResources = []schema.GroupVersionResource{
+		capiVersion.WithResource("ipaddresses"), metal3Version.WithResource("ipaddresses"),
+	}
+	claimResources = []schema.GroupVersionResource{
+		capiVersion.WithResource("ipaddressclaims"), metal3Version.WithResource("ipclaims"),
+	}
+	// Of an own kind the object itself is the answer.
+	ownResources = []schema.GroupVersionResource{
+		weirVersion.WithResource("ippools"), weirVersion.WithResource("globalippools"), weirVersion.WithResource("ipclaims"),
+	}
+	metal3Pools    = metal3Version.WithResource("ippools")
+	recordResource = weirVersion.WithResource("ipallocations")
+
+	// weirPools are the kinds of Weir's pools.
+	weirPools = []schema.GroupKind{{Group: WeirGroup, Kind: poolKind}, {Group: WeirGroup, Kind: globalKind}}
+	// clusterScoped are the kinds of pools in no namespace.
+	clusterScoped = []string{globalKind}
+)
+
+// Reference is any of the references between the kinds.
+type Reference struct {
+	APIGroup  string    `json:"apiGroup"`
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// Item is an object of any of the kinds, reduced to what the checker looks at.
+// It is written down here a second time on purpose, and not taken from Weir's
+// types.
+type Item struct {
+	Group    string            `json:"-"`
+	Kind     string            `json:"kind"`
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		Address      string      `json:"address"`
+		Addresses    []string    `json:"addresses"`
+		AddressSpace string      `json:"addressSpace"`
+		CIDR         string      `json:"cidr"`
+		ClaimRef     Reference   `json:"claimRef"`
+		DelegateTo   string      `json:"delegateTo"`
+		DelegatedTo  string      `json:"delegatedTo"`
+		ParentRef    *Reference  `json:"parentRef"`
+		Pool         Reference   `json:"pool"`
+		PoolRef      Reference   `json:"poolRef"`
+		Purpose      string      `json:"purpose"`
+		State        string      `json:"state"`
+		OpenStack    any         `json:"openStack"`
+		ReleasedAt   metav1.Time `json:"releasedAt"`
+		Allocation   struct {
+			DefaultPrefixLength int `json:"defaultPrefixLength"`
+		} `json:"allocation"`
+	} `json:"spec"`
+	Status struct {
+		Address       Reference          `json:"address"`
+		AddressRef    Reference          `json:"addressRef"`
+		AllocatedCIDR string             `json:"allocatedCIDR"`
+		ErrorMessage  string             `json:"errorMessage"`
+		Conditions    []metav1.Condition `json:"conditions"`
+		Released      *struct{}          `json:"released"`
+	} `json:"status"`
+}
+
+func (i *Item) String() string {
+	if i.Metadata.Namespace == "" {
+		return i.Kind + " " + i.Metadata.Name
+	}
+	return i.Kind + " " + i.Metadata.Namespace + "/" + i.Metadata.Name
+}
+
+// object names the item.
+func (i *Item) object() Object {
+	return Object{APIGroup: i.Group, Kind: i.Kind, Namespace: i.Metadata.Namespace, Name: i.Metadata.Name}
+}
+
+func (i *Item) groupKind() schema.GroupKind { return schema.GroupKind{Group: i.Group, Kind: i.Kind} }
+
+// Key returns the key of a pool.
+func (i *Item) Key() PoolKey {
+	return PoolKey{i.Group, i.Kind, i.Metadata.Namespace, i.Metadata.Name}
+}
+
+// IsTerminating reports whether the object is being deleted.
+func (i *Item) IsTerminating() bool { return i.Metadata.DeletionTimestamp != nil }
+
+// IsReleased reports whether a record cools down or is retained.
+func (i *Item) IsReleased() bool { return !i.Spec.ReleasedAt.IsZero() }
+
+func (i *Item) isReady() bool { return meta.IsStatusConditionTrue(i.Status.Conditions, "Ready") }
+
+// toldReason reports whether the object says why it has no answer.
+func (i *Item) toldReason() bool {
+	ready := meta.FindStatusCondition(i.Status.Conditions, "Ready")
+	return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason != "" || i.Status.ErrorMessage != ""
+}
+
+// IsPool reports whether the object is one of Weir's pools.
+func (i *Item) IsPool() bool { return slices.Contains(weirPools, i.groupKind()) }
+
+// Pool returns the pool that a claim or an answer names.
+func (i *Item) Pool() PoolKey {
+	ref := i.Spec.PoolRef
+	switch i.Group {
+	case metal3Group:
+		ref = i.Spec.Pool
+		ref.APIGroup, ref.Kind = metal3Group, poolKind
+	case WeirGroup:
+		ref.APIGroup = WeirGroup
+	}
+	return keyOf(ref, i.Metadata.Namespace)
+}
+
+// PoolKey identifies a pool by group, kind, namespace and name.
+type PoolKey struct{ Group, Kind, Namespace, Name string }
+
+func keyOf(ref Reference, namespace string) PoolKey {
+	if ref.Namespace != "" {
+		namespace = ref.Namespace
+	}
+	if slices.Contains(clusterScoped, ref.Kind) {
+		namespace = ""
+	}
+	return PoolKey{Group: ref.APIGroup, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
+}
+
+// parentOf returns the pool that a pool is carved from, as Weir's or Metal3's kind
+// names it; the zero key if it is carved from none.
+func parentOf(pool *Item) PoolKey {
+	if parent := pool.Spec.ParentRef; parent != nil {
+		ref := *parent
+		ref.APIGroup = WeirGroup
+		return keyOf(ref, pool.Metadata.Namespace)
+	}
+	if kind, name, named := strings.Cut(pool.Metadata.Annotations[parentAnnotation], "/"); named && pool.Group == metal3Group {
+		return keyOf(Reference{APIGroup: WeirGroup, Kind: kind, Name: name}, "")
+	}
+	return PoolKey{}
+}
+
+// isServed reports whether claims for the pool are.
+func (k PoolKey) isServed() bool { return k.Group == WeirGroup || k.Group == metal3Group }
+
+// isOfOtherDoor reports whether a record is of a group's pool whose claims this
+// package does not know, or a block of one of Metal3's pools, which it does not.
+func isOfOtherDoor(record *Item) bool {
+	group, claim := record.Spec.PoolRef.APIGroup, record.Spec.ClaimRef
+	isBlock := schema.GroupKind{Group: claim.APIGroup, Kind: claim.Kind} == schema.GroupKind{Group: metal3Group, Kind: poolKind}
+	return group != "" && group != WeirGroup && group != metal3Group || isBlock
+}
+
+// answerKey identifies an IPAddress.
+type answerKey struct{ group, namespace, name string }
+
+// Snapshot is what the API holds, read in an order that makes findings true
+// while claims come and go: answers, then records, then claims, then answers
+// again. A claim that is there and not terminating at the end had its record when
+// records were read. An answer that is there at the end, too, is what a claim
+// meant that named it.
+type Snapshot struct {
+	answers []*Item
+	// Admitted: no object of an own kind has come past the webhooks.
+	Admitted bool
+	// own are pools and IPClaims that were there before and after the records
+	// were read and are not terminating.
+	own     []*Item
+	records []*Item
+	// Claims are the claims of all kinds, pools included, by UID.
+	Claims map[types.UID]*Item
+	// still are the answers that were there after the claims were read.
+	still map[types.UID]*Item
+	// Pools are Weir's.
+	Pools map[PoolKey]*Item
+	// parents are what pools of Metal3's are carved from.
+	parents map[PoolKey]PoolKey
+	// claimByAnswer are the claims by the IPAddress that their status names.
+	claimByAnswer map[answerKey]*Item
+	// RecordsOf are the records by the UID of their claim.
+	RecordsOf map[types.UID][]*Item
+	// floatingIPs were there before anything else was read.
+	floatingIPs []FloatingIP
+}
+
+func takeSnapshot(ctx context.Context, cfg *rest.Config) (*Snapshot, error) {
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("building a client: %w", err)
+	}
+	l := &lister{client: client}
+	s := &Snapshot{}
+	s.answers = l.list(ctx, answerResources...)
+	before := byUID(l.list(ctx, ownResources...))
+	s.records = slices.DeleteFunc(l.list(ctx, recordResource), isOfOtherDoor)
+	s.Claims = byUID(l.list(ctx, claimResources...))
+	s.still = byUID(l.list(ctx, answerResources...))
+	after := byUID(l.list(ctx, ownResources...))
+	s.parents = map[PoolKey]PoolKey{}
+	for _, pool := range l.list(ctx, metal3Pools) {
+		s.parents[pool.Key()] = parentOf(pool)
+	}
+	if err := l.failure(); err != nil {
+		return nil, err
+	}
+	for uid, object := range after {
+		if before[uid] != nil && !object.IsTerminating() {
+			s.own = append(s.own, object)
+		}
+	}
+	maps.Copy(s.Claims, after)
+	s.index(after)
+	return s, nil
+}
+
+func (s *Snapshot) index(own map[types.UID]*Item) {
+	s.Pools = map[PoolKey]*Item{}
+	for _, object := range own {
+		if object.IsPool() {
+			s.Pools[object.Key()] = object
+		}
+	}
+	s.claimByAnswer = map[answerKey]*Item{}
+	for _, claim := range s.Claims {
+		if name := cmp.Or(claim.Status.AddressRef.Name, claim.Status.Address.Name); name != "" {
+			s.claimByAnswer[answerKey{claim.Group, claim.Metadata.Namespace, name}] = claim
+		}
+	}
+	s.RecordsOf = map[types.UID][]*Item{}
+	for _, record := range s.records {
+		uid := record.Spec.ClaimRef.UID
+		s.RecordsOf[uid] = append(s.RecordsOf[uid], record)
+	}
+}
+
+// ForbiddenError is returned where the user may not list what the checker has to see.
+type ForbiddenError struct {
+	// Resources may not be listed in all namespaces.
+	Resources []schema.GroupResource
+}
+
+func (e *ForbiddenError) Error() string {
+	names := make([]string, 0, len(e.Resources))
+	for _, resource := range e.Resources {
+		names = append(names, resource.String())
+	}
+	return "you may not list " + strings.Join(names, ", ")
+}
+
+// lister lists until the first error. It goes on after what is forbidden, to name all of that.
+type lister struct {
+	client    dynamic.Interface
+	forbidden []schema.GroupResource
+	err       error
+}
+
+// failure returns why the lists are not complete, or nil.
+func (l *lister) failure() error {
+	if l.err == nil && len(l.forbidden) > 0 {
+		return &ForbiddenError{Resources: l.forbidden}
+	}
+	return l.err
+}
+
+// list returns all objects of the resources; one that the server does not serve
+// has none.
+func (l *lister) list(ctx context.Context, resources ...schema.GroupVersionResource) []*Item {
+	var items []*Item
+	for _, resource := range resources {
+		if l.err != nil {
+			return nil
+		}
+		list, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case apierrors.IsForbidden(err):
+			if name := resource.GroupResource(); !slices.Contains(l.forbidden, name) {
+				l.forbidden = append(l.forbidden, name)
+			}
+			continue
+		}
+		if err != nil {
+			l.err = fmt.Errorf("listing %s: %w", resource.Resource, err)
+			return nil
+		}
+		for i := range list.Items {
+			object, err := itemOf(resource.Group, list.Items[i].Object)
+			if err != nil {
+				l.err = fmt.Errorf("converting %s %s: %w", resource.Resource, list.Items[i].GetName(), err)
+				return nil
+			}
+			items = append(items, object)
+		}
+	}
+	return items
+}
+
+// itemOf reduces an object. The group is set last: the converter empties every
+// field that it does not fill.
+func itemOf(group string, object map[string]any) (*Item, error) {
+	i := &Item{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, i)
+	i.Group = group
+	return i, err
+}
+
+func byUID(items []*Item) map[types.UID]*Item {
+	out := make(map[types.UID]*Item, len(items))
+	for _, object := range items {
+		out[object.Metadata.UID] = object
+	}
+	return out
+}
+
+// Forget takes a record out.
+func (s *Snapshot) Forget(record *Item) {
+	uid := record.Spec.ClaimRef.UID
+	left := slices.DeleteFunc(s.RecordsOf[uid], func(r *Item) bool { return r == record })
+	if s.RecordsOf[uid] = left; len(left) == 0 {
+		delete(s.RecordsOf, uid)
+	}
+}

@@ -23,7 +23,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	config := plugin.Config{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Now: time.Now, Version: version,
+		Now: time.Now, Version: version, FloatingIPs: floatingIPs,
 	}
 	code := plugin.Run(ctx, config, os.Args[1:]...)
 	stop()

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
 
@@ -151,11 +150,10 @@ type cluster struct {
 }
 
 func readCluster(ctx context.Context, cfg *rest.Config) (*cluster, error) {
-	client, err := dynamic.NewForConfig(cfg)
+	l, err := newLister(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("building a client: %w", err)
+		return nil, err
 	}
-	l := &lister{client: client}
 	c := &cluster{pools: map[PoolKey]*Item{}}
 	c.records = slices.DeleteFunc(l.list(ctx, recordResource), func(record *Item) bool {
 		return record.IsReleased() || record.Spec.State == "Moved"

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -222,11 +223,10 @@ type Snapshot struct {
 }
 
 func takeSnapshot(ctx context.Context, cfg *rest.Config) (*Snapshot, error) {
-	client, err := dynamic.NewForConfig(cfg)
+	l, err := newLister(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("building a client: %w", err)
+		return nil, err
 	}
-	l := &lister{client: client}
 	s := &Snapshot{}
 	s.answers = l.list(ctx, answerResources...)
 	before := byUID(l.list(ctx, ownResources...))
@@ -288,13 +288,37 @@ func (e *ForbiddenError) Error() string {
 // lister lists until the first error. It goes on after what is forbidden, to name all of that.
 type lister struct {
 	client    dynamic.Interface
+	served    discovery.DiscoveryInterface
 	forbidden []schema.GroupResource
 	err       error
+}
+
+func newLister(cfg *rest.Config) (*lister, error) {
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("building a client: %w", err)
+	}
+	served, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("building a client: %w", err)
+	}
+	return &lister{client: client, served: served}, nil
+}
+
+// isServed reports whether the API server serves a resource. It forbids to list what there is not
+// like anything else. In doubt the resource counts as served.
+func (l *lister) isServed(resource schema.GroupVersionResource) bool {
+	list, err := l.served.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource })
 }
 
 // failure returns why the lists are not complete, or nil.
 func (l *lister) failure() error {
 	if l.err == nil && len(l.forbidden) > 0 {
+		slices.SortFunc(l.forbidden, func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
 		return &ForbiddenError{Resources: l.forbidden}
 	}
 	return l.err
@@ -313,7 +337,7 @@ func (l *lister) list(ctx context.Context, resources ...schema.GroupVersionResou
 		case apierrors.IsNotFound(err):
 			continue
 		case apierrors.IsForbidden(err):
-			if name := resource.GroupResource(); !slices.Contains(l.forbidden, name) {
+			if name := resource.GroupResource(); !slices.Contains(l.forbidden, name) && l.isServed(resource) {
 				l.forbidden = append(l.forbidden, name)
 			}
 			continue

@@ -39,8 +39,12 @@ func useColor(when string, out io.Writer) (bool, error) {
 	case os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb":
 		return false, nil
 	}
+	return isTerminal(out), nil
+}
+
+func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd())), nil
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 func colored(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	Now func() time.Time
 	// Version of the plugin.
 	Version string
+	// FloatingIPs lists those of a cloud, by its name in the user's clouds.yaml.
+	FloatingIPs func(ctx context.Context, cloud string) ([]fsck.FloatingIP, error)
 }
 
 // Run runs the plugin with arguments, and returns its exit code.
@@ -58,6 +61,6 @@ func command(config Config) *cobra.Command {
 	cmd.SetErr(config.Stderr)
 	cmd.SetIn(config.Stdin)
 	o.addFlags(cmd)
-	cmd.AddCommand(treeCommand(o), whoCommand(o))
+	cmd.AddCommand(treeCommand(o), whoCommand(o), fsckCommand(o, config.FloatingIPs))
 	return cmd
 }

@@ -49,6 +49,11 @@ func (g *Gaps) Misses(resource schema.GroupResource) bool {
 	})
 }
 
+// CannotList returns the gap of a resource that may not be listed in all namespaces.
+func CannotList(resource schema.GroupResource) Gap {
+	return Gap{Verb: "list", Group: resource.Group, Resource: resource.Resource, Text: fmt.Sprintf("you may not list %s", resource)}
+}
+
 func (g *Gaps) add(verb string, resource schema.GroupResource, place place) {
 	gap := Gap{
 		Verb: verb, Group: resource.Group, Resource: resource.Resource, Namespace: place.namespace,

@@ -57,6 +57,14 @@ func ReadOnly(config *rest.Config) *rest.Config {
 // Gaps returns what was forbidden so far.
 func (s *Survey) Gaps() *Gaps { return &s.gaps }
 
+// Find returns ErrNoWeir where the API server does not serve Weir's kinds.
+func (s *Survey) Find() error {
+	if !s.isServed(ipallocations) {
+		return ErrNoWeir
+	}
+	return nil
+}
+
 // resource is a kind of object that is read.
 type resource struct {
 	schema.GroupVersionResource

@@ -7,6 +7,7 @@
 //
 //   - tree_test.go: the command tree.
 //   - who_test.go: the command who.
+//   - fsck_test.go: the command fsck, on the site as it is and with one fault.
 //   - program_test.go: the binary: exit codes, completion, an API server that is not there.
 //   - many_test.go: what is asked of the API server where there are many records, also by an older CRD.
 //   - world_test.go: the pools and claims of the site.
@@ -69,6 +70,7 @@ var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
 	Describe("tree", treeSpecs)
 	Describe("who", whoSpecs)
 	Describe("as a program", programSpecs)
+	Describe("fsck", fsckSpecs)
 	Describe("with many records", Ordered, manySpecs)
 })
 
@@ -107,6 +109,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{5}`), "TIME"},
 	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`-[0-9a-f]{10,}\b`), "-HASH"},
+	{regexp.MustCompile(`in [0-9]+\.[0-9]s`), "in SECONDS"},
 }
 
 // shows compares an answer with that in testdata.

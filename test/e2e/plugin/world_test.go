@@ -27,6 +27,8 @@ const (
 	red, blue = "team-red", "team-blue"
 	// vera may view namespace team-red.
 	vera = "vera"
+	// wanda may view all namespaces.
+	wanda = "wanda"
 	// nobody has no rights.
 	nobody = "nobody"
 )
@@ -40,6 +42,11 @@ func build(ctx context.Context) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: red, Name: vera},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "weir-system-viewer-role"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: vera}},
+	})).To(Succeed())
+	Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: wanda},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "weir-system-viewer-role"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: wanda}},
 	})).To(Succeed())
 	pools := []client.Object{
 		builder.GlobalIPPool("fleet").WithCIDR("10.0.0.0/8").WithLengths(12, 32, 0).Build(),

@@ -8,6 +8,7 @@
 //   - tree_test.go: the command tree.
 //   - who_test.go: the command who.
 //   - fsck_test.go: the command fsck, on the site as it is and with one fault.
+//   - pools_test.go: the command pools.
 //   - program_test.go: the binary: exit codes, completion, an API server that is not there.
 //   - many_test.go: what is asked of the API server where there are many records, also by an older CRD.
 //   - world_test.go: the pools and claims of the site.
@@ -69,6 +70,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
 	Describe("tree", treeSpecs)
 	Describe("who", whoSpecs)
+	Describe("pools", poolsSpecs)
 	Describe("as a program", programSpecs)
 	Describe("fsck", fsckSpecs)
 	Describe("with many records", Ordered, manySpecs)

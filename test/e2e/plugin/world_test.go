@@ -29,6 +29,8 @@ const (
 	vera = "vera"
 	// wanda may view all namespaces.
 	wanda = "wanda"
+	// tess may view namespace team-red, and GlobalIPPools.
+	tess = "tess"
 	// nobody has no rights.
 	nobody = "nobody"
 )
@@ -41,7 +43,14 @@ func build(ctx context.Context) {
 	Expect(k.Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: red, Name: vera},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "weir-system-viewer-role"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: vera}},
+		Subjects: []rbacv1.Subject{
+			{APIGroup: rbacv1.GroupName, Kind: "User", Name: vera}, {APIGroup: rbacv1.GroupName, Kind: "User", Name: tess},
+		},
+	})).To(Succeed())
+	Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: tess},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "weir-system-pool-viewer-role"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: tess}},
 	})).To(Succeed())
 	Expect(k.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: wanda},

@@ -1,0 +1,98 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survey
+
+import (
+	"context"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+)
+
+// States of pools that claims name, and that no list has.
+const (
+	// HiddenState: the user may not see the pool.
+	HiddenState = "NotShown"
+	// GoneState: there is no such pool.
+	GoneState = "Gone"
+)
+
+// UsablePool is a pool that claims may name.
+type UsablePool struct {
+	*Pool
+	// Claimed and Waiting are how many claims of the scope name the pool, and how many of these have
+	// nothing yet.
+	Claimed, Waiting int
+}
+
+// UsablePools returns the pools of the scope, the cluster-scoped ones as far as the user may list
+// them, and those that claims of the scope name.
+func (s *Survey) UsablePools(ctx context.Context) ([]*UsablePool, error) {
+	pools, _, err := s.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	usable := make([]*UsablePool, 0, len(pools))
+	byRef := map[ipamv1.PoolReference]*UsablePool{}
+	add := func(p *Pool) *UsablePool {
+		u := &UsablePool{Pool: p}
+		usable, byRef[p.Ref] = append(usable, u), u
+		return u
+	}
+	for _, p := range pools {
+		add(p)
+	}
+	var named []*ListedClaim
+	if _, err = s.Claims(ctx, func(c *ListedClaim) { named = append(named, c) }); err != nil {
+		return nil, err
+	}
+	for _, c := range named {
+		u := byRef[c.Pool]
+		if u == nil {
+			p, err := s.namedPool(ctx, c.Pool)
+			if err != nil {
+				return nil, err
+			}
+			u = add(p)
+		}
+		u.Claimed++
+		if !c.IsAnswered {
+			u.Waiting++
+		}
+	}
+	return usable, nil
+}
+
+// namedPool reads a pool that a claim names, and that no list has.
+func (s *Survey) namedPool(ctx context.Context, ref ipamv1.PoolReference) (*Pool, error) {
+	p := &Pool{Ref: ref, State: GoneState, Message: "a claim names it"}
+	kind := poolResource(ref)
+	switch {
+	case !s.gaps.Misses(kind.GroupResource()):
+		return p, nil
+	case kind != globalippools:
+		p.State = HiddenState
+		return p, nil
+	}
+	object := &ipamv1.GlobalIPPool{}
+	switch result, err := s.get(ctx, globalippools, "", ref.Name, object); {
+	case err != nil:
+		return nil, err
+	case result == listed:
+		return weirPool(object, object.PoolReference(), object.PoolSpec(), object.PoolStatus()), nil
+	case result == forbidden:
+		p.State = HiddenState
+	}
+	return p, nil
+}
+
+func poolResource(ref ipamv1.PoolReference) resource {
+	switch ref.GroupKind() {
+	case kinds.GlobalIPPool:
+		return globalippools
+	case kinds.IPPool:
+		return ippools
+	}
+	return metal3ippools
+}

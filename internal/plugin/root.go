@@ -61,6 +61,6 @@ func command(config Config) *cobra.Command {
 	cmd.SetErr(config.Stderr)
 	cmd.SetIn(config.Stdin)
 	o.addFlags(cmd)
-	cmd.AddCommand(treeCommand(o), whoCommand(o), poolsCommand(o), fsckCommand(o, config.FloatingIPs))
+	cmd.AddCommand(treeCommand(o), whoCommand(o), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs))
 	return cmd
 }

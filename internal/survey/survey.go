@@ -31,7 +31,7 @@ type Survey struct {
 	rest   rest.Interface
 	mapper meta.RESTMapper
 	scope  Scope
-	gaps   Gaps
+	gaps   *Gaps
 }
 
 // New returns a survey by a configuration, whose credentials are the user's. The mapper knows the
@@ -44,7 +44,7 @@ func New(config *rest.Config, mapper meta.RESTMapper, scope Scope) (*Survey, err
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	return &Survey{rest: client, mapper: mapper, scope: scope}, nil
+	return &Survey{rest: client, mapper: mapper, scope: scope, gaps: &Gaps{}}, nil
 }
 
 // ReadOnly returns a configuration whose clients refuse to send what would write.
@@ -55,7 +55,14 @@ func ReadOnly(config *rest.Config) *rest.Config {
 }
 
 // Gaps returns what was forbidden so far.
-func (s *Survey) Gaps() *Gaps { return &s.gaps }
+func (s *Survey) Gaps() *Gaps { return s.gaps }
+
+// in returns a survey of another scope, with the same gaps.
+func (s *Survey) in(scope Scope) *Survey {
+	other := *s
+	other.scope = scope
+	return &other
+}
 
 // Find returns ErrNoWeir where the API server does not serve Weir's kinds.
 func (s *Survey) Find() error {
@@ -89,6 +96,7 @@ func (r resource) path(namespace string) string {
 // query is how a list is asked for.
 type query struct {
 	fields string
+	labels string
 	accept string
 	table  bool
 }
@@ -132,6 +140,9 @@ func (s *Survey) listIn(ctx context.Context, r resource, in place, q query, read
 	request := s.rest.Get().AbsPath(r.path(in.namespace)).SetHeader("Accept", cmp.Or(q.accept, "application/json"))
 	if q.fields != "" {
 		request.Param("fieldSelector", q.fields)
+	}
+	if q.labels != "" {
+		request.Param("labelSelector", q.labels)
 	}
 	if q.table {
 		request.Param("includeObject", "None")

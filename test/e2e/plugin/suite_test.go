@@ -9,6 +9,7 @@
 //   - who_test.go: the command who.
 //   - fsck_test.go: the command fsck, on the site as it is and with one fault.
 //   - pools_test.go: the command pools.
+//   - status_test.go: the command status.
 //   - program_test.go: the binary: exit codes, completion, an API server that is not there.
 //   - many_test.go: what is asked of the API server where there are many records, also by an older CRD.
 //   - world_test.go: the pools and claims of the site.
@@ -71,6 +72,7 @@ var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
 	Describe("tree", treeSpecs)
 	Describe("who", whoSpecs)
 	Describe("pools", poolsSpecs)
+	Describe("status", statusSpecs)
 	Describe("as a program", programSpecs)
 	Describe("fsck", fsckSpecs)
 	Describe("with many records", Ordered, manySpecs)
@@ -90,6 +92,12 @@ func scheme() (*runtime.Scheme, error) {
 // run runs the plugin as a user; "" is the administrator.
 func run(ctx context.Context, user string, args ...string) (code int, stdout, stderr string) {
 	GinkgoHelper()
+	return runAt(ctx, func() time.Time { return time.Now().Add(later) }, user, args...)
+}
+
+// runAt runs the plugin with a clock.
+func runAt(ctx context.Context, now func() time.Time, user string, args ...string) (code int, stdout, stderr string) {
+	GinkgoHelper()
 	args = append(args, "--kubeconfig="+site.KubeconfigPath(), "--cache-dir="+filepath.Join(GinkgoT().TempDir(), "cache"))
 	if user != "" {
 		args = append(args, "--as="+user)
@@ -97,7 +105,7 @@ func run(ctx context.Context, user string, args ...string) (code int, stdout, st
 	var out, errOut bytes.Buffer
 	code = plugin.Run(ctx, plugin.Config{
 		Stdin: &bytes.Buffer{}, Stdout: &out, Stderr: &errOut,
-		Now: func() time.Time { return time.Now().Add(later) }, Version: "test",
+		Now: now, Version: "test",
 	}, args...)
 	return code, out.String(), errOut.String()
 }
@@ -107,7 +115,7 @@ var volatile = []struct {
 	pattern *regexp.Regexp
 	stead   string
 }{
-	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z`), "TIME"},
+	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z`), "TIME"},
 	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{5}`), "TIME"},
 	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`-[0-9a-f]{10,}\b`), "-HASH"},

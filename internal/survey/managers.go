@@ -1,0 +1,128 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survey
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// managerLabels choose Weir's own objects.
+	managerLabels = "cluster.x-k8s.io/provider=ipam-weir"
+	// managerContainer is the container of a manager.
+	managerContainer = "manager"
+	// leaseName is the name of the lease that a leader holds.
+	leaseName = "weir-leader.ipam.weir.dev"
+)
+
+var (
+	deployments  = resource{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, true}
+	leases       = resource{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, true}
+	certificates = resource{schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}, true}
+)
+
+// Managers are those of one Deployment.
+type Managers struct {
+	Namespace, Name string
+	// Version is the tag of the image.
+	Version       string
+	Wanted, Ready int
+	// Leader holds the lease, since LeaderSince; it has renewed it last at Renewed, and loses it
+	// LeaseDuration later. It is "" if there is no lease, or it is not shown.
+	Leader               string
+	LeaderSince, Renewed time.Time
+	LeaseDuration        time.Duration
+	// CertificateUntil is when the first of the webhooks' certificates ends; zero if that is not known.
+	CertificateUntil time.Time
+}
+
+// Managers returns the Deployments of Weir, and false if no list of them was allowed.
+func (s *Survey) Managers(ctx context.Context) (all []*Managers, isAllowed bool, err error) {
+	result, err := s.in(Scope{Fallback: s.scope.Fallback}).list(ctx, deployments, query{labels: managerLabels}, func(body io.Reader) error {
+		return readItems(body, func(d *deploymentFields) { all = append(all, d.managers()) })
+	})
+	for _, m := range all {
+		if err == nil {
+			err = s.readLease(ctx, m)
+		}
+		if err == nil {
+			err = s.readCertificates(ctx, m)
+		}
+	}
+	return all, result == listed || result == partly, err
+}
+
+type deploymentFields struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		Replicas *int `json:"replicas"`
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Name  string `json:"name"`
+					Image string `json:"image"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		ReadyReplicas int `json:"readyReplicas"`
+	} `json:"status"`
+}
+
+func (d *deploymentFields) managers() *Managers {
+	m := &Managers{Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, Wanted: 1, Ready: d.Status.ReadyReplicas}
+	if d.Spec.Replicas != nil {
+		m.Wanted = *d.Spec.Replicas
+	}
+	for _, container := range d.Spec.Template.Spec.Containers {
+		image, _, _ := strings.Cut(container.Image, "@")
+		if i := strings.LastIndexByte(image, ':'); container.Name == managerContainer && i > strings.LastIndexByte(image, '/') {
+			m.Version = image[i+1:]
+		}
+	}
+	return m
+}
+
+func (s *Survey) readLease(ctx context.Context, m *Managers) error {
+	var lease struct {
+		Spec struct {
+			HolderIdentity       string           `json:"holderIdentity"`
+			AcquireTime          metav1.MicroTime `json:"acquireTime"`
+			RenewTime            metav1.MicroTime `json:"renewTime"`
+			LeaseDurationSeconds int              `json:"leaseDurationSeconds"`
+		} `json:"spec"`
+	}
+	if _, err := s.get(ctx, leases, m.Namespace, leaseName, &lease); err != nil {
+		return err
+	}
+	// A leader is named by its host and a random text.
+	m.Leader, _, _ = strings.Cut(lease.Spec.HolderIdentity, "_")
+	m.LeaderSince, m.Renewed = lease.Spec.AcquireTime.Time, lease.Spec.RenewTime.Time
+	m.LeaseDuration = time.Duration(lease.Spec.LeaseDurationSeconds) * time.Second
+	return nil
+}
+
+func (s *Survey) readCertificates(ctx context.Context, m *Managers) error {
+	type certificateFields struct {
+		Status struct {
+			NotAfter metav1.Time `json:"notAfter"`
+		} `json:"status"`
+	}
+	_, err := s.in(Scope{Only: m.Namespace}).list(ctx, certificates, query{labels: managerLabels}, func(body io.Reader) error {
+		return readItems(body, func(c *certificateFields) {
+			until := c.Status.NotAfter.Time
+			if !until.IsZero() && (m.CertificateUntil.IsZero() || until.Before(m.CertificateUntil)) {
+				m.CertificateUntil = until
+			}
+		})
+	})
+	return err
+}

@@ -56,7 +56,7 @@ func listFloatingIPs(ctx context.Context, credentials neutron.Credentials, optio
 // OS_CACERT.
 func readClouds() (clouds, cacert []byte, err error) {
 	if file := os.Getenv("OS_CACERT"); file != "" {
-		if cacert, err = os.ReadFile(file); err != nil {
+		if cacert, err = os.ReadFile(file); err != nil { //nolint:gosec // the user names it
 			return nil, nil, fmt.Errorf("reading OS_CACERT: %w", err)
 		}
 	}
@@ -69,7 +69,7 @@ func readClouds() (clouds, cacert []byte, err error) {
 		files = []string{file}
 	}
 	for _, file := range files {
-		clouds, err = os.ReadFile(file)
+		clouds, err = os.ReadFile(file) //nolint:gosec // the user names it
 		if !errors.Is(err, fs.ErrNotExist) {
 			return clouds, cacert, err
 		}

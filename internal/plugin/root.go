@@ -49,7 +49,7 @@ func command(config Config) *cobra.Command {
 		Use:           "kubectl-weir",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl weir"},
 		Short:         "See what Weir's pools have handed out, with your own rights",
-		Long:          "See what Weir's pools have handed out, with your own rights. Nothing is changed.\n\n" + exitCodes,
+		Long:          "See what Weir's pools have handed out, with your own rights. Nothing is changed, but by free.\n\n" + exitCodes,
 		Version:       config.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -61,6 +61,6 @@ func command(config Config) *cobra.Command {
 	cmd.SetErr(config.Stderr)
 	cmd.SetIn(config.Stdin)
 	o.addFlags(cmd)
-	cmd.AddCommand(treeCommand(o), whoCommand(o), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs))
+	cmd.AddCommand(treeCommand(o), whoCommand(o), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs), freeCommand(o, config.Stdin))
 	return cmd
 }

@@ -10,6 +10,7 @@
 //   - fsck_test.go: the command fsck, on the site as it is and with one fault.
 //   - pools_test.go: the command pools.
 //   - status_test.go: the command status.
+//   - free_test.go: the command free, the only one that writes.
 //   - program_test.go: the binary: exit codes, completion, an API server that is not there.
 //   - many_test.go: what is asked of the API server where there are many records, also by an older CRD.
 //   - world_test.go: the pools and claims of the site.
@@ -75,6 +76,7 @@ var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
 	Describe("status", statusSpecs)
 	Describe("as a program", programSpecs)
 	Describe("fsck", fsckSpecs)
+	Describe("free", freeSpecs)
 	Describe("with many records", Ordered, manySpecs)
 })
 

@@ -31,6 +31,10 @@ const (
 	// NetworkCurrentCondition is false on a pool while IPAddresses carry another prefix length, gateway or DNS servers than the pool
 	// says now: an IPAddress never changes. It is absent otherwise, and does not count towards Ready.
 	NetworkCurrentCondition = "NetworkCurrent"
+	// GatewayReachableCondition is false on a pool with addresses that do not reach the gateway that comes with them: it was stored
+	// before such pools were refused, or past the webhooks. They are not handed out to claims; what is in use stays. It is absent
+	// otherwise, and does not count towards Ready.
+	GatewayReachableCondition = "GatewayReachable"
 	// DelegatedCondition is true on a delegated pool at the hub while its member serves it, as
 	// status.member has it. It does not count towards Ready: the block stands whatever the member says.
 	DelegatedCondition = "Delegated"
@@ -56,6 +60,9 @@ const (
 // AddressesOutdatedReason of the NetworkCurrent condition: the message counts the IPAddresses. They are gone when their machines have
 // been replaced.
 const AddressesOutdatedReason = "AddressesOutdated"
+
+// AddressesOffLinkReason of the GatewayReachable condition: the message names the entries of the pool, and what of them it is.
+const AddressesOffLinkReason = "AddressesOffLink"
 
 // OutsidePolicyReason of the WithinPool condition: exclusions, bounds or what is kept for others are overridden; the message says which.
 const OutsidePolicyReason = "OutsidePolicy"

@@ -152,7 +152,7 @@ type Capacity struct {
 	// +kubebuilder:validation:MaxLength=39
 	Available string `json:"available,omitempty"`
 
-	// excluded by excludedAddresses, as gateway or as reserved addresses.
+	// excluded by excludedAddresses, as gateway, as reserved addresses, or because they do not reach their gateway.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39
@@ -242,7 +242,8 @@ type MemberStatus struct {
 // IPPoolStatus is the observed state of an IPPool or GlobalIPPool. It can be lost and is rebuilt.
 type IPPoolStatus struct {
 	// conditions: Ready, Exhausted and Paused; WithinPool is there, and False, while the parent would not give the block; NetworkCurrent is there,
-	// and False, while IPAddresses carry other network settings than the pool has now; where Cluster API is
+	// and False, while IPAddresses carry other network settings than the pool has now; GatewayReachable is there, and False, while
+	// addresses of the pool do not reach their gateway, and are not handed out; where Cluster API is
 	// installed also Movable: whether clusterctl move leaves nothing behind; at the hub of a delegated pool also
 	// Delegated: whether its member serves it.
 	// +optional

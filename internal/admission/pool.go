@@ -60,7 +60,8 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 		errs = append(v.overlaps(ctx, to, created, change{shape: shape}), v.promised(ctx, to, created, change{shape: shape})...)
 	}
 	mistakes, warnings := hostLengths(created.PoolSpec(), nil, created.PoolReference())
-	if errs = append(errs, mistakes...); len(errs) > 0 {
+	unreached, unserved := v.newOffLink(created, shape)
+	if errs = slices.Concat(errs, mistakes, unreached); len(errs) > 0 {
 		return nil, invalidPool(created, errs)
 	}
 	if says := v.carver.registry.Says(created); says.IsCarved() {
@@ -68,7 +69,7 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 			return nil, err
 		}
 	}
-	return slices.Concat(warnings, unknownAnnotations(created.GetAnnotations(), nil), v.missingCluster(ctx, created, nil),
+	return slices.Concat(warnings, unserved, unknownAnnotations(created.GetAnnotations(), nil), v.missingCluster(ctx, created, nil),
 		v.doubtful(ctx, audienceOf(ctx, v.rights), created, change{shape: shape})), nil
 }
 
@@ -90,11 +91,11 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 	to, c := audienceOf(ctx, v.rights), change{inUse(v.holdings.Holdings(ref)), shape, was}
 	errs = slices.Concat(v.overlaps(ctx, to, updated, c), uncovered(updated.PoolSpec(), old.PoolSpec(), shape), fallenOut(ctx, to, sourceOf(updated.PoolSpec()), c))
 	mistakes, warnings := hostLengths(updated.PoolSpec(), old.PoolSpec(), ref)
-	errs = append(errs, mistakes...)
-	if errs = append(errs, v.promised(ctx, to, updated, c)...); len(errs) > 0 {
+	unreached, unserved := v.changedOffLink(updated, c)
+	if errs = slices.Concat(errs, mistakes, unreached, v.promised(ctx, to, updated, c)); len(errs) > 0 {
 		return nil, invalidPool(updated, errs)
 	}
-	return slices.Concat(warnings, unknown, v.missingCluster(ctx, updated, old.PoolSpec()), v.doubtful(ctx, to, updated, c),
+	return slices.Concat(warnings, unserved, unknown, v.missingCluster(ctx, updated, old.PoolSpec()), v.doubtful(ctx, to, updated, c),
 		v.outdated(ctx, c), keptBack(ctx, to, c)), nil
 }
 

@@ -135,6 +135,12 @@ func TestPoolCreation(t *testing.T) {
 				`spec.network.prefixLength: Required value: ranges and single addresses come with a /32 otherwise, and machines do not reach gateway 203.0.113.1`,
 			}},
 		},
+		"a range of a network that the gateway is not in": {
+			pool: team, spec: `{addresses: [203.0.113.64-203.0.113.99, 10.9.0.1-10.9.0.9], network: {gateway: 203.0.113.1, prefixLength: 24}}`,
+			want: verdict{code: 422, parts: []string{
+				`spec.addresses[1]: Invalid value: "10.9.0.1-10.9.0.9": 10.9.0.1-10.9.0.9 do not reach gateway 203.0.113.1 with prefix length 24`,
+			}},
+		},
 		"ranges with a gateway and the network's length": {
 			pool: team, spec: `{addresses: [203.0.113.64-203.0.113.99], network: {gateway: 203.0.113.1, prefixLength: 24}}`,
 		},
@@ -142,7 +148,7 @@ func TestPoolCreation(t *testing.T) {
 			pool: team, spec: `{addresses: [203.0.113.64-203.0.113.99], network: {gateway: 203.0.113.1, prefixLength: 32}}`,
 		},
 		"blocks with a gateway": {
-			pool: team, spec: `{addresses: [203.0.113.0/28, 203.0.113.64/26], network: {gateway: 203.0.113.1}}`,
+			pool: team, spec: `{addresses: [203.0.113.0/28], network: {gateway: 203.0.113.1}}`,
 		},
 		"a range without gateway and network length": {
 			pool: team, spec: `{addresses: ["2001:db8::1-2001:db8::9"]}`,
@@ -348,6 +354,19 @@ func TestPoolUpdate(t *testing.T) {
 		"a gateway for ranges without network length": {
 			old: `{addresses: [192.0.2.1-192.0.2.9]}`, new: `{addresses: [192.0.2.1-192.0.2.9], network: {gateway: 192.0.2.20}}`,
 			want: verdict{code: 422, parts: []string{`spec.network.prefixLength: Required value`}},
+		},
+		"a pool that was stored with a range that does not reach its gateway": {
+			old: `{addresses: [192.0.2.1, 192.0.3.1], network: {prefixLength: 24, gateway: 192.0.2.20}}`,
+			new: `{addresses: [192.0.2.1, 192.0.3.1], network: {prefixLength: 24, gateway: 192.0.2.20}, mode: Draining}`,
+			want: verdict{warn: []string{
+				`spec.addresses[1]: Invalid value: "192.0.3.1": 192.0.3.1 does not reach gateway 192.0.2.20 with prefix length 24; ` +
+					`correct spec.network, or set the network of these addresses in spec.subnets; these addresses are not handed out`,
+			}},
+		},
+		"a gateway that some addresses do not reach": {
+			old:  `{addresses: [192.0.2.1, 192.0.3.1], network: {prefixLength: 24}}`,
+			new:  `{addresses: [192.0.2.1, 192.0.3.1], network: {prefixLength: 24, gateway: 192.0.2.20}}`,
+			want: verdict{code: 422, parts: []string{`spec.addresses[1]: Invalid value: "192.0.3.1": 192.0.3.1 does not reach gateway 192.0.2.20`}},
 		},
 		"an invalid spec that stays as it is": {
 			old: `{cidr: 192.0.2.1/24}`, new: `{cidr: 192.0.2.1/24}`,

@@ -109,7 +109,7 @@ func (b *chooser) open(c Claim) (*poolEntry, bool) {
 
 func (b *chooser) pick(s *space, e *poolEntry, c Claim) (netip.Prefix, error) {
 	r := request{
-		Blocks:   e.serving,
+		Blocks:   e.blocksFor(c),
 		Own:      b.pools.aboveAll(e),
 		Bits:     c.Bits,
 		Reserved: e.pool.Shape.Reserved,
@@ -167,14 +167,14 @@ func (b *chooser) fit(s *space, e *poolEntry, r request) (found netip.Prefix, er
 	return netip.Prefix{}, allocator.ErrExhausted
 }
 
-// tierOf returns where else to look for what is as good as a choice: its tier, or the whole pool.
-func tierOf(e *poolEntry, chosen netip.Prefix) []netip.Prefix {
+// tierOf returns where else to look for what is as good as a choice for the claim: its tier, or all that the claim may get.
+func tierOf(e *poolEntry, c Claim, chosen netip.Prefix) []netip.Prefix {
 	for _, tier := range e.pool.Shape.Tiers() {
 		if slices.ContainsFunc(tier, chosen.Overlaps) {
 			return tier
 		}
 	}
-	return e.serving
+	return e.blocksFor(c)
 }
 
 // fitIn finds a free prefix in the blocks of r as the pool's strategy has it. Every strategy finds

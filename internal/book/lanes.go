@@ -40,7 +40,7 @@ func (b *chooser) inLane(e *poolEntry, c Claim, first netip.Prefix) netip.Prefix
 	if lanes == 1 || strategy == pooltree.Random {
 		return first
 	}
-	blocks := tierOf(e, first)
+	blocks := tierOf(e, c, first)
 	found, ok := b.search(e, c, blocks, lane, lanes)
 	if ok || strategy == pooltree.LeastRecentlyUsed {
 		return either(ok, found, first)

@@ -85,6 +85,9 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	if reason, refused = shape.Refuses(c.Want); refused {
 		return reason, true
 	}
+	if reason, refused = shape.RefusesOffLink(c.Want); refused && c.Purpose != records.ForChildPool {
+		return reason, true
+	}
 	own, isKept := shape.KeptFor(c.names()...)
 	switch longest := shape.LongestBits(); {
 	case isKept && c.Want != own:

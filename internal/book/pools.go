@@ -69,6 +69,15 @@ func (e *poolEntry) isOpen() bool {
 	return e.pool != nil && (e.pool.Shape.IsExternal() || len(e.serving) > 0)
 }
 
+// blocksFor returns where to look for what the claim gets. A carved pool may have a network of its
+// own, so it may get what does not reach the gateway of this one.
+func (e *poolEntry) blocksFor(c Claim) []netip.Prefix {
+	if len(e.serving) == 0 || c.Purpose == records.ForChildPool {
+		return e.serving
+	}
+	return e.pool.Shape.ReachingBlocks()
+}
+
 // of returns the entry of a pool, which may be a new one.
 func (b *pools) of(ref ipamv1.PoolReference) *poolEntry {
 	e, ok := b.entries[ref]

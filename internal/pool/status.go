@@ -47,6 +47,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	conditions.Set(s.pool, claimant.PausedCondition(""))
 	claimant.SetWithinPool(s.pool, r.overridden(s))
 	r.setForeign(ctx, s)
+	r.setGatewayReachable(s)
 	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s), r.setBlocksHeld(ctx, s)) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
 		return errors.Join(unsure, client.IgnoreNotFound(err))
@@ -54,6 +55,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	r.announce(s.pool, before, ready)
 	r.announceRoom(s.before, s.pool)
 	r.announceForeign(s.before, s.pool)
+	r.announceOffLink(s.before, s.pool)
 	measure(s, capacity, isForeign)
 	return unsure
 }

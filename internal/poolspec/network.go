@@ -48,7 +48,7 @@ func (p *part) networkBits(e entry) int {
 // areas returns the addresses of the part with what comes with them.
 func (p *part) areas() []pooltree.Area {
 	areas := make([]pooltree.Area, 0, len(p.entries))
-	implied := !p.subnet.IsValid() && (p.spec == nil || p.spec.PrefixLength == nil) && !needsNetwork(p.gateway)
+	implied := !p.subnet.IsValid() && (p.spec == nil || p.spec.PrefixLength == nil) && !pooltree.NeedsLink(p.gateway)
 	for _, e := range p.entries {
 		areas = append(areas, pooltree.Area{
 			Range: e.addrs, Network: pooltree.Network{Bits: p.networkBits(e), Implied: implied, Gateway: p.gateway, DNSServers: p.dns},
@@ -56,10 +56,6 @@ func (p *part) areas() []pooltree.Area {
 	}
 	return areas
 }
-
-// needsNetwork reports whether hosts reach the gateway only where it is in
-// their network.
-func needsNetwork(gateway netip.Addr) bool { return gateway.IsValid() && !gateway.IsLinkLocalUnicast() }
 
 // readNetworks reads the pool's network and those of its subnets. A subnet
 // that names no DNS servers has the pool's.
@@ -206,7 +202,8 @@ func (r *resolver) readDNSServer(p *part, path *field.Path, text string) {
 
 // readGateway wants an address that hosts of the part can reach: inside the
 // network of at least one entry whose network is known, that is, shorter than
-// host length. It may lie outside the pool. An IPv6 gateway may be link-local,
+// host length. That every address reaches it CheckGateways sees to. It may lie
+// outside the pool. An IPv6 gateway may be link-local,
 // as routers announce themselves (RFC 4861 §4.2). The network and broadcast
 // address of an IPv4 network are no gateways unless they are handed out like
 // any other.
@@ -232,7 +229,7 @@ func (r *resolver) readGateway(p *part, path *field.Path, text string) {
 }
 
 func (p *part) reaches(gateway netip.Addr) bool {
-	if gateway.Is6() && gateway.IsLinkLocalUnicast() {
+	if !pooltree.NeedsLink(gateway) {
 		return true
 	}
 	known := slices.DeleteFunc(slices.Clone(p.entries), func(e entry) bool { return p.networkBits(e) >= gateway.BitLen() })

@@ -434,8 +434,12 @@ func TestResolveAccepts(t *testing.T) {
 			total: "16", excluded: "0", of: "192.0.2.16", network: "/24 via 192.0.2.1",
 		},
 		"a block of many networks": {
+			spec:  `{cidr: 10.0.0.0/16, network: {prefixLength: 24}}`,
+			total: "65536", excluded: "512", of: "10.0.9.9", network: "/24",
+		},
+		"a block of many networks, all but one of which do not reach the gateway": {
 			spec:  `{cidr: 10.0.0.0/16, network: {prefixLength: 24, gateway: 10.0.7.1}}`,
-			total: "65536", excluded: "513", of: "10.0.9.9", network: "/24 via 10.0.7.1",
+			total: "65536", excluded: "65283", of: "10.0.9.9", network: "/24 via 10.0.7.1",
 		},
 		"ranges and addresses without a known network": {
 			spec:  `{addresses: [192.0.2.16-192.0.2.18, 192.0.2.30], network: {gateway: 192.0.2.1}}`,
@@ -447,7 +451,7 @@ func TestResolveAccepts(t *testing.T) {
 		},
 		"a gateway for one of several networks": {
 			spec:  `{addresses: [192.0.2.16/28, 192.0.2.64/26], network: {gateway: 192.0.2.65}}`,
-			total: "80", excluded: "5", of: "192.0.2.20", network: "/28 via 192.0.2.65",
+			total: "80", excluded: "19", of: "192.0.2.20", network: "/28 via 192.0.2.65",
 		},
 		"a link-local gateway": {
 			spec:  `{cidr: "2001:db8::/64", network: {gateway: "fe80::1"}}`,

@@ -11,10 +11,12 @@
 //     exact: Total = UsableIn(everything) + ExcludedCount. An external pool,
 //     whose addresses something outside chooses, keeps back none and has its
 //     limit for Total.
-//   - An address is kept back for one of three reasons: it is excluded, it is
-//     a gateway, or its network reserves it. The first two are kept out of
-//     handed-out prefixes of any length, the third only as a single address:
-//     whoever holds a whole block decides about its ends.
+//   - An address is kept back for one of four reasons: it is excluded, it is
+//     a gateway, its network reserves it, or it does not reach its gateway. The
+//     first two are kept out of handed-out prefixes of any length, the third
+//     only as a single address: whoever holds a whole block decides about its
+//     ends. The fourth is kept from claims, and not from pools that are carved
+//     out of this one: they may have a network of their own.
 //   - What is kept for one claim is usable: it is neither kept back nor counted
 //     as such. Who may have it is said here; that nobody else gets it is for
 //     the ledger to see to.

@@ -51,6 +51,18 @@ const (
 	AllocateReserved
 )
 
+// OffLinkPolicy says what is done with addresses whose gateway is not in the
+// network that they come with, so that hosts do not reach it.
+type OffLinkPolicy int
+
+const (
+	// ExcludeOffLink keeps them from claims. The default. Pools may be carved
+	// out of them: those may have networks of their own.
+	ExcludeOffLink OffLinkPolicy = iota
+	// AllocateOffLink hands them out like any other.
+	AllocateOffLink
+)
+
 // Strategy says which of several free prefixes is handed out.
 type Strategy int
 
@@ -102,8 +114,10 @@ type Config struct {
 	// Excluded addresses are never handed out; nil means none. What lies
 	// outside the areas is ignored.
 	Excluded *netipx.IPSet
-	// Reserved is what is done with reserved addresses.
+	// Reserved is what is done with reserved addresses, and OffLink with those
+	// that do not reach their gateway.
 	Reserved ReservedPolicy
+	OffLink  OffLinkPolicy
 	// ClaimBits is the prefix length of what a claim gets that does not say; 0
 	// means a single address.
 	ClaimBits int
@@ -145,8 +159,11 @@ type Pool struct {
 	gateways []netip.Addr
 	// keepsGateways is as in Config.
 	keepsGateways bool
-	// open are the areas without never, cut where needed.
-	open []Area
+	// offLink are the areas, cut where needed, that do not reach their gateway
+	// and are not handed out therefore; open are the others without never.
+	offLink, open []Area
+	// reaching are the blocks without offLink.
+	reaching []netip.Prefix
 
 	total, excluded ipspace.Count
 	claimBits       int
@@ -177,9 +194,6 @@ func New(config Config) *Pool {
 		kept: slices.Clone(config.Kept), keptFor: make(map[Claimant]netip.Prefix, len(config.Kept)),
 		denied: maps.Clone(config.Denied),
 	}
-	for _, tier := range config.Tiers {
-		p.tiers = append(p.tiers, prefixesOf(tier))
-	}
 	slices.SortFunc(p.kept, func(a, b Kept) int { return a.Prefix.Compare(b.Prefix) })
 	for _, k := range p.kept {
 		p.keptFor[k.For] = k.Prefix
@@ -189,7 +203,15 @@ func New(config Config) *Pool {
 	p.blocks = p.addresses.Prefixes()
 	p.gateways = gatewaysOf(config, p.addresses)
 	p.never = neverOf(config.Excluded, p.gateways, p.addresses)
-	p.open = cut(p.areas, p.never)
+	onLink := p.areas
+	if config.OffLink == ExcludeOffLink {
+		onLink, p.offLink = divide(p.areas)
+	}
+	p.reaching = p.reachingIn(p.blocks)
+	for _, tier := range config.Tiers {
+		p.tiers = append(p.tiers, p.reachingIn(prefixesOf(tier)))
+	}
+	p.open = cut(onLink, p.never)
 	p.total = ipspace.SetSize(p.addresses)
 	p.excluded = p.total.Sub(p.usable(p.open))
 	return p
@@ -257,6 +279,10 @@ func cut(areas []Area, never *netipx.IPSet) []Area {
 	for _, area := range areas {
 		from, last := area.Range.From(), area.Range.To()
 		for len(holes) > 0 && holes[0].From().Compare(last) <= 0 && from.IsValid() {
+			if holes[0].To().Less(from) { // lies before the area
+				holes = holes[1:]
+				continue
+			}
 			if holes[0].From().Compare(from) > 0 {
 				open = append(open, Area{netipx.IPRangeFrom(from, holes[0].From().Prev()), area.Network})
 			}

@@ -35,11 +35,11 @@ func (w world) span(first, last int) netipx.IPRange {
 // naive is a pool as a list of addresses, each with the reason why it is kept
 // back.
 type naive struct {
-	in, never, reserved [1 << worldBits]bool
+	in, never, reserved, offLink [1 << worldBits]bool
 }
 
 func (n *naive) usable(offset int) bool {
-	return n.in[offset] && !n.never[offset] && !n.reserved[offset]
+	return n.in[offset] && !n.never[offset] && !n.reserved[offset] && !n.offLink[offset]
 }
 
 // draw makes a pool and its naive twin. The areas alternate with holes, each
@@ -60,6 +60,9 @@ func draw(t *rapid.T, w world) (*pooltree.Pool, *naive) {
 	if rapid.Bool().Draw(t, "allocate reserved") {
 		config.Reserved, n.reserved = pooltree.AllocateReserved, [1 << worldBits]bool{}
 	}
+	if rapid.Bool().Draw(t, "allocate off-link") {
+		config.OffLink, n.offLink = pooltree.AllocateOffLink, [1 << worldBits]bool{}
+	}
 	return pooltree.New(config), n
 }
 
@@ -72,6 +75,7 @@ func drawArea(t *rapid.T, w world, n *naive, first, last int) pooltree.Area {
 	for i := first; i <= last; i++ {
 		n.in[i] = true
 		n.reserved[i] = isReserved(w.at(i), network.Bits)
+		n.offLink[i] = network.Gateway.IsValid() && network.Bits < host && !netip.PrefixFrom(network.Gateway, network.Bits).Contains(w.at(i))
 	}
 	return pooltree.Area{Range: w.span(first, last), Network: network}
 }
@@ -134,15 +138,28 @@ func checkAddresses(t *rapid.T, w world, p *pooltree.Pool, n *naive) {
 		if got, want := p.Reserved(w.at(i)), n.in[i] && n.reserved[i]; got != want {
 			t.Errorf("Reserved(%s) = %t, want %t", w.at(i), got, want)
 		}
-		if reason, refused := p.Refuses(host); refused == n.usable(i) {
-			t.Errorf("Refuses(%s) = %t (%s), usable %t", host, refused, reason, n.usable(i))
+		reason, refused := p.Refuses(host)
+		if _, isOffLink := p.RefusesOffLink(host); (refused || isOffLink) == n.usable(i) {
+			t.Errorf("Refuses(%s) = %t (%s), off-link %t, usable %t", host, refused, reason, isOffLink, n.usable(i))
 		}
+		checkLink(t, w, p, n, i)
 	}
 	if p.Total() != ipspace.CountOf(total) {
 		t.Errorf("Total() = %s, want %d", p.Total(), total)
 	}
 	if p.ExcludedCount() != ipspace.CountOf(total-usable) {
 		t.Errorf("ExcludedCount() = %s, want %d", p.ExcludedCount(), total-usable)
+	}
+}
+
+// checkLink compares what reaches its gateway.
+func checkLink(t *rapid.T, w world, p *pooltree.Pool, n *naive, i int) {
+	reaches := slices.ContainsFunc(p.ReachingBlocks(), func(b netip.Prefix) bool { return b.Contains(w.at(i)) })
+	if want := n.in[i] && !n.offLink[i]; reaches != want {
+		t.Errorf("ReachingBlocks() has %s: %t, want %t", w.at(i), reaches, want)
+	}
+	if got, want := len(p.OffLink(w.span(i, i))) > 0, n.in[i] && n.offLink[i] && !n.never[i] && !n.reserved[i]; got != want {
+		t.Errorf("OffLink(%s) is found: %t, want %t", w.at(i), got, want)
 	}
 }
 

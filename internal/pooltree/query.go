@@ -27,6 +27,11 @@ func (p *Pool) IsExternal() bool { return p.external }
 // an external pool.
 func (p *Pool) Blocks() []netip.Prefix { return slices.Clone(p.blocks) }
 
+// ReachingBlocks returns the fewest prefixes that make up what claims may get,
+// ascending: the blocks without what does not reach its gateway. Not to be
+// modified.
+func (p *Pool) ReachingBlocks() []netip.Prefix { return p.reaching }
+
 // Cover returns the fewest prefixes that contain all that the pool may have
 // handed out, ascending: its blocks, or all of IPv4 for an external pool.
 func (p *Pool) Cover() []netip.Prefix {
@@ -177,6 +182,16 @@ func (p *Pool) RefusesAdopted(prefix netip.Prefix) (reason string, refused bool)
 		return aGateway, true
 	}
 	return "", false
+}
+
+// RefusesOffLink says why prefix may not be handed out to a claim even if
+// nobody holds it: it does not reach its gateway, or part of it does not.
+func (p *Pool) RefusesOffLink(prefix netip.Prefix) (reason string, refused bool) {
+	found := clip(p.offLink, netipx.RangeOfPrefix(prefix))
+	if len(found) == 0 {
+		return "", false
+	}
+	return fmt.Sprintf("does not reach its gateway, %s", found[0].Network.Gateway), true
 }
 
 // Kept returns what the pool keeps for certain claims, ascending. Not to be

@@ -88,6 +88,18 @@ func TestTheShapeOfAPool(t *testing.T) {
 	}
 }
 
+// TestWhatDoesNotReachItsGatewayIsHandedOut: as Metal3 does; the pool's Ready condition warns of it.
+func TestWhatDoesNotReachItsGatewayIsHandedOut(t *testing.T) {
+	t.Parallel()
+	shape, errs := metal3.IPPools.Resolve(poolOf(t, "{prefix: 24, gateway: 192.0.2.1, pools: [{start: 198.51.100.1, end: 198.51.100.9}]}"), nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if why, refused := shape.RefusesOffLink(netip.MustParsePrefix("198.51.100.1/32")); refused {
+		t.Error(why)
+	}
+}
+
 func TestAddressSpacesOfPools(t *testing.T) {
 	t.Parallel()
 	for sentence, test := range map[string]struct {

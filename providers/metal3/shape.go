@@ -34,7 +34,7 @@ type Shape struct {
 // Read returns what the spec of an IPPool in this namespace means, or every mistake in it with its field, never both.
 func Read(spec *m3v1.IPPoolSpec, namespace string) (*Shape, field.ErrorList) {
 	r := &reader{spec: spec, path: field.NewPath("spec"), shape: Shape{
-		Config: pooltree.Config{Reserved: pooltree.AllocateReserved, KeepsGateways: true, Denied: map[pooltree.Claimant]string{}},
+		Config: pooltree.Config{Reserved: pooltree.AllocateReserved, OffLink: pooltree.AllocateOffLink, KeepsGateways: true, Denied: map[pooltree.Claimant]string{}},
 		Unkept: map[string]*field.Error{},
 	}}
 	r.readStrategy()
@@ -152,6 +152,10 @@ func (r *reader) checkNetwork(path *field.Path, addresses netipx.IPRange, networ
 	}
 	if network.Gateway.IsValid() && network.Gateway.BitLen() != host {
 		r.warn(path.Child("gateway"), "%s is of another family than the addresses", network.Gateway)
+		return
+	}
+	for _, off := range (pooltree.Area{Range: addresses, Network: network}).OffLink() {
+		r.warn(path.Child("gateway"), "%s is not in the network of %s with prefix length %d: hosts do not reach it", network.Gateway, off.Range, network.Bits)
 	}
 }
 

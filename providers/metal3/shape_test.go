@@ -221,7 +221,11 @@ func TestWarnings(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"nothing to say": {"{prefix: 24, gateway: 10.0.0.1, pools: [{subnet: 10.0.0.0/24}, {start: 10.0.1.1, end: 10.0.1.9}]}", nil},
+		"nothing to say": {"{prefix: 23, gateway: 10.0.0.1, pools: [{subnet: 10.0.0.0/24}, {start: 10.0.1.1, end: 10.0.1.9}]}", nil},
+		"a gateway that an entry does not reach": {
+			"{prefix: 24, gateway: 10.0.0.1, pools: [{subnet: 10.0.0.0/24}, {start: 10.0.1.1, end: 10.0.1.9}, {start: 10.0.2.1, end: 10.0.2.9, prefix: 32}]}",
+			[]string{"spec.pools[1].gateway: 10.0.0.1 is not in the network of 10.0.1.1-10.0.1.9 with prefix length 24: hosts do not reach it"},
+		},
 		"an overlap, by the first entry that is met": {
 			"{prefix: 24, pools: [{subnet: 10.0.9.0/24}, {subnet: 10.0.0.0/24}, {start: 10.0.0.9}, {start: 10.0.0.10, end: 10.0.0.11}]}",
 			[]string{

@@ -89,6 +89,53 @@ var _ = Describe("The network settings of a pool", func() {
 		Expect(settings(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "leaf"))))).To(Equal("/24  10.1.1.53"))
 	})
 
+	It("that some addresses do not reach are said in a condition: those are not handed out, and stay where they are in use", func(ctx SpecContext) {
+		root := create(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
+			CIDR: "10.1.0.0/16", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)},
+			Network: &ipamv1.Network{Gateway: "10.1.0.1"},
+		}))
+		leaf := create(ctx, newPool(ns, "leaf", child("root", "10.1.9.0/24")))
+		poolReady(ctx, leaf, metav1.ConditionTrue, "Available")
+		held := answered(ctx, create(ctx, newClaim(ns, "held", "IPPool", "leaf")))
+		says := func(pool *ipamv1.IPPool) string {
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			if c := conditions.Get(pool, ipamv1.GatewayReachableCondition); c != nil {
+				return fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message)
+			}
+			return ""
+		}
+		Expect(says(root) + says(leaf)).To(BeEmpty())
+
+		By("making the network at the top shorter, past the webhooks")
+		change(ctx, root, func() { root.Spec.Network.PrefixLength = ptr.To[int32](24) })
+		Eventually(says, "1m", "100ms").WithArguments(root).Should(Equal(`False/AddressesOffLink: not handed out: ` +
+			`spec.cidr: Invalid value: "10.1.0.0/16": 10.1.1.0-10.1.255.255 do not reach gateway 10.1.0.1 with prefix length 24; ` +
+			`correct spec.network, or set the network of these addresses in spec.subnets`))
+		Eventually(says, "1m", "100ms").WithArguments(leaf).Should(Equal(`False/AddressesOffLink: not handed out: ` +
+			`spec.cidr: Invalid value: "10.1.9.0/24": 10.1.9.0-10.1.9.255 do not reach gateway 10.1.0.1 with prefix length 24; ` +
+			`the pool inherits them from its parent: set spec.network`))
+		for _, pool := range []*ipamv1.IPPool{root, leaf} {
+			Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue(), "what reaches its gateway is handed out all the same")
+			Eventually(eventsAbout, "1m", "100ms").WithArguments(ctx, pool).Should(ContainElement("AddressesOffLink"))
+		}
+
+		By("handing out what reaches the gateway, and nothing else")
+		near := answered(ctx, create(ctx, newClaim(ns, "near", "IPPool", "root")))
+		Expect(near.Spec.Address).To(HavePrefix("10.1.0."))
+		asks := newClaim(ns, "asks", "IPPool", "root")
+		asks.Annotations = map[string]string{ipamv1.AddressAnnotation: "10.1.2.2"}
+		Expect(ready(ctx, create(ctx, asks), metav1.ConditionFalse, "AllocationFailed")).To(ContainSubstring("does not reach its gateway, 10.1.0.1"))
+		waits := create(ctx, newClaim(ns, "waits", "IPPool", "leaf"))
+		ready(ctx, waits, metav1.ConditionFalse, "PoolExhausted")
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(held), held)).To(Succeed())
+		Expect(held.DeletionTimestamp).To(BeNil())
+
+		By("giving the pool below a network of its own")
+		change(ctx, leaf, func() { leaf.Spec.Network = &ipamv1.Network{Gateway: "10.1.9.1"} })
+		Expect(settings(answered(ctx, waits))).To(Equal("/24 10.1.9.1 "))
+		Eventually(says, "1m", "100ms").WithArguments(leaf).Should(BeEmpty())
+	}, SpecTimeout(5*time.Minute))
+
 	It("that change are reported until no IPAddress has the former ones, also of the pools carved from it", func(ctx SpecContext) {
 		root := create(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{
 			CIDR: "10.1.0.0/16", AddressSpace: ns, Allocation: &ipamv1.AllocationPolicy{MinPrefixLength: ptr.To[int32](16)},

@@ -21,14 +21,15 @@ func (b *stock) Capacity(ref ipamv1.PoolReference) (Capacity, bool) {
 	}
 	shape := e.pool.Shape
 	named := b.foreign.set(e.pool)
-	withheld := with(b.pools.withheldAbove(e), named)
+	withheld, kept := with(b.pools.withheldAbove(e), named), b.keptFree(e, named)
 	c := Capacity{
+		Kept:        kept,
 		Total:       shape.Total(),
 		Allocated:   e.tally.allocated,
 		Delegated:   e.tally.delegated,
 		Cooling:     e.tally.cooling,
 		Excluded:    shape.ExcludedCount().Add(b.usable(e, withheld)),
-		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.tally.unavailable).Sub(b.keptFree(e, named)).Sub(b.usableFree(e, withheld)),
+		Available:   shape.Total().Sub(shape.ExcludedCount()).Sub(e.tally.unavailable).Sub(kept).Sub(b.usableFree(e, withheld)),
 		Claims:      e.tally.claims,
 		Children:    e.tally.children,
 		Held:        e.tally.held,

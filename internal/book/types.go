@@ -188,6 +188,8 @@ func (h Holding) String() string {
 // everything held are taken away, each address once.
 type Capacity struct {
 	Total, Allocated, Available, Excluded, Cooling, Delegated ipspace.Count
+	// Kept is how many addresses are kept for claims that do not hold them.
+	Kept ipspace.Count
 	// Claims and Children are the numbers of records that hold a prefix of this pool.
 	Claims, Children int32
 	// Held is how many of them are holds, of what moved to another cluster.

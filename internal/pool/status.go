@@ -191,10 +191,19 @@ func setExhausted(p pools.Object, c ledger.Capacity, known bool) {
 		return
 	case c.Available.IsZero():
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolExhaustedNoneAvailableReason
-		condition.Message = fmt.Sprintf("no address is available: of %s, %s are allocated, %s delegated, %s cooling and %s excluded; what remains is kept for claims",
-			c.Total, c.Allocated, c.Delegated, c.Cooling, c.Excluded)
+		condition.Message = exhaustedMessage(c)
 	}
 	conditions.Set(p, condition)
+}
+
+// exhaustedMessage tells where all addresses of a pool are.
+func exhaustedMessage(c ledger.Capacity) string {
+	message := fmt.Sprintf("no address is available: of %s, %s are allocated, %s delegated, %s cooling and %s excluded",
+		c.Total, c.Allocated, c.Delegated, c.Cooling, c.Excluded)
+	if c.Kept.IsZero() {
+		return message
+	}
+	return fmt.Sprintf("%s; %s are kept for claims", message, c.Kept)
 }
 
 // shownMistakes is how many mistakes of a spec are told.

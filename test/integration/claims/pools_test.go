@@ -152,7 +152,7 @@ var _ = Describe("A pool", func() {
 		first := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		answered(ctx, first)
 		answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p")))
-		Expect(poolExhausted(ctx, pool)).To(HavePrefix("no address is available: of 4, 2 are allocated, 0 delegated, 0 cooling and 2 excluded"))
+		Expect(poolExhausted(ctx, pool)).To(Equal("no address is available: of 4, 2 are allocated, 0 delegated, 0 cooling and 2 excluded"))
 		ready(ctx, create(ctx, newClaim(ns, "c", "IPPool", "p")), metav1.ConditionFalse, "PoolExhausted")
 		Expect(k.Delete(ctx, newClaim(ns, "c", "IPPool", "p"))).To(Succeed())
 		Expect(k.Delete(ctx, first)).To(Succeed())

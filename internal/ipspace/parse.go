@@ -38,7 +38,7 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 func ParseAddr(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%q is not an IP address", excerpt.Of(text))
+		return netip.Addr{}, not("an IP address", text, suggestAddr(text))
 	}
 	if err := checkCanonical(text, canonicalAddr(a).String()); err != nil {
 		return netip.Addr{}, err
@@ -52,14 +52,10 @@ func ParseAddr(text string) (netip.Addr, error) {
 // and contains neither a whole family nor IPv4-mapped addresses.
 func ParseEntry(text string) (netipx.IPRange, error) {
 	switch {
-	case strings.Contains(text, "-"):
+	case rangeSigns.MatchString(text):
 		return parseRange(text)
 	case strings.Contains(text, "/"):
-		p, err := ParsePrefix(text)
-		if err != nil {
-			return netipx.IPRange{}, err
-		}
-		return netipx.RangeOfPrefix(p), nil
+		return parseCIDR(text)
 	default:
 		a, err := ParseAddr(text)
 		if err != nil {
@@ -69,12 +65,27 @@ func ParseEntry(text string) (netipx.IPRange, error) {
 	}
 }
 
+// parseCIDR offers two readings of a CIDR whose address is not its first: its
+// network, and its addresses from that one on.
+func parseCIDR(text string) (netipx.IPRange, error) {
+	p, err := ParsePrefix(text)
+	if err == nil {
+		return netipx.RangeOfPrefix(p), nil
+	}
+	meant, errMeant := netip.ParsePrefix(text)
+	if errMeant != nil || meant == meant.Masked() || meant.Addr().Is4In6() {
+		return netipx.IPRange{}, err
+	}
+	rest := netipx.IPRangeFrom(meant.Addr(), netipx.PrefixLastIP(meant))
+	return netipx.IPRange{}, fmt.Errorf("%w for the whole network, or %q for its addresses from %s on", err, rest, meant.Addr())
+}
+
 func parseRange(text string) (netipx.IPRange, error) {
 	first, last, _ := strings.Cut(text, "-")
 	from, errFrom := netip.ParseAddr(first)
 	to, errTo := netip.ParseAddr(last)
 	if errors.Join(errFrom, errTo) != nil {
-		return netipx.IPRange{}, fmt.Errorf("%q is not a range of IP addresses", excerpt.Of(text))
+		return netipx.IPRange{}, not("a range of IP addresses", text, suggestRange(text))
 	}
 	r := netipx.IPRangeFrom(canonicalAddr(from), canonicalAddr(to))
 	if err := checkCanonical(text, r.From().String()+"-"+r.To().String()); err != nil {
@@ -134,9 +145,17 @@ func isFamily(r netipx.IPRange) bool {
 
 // notACIDR explains why text is no CIDR; an address alone is the common slip.
 func notACIDR(text string) error {
-	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+	if a, err := netip.ParseAddr(tidy(text)); err == nil && a.Zone() == "" {
 		a = canonicalAddr(a)
-		return fmt.Errorf("%q is not a CIDR: write %q", excerpt.Of(text), netip.PrefixFrom(a, a.BitLen()).String())
+		return not("a CIDR", text, netip.PrefixFrom(a, a.BitLen()).String())
 	}
-	return fmt.Errorf("%q is not a CIDR", excerpt.Of(text))
+	return not("a CIDR", text, suggestPrefix(text))
+}
+
+// not says what text is not, and what to write if that is clear.
+func not(what, text, write string) error {
+	if write == "" {
+		return fmt.Errorf("%q is not %s", excerpt.Of(text), what)
+	}
+	return fmt.Errorf("%q is not %s: write %q", excerpt.Of(text), what, write)
 }

@@ -5,6 +5,8 @@ package ipspace_test
 
 import (
 	"net/netip"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,10 +52,13 @@ func TestParsePrefix(t *testing.T) {
 		"a lone address":    {text: "192.0.2.7", err: `"192.0.2.7" is not a CIDR: write "192.0.2.7/32"`},
 		"a lone IPv6":       {text: "2001:db8::7", err: `"2001:db8::7" is not a CIDR: write "2001:db8::7/128"`},
 		"a zone":            {text: "fe80::%eth0/64", err: `"fe80::%eth0/64" is not a CIDR`},
-		"leading zeros":     {text: "10.00.0.0/24", err: `"10.00.0.0/24" is not a CIDR`},
-		"a zero-led length": {text: "10.0.0.0/024", err: `"10.0.0.0/024" is not a CIDR`},
+		"leading zeros":     {text: "10.00.0.0/24", err: `"10.00.0.0/24" is not a CIDR: write "10.0.0.0/24"`},
+		"a zero-led length": {text: "10.0.0.0/024", err: `"10.0.0.0/024" is not a CIDR: write "10.0.0.0/24"`},
+		"a netmask":         {text: "10.0.4.0/255.255.252.0", err: `"10.0.4.0/255.255.252.0" is not a CIDR: write "10.0.4.0/22"`},
+		"a wild card mask":  {text: "10.0.4.0/0.0.3.255", err: `"10.0.4.0/0.0.3.255" is not a CIDR`},
+		"a range":           {text: "10.0.4.0-10.0.4.9", err: `"10.0.4.0-10.0.4.9" is not a CIDR`},
 		"too long a length": {text: "10.0.0.0/33", err: `"10.0.0.0/33" is not a CIDR`},
-		"a blank":           {text: " 10.0.0.0/24", err: `" 10.0.0.0/24" is not a CIDR`},
+		"a blank":           {text: " 10.0.0.0/24", err: `" 10.0.0.0/24" is not a CIDR: write "10.0.0.0/24"`},
 		"nothing":           {text: "", err: `"" is not a CIDR`},
 	}
 	for name, tc := range tests {
@@ -87,7 +92,9 @@ func TestParseAddr(t *testing.T) {
 		"spelled-out zeros are shown shortened": {
 			text: "2001:db8:0::7", err: `"2001:db8:0::7" is not canonical: write "2001:db8::7"`},
 		"a CIDR":        {text: "192.0.2.0/24", err: `"192.0.2.0/24" is not an IP address`},
-		"leading zeros": {text: "192.0.2.07", err: `"192.0.2.07" is not an IP address`},
+		"leading zeros": {text: "192.0.2.07", err: `"192.0.2.07" is not an IP address: write "192.0.2.7"`},
+		"a blank":       {text: "192.0.2.7 ", err: `"192.0.2.7 " is not an IP address: write "192.0.2.7"`},
+		"an IPv6 blank": {text: "2001:DB8::07 ", err: `"2001:DB8::07 " is not an IP address: write "2001:db8::7"`},
 		"nothing":       {text: "", err: `"" is not an IP address`},
 	}
 	for name, tc := range tests {
@@ -117,7 +124,7 @@ func TestParseEntry(t *testing.T) {
 		"a range may be one address":       {text: "192.0.2.7-192.0.2.7", want: "192.0.2.7-192.0.2.7"},
 		"a range may be IPv6":              {text: "2001:db8::-2001:db8::f", want: "2001:db8::-2001:db8::f"},
 		"a range may end its family":       {text: "255.0.0.0-255.255.255.255", want: "255.0.0.0-255.255.255.255"},
-		"a CIDR is canonical":              {text: "192.0.2.1/30", err: `"192.0.2.1/30" is not canonical: write "192.0.2.0/30"`},
+		"a CIDR is canonical":              {text: "192.0.2.1/30", err: `"192.0.2.1/30" is not canonical: write "192.0.2.0/30" for the whole network, or "192.0.2.1-192.0.2.3" for its addresses from 192.0.2.1 on`},
 		"an address is canonical":          {text: "2001:DB8::", err: `"2001:DB8::" is not canonical: write "2001:db8::"`},
 		"a range is canonical":             {text: "2001:DB8::-2001:db8::0:f", err: `"2001:DB8::-2001:db8::0:f" is not canonical: write "2001:db8::-2001:db8::f"`},
 		"a range does not run backwards":   {text: "192.0.2.9-192.0.2.7", err: `"192.0.2.9-192.0.2.7" runs backwards: write "192.0.2.7-192.0.2.9"`},
@@ -127,7 +134,18 @@ func TestParseEntry(t *testing.T) {
 		"a range avoids IPv4-mapped":       {text: "::1-::1:0:0:0", err: `"::1-::1:0:0:0" contains IPv4-mapped addresses (::ffff:0:0/96)`},
 		"a range has two ends":             {text: "192.0.2.7-", err: `"192.0.2.7-" is not a range of IP addresses`},
 		"a range has no more than two":     {text: "192.0.2.7-192.0.2.8-192.0.2.9", err: `"192.0.2.7-192.0.2.8-192.0.2.9" is not a range of IP addresses`},
-		"a range is not written in blanks": {text: "192.0.2.7 - 192.0.2.9", err: `"192.0.2.7 - 192.0.2.9" is not a range of IP addresses`},
+		"a range is not written in blanks": {text: "192.0.2.7 - 192.0.2.9", err: `"192.0.2.7 - 192.0.2.9" is not a range of IP addresses: write "192.0.2.7-192.0.2.9"`},
+		"a range has a dash":               {text: "192.0.2.7..192.0.2.9", err: `"192.0.2.7..192.0.2.9" is not a range of IP addresses: write "192.0.2.7-192.0.2.9"`},
+		"a range has no long dash":         {text: "192.0.2.7–192.0.2.9", err: `"192.0.2.7–192.0.2.9" is not a range of IP addresses: write "192.0.2.7-192.0.2.9"`},
+		"a range has no words":             {text: "192.0.2.7 to 192.0.2.9", err: `"192.0.2.7 to 192.0.2.9" is not a range of IP addresses: write "192.0.2.7-192.0.2.9"`},
+		"a range's last octet":             {text: "192.0.2.10-20", err: `"192.0.2.10-20" is not a range of IP addresses: write "192.0.2.10-192.0.2.20"`},
+		"a range's last two octets":        {text: "192.0.2.10-.3.20", err: `"192.0.2.10-.3.20" is not a range of IP addresses: write "192.0.2.10-192.0.3.20"`},
+		"a range that would run backwards": {text: "192.0.2.10-9", err: `"192.0.2.10-9" is not a range of IP addresses`},
+		"a range without a start":          {text: ".10-20", err: `".10-20" is not a range of IP addresses`},
+		"a range with leading zeros":       {text: "192.0.2.010-192.0.2.020", err: `"192.0.2.010-192.0.2.020" is not a range of IP addresses: write "192.0.2.10-192.0.2.20"`},
+		"an IPv6 range in blanks":          {text: "2001:db8::1 - 2001:db8::f", err: `"2001:db8::1 - 2001:db8::f" is not a range of IP addresses: write "2001:db8::1-2001:db8::f"`},
+		"an entry with a blank":            {text: "192.0.2.0/24 ", err: `"192.0.2.0/24 " is not a CIDR: write "192.0.2.0/24"`},
+		"an entry with a netmask":          {text: "192.0.2.0/255.255.255.0", err: `"192.0.2.0/255.255.255.0" is not a CIDR: write "192.0.2.0/24"`},
 		"a range is not of CIDRs":          {text: "192.0.2.0/24-192.0.3.0/24", err: `"192.0.2.0/24-192.0.3.0/24" is not a range of IP addresses`},
 	}
 	for name, tc := range tests {
@@ -163,11 +181,28 @@ func FuzzParse(f *testing.F) {
 		if a, err := ipspace.ParseAddr(text); err == nil && (a.String() != text || a.Zone() != "" || a.Is4In6()) {
 			t.Errorf("ParseAddr(%q) = %v", text, a)
 		}
-		if r, err := ipspace.ParseEntry(text); err == nil {
+		r, err := ipspace.ParseEntry(text)
+		if err == nil {
 			checkParsedEntry(t, text, r)
+			return
 		}
+		checkSuggestion(t, text, err)
 	})
 }
+
+var suggested = regexp.MustCompile(`write "([^"]*)"`)
+
+// checkSuggestion sees to it that what an error suggests to write is accepted.
+func checkSuggestion(t *testing.T, text string, err error) {
+	t.Helper()
+	for _, match := range suggested.FindAllStringSubmatch(err.Error(), -1) {
+		if again := message(errOf(ipspace.ParseEntry(match[1]))); strings.Contains(again, " is not ") {
+			t.Errorf("ParseEntry(%q) suggests %q, which is refused: %s", text, match[1], again)
+		}
+	}
+}
+
+func errOf(_ netipx.IPRange, err error) error { return err }
 
 func checkParsedPrefix(t *testing.T, text string, p netip.Prefix) {
 	t.Helper()

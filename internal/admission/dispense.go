@@ -226,7 +226,7 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	case isCutOff(err):
 		return again("the connection to the API server was lost; retry")
 	case errors.Is(err, ledger.ErrTaken) && c.Want.IsValid():
-		return status(http.StatusConflict, fmt.Sprintf("spec.cidr: %s is taken, or part of it", c.Want))
+		return status(http.StatusConflict, fmt.Sprintf("spec.cidr: %s is in use, or part of it", c.Want))
 	case errors.As(err, &taken):
 		return status(http.StatusConflict, fmt.Sprintf("%s keeps %s for the claim, and somebody else holds it, or part of it", nameOf(c.Pool), taken.CIDR))
 	case errors.Is(err, ledger.ErrNotReady):

@@ -16,7 +16,7 @@ var (
 	// ErrExhausted: nothing that fits is free, and the book is at least as new as the request.
 	ErrExhausted = errors.New("no free address")
 	// ErrTaken: the asked prefix is held by somebody else.
-	ErrTaken = errors.New("address is taken")
+	ErrTaken = errors.New("address is in use")
 	// ErrRefused: the asked prefix is never handed out by this pool; RefusedError says why.
 	ErrRefused = errors.New("address is not handed out by this pool")
 	// ErrNotReady: the pool is unknown here, or none of its blocks is confirmed yet.
@@ -75,27 +75,30 @@ type TakenError struct {
 
 func (e *TakenError) Error() string {
 	if e.CIDR.IsSingleIP() {
-		return fmt.Sprintf("%s is taken", e.CIDR.Addr())
+		return fmt.Sprintf("%s is in use", e.CIDR.Addr())
 	}
-	return fmt.Sprintf("%s is taken, or part of it", e.CIDR)
+	return fmt.Sprintf("%s is in use, or part of it", e.CIDR)
 }
 
 // Unwrap returns ErrTaken.
 func (e *TakenError) Unwrap() error { return ErrTaken }
 
-// HeldFor returns for whom the prefix is held or kept that stands in the way, and the words to say
-// so with after the text of err; false if nothing of that kind does. Whether it may be said is for
-// the caller to find out.
+// HeldFor returns for whom the prefix is held or kept that stands in the way, and the words that
+// continue the text of err with it; false if nothing of that kind does. Whether they may be shown is
+// for the caller to find out.
 func HeldFor(err error) (who ipamv1.ClaimReference, words string, ok bool) {
 	var taken *TakenError
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &taken):
-		return taken.By.Claim, fmt.Sprintf("%s is held for %s", textOf(taken.By.CIDR), taken.By), true
+		if taken.By.CIDR == taken.CIDR {
+			return taken.By.Claim, fmt.Sprintf(" by %s", taken.By), true
+		}
+		return taken.By.Claim, fmt.Sprintf(": %s is in use by %s", textOf(taken.By.CIDR), taken.By), true
 	case errors.As(err, &refused) && refused.Kept.Prefix.IsValid():
 		c := refused.Kept.For
 		who = ipamv1.ClaimReference{APIGroup: c.Group, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
-		return who, fmt.Sprintf("%s is kept for %s", textOf(refused.Kept.Prefix), c), true
+		return who, fmt.Sprintf(": %s is kept for %s", textOf(refused.Kept.Prefix), c), true
 	}
 	return ipamv1.ClaimReference{}, "", false
 }

@@ -21,7 +21,7 @@ import (
 // told is the text of an error, and after it what only some may be told.
 func told(err error) string {
 	if _, words, ok := HeldFor(err); ok {
-		return err.Error() + ": " + words
+		return err.Error() + words
 	}
 	return err.Error()
 }
@@ -42,9 +42,9 @@ func TestWhatIsKept(t *testing.T) {
 		"its owner gets it":                   {claim: owner, chosen: "10.0.0.4/32"},
 		"its owner gets it if it asks":        {claim: owner, want: "10.0.0.4/32", chosen: "10.0.0.4/32"},
 		"its owner gets all of a block":       {claim: ownerOfBlock, chosen: "10.0.0.8/30"},
-		"its owner finds it taken":            {claim: owner, held: "10.0.0.4/32", is: ErrTaken, err: "the pool keeps 10.0.0.4/32 for the claim: 10.0.0.4 is taken: 10.0.0.4 is held for IPAddressClaim ns/other"},
-		"its owner finds part of it taken":    {claim: ownerOfBlock, held: "10.0.0.9/32", is: ErrTaken, err: "the pool keeps 10.0.0.8/30 for the claim: 10.0.0.8/30 is taken, or part of it: 10.0.0.9 is held for IPAddressClaim ns/other"},
-		"its owner asks and finds it taken":   {claim: owner, want: "10.0.0.4/32", held: "10.0.0.4/32", is: ErrTaken, err: "10.0.0.4 is taken: 10.0.0.4 is held for IPAddressClaim ns/other"},
+		"its owner finds it taken":            {claim: owner, held: "10.0.0.4/32", is: ErrTaken, err: "the pool keeps 10.0.0.4/32 for the claim: 10.0.0.4 is in use by IPAddressClaim ns/other"},
+		"its owner finds part of it taken":    {claim: ownerOfBlock, held: "10.0.0.9/32", is: ErrTaken, err: "the pool keeps 10.0.0.8/30 for the claim: 10.0.0.8/30 is in use, or part of it: 10.0.0.9 is in use by IPAddressClaim ns/other"},
+		"its owner asks and finds it taken":   {claim: owner, want: "10.0.0.4/32", held: "10.0.0.4/32", is: ErrTaken, err: "10.0.0.4 is in use by IPAddressClaim ns/other"},
 		"its owner asks for something else":   {claim: owner, want: "10.0.0.2/32", is: ErrRefused, err: "10.0.0.2/32: the pool keeps 10.0.0.4/32 for the claim, which gets nothing else"},
 		"its owner asks for another's":        {claim: owner, want: "10.0.0.8/30", is: ErrRefused, err: "10.0.0.8/30: is kept for another claim: 10.0.0.8/30 is kept for IPAddressClaim ns/owner-of-10.0.0.8"},
 		"its owner asks for more":             {claim: owner, want: "10.0.0.4/31", is: ErrRefused, err: "10.0.0.4/31: the pool keeps 10.0.0.4/32 for the claim, which gets nothing else"},
@@ -65,7 +65,7 @@ func TestWhatIsKept(t *testing.T) {
 		"another's other name is no reason":   {claim: "a", edit: alias("owner-of-10.0.0.5"), chosen: "10.0.0.0/32"},
 		"it asks by another name":             {claim: "a", want: "10.0.0.4/32", edit: alias(owner), chosen: "10.0.0.4/32"},
 		"by another name, for something else": {claim: "a", want: "10.0.0.2/32", edit: alias(owner), is: ErrRefused, err: "10.0.0.2/32: the pool keeps 10.0.0.4/32 for the claim, which gets nothing else"},
-		"by another name it finds it taken":   {claim: "a", edit: alias(owner), held: "10.0.0.4/32", is: ErrTaken, err: "the pool keeps 10.0.0.4/32 for the claim: 10.0.0.4 is taken: 10.0.0.4 is held for IPAddressClaim ns/other"},
+		"by another name it finds it taken":   {claim: "a", edit: alias(owner), held: "10.0.0.4/32", is: ErrTaken, err: "the pool keeps 10.0.0.4/32 for the claim: 10.0.0.4 is in use by IPAddressClaim ns/other"},
 		"by another name of another kind": {claim: "a", edit: func(c *Claim) {
 			c.Alias, c.Ref.APIGroup, c.Ref.Kind = owner, ipamv1.GroupVersion.Group, ipamv1.IPClaimKind
 		}, chosen: "10.0.0.0/32"},

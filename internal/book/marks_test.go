@@ -217,7 +217,7 @@ func TestBoundsAreForAskedPrefixes(t *testing.T) {
 	}{
 		"of that length":             {want: "10.0.0.4/30", purpose: records.ForClaim},
 		"shorter":                    {want: "10.0.0.8/29", purpose: records.ForClaim},
-		"longer":                     {want: "10.0.0.5/32", purpose: records.ForClaim, err: "10.0.0.5/32: is longer than a /30, the longest prefix that may be asked for"},
+		"longer":                     {want: "10.0.0.5/32", purpose: records.ForClaim, err: "10.0.0.5/32: the longest prefix that the pool allows is /30"},
 		"longer, and brought along":  {want: "10.0.0.5/32", purpose: records.ForAdopted},
 		"longer, of another network": {want: "2001:db8::1/128", purpose: records.ForClaim, err: "2001:db8::1/128: is not in the pool"},
 	} {

@@ -93,7 +93,7 @@ func refusal(shape *pooltree.Pool, c Claim) (reason string, refused bool) {
 	case isKept && c.Want != own:
 		return fmt.Sprintf("the pool keeps %s for the claim, which gets nothing else", own), true
 	case c.Want.Bits() > longest:
-		return fmt.Sprintf("is longer than a /%d, the longest prefix that may be asked for", longest), true
+		return fmt.Sprintf("the longest prefix that the pool allows is /%d", longest), true
 	}
 	return "", false
 }

@@ -168,7 +168,7 @@ func (r *reporter) askedMessage(ctx context.Context, s *scope, outcome error) st
 // is of the claim's own project.
 func (r *reporter) told(ctx context.Context, s *scope, err error) string {
 	if who, words, ok := ledger.HeldFor(err); ok && r.Rules.MayName(ctx, s.claim.GetNamespace(), who) {
-		return err.Error() + ": " + words
+		return err.Error() + words
 	}
 	return err.Error()
 }

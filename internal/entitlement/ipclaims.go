@@ -79,6 +79,7 @@ func (d *IPClaims) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Cl
 		return nil, err
 	}
 	var requests []ledger.Claim
+	var refused []string
 	for _, ref := range refs {
 		request, err := d.request(ctx, c, ref)
 		var refusal *claimant.Refusal
@@ -87,12 +88,27 @@ func (d *IPClaims) selected(ctx context.Context, c *ipamv1.IPClaim) ([]ledger.Cl
 			requests = append(requests, request)
 		case !errors.As(err, &refusal):
 			return nil, err
+		case refusal.Cause == claimant.Invalid: // a pool of another project is not mentioned
+			refused = append(refused, fmt.Sprintf("%s: %s", excerpt.Of(ref.Name), refusal))
 		}
 	}
 	if len(requests) == 0 {
-		return nil, refuse(claimant.NoMatch, "spec.poolSelector", "no %s that hands out what is asked for here matches", c.Spec.PoolSelector.Kind)
+		return nil, noneSelected(c.Spec.PoolSelector.Kind, refused)
 	}
 	return requests, nil
+}
+
+// noneSelected names the part of a selector's search that found nothing: the labels, or what is asked of the pools that have them, each of
+// which was refused with such a text.
+func noneSelected(kind string, refused []string) error {
+	if len(refused) == 0 {
+		return refuse(claimant.NoMatch, "spec.poolSelector", "no %s that this namespace may use has these labels", kind)
+	}
+	message := fmt.Sprintf("no %s with these labels hands this out; %s", kind, refused[0])
+	if more := len(refused) - 1; more > 0 {
+		message += fmt.Sprintf("; and %d more", more)
+	}
+	return refuse(claimant.NoMatch, "spec.poolSelector", "%s", message)
 }
 
 func selectorOf(c *ipamv1.IPClaim) (labels.Selector, error) {

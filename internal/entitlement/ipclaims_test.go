@@ -35,6 +35,7 @@ func TestIPClaimsGetNoFloatingIPs(t *testing.T) {
 	entitled := &IPClaims{Client: c, Registry: &pools.Registry{Client: c, Ledger: book, Rules: rules}}
 	named := &ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: "p"}
 	selector := &ipamv1.PoolSelector{Kind: ipamv1.IPPoolKind, LabelSelector: metav1.LabelSelector{MatchLabels: p.Labels}}
+	other := &ipamv1.PoolSelector{Kind: ipamv1.IPPoolKind, LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "c"}}}
 	const refusal = `IPPool "p" hands out floating IPs, to IPAddressClaims only`
 	for sentence, test := range map[string]struct {
 		spec        ipamv1.IPClaimSpec
@@ -46,7 +47,11 @@ func TestIPClaimsGetNoFloatingIPs(t *testing.T) {
 		"this very address": {ipamv1.IPClaimSpec{PoolRef: named, CIDR: "203.0.113.7/32"}, false, "spec.poolRef.name", refusal},
 		"what it came with": {ipamv1.IPClaimSpec{PoolRef: named, CIDR: "203.0.113.7/32"}, true, "spec.poolRef.name", refusal},
 		"one of some pool": {
-			ipamv1.IPClaimSpec{PoolSelector: selector}, false, "spec.poolSelector", "no IPPool that hands out what is asked for here matches",
+			ipamv1.IPClaimSpec{PoolSelector: selector}, false, "spec.poolSelector",
+			"no IPPool with these labels hands this out; p: spec.poolRef.name: " + refusal,
+		},
+		"one of no pool": {
+			ipamv1.IPClaimSpec{PoolSelector: other}, false, "spec.poolSelector", "no IPPool that this namespace may use has these labels",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -51,6 +51,14 @@ func (d demand) bits(p *pools.Known) int {
 	return p.Registered.Shape.ClaimBits()
 }
 
+// text names what is asked for, by its length if it may be any prefix of that.
+func (d demand) text(bits int) string {
+	if d.want.IsValid() {
+		return d.want.String()
+	}
+	return fmt.Sprintf("/%d", bits)
+}
+
 // thing is what kind of thing is asked for, and how a refusal speaks of it.
 type thing struct {
 	// notExternal says of a pool of floating IPs why it has no such thing; "" if it has.
@@ -59,8 +67,6 @@ type thing struct {
 	giver string
 	// hasDefault reports whether a pool knows how long such a thing is that does not say.
 	hasDefault func(pool poolspec.Pool) bool
-	// names names what is asked for.
-	names func(want netip.Prefix, bits int) string
 }
 
 var (
@@ -71,19 +77,12 @@ var (
 		notExternal: "hands out floating IPs, to IPAddressClaims only", // IPClaims are answered while they are admitted, which is no time to ask a cloud
 		giver:       "pool",
 		hasDefault:  func(poolspec.Pool) bool { return true },
-		names:       func(_ netip.Prefix, bits int) string { return fmt.Sprintf("/%d", bits) },
 	}
 	// aBlock is for a pool: one of a single address is hardly meant, so somebody has to say how long it is.
 	aBlock = thing{
 		notExternal: "hands out floating IPs: it has no block to carve from",
 		giver:       "parent",
 		hasDefault:  func(p poolspec.Pool) bool { return p.HasDefaultLength },
-		names: func(want netip.Prefix, bits int) string {
-			if want.IsValid() {
-				return want.String() + " of the parent"
-			}
-			return fmt.Sprintf("/%d of the parent", bits)
-		},
 	}
 )
 
@@ -202,7 +201,7 @@ func judgeLength(ctx context.Context, a ask, p *pools.Known, d demand) (*denial,
 		return &denial{about: about, message: fmt.Sprintf("%s is not of the %s, whose addresses are %s", d.want, a.giver, p.Says.Family)}, nil
 	}
 	if reason, refused := shape.RefusesLength(bits); refused {
-		return &denial{about: about, message: a.names(d.want, bits) + ": " + reason}, nil
+		return &denial{about: about, message: d.text(bits) + " is not allowed: " + pools.Sentence(a.pool, reason)}, nil
 	}
 	if shape.IsBounded() || bits == shape.ClaimBits() {
 		return nil, nil //nolint:nilnil // nothing is denied

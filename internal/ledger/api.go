@@ -81,8 +81,8 @@ var (
 	ErrForbidden = errors.New("the IPAllocation cannot be stored")
 )
 
-// HeldFor returns for whom the prefix is held or kept that stands in the way, and the words to say
-// so with after the text of err; false if nothing of that kind does. Whether it may be said is for
+// HeldFor returns for whom the prefix is held or kept that stands in the way, and the words
+// that continue the text of err; false if nothing of that kind does. Whether they may be shown is for
 // the caller to find out.
 func HeldFor(err error) (who ipamv1.ClaimReference, words string, ok bool) { return book.HeldFor(err) }
 

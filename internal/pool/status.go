@@ -280,7 +280,10 @@ func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
 
 // holdingsMessage counts what keeps a pool, and names some of what is of its own project.
 func (r *reporter) holdingsMessage(ctx context.Context, s *scope) string {
-	message := fmt.Sprintf("%d allocations keep the pool", len(s.holdings))
+	message := fmt.Sprintf("%d allocations are still in use", len(s.holdings))
+	if len(s.holdings) == 1 {
+		message = "1 allocation is still in use"
+	}
 	var names []string
 	for _, h := range s.holdings {
 		if len(names) == shownHoldings {
@@ -303,7 +306,7 @@ func (r *reporter) overlapMessage(ctx context.Context, s *scope) string {
 		message = s.says.ParentField + ": " + message
 	}
 	if who, words, ok := ledger.HeldFor(s.overlap); ok && r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), who) {
-		return message + ": " + words
+		return message + words
 	}
 	return message
 }

@@ -80,16 +80,17 @@ func (p *Pool) LongestBits() int { return cmp.Or(p.longestBits, p.HostBits()) }
 // IsBounded reports whether the pool says which prefix lengths may be asked for.
 func (p *Pool) IsBounded() bool { return p.shortestBits > 0 || p.longestBits > 0 }
 
-// RefusesLength says why nothing of this prefix length may be asked for.
+// RefusesLength says why nothing of this prefix length may be asked for, as what the pool allows or
+// has: "allows /12 to /16".
 func (p *Pool) RefusesLength(bits int) (reason string, refused bool) {
 	fits := func(block netip.Prefix) bool { return block.Bits() <= bits && bits <= block.Addr().BitLen() }
 	switch {
-	case bits < p.shortestBits:
-		return fmt.Sprintf("is shorter than a /%d, the shortest prefix that may be asked for", p.shortestBits), true
+	case bits < p.shortestBits, bits > p.LongestBits() && p.shortestBits > 0:
+		return fmt.Sprintf("allows /%d to /%d", p.shortestBits, p.LongestBits()), true
 	case bits > p.LongestBits():
-		return fmt.Sprintf("is longer than a /%d, the longest prefix that may be asked for", p.LongestBits()), true
+		return fmt.Sprintf("allows lengths up to /%d", p.LongestBits()), true
 	case !slices.ContainsFunc(p.Blocks(), fits):
-		return "no part of the pool holds a block of that length", true
+		return "has no block of that length", true
 	}
 	return "", false
 }

@@ -46,7 +46,7 @@ var _ = It("Finalizer stripped, made again under its name: with another block or
 	for _, other := range []*ipamv1.IPPool{
 		w.pool("team").DelegatedTo("edge-b").WithCIDR("10.0.0.0/26").Build(), w.pool("team").WithCIDR("10.0.0.0/26").Build(),
 	} {
-		Expect(k.Create(ctx, other)).To(suite.Refused(http.StatusConflict, "10.0.0.0/26 is taken"))
+		Expect(k.Create(ctx, other)).To(suite.Refused(http.StatusConflict, "10.0.0.0/26 is in use"))
 	}
 	By("going to another member")
 	other := w.make(ctx, w.pool("team").DelegatedTo("edge-b").Build())

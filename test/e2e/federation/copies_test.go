@@ -96,7 +96,7 @@ var _ = It("Placement moved to another member: the copy goes once nothing is in 
 
 	By("holding the block at the hub, whatever the other member reports")
 	w.hub.Ready(ctx, p)
-	w.hub.Refuses(ctx, w.local("next", edgeB, 24).WithCIDR("10.0.0.0/24").Build(), http.StatusConflict, "10.0.0.0/24 is taken")
+	w.hub.Refuses(ctx, w.local("next", edgeB, 24).WithCIDR("10.0.0.0/24").Build(), http.StatusConflict, "10.0.0.0/24 is in use")
 	Expect(w.hub.Client.Delete(ctx, p)).To(Succeed())
 	Expect(w.report(ctx, p, &ipamv1.MemberStatus{Cluster: "edge-b", Released: &ipamv1.ReleasedTemplate{TemplateUID: string(p.UID)}})).To(Succeed())
 	w.withholds(ctx, p, `the report is of cluster "edge-b", not of "edge-a"`)

@@ -46,7 +46,7 @@ func (w *world) vanishes(ctx context.Context, p ownPool) {
 // goesOn expects that a copy is being deleted, keeps what these claims have, and hands out nothing more; it is not closing.
 func goesOn(ctx context.Context, at *suite.Spec, copied ownPool, held ...suite.Conditioned) {
 	GinkgoHelper()
-	at.NotReady(ctx, copied, ipamv1.PoolReadyDeletingReason, "2 allocations keep the pool")
+	at.NotReady(ctx, copied, ipamv1.PoolReadyDeletingReason, "2 allocations are still in use")
 	refuses(ctx, at, copied, "is being deleted")
 	Expect(copied.PoolSpec().Mode).NotTo(Equal(ipamv1.ClosingMode))
 	at.Ready(ctx, held...)

@@ -71,9 +71,9 @@ var _ = DescribeTable("A claim that cannot be answered is refused, and nothing i
 	Entry("text that is no prefix", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.1") }, http.StatusUnprocessableEntity, "spec.cidr"),
 	Entry("prefix and length that disagree", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.0/28").WithBits(29) },
 		http.StatusUnprocessableEntity, "spec.prefixLength", "cidr is a /28"),
-	Entry("a taken prefix", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.64/28") }, http.StatusConflict, "spec.cidr", "10.0.0.64/28", "taken"),
-	Entry("a part of a taken prefix", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.65/32") }, http.StatusConflict, "spec.cidr", "taken"),
-	Entry("a prefix around a taken one", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.64/26") }, http.StatusConflict, "spec.cidr", "taken"),
+	Entry("a taken prefix", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.64/28") }, http.StatusConflict, "spec.cidr", "10.0.0.64/28", "in use"),
+	Entry("a part of a taken prefix", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.65/32") }, http.StatusConflict, "spec.cidr", "in use"),
+	Entry("a prefix around a taken one", func(c *builder.IPClaimBuilder) { c.WithCIDR("10.0.0.64/26") }, http.StatusConflict, "spec.cidr", "in use"),
 )
 
 var _ = It("A pool that is paused refuses claims and children, and serves them afterwards", func(ctx SpecContext) {

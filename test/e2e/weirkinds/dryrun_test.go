@@ -42,7 +42,7 @@ var _ = It("A dry run records nothing and shows the very prefix that the next cr
 	}
 	s.Create(ctx, s.Claim("all", "pool").WithBits(24).Build())
 	Expect(k.Create(ctx, s.Claim("web", "pool").Build(), client.DryRunAll)).To(suite.Refused(http.StatusInsufficientStorage, "exhausted"))
-	Expect(k.Create(ctx, s.Claim("web", "pool").WithCIDR("10.0.0.7/32").Build(), client.DryRunAll)).To(suite.Refused(http.StatusConflict, "taken"))
+	Expect(k.Create(ctx, s.Claim("web", "pool").WithCIDR("10.0.0.7/32").Build(), client.DryRunAll)).To(suite.Refused(http.StatusConflict, "in use"))
 }, SpecTimeout(5*time.Minute))
 
 // exitCode is what kubectl ended with; 0 where it did not fail.
@@ -76,7 +76,7 @@ var _ = It("A dry run and a diff of pools and claims on an empty cluster warn of
 		Expect(err).To(MatchError(And(
 			ContainSubstring(`Warning: spec.parentRef.name: there is no IPPool "root" in namespace `+s.Namespace),
 			ContainSubstring(`Warning: spec.poolRef.name: there is no IPPool "child" in namespace `+s.Namespace),
-			ContainSubstring(`Warning: spec.poolSelector: no IPPool that hands out what is asked for here matches; a create is refused until there is one`),
+			ContainSubstring(`Warning: spec.poolSelector: no IPPool that this namespace may use has these labels; a create is refused until there is one`),
 		)))
 	}
 	for _, diff := range [][]string{{"diff"}, {"diff", "--server-side"}} {

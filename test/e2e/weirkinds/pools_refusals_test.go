@@ -50,7 +50,7 @@ var _ = DescribeTable("A child that cannot have its block is refused, and nothin
 	Entry("a block that is not canonical", func(p *poolBuilder) { p.WithCIDR("10.0.1.1/24") }, http.StatusUnprocessableEntity, "spec.cidr", "10.0.1.0/24"),
 	Entry("block and length that disagree", func(p *poolBuilder) { p.WithCIDR("10.0.0.0/24").WithBits(25) },
 		http.StatusUnprocessableEntity, "spec.prefixLength", "/24"),
-	Entry("a block that is taken", func(p *poolBuilder) { p.WithCIDR("10.0.64.0/24") }, http.StatusConflict, "spec.cidr", "10.0.64.0/24", "taken"),
+	Entry("a block that is taken", func(p *poolBuilder) { p.WithCIDR("10.0.64.0/24") }, http.StatusConflict, "spec.cidr", "10.0.64.0/24", "in use"),
 )
 
 var _ = It("A GlobalIPPool is not carved from an IPPool", func(ctx SpecContext) {

@@ -37,7 +37,7 @@ var _ = Describe("A retained prefix", func() {
 		s := suite.New(ctx, site)
 		record := retained(ctx, s)
 		s.Refuses(ctx, s.Claim("db", "pool").Build(), http.StatusInsufficientStorage, "exhausted")
-		s.Refuses(ctx, s.Claim("db", "pool").WithCIDR("10.0.0.0/32").Build(), http.StatusConflict, "taken")
+		s.Refuses(ctx, s.Claim("db", "pool").WithCIDR("10.0.0.0/32").Build(), http.StatusConflict, "in use")
 
 		again := s.Claim("web", "pool").Build()
 		s.Create(ctx, again)
@@ -59,7 +59,7 @@ var _ = Describe("A retained prefix", func() {
 		s.Delete(ctx, c)
 		stranger := builder.IPClaim(s.Another(ctx, nil), "web").From(ipamv1.GlobalIPPoolKind, pool.Name)
 		s.Refuses(ctx, stranger.Build(), http.StatusInsufficientStorage, "exhausted")
-		s.Refuses(ctx, stranger.WithCIDR("10.0.0.0/32").Build(), http.StatusConflict, "taken")
+		s.Refuses(ctx, stranger.WithCIDR("10.0.0.0/32").Build(), http.StatusConflict, "in use")
 		again := s.Claim("web", "").From(ipamv1.GlobalIPPoolKind, pool.Name).Build()
 		s.Create(ctx, again)
 		Expect(again.Spec.CIDR).To(Equal("10.0.0.0/32"))

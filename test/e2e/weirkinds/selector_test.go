@@ -54,7 +54,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 		s.Create(ctx, c)
 		Expect(c.Spec.PoolRef.Name).To(Equal("b"))
 		s.Refuses(ctx, s.Claim("asks-too", "").FromAny(ipamv1.IPPoolKind, "tier", "gold").WithCIDR("10.0.2.7/32").Build(),
-			http.StatusConflict, "10.0.2.7/32", "taken")
+			http.StatusConflict, "10.0.2.7/32", "in use")
 		s.Refuses(ctx, s.Claim("asks-elsewhere", "").FromAny(ipamv1.IPPoolKind, "tier", "gold").WithCIDR("10.0.3.7/32").Build(),
 			http.StatusUnprocessableEntity, "spec.cidr", "10.0.3.7/32")
 	}, SpecTimeout(5*time.Minute))

@@ -72,7 +72,7 @@ var _ = Describe("A released address", func() {
 		asking := newClaim(ns, "asking", "IPPool", "p")
 		asking.Annotations = map[string]string{ipamv1.AddressAnnotation: "10.1.0.7"}
 		create(ctx, asking)
-		Expect(ready(ctx, asking, metav1.ConditionFalse, "AllocationFailed")).To(ContainSubstring("10.1.0.7 is held for IPAddressClaim " + ns + "/a, cooling down since"))
+		Expect(ready(ctx, asking, metav1.ConditionFalse, "AllocationFailed")).To(ContainSubstring("10.1.0.7 is in use by IPAddressClaim " + ns + "/a, cooling down since"))
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.Capacity.Cooling + " " + pool.Status.Capacity.Available).To(Equal("1 0"))

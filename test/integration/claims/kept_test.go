@@ -199,7 +199,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 			g.Expect(pool.Status.ObservedGeneration).To(Equal(pool.Generation))
 		}, "1m", "50ms").Should(Succeed())
 		Expect(ready(ctx, create(ctx, mine), metav1.ConditionFalse, "AllocationFailed")).To(Equal(
-			"the pool keeps 10.1.0.1/32 for the claim: 10.1.0.1 is taken: 10.1.0.1 is held for IPAddressClaim " + ns + "/holder"))
+			"the pool keeps 10.1.0.1/32 for the claim: 10.1.0.1 is in use by IPAddressClaim " + ns + "/holder"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "other", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.4"))
 
 		change(ctx, settled, func() { settled.Annotations = map[string]string{"cluster.x-k8s.io/looked-at": "again"} })

@@ -90,7 +90,7 @@ var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress 
 		}
 		single := withAddress("single", "10.2.0.50", 24)
 		Expect(ready(ctx, single, metav1.ConditionFalse, "AllocationFailed")).To(Equal(
-			"recording IPAddress single: 10.2.0.50/32: is longer than a /30, the longest prefix that may be asked for"))
+			"recording IPAddress single: 10.2.0.50/32: the longest prefix that the pool allows is /30"))
 		answered(ctx, withAddress("block", "10.2.0.64", 28))
 		answered(ctx, withAddress("arrived", "10.2.0.90", 24, ipamv1.AddressFinalizer))
 		held := make([]string, 0, 2)

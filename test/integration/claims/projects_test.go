@@ -230,7 +230,7 @@ var _ = Describe("A GlobalIPPool", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 			g.Expect(p.Status.Conditions).To(ContainElement(And(
-				HaveField("Reason", "Deleting"), HaveField("Message", "1 allocations keep the pool"))))
+				HaveField("Reason", "Deleting"), HaveField("Message", "1 allocation is still in use"))))
 		}, "1m", "50ms").Should(Succeed())
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		gone(ctx, p)
@@ -287,9 +287,9 @@ var _ = Describe("What one project reads", func() {
 		answered(ctx, asking(ctx, friends, "friend", "10.1.0.8"))
 		refused := asking(ctx, mine, "a", "10.1.0.7")
 		Expect(ready(ctx, refused, metav1.ConditionFalse, "AllocationFailed")).
-			To(Equal("metadata.annotations[ipam.weir.dev/address]: 10.1.0.7 is taken"))
+			To(Equal("metadata.annotations[ipam.weir.dev/address]: 10.1.0.7 is in use"))
 		Expect(ready(ctx, asking(ctx, mine, "b", "10.1.0.8"), metav1.ConditionFalse, "AllocationFailed")).
-			To(HaveSuffix("10.1.0.8 is taken: 10.1.0.8 is held for IPAddressClaim " + friends + "/friend"))
+			To(HaveSuffix("10.1.0.8 is in use by IPAddressClaim " + friends + "/friend"))
 		silent(ctx, refused)
 	})
 
@@ -310,7 +310,7 @@ var _ = Describe("What one project reads", func() {
 		})
 		late := asking(ctx, mine, "own", "")
 		Expect(ready(ctx, late, metav1.ConditionFalse, "AllocationFailed")).
-			To(Equal("the pool keeps 10.1.0.9/32 for the claim: 10.1.0.9 is taken"))
+			To(Equal("the pool keeps 10.1.0.9/32 for the claim: 10.1.0.9 is in use"))
 		silent(ctx, refused, late)
 	})
 
@@ -327,8 +327,8 @@ var _ = Describe("What one project reads", func() {
 			})
 		}
 		arrived, byHand := asking(ctx, mine, "arrived", ""), asking(ctx, mine, "by-hand", "")
-		Expect(ready(ctx, arrived, metav1.ConditionFalse, "AddressConflict")).To(Equal("IPAddress arrived: 10.1.0.7 is taken"))
-		Expect(ready(ctx, byHand, metav1.ConditionFalse, "AllocationFailed")).To(Equal("recording IPAddress by-hand: 10.1.0.7 is taken"))
+		Expect(ready(ctx, arrived, metav1.ConditionFalse, "AddressConflict")).To(Equal("IPAddress arrived: 10.1.0.7 is in use"))
+		Expect(ready(ctx, byHand, metav1.ConditionFalse, "AllocationFailed")).To(Equal("recording IPAddress by-hand: 10.1.0.7 is in use"))
 		silent(ctx, arrived, byHand)
 	})
 
@@ -352,10 +352,10 @@ var _ = Describe("What one project reads", func() {
 		own := create(ctx, newPool(friends, "own", ipamv1.IPPoolSpec{CIDR: "10.2.7.0/24", AddressSpace: pool}))
 		poolReady(ctx, own, metav1.ConditionTrue, "Available")
 		loser := create(ctx, newPool(mine, "loser", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/16", AddressSpace: pool}))
-		Expect(poolReady(ctx, loser, metav1.ConditionFalse, "Overlap")).To(Equal("10.1.0.0/16 is taken, or part of it"))
+		Expect(poolReady(ctx, loser, metav1.ConditionFalse, "Overlap")).To(Equal("10.1.0.0/16 is in use, or part of it"))
 		second := create(ctx, newPool(mine, "second", ipamv1.IPPoolSpec{CIDR: "10.2.0.0/16", AddressSpace: pool}))
 		Expect(poolReady(ctx, second, metav1.ConditionFalse, "Overlap")).
-			To(Equal("10.2.0.0/16 is taken, or part of it: 10.2.7.0/24 is held for IPPool " + friends + "/own"))
+			To(Equal("10.2.0.0/16 is in use, or part of it: 10.2.7.0/24 is in use by IPPool " + friends + "/own"))
 		silent(ctx, loser)
 		Expect(readable(ctx, mine)).NotTo(ContainSubstring("10.1.7.0"))
 	})

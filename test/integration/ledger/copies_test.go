@@ -209,7 +209,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 					PoolRef: ipamv1beta2.IPPoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Name: "team"},
 				},
 			}
-		}, "1 allocations keep the pool"),
+		}, "1 allocation is still in use"),
 		Entry("an IPClaim", SpecTimeout(5*time.Minute), func(ns string) client.Object {
 			return builder.IPClaim(ns, "a").From(ipamv1.IPPoolKind, "team").WithCIDR("10.0.0.7/32").Build()
 		}, "/a is not recorded yet"),

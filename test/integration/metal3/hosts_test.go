@@ -277,7 +277,7 @@ var _ = Describe("What one of Weir's pools keeps for a host", func() {
 		Eventually(func(g Gomega) {
 			_, err := next.reconcile(ctx)
 			g.Expect(err).To(MatchError(errLater))
-			g.Expect(conditions.GetMessage(claimOfHost(ctx, next), ipamv1.ReadyCondition)).To(HavePrefix("the pool keeps 192.0.2.15/32 for the claim: 192.0.2.15 is taken"))
+			g.Expect(conditions.GetMessage(claimOfHost(ctx, next), ipamv1.ReadyCondition)).To(HavePrefix("the pool keeps 192.0.2.15/32 for the claim: 192.0.2.15 is in use"))
 		}, patience).Should(Succeed())
 		Expect(recorded(ctx)).To(HaveKeyWithValue("192.0.2.15/32", "Cooling "))
 		for _, d := range []*capm3{next, asks} { // who waits is looked at again

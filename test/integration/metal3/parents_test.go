@@ -139,7 +139,7 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 		Entry("the gateway there", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) { b.WithNetwork(16, "10.0.1.6") },
 			"{pools: [{start: 10.0.1.0, end: 10.0.1.7}]}", ipamv1.PoolReadyParentNotReadyReason, "gateway"),
 		Entry("longer than its bounds allow", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) { b.WithLengths(20, 28, 24) },
-			"{pools: [{start: 10.0.1.0, end: 10.0.1.16}]}", ipamv1.PoolReadyParentNotReadyReason, "10.0.1.16/32 of the parent", "is longer than a /28"),
+			"{pools: [{start: 10.0.1.0, end: 10.0.1.16}]}", ipamv1.PoolReadyParentNotReadyReason, "10.0.1.16/32 is not allowed", "allows"),
 		Entry("another project's without bounds", func(b *builder.PoolBuilder[*ipamv1.GlobalIPPool]) {
 			b.WithLabel(ipamv1.ProjectLabel, "somebody")
 		}, "{pools: [{start: 10.0.1.0, end: 10.0.1.7}]}", ipamv1.PoolReadyParentNotReadyReason, "belongs to another project"),
@@ -199,7 +199,7 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 		s.Create(ctx, parent, p)
 		has(ctx, p, parent, "10.0.0.0/28")
 		change(ctx, p, entry("10.0.0.0", "10.0.31.255"))
-		s.NotReady(ctx, p, ipamv1.PoolReadyParentNotReadyReason, parentField, "10.0.0.0/19 of the parent", "is shorter than a /20")
+		s.NotReady(ctx, p, ipamv1.PoolReadyParentNotReadyReason, parentField, "10.0.0.0/19 is not allowed", "allows /20 to")
 		change(ctx, p, entry("10.0.0.0", "10.0.0.31"))
 		has(ctx, p, parent, "10.0.0.0/27")
 		By("not being visible any more")
@@ -218,7 +218,7 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 		s.Ready(ctx, p, other)
 		answer(ctx, claimOf(ns, "first"))
 		change(ctx, p, entry("10.0.0.0", "10.0.0.7"))
-		s.NotReady(ctx, p, ipamv1.PoolReadyOverlapReason, parentField, "10.0.0.0/29 is taken", "IPPool "+ns+"/other")
+		s.NotReady(ctx, p, ipamv1.PoolReadyOverlapReason, parentField, "10.0.0.0/29 is in use", "IPPool "+ns+"/other")
 		Expect(carvedBlocks(ctx, s, p, parent)).To(Equal([]string{"10.0.0.0/30"}))
 		s.Ready(ctx, other)
 		change(ctx, p, entry("10.0.0.0", "10.0.0.3"))
@@ -236,8 +236,8 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 		second, foreign := under("second", "{pools: [{start: 10.0.0.0, end: 10.0.0.6}]}"), under("foreign", "{pools: [{start: 10.0.0.7, end: 10.0.0.8}]}")
 		foreign.Namespace = stranger
 		s.Create(ctx, second, foreign)
-		s.NotReady(ctx, second, ipamv1.PoolReadyOverlapReason, parentField, "10.0.0.4/31 is taken", "IPPool "+ns+"/p")
-		s.NotReady(ctx, foreign, ipamv1.PoolReadyOverlapReason, parentField, "10.0.0.7 is taken")
+		s.NotReady(ctx, second, ipamv1.PoolReadyOverlapReason, parentField, "10.0.0.4/31 is in use", "IPPool "+ns+"/p")
+		s.NotReady(ctx, foreign, ipamv1.PoolReadyOverlapReason, parentField, "10.0.0.7 is in use")
 		Expect(conditions.GetMessage(foreign, ipamv1.ReadyCondition)).NotTo(ContainSubstring(ns))
 		s.Delete(ctx, p)
 		s.Ready(ctx, second, foreign)

@@ -403,7 +403,7 @@ var _ = Describe("An IPPool of Metal3", func() {
 			weirs := s.Root("w", "192.0.2.8/29").Build()
 			beside := s.Root("beside", "192.0.3.0/24").Build()
 			s.Create(ctx, second, weirs, beside)
-			s.NotReady(ctx, second, ipamv1.PoolReadyOverlapReason, "192.0.2.1 is taken")
+			s.NotReady(ctx, second, ipamv1.PoolReadyOverlapReason, "192.0.2.1 is in use")
 			s.NotReady(ctx, weirs, ipamv1.PoolReadyOverlapReason)
 			s.Ready(ctx, beside)
 			s.Delete(ctx, weirs)

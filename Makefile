@@ -30,11 +30,12 @@ GOTESTFLAGS ?=
 RACE ?= -race
 
 LDFLAGS := -s -w -X main.version=$(VERSION)
+# The commit that a release is built from, and its time in seconds since 1970. In a copy without git both have to be set.
+REVISION ?= $(shell git rev-parse HEAD)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 
-empty :=
 comma := ,
-space := $(empty) $(empty)
-PLATFORMS = $(subst $(space),$(comma),$(addprefix linux/,$(ARCHS)))
+space := $() $()
 
 ##@ General
 
@@ -102,6 +103,11 @@ $(CLUSTERCTL): hack/tools/clusterctl/go.mod
 # Commands of the guides use jq; this is gojq, which understands the same.
 $(JQ): hack/tools/gojq/go.mod
 	$(call build-tool,gojq,github.com/itchyny/gojq/cmd/gojq)
+
+# What makes the image: code of ours, in a module of its own because of what it needs.
+IMAGE_TOOL := $(BIN)/image
+$(IMAGE_TOOL): hack/tools/image/go.mod $(wildcard hack/tools/image/*.go)
+	$(call build-tool,image,.)
 
 $(ETCD): hack/tools/etcd/go.mod
 	$(call build-tool,etcd,go.etcd.io/etcd/server/v3)
@@ -246,7 +252,8 @@ test: ## Run all tests: unit, integration, end to end
 	@trap 'go run ./hack/testsummary $(OUT)/test-*.json' EXIT; \
 		$(MAKE) COSTS=false test-unit; \
 		$(MAKE) COSTS=false test-integration; \
-		$(MAKE) COSTS=false test-e2e
+		$(MAKE) COSTS=false test-e2e; \
+		$(MAKE) COSTS=false test-image
 
 # Nothing here starts a goroutine, and the race detector would make it ten times as slow.
 PURE = $(addprefix $(shell go list -m)/,internal/allocator internal/pile test/model)
@@ -271,6 +278,10 @@ test-integration: control-plane ## Run the tests against a real API server
 .PHONY: test-e2e
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane
 	GOGC=400 $(call gotest,e2e,-p 3 -count 1 -timeout 30m $(E2E_FIRST:%=./test/e2e/%) ./test/e2e/...)
+
+.PHONY: test-image
+test-image: ## Run the tests of the image, which build it twice
+	go run ./hack/testsummary -costs=$(COSTS) -out $(OUT)/test-image.json -- go -C hack/tools/image test -json -timeout 25m ./... $(GOTESTFLAGS)
 
 # What test-repeat runs, how often, and the seed of its first run; 0 takes one from the clock.
 SUITES ?= ./test/e2e/...
@@ -351,26 +362,28 @@ RELEASE_DIR := $(OUT)/ipam-weir/$(VERSION)
 release-manifests: $(KUSTOMIZE) ## Write ipam-components.yaml, the sets for Metal3 and OpenStack, and metadata.yaml to out/ipam-weir/VERSION
 	@KUSTOMIZE=$(KUSTOMIZE) IMAGE=$(IMAGE) VERSION=$(VERSION) hack/release-manifests.sh $(RELEASE_DIR)
 
-.PHONY: release
-release: release-manifests ## Write manifests, manager binaries and checksums to out/ipam-weir/VERSION
+.PHONY: release-managers
+release-managers: ## Write the manager's binaries, for every released platform, to out/ipam-weir/VERSION
+	@mkdir -p $(RELEASE_DIR)
 	@for arch in $(ARCHS); do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -ldflags "$(LDFLAGS)" \
-			-o $(RELEASE_DIR)/manager-linux-$$arch . ; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -buildvcs=false \
+			-ldflags "$(LDFLAGS) -X main.revision=$(REVISION)" -o $(RELEASE_DIR)/manager-linux-$$arch . ; \
 	done
+
+IMAGE_OF = $(IMAGE_TOOL) -version $(VERSION) -revision $(REVISION) -created $(SOURCE_DATE_EPOCH) $(1) \
+	$(foreach arch,$(ARCHS),linux/$(arch)=$(RELEASE_DIR)/manager-linux-$(arch))
+
+.PHONY: image
+image: release-managers $(IMAGE_TOOL) ## Write the image, for every released platform, as an OCI archive to out/ipam-weir/VERSION/image.tar; print its digest
+	@$(call IMAGE_OF,-output $(RELEASE_DIR)/image.tar)
+
+.PHONY: image-push
+image-push: release-managers $(IMAGE_TOOL) ## Push the image, for every released platform, to REGISTRY (needs a login: ~/.docker/config.json)
+	@$(call IMAGE_OF,-push $(IMG))
+
+.PHONY: release
+release: release-manifests image ## Write manifests, the image, manager binaries and checksums to out/ipam-weir/VERSION
 	@cd $(RELEASE_DIR) && rm -f SHA256SUMS && sha256sum * > SHA256SUMS && cat SHA256SUMS
-
-.PHONY: docker-build
-docker-build: ## Build the image for this machine (needs docker)
-	docker build --build-arg LDFLAGS="$(LDFLAGS)" -t $(IMG) .
-
-.PHONY: docker-build-all
-docker-build-all: ## Build the image for every released platform (needs docker with buildx)
-	docker buildx build --build-arg LDFLAGS="$(LDFLAGS)" \
-		--platform $(PLATFORMS) -t $(IMG) .
-
-.PHONY: docker-push
-docker-push: ## Build the image for every released platform and push it (needs docker with buildx and a login)
-	docker buildx build --push --build-arg LDFLAGS="$(LDFLAGS)" --platform $(PLATFORMS) -t $(IMG) .
 
 ##@ Clean
 

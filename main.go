@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // the image has no file but this program, so no certificate authorities
 	"k8s.io/component-base/logs"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register"
@@ -19,8 +20,11 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 )
 
-// version is set by the linker.
-var version = "dev"
+// version and revision are set by the linker; the commit is only known of a release.
+var (
+	version  = "dev"
+	revision = "unknown"
+)
 
 func main() {
 	if err := command().Execute(); err != nil {
@@ -42,7 +46,7 @@ func command() *cobra.Command {
 				return err
 			}
 			ctrl.SetLogger(setup.Logger(klog.Background()))
-			ctrl.Log.Info("Starting manager", "version", version)
+			ctrl.Log.Info("Starting manager", "version", version, "revision", revision)
 			restConfig, err := config.GetConfig()
 			if err != nil {
 				return err

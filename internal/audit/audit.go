@@ -7,13 +7,13 @@ import (
 	"net/netip"
 
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 )
 
-var log = ctrl.Log.WithName("audit")
+var log = logf.Log.WithName("audit")
 
 // Reasons of lines that are not refusals, whose reason is what whoever asked is told.
 const (

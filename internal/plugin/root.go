@@ -62,5 +62,6 @@ func command(config Config) *cobra.Command {
 	cmd.SetIn(config.Stdin)
 	o.addFlags(cmd)
 	cmd.AddCommand(treeCommand(o), whoCommand(o), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs), freeCommand(o, config.Stdin))
+	cmd.AddCommand(historyCommand(o, config.Stdin))
 	return cmd
 }

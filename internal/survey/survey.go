@@ -87,6 +87,9 @@ func (s *Survey) isServed(r resource) bool {
 
 func (r resource) path(namespace string) string {
 	path := "/apis/" + r.Group + "/" + r.Version
+	if r.Group == "" {
+		path = "/api/" + r.Version
+	}
 	if r.namespaced && namespace != "" {
 		path += "/namespaces/" + namespace
 	}

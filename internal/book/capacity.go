@@ -77,7 +77,7 @@ func (b *stock) usableFree(e *poolEntry, prefixes []netip.Prefix) ipspace.Count 
 	for _, p := range prefixes {
 		free := e.pool.Shape.UsableIn(p)
 		for _, r := range b.spaces.overlapping(e.pool.Space, p) {
-			if r.Pool == e.ref && !isOwn(r) {
+			if b.isOf(e, r.Handle) && b.isFirst(e, r.Handle) {
 				free = free.Sub(e.pool.Shape.UsableIn(r.CIDR)) // 0 if the record holds more than that
 			}
 		}

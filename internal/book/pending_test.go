@@ -84,6 +84,38 @@ func TestARefusedCreateThatIsRepeatedTakesOnePrefix(t *testing.T) {
 	}
 }
 
+func TestTriesOfOneNameCountAsOneAddress(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	p := b.serving(thirty)
+	tries := make([]*ipamv1.IPAllocation, 0, 26)
+	for n := range cap(tries) {
+		tries = append(tries, recordOfTry("web", n, "10.0.0.5/32"))
+		b.put(tries[n])
+	}
+	counts := func(allocated, available string, claims int32) {
+		t.Helper()
+		got, _ := b.x.Capacity(poolRef("p"))
+		if got.Allocated.String() != allocated || got.Available.String() != available || got.Claims != claims {
+			t.Errorf("got %+v, want %s allocated, %s available, %d claims", sumsOf(got), allocated, available, claims)
+		}
+	}
+	counts("1", "15", 1)
+	b.x.SetPool(p)
+	counts("1", "15", 1)
+	bound(tries[7])
+	b.put(tries[7])
+	counts("1", "15", 1)
+	for n, try := range tries {
+		if n != 7 {
+			b.cut(try)
+		}
+	}
+	counts("1", "15", 1)
+	b.cut(tries[7])
+	counts("0", "16", 0)
+}
+
 // Two requests of one name at the same moment are proposed the same: none is recorded yet.
 func TestTwoTriesAtOnceAreProposedTheSame(t *testing.T) {
 	t.Parallel()

@@ -38,8 +38,9 @@ type tally struct {
 	unstored map[string]map[records.Handle]struct{}
 	// unavailable is how much of the pool's usable space its records take.
 	unavailable ipspace.Count
-	claims      int32
-	children    int32
+	// records is how many there are; claims and children are how many prefixes they hold: of records that hold the very same, as those of a
+	// create that is tried again, one counts.
+	records, claims, children int32
 	// held is how many of its records are holds.
 	held int32
 }
@@ -48,10 +49,9 @@ func newTally() tally {
 	return tally{released: map[records.Handle]struct{}{}, leaving: map[records.Handle]struct{}{}}
 }
 
-// add takes a record in, drop takes it out again.
+// add takes a record in, drop takes it out again. The sums are the stock's.
 func (t *tally) add(r *records.Record) {
-	sum, number := t.sums(r)
-	*sum, *number = sum.Add(ipspace.PrefixSize(r.CIDR)), *number+1
+	t.records++
 	if holds(r) {
 		t.held++
 	}
@@ -71,8 +71,7 @@ func (t *tally) add(r *records.Record) {
 }
 
 func (t *tally) drop(r *records.Record) {
-	sum, number := t.sums(r)
-	*sum, *number = sum.Sub(ipspace.PrefixSize(r.CIDR)), *number-1
+	t.records--
 	if holds(r) {
 		t.held--
 	}
@@ -82,7 +81,7 @@ func (t *tally) drop(r *records.Record) {
 	t.forgetUnstored(r)
 }
 
-// sums returns the sum of addresses and the number of records that a record counts in.
+// sums returns the sum of addresses and the number of prefixes that a record counts in.
 func (t *tally) sums(r *records.Record) (*ipspace.Count, *int32) {
 	switch {
 	case r.Purpose == records.ForChildPool:
@@ -128,9 +127,33 @@ func (b *stock) count(r *records.Record) {
 	e := b.pools.of(r.Pool)
 	b.on.PoolChanged(e.ref)
 	e.tally.add(r)
-	if e.pool != nil {
+	sum, number := e.tally.sums(r)
+	isTaken, isCounted := b.twinsOf(e, r)
+	if !isCounted {
+		*sum, *number = sum.Add(ipspace.PrefixSize(r.CIDR)), *number+1
+	}
+	if e.pool != nil && !isTaken {
 		e.tally.unavailable = e.tally.unavailable.Add(e.pool.Shape.UsableIn(r.CIDR))
 	}
+}
+
+// twinsOf reports whether another record of the pool holds the very same prefix, and whether one of those counts in the same sum.
+func (b *stock) twinsOf(e *poolEntry, r *records.Record) (isTaken, isCounted bool) {
+	counts, _ := e.tally.sums(r)
+	for h := range b.spaces.of(r.Space).taken.At(r.CIDR) {
+		if h == r.Handle || !b.isOf(e, h) {
+			continue
+		}
+		sum, _ := e.tally.sums(b.records.Get(h))
+		isTaken, isCounted = true, isCounted || sum == counts
+	}
+	return isTaken, isCounted
+}
+
+// isOf reports whether a handle is that of a record of the pool, other than of its own blocks.
+func (b *stock) isOf(e *poolEntry, h records.Handle) bool {
+	s := b.records.Terms(h)
+	return s.Role == records.Stored && s.Pool == e.ref && !isPoolsOwn(s.Purpose)
 }
 
 // noteHandBack has the pools looked at whose hand-back comes, changes or goes: the one that it names, and
@@ -155,7 +178,12 @@ func (b *stock) uncount(r *records.Record) {
 	e := b.pools.of(r.Pool)
 	b.on.PoolChanged(e.ref)
 	e.tally.drop(r)
-	if e.pool != nil {
+	sum, number := e.tally.sums(r)
+	isTaken, isCounted := b.twinsOf(e, r)
+	if !isCounted {
+		*sum, *number = sum.Sub(ipspace.PrefixSize(r.CIDR)), *number-1
+	}
+	if e.pool != nil && !isTaken {
 		e.tally.unavailable = e.tally.unavailable.Sub(e.pool.Shape.UsableIn(r.CIDR))
 	}
 }
@@ -164,35 +192,44 @@ func (b *stock) uncount(r *records.Record) {
 func (b *stock) recount(e *poolEntry) {
 	e.tally.unavailable = ipspace.Count{}
 	for _, h := range b.recordsOf(e) {
-		e.tally.unavailable = e.tally.unavailable.Add(e.pool.Shape.UsableIn(b.records.CIDR(h)))
+		if b.isFirst(e, h) {
+			e.tally.unavailable = e.tally.unavailable.Add(e.pool.Shape.UsableIn(b.records.CIDR(h)))
+		}
 	}
+}
+
+// isFirst reports whether a record has the lowest handle of those of the pool that hold its prefix.
+func (b *stock) isFirst(e *poolEntry, first records.Handle) bool {
+	r := b.records.Get(first)
+	for h := range b.spaces.of(r.Space).taken.At(r.CIDR) {
+		if h < first && b.isOf(e, h) {
+			return false
+		}
+	}
+	return true
 }
 
 // recordsOf returns what is handed out of the pool, in no order. It reads the records inside the
 // pool's blocks, of an external pool those of its address space, and all records only if some lie
 // outside (the pool shrank while an allocation was under way).
 func (b *stock) recordsOf(e *poolEntry) []records.Handle {
-	found := make([]records.Handle, 0, e.tally.claims+e.tally.children)
-	belongs := func(h records.Handle) bool {
-		s := b.records.Terms(h)
-		return s.Role == records.Stored && s.Pool == e.ref && !isPoolsOwn(s.Purpose)
-	}
+	found := make([]records.Handle, 0, e.tally.records)
 	if e.pool != nil {
 		s := b.spaces.of(e.pool.Space)
 		for _, block := range e.pool.Shape.Cover() {
 			for p, h := range s.taken.Overlapping(block) {
-				if belongs(h) && p.Bits() >= block.Bits() {
+				if b.isOf(e, h) && p.Bits() >= block.Bits() {
 					found = append(found, h)
 				}
 			}
 		}
 	}
-	if len(found) == int(e.tally.claims+e.tally.children) {
+	if len(found) == int(e.tally.records) {
 		return found
 	}
 	found = found[:0]
 	for h := range b.records.All() {
-		if belongs(h) {
+		if b.isOf(e, h) {
 			found = append(found, h)
 		}
 	}

@@ -190,7 +190,7 @@ type Capacity struct {
 	Total, Allocated, Available, Excluded, Cooling, Delegated ipspace.Count
 	// Kept is how many addresses are kept for claims that do not hold them.
 	Kept ipspace.Count
-	// Claims and Children are the numbers of records that hold a prefix of this pool.
+	// Claims and Children are the numbers of prefixes of this pool that records hold: several records of the very same count once.
 	Claims, Children int32
 	// Held is how many of them are holds, of what moved to another cluster.
 	Held int32

@@ -5,6 +5,7 @@ package clusterapi
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"strings"
 
@@ -37,6 +38,8 @@ type Ways struct {
 
 	// AddressAnnotation asks for an address.
 	AddressAnnotation string
+	// PassesLabels: an answer has the labels of its claim.
+	PassesLabels bool
 }
 
 // own are those of Weir's pools.
@@ -138,7 +141,7 @@ func (f Form) ClaimOf(stored client.Object) types.NamespacedName {
 }
 
 // Compose implements door.Form. The DNS servers are an annotation: an IPAddress has no field for them.
-func (Form) Compose(c *door.Claim, _ *door.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
+func (f Form) Compose(c *door.Claim, _ *door.Offer, cidr netip.Prefix, network pooltree.Network) client.Object {
 	answer := &ipamv1beta2.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.GetNamespace(), Name: c.GetName()},
 		Spec: ipamv1beta2.IPAddressSpec{
@@ -148,6 +151,9 @@ func (Form) Compose(c *door.Claim, _ *door.Offer, cidr netip.Prefix, network poo
 			Prefix:   ptr.To(int32(network.Bits)), //nolint:gosec // at most 128
 			Gateway:  gatewayOf(network),
 		},
+	}
+	if f.ways(c.Pool.Group).PassesLabels {
+		answer.Labels = maps.Clone(c.GetLabels())
 	}
 	if servers := serversOf(network); servers != "" {
 		answer.Annotations = map[string]string{ipamv1.DNSServersAnnotation: servers}

@@ -16,7 +16,7 @@ var ClusterAPI = clusterapi.Ways{
 	Conventions: door.Conventions{
 		ClaimFinalizer: m3v1.ClusterAPIClaimFinalizer, AnswerFinalizer: m3v1.ClusterAPIAddressFinalizer, IsShared: true,
 	},
-	AddressAnnotation: m3v1.AddressAnnotation,
+	AddressAnnotation: m3v1.AddressAnnotation, PassesLabels: true,
 }
 
 // Source offers Metal3's pools to the claims of their namespace, which name them in this field.

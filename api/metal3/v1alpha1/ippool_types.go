@@ -141,6 +141,7 @@ type IPPoolStatus struct {
 // +kubebuilder:printcolumn:name="Capacity",type="integer",JSONPath=".status.capacity",description="Addresses that can be handed out"
 // +kubebuilder:printcolumn:name="Available IPs",type="integer",JSONPath=".status.availableIPCount",description="Addresses that are not handed out"
 // +kubebuilder:printcolumn:name="Capacity Capped",type="boolean",JSONPath=".status.capacityCapped",description="Whether there are more addresses than can be told"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool hands out addresses"
 type IPPool struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.

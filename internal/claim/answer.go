@@ -38,11 +38,14 @@ func (r *executor) allocate(ctx context.Context, s *scope) error {
 	if s.answers, err = r.observer.namesakes(ctx, s.claim); err != nil {
 		return err
 	}
-	answer := r.observer.choose(s.answers, s.claim)
 	offer, refusal := r.observer.offer(ctx, s.claim)
 	if refusal == nil {
 		s.offer = offer
 	}
+	if err := r.observer.correctAnswerName(ctx, s); err != nil {
+		return err
+	}
+	answer := r.observer.choose(s.answers, s.claim)
 	if err := r.records.secureOthers(ctx, s, answer); err != nil {
 		return err
 	}

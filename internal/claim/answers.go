@@ -6,6 +6,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -153,7 +154,7 @@ func (r *objects) dropStrays(ctx context.Context, s *scope) error {
 	switch {
 	case err != nil:
 		return client.IgnoreNotFound(err)
-	case live.GetUID() != s.claim.GetUID(), live.AnswerName == "", !live.GetDeletionTimestamp().IsZero(), predicates.IsMoving(live):
+	case live.GetUID() != s.claim.GetUID(), live.AnswerName == "", isPutRight(s, live), !live.GetDeletionTimestamp().IsZero(), predicates.IsMoving(live):
 		return nil
 	}
 	_, others := r.observer.split(answers, live)
@@ -166,6 +167,68 @@ func (r *objects) dropStrays(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// isPutRight reports whether the claim's status names another answer than the claim has: it is about to be put right.
+func isPutRight(s *scope, live *door.Claim) bool {
+	return s.claim.AnswerName != "" && live.AnswerName != s.claim.AnswerName
+}
+
+// correctAnswerName has the claim's record decide which answer it has, where it has one: whoever may write the claim's status could move it
+// off its address otherwise. A manager that commits another answer has recorded that before; the record is looked for live, for the index may
+// not show it yet.
+func (r *observer) correctAnswerName(ctx context.Context, s *scope) error {
+	if !r.wasCommitted(s.claim) || s.offer == nil {
+		return nil
+	}
+	own := r.answerNames(s, r.about(s).Recorded())
+	if len(own) == 0 || slices.Contains(own, s.claim.AnswerName) {
+		return nil
+	}
+	stored, err := r.storedHoldings(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(r.answerNames(s, stored), s.claim.AnswerName):
+		return fmt.Errorf("the index does not show the record of %s %s yet: %w", r.answerKind(), s.claim.AnswerName, ledger.ErrBusy)
+	}
+	s.claim.AnswerName = own[0]
+	return nil
+}
+
+// answerNames returns the names of the answers that records of the claim stand for: of those that are there, then of those that would be made.
+func (r *observer) answerNames(s *scope, recorded []ledger.Holding) []string {
+	var found, composed []string
+	for _, h := range recorded {
+		if h.Claim.UID != s.ref.UID || h.Pool != s.offer.Pool || h.Purpose == ledger.ForMoved {
+			continue
+		}
+		for _, answer := range s.answers {
+			if r.holdsAnswer(h, answer) {
+				found = append(found, answer.GetName())
+			}
+		}
+		composed = append(composed, r.Form.Compose(s.claim, s.offer, h.CIDR, s.offer.Network(h.CIDR.Addr())).GetName())
+	}
+	return append(found, composed...)
+}
+
+// storedHoldings reads the records of claims of the name live.
+func (r *observer) storedHoldings(ctx context.Context, s *scope) ([]ledger.Holding, error) {
+	list := &ipamv1.IPAllocationList{}
+	selected := client.MatchingFields{"spec.claimRef.name": s.claim.GetName()}
+	if err := r.Live.List(ctx, list, client.InNamespace(s.claim.GetNamespace()), selected); err != nil {
+		return nil, fmt.Errorf("listing IPAllocations: %w", err)
+	}
+	holdings := make([]ledger.Holding, 0, len(list.Items))
+	for i := range list.Items {
+		spec := &list.Items[i].Spec
+		cidr, err := netip.ParsePrefix(spec.CIDR)
+		if err == nil && spec.ReleasedAt.IsZero() {
+			holdings = append(holdings, ledger.Holding{CIDR: cidr, Pool: spec.PoolRef, Claim: spec.ClaimRef})
+		}
+	}
+	return holdings, nil
 }
 
 // remake makes the answer that the claim's status names, and that somebody has removed, once more: the claim was told of its address. Without a

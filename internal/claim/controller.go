@@ -179,11 +179,11 @@ func (r *Reconciler) changedByOthers() predicate.Predicate {
 	)
 }
 
-// lostAnswer says whether somebody has taken the answer out of the claim's status.
+// lostAnswer says whether somebody has taken the answer out of the claim's status, or put another one there.
 func (r *Reconciler) lostAnswer(e event.UpdateEvent) bool {
 	before, ok := r.isClaim(e.ObjectOld)
 	after, ok2 := r.isClaim(e.ObjectNew)
-	return ok && ok2 && before.AnswerName != "" && after.AnswerName == ""
+	return ok && ok2 && before.AnswerName != "" && after.AnswerName != before.AnswerName
 }
 
 // leaving passes answers that are being deleted or have lost an owner, and new ones that arrive, are made by hand, or may be a second one.

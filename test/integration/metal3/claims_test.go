@@ -400,6 +400,23 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.2/32"))
 	})
 
+	It("is not its claim's where somebody has pointed the claim's status at it", func(ctx SpecContext) {
+		c := claimOf(ns, "c")
+		own := answer(ctx, c)
+		Expect(k.Create(ctx, made("by-hand", "c", "10.0.0.7"))).To(Succeed())
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.1/32", "10.0.0.7/32"))
+		for _, name := range []string{"by-hand", "nowhere"} {
+			patch := []byte(`{"status":{"address":{"name":"` + name + `"}}}`)
+			Expect(k.Status().Patch(ctx, c, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+			Eventually(func(g Gomega) {
+				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+				g.Expect(c.Status.Address).To(HaveField("Name", own.Name))
+			}, patience).Should(Succeed())
+			Expect(addresses(ctx, ns)).To(ContainElement(HaveField("UID", own.UID)))
+			Expect(records(ctx, ns)).To(ConsistOf("10.0.0.1/32", "10.0.0.7/32"))
+		}
+	})
+
 	It("holds it also where its pool gains the address later", func(ctx SpecContext) {
 		answer(ctx, claimOf(ns, "first"))
 		Expect(k.Create(ctx, made("by-hand", "nobody", "10.0.0.10"))).To(Succeed())

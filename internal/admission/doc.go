@@ -6,6 +6,8 @@
 //   - IPPool, GlobalIPPool: defaulting sets what is derived or set once, validation refuses specs
 //     that cannot be served and changes that would take away what is in use. A pool that is carved
 //     from another one gets its block while it is created, as an IPClaim gets its prefix.
+//   - Pools of front doors: validation refuses specs that their own webhooks refuse, as far as a
+//     change brings that about, and changes that would take away what is in use.
 //   - IPClaim: the mutating webhook proposes a prefix and writes it into the claim, the validating
 //     webhook records it for the claim's UID, and the claim is answered when it is stored.
 //   - IPAddressClaim of Cluster API: gets Weir's finalizer at creation, which saves the controller a

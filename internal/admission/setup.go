@@ -52,6 +52,7 @@ const (
 	markArrivalPath          = "/mutate-arrivals"
 	defaultIPClaimPath       = "/mutate-ipam-weir-dev-v1alpha1-ipclaim"
 	validateIPClaimPath      = "/validate-ipam-weir-dev-v1alpha1-ipclaim"
+	validateDoorPoolPath     = "/validate-door-pools"
 )
 
 // SetupWithManager registers all webhooks with the manager's webhook server.
@@ -93,6 +94,7 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http
 			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, readers, carving})),
 		validateGlobalIPPoolPath: admission.WithValidator(scheme,
 			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, readers, carving})),
+		validateDoorPoolPath:    {Handler: admission.HandlerFunc(doorPools{o.Doors, o.Holdings, readers}.validate)},
 		defaultIPClaimPath:      {Handler: admission.HandlerFunc(own.propose)},
 		validateIPClaimPath:     {Handler: admission.HandlerFunc(own.reserveClaim)},
 		keepIPAllocationPath:    {Handler: admission.HandlerFunc(keepMoved)},

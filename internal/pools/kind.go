@@ -69,6 +69,10 @@ type Kind struct {
 	Join func(Object, *clusterv1.Cluster)
 	// Doubts says what of a pool is served but probably not meant; nil for nothing.
 	Doubts func(Object) []string
+	// Refused returns what is refused when a pool is written, though a stored pool that has it is served; nil for nothing. AddressField of its
+	// spec has the pool's addresses.
+	Refused      func(Object) field.ErrorList
+	AddressField string
 	// Moves says whether clusterctl moves a pool with the Clusters of its namespace; nil where it moves all of them, by a label on their CRD. A
 	// pool without a namespace stays.
 	Moves func(client.Object) bool

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,6 +68,12 @@ func (Form) Asks(stored claimant.Claimant) door.Asks {
 
 // refusal says why the claim is refused whatever its pool is; nil if it is not.
 func refusal(c *m3v1.IPClaim) error {
+	if name := c.Spec.Pool.Name; len(name) > validation.DNS1123SubdomainMaxLength {
+		return &claimant.Refusal{
+			Reason:  ipamv1.ClaimReadyAllocationFailedReason,
+			Message: fmt.Sprintf("spec.pool.name: %q is longer than any name: %d characters at most", excerpt.Of(name), validation.DNS1123SubdomainMaxLength),
+		}
+	}
 	if asked := c.Spec.Pool.Namespace; asked != "" && asked != c.Namespace {
 		return &claimant.Refusal{
 			Reason:  ipamv1.ClaimReadyAllocationFailedReason,
@@ -89,8 +96,9 @@ func (Form) Says(stored client.Object) door.Says {
 	return says
 }
 
+// poolName names no pool by a text that is too long for a name: only its beginning is shown, to whom it may concern.
 func poolName(ref m3v1.ObjectReference) door.PoolName {
-	return door.PoolName{GroupKind: PoolKind, Name: ref.Name}
+	return door.PoolName{GroupKind: PoolKind, Name: excerpt.Of(ref.Name)}
 }
 
 // Answers implements door.Form.

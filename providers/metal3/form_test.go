@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -98,6 +100,21 @@ func TestAClaimOfAnotherNamespacesPoolIsRefused(t *testing.T) {
 		c.Spec.Pool.Namespace = namespace
 		if got := (Form{}).Asks(c).Refusal; (got != nil) != refused {
 			t.Errorf("namespace %q: %v", namespace, got)
+		}
+	}
+}
+
+func TestAPoolsNameThatIsTooLongIsShownCut(t *testing.T) {
+	t.Parallel()
+	for length, refused := range map[int]bool{1: false, 253: false, 254: true, 100_000: true} {
+		c := newClaim()
+		c.Spec.Pool.Name = strings.Repeat("a", length)
+		asks := (Form{}).Asks(c)
+		if (asks.Refusal != nil) != refused || len(asks.Pool.Name) > excerpt.MaxValue {
+			t.Errorf("%d characters: %v, of a pool with %d", length, asks.Refusal, len(asks.Pool.Name))
+		}
+		if refused && len(asks.Refusal.Error()) > 400 {
+			t.Errorf("%d characters: says %d", length, len(asks.Refusal.Error()))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -24,7 +25,7 @@ func errorMessage(c *m3v1.IPClaim, ready metav1.Condition, outcome error) string
 	}
 	asked, asks := c.Annotations[m3v1.AddressAnnotation]
 	if _, err := ParseAddress(m3v1.Address(asked)); asks && err != nil {
-		return m3v1.InvalidAnnotationMessage + strconv.Quote(asked) + ": not a valid IP address"
+		return m3v1.InvalidAnnotationMessage + strconv.Quote(excerpt.Of(asked)) + ": not a valid IP address"
 	}
 	var refused *ledger.RefusedError
 	switch {

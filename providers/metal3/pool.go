@@ -42,7 +42,8 @@ var IPPools = pools.Kind{
 	Says:    says, Resolve: resolve, Join: join, Moves: preflight.Moves,
 	Status: func(p pools.Object) any { return asPool(p).Status },
 	Show:   show,
-	Doubts: func(p pools.Object) []string { return doubts(asPool(p)) },
+	Doubts:  func(p pools.Object) []string { return doubts(asPool(p)) },
+	Refused: func(p pools.Object) field.ErrorList { return refused(asPool(p)) }, AddressField: "pools",
 	Stamp:  func(p pools.Object, now time.Time) { asPool(p).Status.LastUpdated = ptr.To(metav1.NewTime(now)) },
 }
 
@@ -81,6 +82,15 @@ func doubts(p *m3v1.IPPool) []string {
 		return nil
 	}
 	return shape.Warnings
+}
+
+// refused is what Metal3 does not admit.
+func refused(p *m3v1.IPPool) field.ErrorList {
+	shape, errs := Read(&p.Spec, p.Namespace)
+	if len(errs) > 0 {
+		return nil
+	}
+	return shape.Refused
 }
 
 // spacePath is where a pool names its address space.

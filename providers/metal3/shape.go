@@ -27,6 +27,8 @@ type Shape struct {
 	// Unkept says, by the name of the claim, why the pool does not keep what preAllocations has for it; empty if all is kept. A claim of such
 	// a name gets nothing.
 	Unkept map[string]*field.Error
+	// Refused are mistakes that Metal3's admission refuses. A pool that is stored with them is served.
+	Refused field.ErrorList
 	// Warnings are of what is served but probably not meant.
 	Warnings []string
 }
@@ -180,9 +182,9 @@ func (r *reader) readKept(namespace string) {
 		holder, isHeld := holders[address]
 		switch {
 		case isHeld:
-			r.shape.Unkept[name] = field.Invalid(path, excerpt.Of(text), fmt.Sprintf("is kept for claim %q", excerpt.Of(holder)))
+			r.refuseKept(name, field.Invalid(path, excerpt.Of(text), fmt.Sprintf("is kept for claim %q", excerpt.Of(holder))))
 		case !r.taken.contains(address):
-			r.shape.Unkept[name] = field.Invalid(path, excerpt.Of(text), "is in none of spec.pools")
+			r.refuseKept(name, field.Invalid(path, excerpt.Of(text), "is in none of spec.pools"))
 		case slices.Contains(r.shape.Config.Gateways, address):
 			r.shape.Unkept[name] = field.Invalid(path, excerpt.Of(text), "is a gateway, which is not handed out")
 		default:
@@ -193,6 +195,12 @@ func (r *reader) readKept(namespace string) {
 			})
 		}
 	}
+}
+
+// refuseKept has the pool keep nothing for a claim.
+func (r *reader) refuseKept(name string, why *field.Error) {
+	r.shape.Unkept[name] = why
+	r.shape.Refused = append(r.shape.Refused, why)
 }
 
 func familyOf(a netip.Addr) string {

@@ -350,6 +350,28 @@ func TestPreAllocationsAreComparedAsAddresses(t *testing.T) {
 	}
 }
 
+func TestWhatMetal3DoesNotAdmit(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]string{
+		"{pools: [{subnet: 10.0.0.0/24}, {end: 10.0.0.9}], preAllocations: {a: 10.0.0.5}}":                     "",
+		"{gateway: 10.0.0.1, pools: [{subnet: 10.0.0.0/24}], preAllocations: {a: 10.0.0.1}}":                   "", // it hands gateways out
+		"{pools: [{subnet: 10.0.0.0/24}, {}]}":                                                                 "spec.pools[1]: Required value",
+		"{pools: [{subnet: 10.0.0.0/24}, {prefix: 24}]}":                                                       "spec.pools[1]: Required value",
+		"{pools: [{subnet: 10.0.0.0/24}], preAllocations: {a: 10.0.1.1}}":                                      "spec.preAllocations[a]",
+		"{pools: [{start: 10.0.0.5}], preAllocations: {a: 10.0.0.4}}":                                          "spec.preAllocations[a]",
+		"{pools: [{subnet: 10.0.0.0/24}], preAllocations: {a: 10.0.0.7, b: 10.0.0.7}}":                         `spec.preAllocations[b]: Invalid value: "10.0.0.7": is kept for claim "a"`,
+		"{pools: [{subnet: 'fd00::/64'}], preAllocations: {a: 'fd00::0005', b: 'FD00::5', c: 'fd00:0:0:1::'}}": "spec.preAllocations[c]",
+	} {
+		var got []string
+		for _, err := range mustRead(t, spec).Refused {
+			got = append(got, err.Error())
+		}
+		if all := strings.Join(got, "; "); !strings.Contains(all, want) || (want == "") != (all == "") {
+			t.Errorf("%s: %q, want %q", spec, all, want)
+		}
+	}
+}
+
 func TestStrategies(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]pooltree.Strategy{

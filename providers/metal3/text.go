@@ -51,6 +51,9 @@ func (r *reader) readRange(path *field.Path, entry *m3v1.Pool) netipx.IPRange {
 	}
 	if !start.IsValid() && !subnet.IsValid() {
 		r.warn(path, "has no addresses: set start or subnet")
+		if !end.IsValid() {
+			r.shape.Refused = append(r.shape.Refused, field.Required(path, "has no addresses: set start or subnet"))
+		}
 		return netipx.IPRange{}
 	}
 	if !start.IsValid() {

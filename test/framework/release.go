@@ -105,7 +105,7 @@ func InstallMetal3Policies(ctx context.Context, cfg *rest.Config) error {
 		return err
 	}
 	folder := filepath.Join(root, "config", "metal3", "policy")
-	policies, err := ReadManifests(filepath.Join(folder, "moves.yaml"), filepath.Join(folder, "pools.yaml"), filepath.Join(folder, "specs.yaml"))
+	policies, err := ReadManifests(folder)
 	if err != nil {
 		return err
 	}

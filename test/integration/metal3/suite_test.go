@@ -8,6 +8,7 @@
 //   - claims_test.go: Metal3's IPClaims and IPAddresses.
 //   - clusterapi_test.go: IPAddressClaims of Metal3's pools, and what Metal3's own controller has made.
 //   - capm3_test.go: what CAPM3 does with claims, step by step, and the network data that a host gets.
+//   - written_test.go: which pools and claims are refused when they are written.
 //   - parents_test.go: pools that are carved from a GlobalIPPool.
 //   - pools_test.go: the life of a pool: which addresses it has, conditions, Cluster, address space, deletion.
 package metal3
@@ -60,11 +61,15 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	})
 	k = strict(site)
 	komega.SetClient(k)
-	suite.RunManagerWith(site, site.WebhookCerts(), func(o *setup.Options) { o.FeatureGates = map[string]string{"Metal3": "true"} })
+	certs := GinkgoT().TempDir()
+	bundle, err := framework.ServingCerts(certs)
+	Expect(err).NotTo(HaveOccurred())
+	webhooks := suite.RunManagerWith(site, certs, func(o *setup.Options) { o.FeatureGates = map[string]string{"Metal3": "true"} })
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
+	guardPools(ctx, filepath.Join(root, "config", "metal3", "webhook", "pools.yaml"), bundle, "https://"+webhooks)
 	samples = filepath.Join(root, "api", "metal3", "v1alpha1", "testdata")
-}, NodeTimeout(2*time.Minute))
+}, NodeTimeout(10*time.Minute))
 
 func strict(on *framework.Site) client.Client {
 	return client.WithFieldOwner(client.WithFieldValidation(on.Client(), metav1.FieldValidationStrict), "spec")

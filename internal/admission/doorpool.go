@@ -1,0 +1,105 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
+)
+
+// doorPools refuses pools of front doors that cannot be meant, and changes that would take away what is in use.
+type doorPools struct {
+	doors    Doors
+	holdings Holdings
+	// rights say what may be named; nil means nothing.
+	rights Readers
+}
+
+// validate refuses the mistakes of a pool that its stored version does not have. A change that leaves spec alone is always admitted: finalizers
+// and labels must change on pools, too, whose stored spec is not valid.
+func (h doorPools) validate(ctx context.Context, req admission.Request) admission.Response {
+	kind, ok := h.doors.doorKind(kindOf(req))
+	if !ok || hasSpecOf(req.Object.Raw, req.OldObject.Raw) {
+		return admission.Allowed("")
+	}
+	updated, old := kind.New(), kind.New()
+	if !read(req.Object.Raw, updated) {
+		return admission.Allowed("") // the schema names the field
+	}
+	shape, errs := mistakesOf(kind, updated)
+	var was *pooltree.Pool
+	if read(req.OldObject.Raw, old) {
+		var known field.ErrorList
+		was, known = mistakesOf(kind, old)
+		errs = without(errs, known)
+	}
+	if shape != nil {
+		c := change{inUse(h.holdings.Holdings(kind.Reference(updated))), shape, was}
+		to := audienceOf(admission.NewContextWithRequest(ctx, req), h.rights)
+		errs = append(errs, fallenOut(ctx, to, field.NewPath("spec", kind.AddressField), c)...)
+	}
+	if len(errs) > 0 {
+		return refused(apierrors.NewInvalid(kind.GroupKind, excerpt.Of(req.Name), errs))
+	}
+	return admission.Allowed("").WithWarnings(newDoubts(kind, updated, old)...)
+}
+
+func (d Doors) doorKind(kind schema.GroupKind) (*pools.Kind, bool) {
+	i := slices.IndexFunc(d.Pools, func(k pools.Kind) bool { return k.GroupKind == kind })
+	if i < 0 {
+		return nil, false
+	}
+	return &d.Pools[i], true
+}
+
+// mistakesOf returns the shape of a pool, nil for one that cannot be served, and all that may not be written.
+func mistakesOf(kind *pools.Kind, p pools.Object) (*pooltree.Pool, field.ErrorList) {
+	shape, errs := kind.Resolve(p, nil)
+	if kind.Refused != nil {
+		errs = append(errs, kind.Refused(p)...)
+	}
+	return shape, errs
+}
+
+// newDoubts are those of a pool that an older version of it does not raise.
+func newDoubts(kind *pools.Kind, updated, old pools.Object) admission.Warnings {
+	if kind.Doubts == nil {
+		return nil
+	}
+	known := kind.Doubts(old)
+	return slices.DeleteFunc(kind.Doubts(updated), func(doubt string) bool { return slices.Contains(known, doubt) })
+}
+
+// indexes are what changes in a path where an entry goes before another.
+var indexes = regexp.MustCompile(`\[[0-9]+\]`)
+
+// without returns the mistakes that are not known, wherever in their lists these are.
+func without(mistakes, known field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(mistakes, func(m *field.Error) bool {
+		return slices.ContainsFunc(known, func(k *field.Error) bool {
+			return indexes.ReplaceAllString(m.Field, "") == indexes.ReplaceAllString(k.Field, "") && m.ErrorBody() == k.ErrorBody()
+		})
+	})
+}
+
+// hasSpecOf reports whether two versions of an object have the same spec.
+func hasSpecOf(updated, old []byte) bool {
+	var specs [2]struct {
+		Spec any `json:"spec"`
+	}
+	return len(old) > 0 && json.Unmarshal(updated, &specs[0]) == nil && json.Unmarshal(old, &specs[1]) == nil &&
+		equality.Semantic.DeepEqual(specs[0], specs[1])
+}

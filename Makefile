@@ -142,10 +142,10 @@ GO_SOURCES := ./api/... ./cmd/... ./internal/... ./providers/...
 # Everything that `generate` writes; verify-gen compares exactly this.
 GENERATED := config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml \
 	config/metal3/crd/bases config/metal3/rbac/role.yaml \
-	docs/reference/api.md docs/reference/metal3.md docs/reference/cli.md ':(glob)api/**/zz_generated.*.go'
+	docs/reference/api.md docs/reference/metal3.md docs/reference/cli.md docs/reference/reasons.md ':(glob)api/**/zz_generated.*.go'
 
 .PHONY: generate
-generate: generate-modules generate-go-deepcopy generate-manifests generate-crd-docs generate-cli-docs ## Generate everything
+generate: generate-modules generate-go-deepcopy generate-manifests generate-crd-docs generate-reference ## Generate everything
 
 .PHONY: generate-modules
 generate-modules: ## Tidy the module
@@ -176,9 +176,9 @@ generate-crd-docs: $(CRD_REF_DOCS) ## Generate the API references, docs/referenc
 	$(call crd-docs,api/v1alpha1,api.md)
 	$(call crd-docs,api/metal3/v1alpha1,metal3.md)
 
-.PHONY: generate-cli-docs
-generate-cli-docs: ## Generate the reference of kubectl weir, docs/reference/cli.md
-	@mkdir -p docs/reference
+.PHONY: generate-reference
+generate-reference: ## Generate the references of reasons and of kubectl weir, docs/reference/{reasons,cli}.md
+	go run ./hack/reference
 	go run ./hack/clireference >docs/reference/cli.md
 
 ##@ Lint and verify
@@ -195,7 +195,7 @@ lint-fix: $(GOLANGCI_LINT) ## Lint the code and fix what can be fixed
 verify: verify-modules verify-boilerplate verify-gen lint verify-cross ## Run all checks that need no running control plane
 
 .PHONY: verify-gen
-verify-gen: generate-go-deepcopy generate-manifests generate-crd-docs generate-cli-docs ## Fail if generated files are not up to date
+verify-gen: generate-go-deepcopy generate-manifests generate-crd-docs generate-reference ## Fail if generated files are not up to date
 	@git diff --exit-code -- $(GENERATED) || { echo "verify-gen: run 'make generate' and commit (or stage) the result"; exit 1; }
 	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 		test -z "$$untracked" || { echo "verify-gen: generated but not added to git:"; echo "$$untracked"; exit 1; }

@@ -13,7 +13,7 @@ import (
 
 const referenceHead = `# kubectl weir
 
-Generated from the program by ` + "`make generate-cli-docs`" + `; do not edit. [Operate](../guides/operate.md) shows how the commands are used,
+Generated from the program by ` + "`make generate-reference`" + `; do not edit. [Operate](../guides/operate.md) shows how the commands are used,
 what they print, and the exit codes of each.
 `
 

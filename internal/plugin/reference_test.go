@@ -19,7 +19,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(page), Reference()); diff != "" {
-		t.Errorf("run make generate-cli-docs (-page +program):\n%s", diff)
+		t.Errorf("run make generate-reference (-page +program):\n%s", diff)
 	}
 }
 

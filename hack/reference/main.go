@@ -27,7 +27,8 @@ func main() {
 
 const reasonsIntro = `# Reasons of conditions
 
-What the conditions of claims and pools mean, and what to do. An object without conditions, refusals by webhooks, events and metrics are in
+What the conditions of claims and pools mean, and what to do. ` + "`kubectl weir why`" + ` shows those of an object
+([operate](../guides/operate.md#an-object-why)). An object without conditions, refusals by webhooks, events and metrics are in
 [troubleshooting](../guides/troubleshooting.md). This page is generated.
 `
 

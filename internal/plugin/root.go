@@ -61,7 +61,7 @@ func command(config Config) *cobra.Command {
 	cmd.SetErr(config.Stderr)
 	cmd.SetIn(config.Stdin)
 	o.addFlags(cmd)
-	cmd.AddCommand(treeCommand(o), whoCommand(o), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs), freeCommand(o, config.Stdin))
-	cmd.AddCommand(historyCommand(o, config.Stdin))
+	cmd.AddCommand(treeCommand(o), whoCommand(o), whyCommand(o), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs))
+	cmd.AddCommand(historyCommand(o, config.Stdin), freeCommand(o, config.Stdin))
 	return cmd
 }

@@ -60,7 +60,7 @@ func (o *options) printStatusLines(s *Status) {
 	line(len(s.Conflicts) > 0, "conflicts", "%s", conflictsText(s.Conflicts))
 	line(false, "kept", "%s", o.keptText(&s.Records))
 	if c := s.Claims.Oldest; c != nil {
-		fmt.Fprintf(o.stdout, "Needs attention: kubectl describe -n %s %s.%s %s\n", c.Namespace, strings.ToLower(c.Kind), c.APIGroup, c.Name)
+		fmt.Fprintf(o.stdout, "Needs attention: kubectl weir why -n %s %s.%s/%s\n", c.Namespace, strings.ToLower(c.Kind), c.APIGroup, c.Name)
 	}
 }
 

@@ -63,3 +63,10 @@ var Unreported = Reason{
 	Do:    "See whether a manager runs and leads (`kubectl weir status`), and whether its flags `--namespace` and `--watch-filter` leave this out.",
 	See:   "guides/troubleshooting.md#no-condition-at-all",
 }
+
+// OtherProvider stands for the reason of a claim whose pool is not Weir's.
+var OtherProvider = Reason{
+	Name: "OtherProvider", Status: metav1.ConditionUnknown,
+	Means: "The claim names a pool of another provider. Weir does not look at it.",
+	Do:    "See whether `spec.poolRef.apiGroup` is meant to be `ipam.weir.dev`, else ask that provider.",
+}

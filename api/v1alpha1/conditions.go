@@ -111,6 +111,9 @@ const (
 	// PoolReadyParentNotReadyReason: the pool's block is not carved yet, because the parent does not hand out what is asked of it;
 	// the message says why.
 	PoolReadyParentNotReadyReason = "ParentNotReady"
+	// PoolReadyRefusedByAPIServerReason: the API server does not store the record of one of the pool's blocks, because of a quota, a policy
+	// or a missing right; the message has its words. It is tried again.
+	PoolReadyRefusedByAPIServerReason = "RefusedByAPIServer"
 	// PoolReadyDelegatedReason: the pool's block is recorded, and handed out in the member cluster that spec.delegateTo names.
 	PoolReadyDelegatedReason = "Delegated"
 	// PoolReadyDelegatedElsewhereReason: the pool is a copy that is not for this cluster. Nothing of it is handed out here.
@@ -162,6 +165,9 @@ const BlockForceReleasedReason = "BlockForceReleased"
 const (
 	// ClaimReadyAllocationFailedReason: the claim cannot be answered as it stands; the message names the field.
 	ClaimReadyAllocationFailedReason = "AllocationFailed"
+	// ClaimReadyRefusedByAPIServerReason: the API server does not store the claim's record or answer, because of a quota, a policy, a missing
+	// right or an invalid name; the message has its words. It is tried again.
+	ClaimReadyRefusedByAPIServerReason = "RefusedByAPIServer"
 	// ClaimReadyPoolNotReadyReason: the pool does not hand out anything now.
 	ClaimReadyPoolNotReadyReason = "PoolNotReady"
 	// ClaimReadyPoolExhaustedReason: the pool has nothing of the wanted length available.

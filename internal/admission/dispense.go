@@ -246,9 +246,10 @@ var codes = map[claimant.Cause]int32{
 
 // finalStatus returns what an error says itself, if that is what the request is to be told.
 func finalStatus(err error) (own *apierrors.StatusError, ok bool) {
+	var denied *ledger.DeniedError
 	switch {
-	case errors.Is(err, ledger.ErrForbidden):
-		return status(http.StatusForbidden, err.Error()), true
+	case errors.As(err, &denied):
+		return status(http.StatusForbidden, denied.Error()), true
 	case apierrors.IsAlreadyExists(err), apierrors.IsTooManyRequests(err):
 		ok = errors.As(err, &own)
 		return own, ok

@@ -134,7 +134,7 @@ func (r *objects) ensureOwned(ctx context.Context, s *scope, answer *door.Answer
 		"ownerReferences": patched.GetOwnerReferences(), "finalizers": patched.GetFinalizers(), "annotations": unmarked, // it has its claim
 	})
 	if err != nil {
-		return fmt.Errorf("patching %s: %w", r.observer.answerKind(), err)
+		return ledger.WriteError(fmt.Sprintf("%s %s could not be changed", r.observer.answerKind(), answer.GetName()), err)
 	}
 	r.Arrivals.forget(answer.GetUID())
 	return nil

@@ -341,7 +341,7 @@ func (r *executor) commit(ctx context.Context, s *scope, a ledger.Allocation) er
 		s.answer = answer
 		return nil
 	case !apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("creating %s: %w", r.observer.answerKind(), err)
+		return ledger.WriteError(fmt.Sprintf("address %s is recorded; the %s could not be created", a.CIDR.Addr(), r.observer.answerKind()), err)
 	}
 	record := a.Holding()
 	seen := r.objects.exit().Observe([]ledger.Holding{record})

@@ -30,12 +30,13 @@ const (
 )
 
 // settling is for how long after its creation a claim is refused without an event: one that was applied together with its pool is answered
-// in a moment. PoolExhausted and AddressConflict get their event at once.
+// in a moment. PoolExhausted, AddressConflict and RefusedByAPIServer get their event at once.
 const settling = 5 * time.Second
 
 // passes says whether a refusal for this reason may end by itself in a moment.
 func passes(reason string) bool {
-	return reason != ipamv1.ClaimReadyPoolExhaustedReason && reason != ipamv1.ClaimReadyAddressConflictReason
+	return reason != ipamv1.ClaimReadyPoolExhaustedReason && reason != ipamv1.ClaimReadyAddressConflictReason &&
+		reason != ipamv1.ClaimReadyRefusedByAPIServerReason
 }
 
 // settles says whether the claim is so young that its refusal may end by itself.

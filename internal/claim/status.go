@@ -25,8 +25,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// retryTaken is when a claim asks again for an address that another pool's claim holds, or for a record that a quota forbids: its own
-// pool's watch would not tell.
+// retryTaken is when a claim asks again for an address that another pool's claim holds: its own pool's watch would not tell.
 const retryTaken = 30 * time.Second
 
 // retryBusy is when a claim that lost a race, or that another manager is answering, is looked at again.
@@ -37,6 +36,7 @@ const retryEnding = 5 * time.Second
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
 func (r *reporter) report(ctx context.Context, s *scope, outcome error) error {
+	outcome = claimant.Denied(outcome, s.claim.Stored, r.Clock.Now())
 	if err := r.tell(ctx, s, outcome); err != nil {
 		return err
 	}
@@ -146,8 +146,6 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, outcome error) 
 	case errors.Is(outcome, ledger.ErrTaken), errors.Is(outcome, ledger.ErrRefused):
 		c.Reason = ipamv1.ClaimReadyAllocationFailedReason
 		c.Message = r.askedMessage(ctx, s, outcome)
-	case errors.Is(outcome, ledger.ErrForbidden):
-		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, outcome.Error()
 	default:
 		return c, false
 	}

@@ -57,7 +57,7 @@ func (e *Refusal) Error() string {
 type Retries struct {
 	// Busy: a race was lost, or another manager is at it.
 	Busy time.Duration
-	// Taken: others have what is asked for, or a quota forbids its record.
+	// Taken: others have what is asked for.
 	Taken time.Duration
 	// Refused: it does not get what it asks for, or its pool has nothing; 0 where a watch tells when that changes.
 	Refused time.Duration
@@ -76,7 +76,7 @@ func (r Retries) Result(err error) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	case errors.Is(err, ledger.ErrBusy), apierrors.IsConflict(err):
 		return After(r.Busy), nil
-	case errors.Is(err, ledger.ErrTaken), errors.Is(err, ledger.ErrForbidden):
+	case errors.Is(err, ledger.ErrTaken):
 		return After(r.Taken), nil
 	case errors.As(err, &kept):
 		return After(kept.After), nil

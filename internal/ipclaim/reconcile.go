@@ -250,7 +250,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, request ledger.Claim) e
 	filled.Spec.CIDR = allocation.CIDR.String()
 	filled.Spec.PoolRef = &ipamv1.ClaimPoolReference{Kind: request.Pool.Kind, Name: request.Pool.Name}
 	if err := r.Client.Patch(ctx, filled, client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("writing spec.cidr: %w", err)
+		return ledger.WriteError(fmt.Sprintf("%s is recorded; spec.cidr could not be written", allocation.CIDR), err)
 	}
 	s.claim, s.allocation = filled, allocation
 	return nil

@@ -40,7 +40,7 @@ const (
 const (
 	// retryBusy is when a claim is looked at again whose record is contended, or has not come to this manager yet.
 	retryBusy = 200 * time.Millisecond
-	// retryTaken is when a claim asks again for a prefix that somebody else holds, or for a record that a quota forbids.
+	// retryTaken is when a claim asks again for a prefix that somebody else holds.
 	retryTaken = 30 * time.Second
 	// retryEnding is when a claim is looked at again whose namespace is being deleted, or which seems to be gone.
 	retryEnding = 5 * time.Second
@@ -53,6 +53,7 @@ func settle(err error) (ctrl.Result, error) { return retries.Result(err) }
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
 func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
+	outcome = claimant.Denied(outcome, s.claim, time.Now())
 	if err := r.tell(ctx, s, outcome); err != nil {
 		return err
 	}
@@ -154,8 +155,6 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 		c.Reason, c.Message = ipamv1.ClaimReadyAddressConflictReason, "spec.cidr: conflicts with another allocation; neither is renumbered"
 	case errors.As(outcome, &refused):
 		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, "spec.cidr: "+refused.Reason
-	case errors.Is(outcome, ledger.ErrForbidden):
-		c.Reason, c.Message = ipamv1.ClaimReadyAllocationFailedReason, outcome.Error()
 	default:
 		return c, false
 	}

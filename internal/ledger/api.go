@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"errors"
 	"net/netip"
 	"time"
 
@@ -76,9 +75,6 @@ var (
 	ErrNotReady = book.ErrNotReady
 	// ErrBusy: trying again soon may end otherwise.
 	ErrBusy = book.ErrBusy
-	// ErrForbidden: the API server does not let the record be stored, because of a quota or another
-	// webhook; the text is its own.
-	ErrForbidden = errors.New("the IPAllocation cannot be stored")
 )
 
 // HeldFor returns for whom the prefix is held or kept that stands in the way, and the words

@@ -164,7 +164,7 @@ func (l *writer) patch(ctx context.Context, id records.Identity, p any) (records
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		return records.Identity{}, fmt.Errorf("record %s has changed: %w", id.Key, ErrBusy)
 	case err != nil:
-		return records.Identity{}, fmt.Errorf("patching IPAllocation %s: %w", id.Key, err)
+		return records.Identity{}, WriteError(fmt.Sprintf("IPAllocation %s could not be changed", id.Key), err)
 	}
 	return records.IdentityOf(a), nil
 }
@@ -255,8 +255,5 @@ func (l *writer) createError(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("another manager is answering the claim: %w", ErrBusy)
 	}
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: %w", ErrForbidden, err)
-	}
-	return fmt.Errorf("creating IPAllocation: %w", err)
+	return WriteError("the IPAllocation could not be created", err)
 }

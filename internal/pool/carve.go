@@ -41,7 +41,7 @@ func (r *Reconciler) carve(ctx context.Context, s *scope, own pools.Own) error {
 	carved, _ := own.DeepCopyObject().(pools.Own)
 	entitlement.Complete(carved, block.CIDR, parent)
 	if err := r.Client.Patch(ctx, carved, client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("writing spec.cidr: %w", err)
+		return ledger.WriteError(fmt.Sprintf("%s is recorded; spec.cidr could not be written", block.CIDR), err)
 	}
 	return fmt.Errorf("carved %s: %w", block.CIDR, ledger.ErrBusy)
 }

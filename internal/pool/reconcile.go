@@ -144,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	wake, thawing := r.thaw(ctx, known.Says.Ref, known.Says.Cooldown)
 	before, _ := p.DeepCopyObject().(pools.Object)
 	s := &scope{pool: p, before: before, says: known.Says}
-	outcome := r.bring(ctx, s)
+	outcome := claimant.Denied(r.bring(ctx, s), p, r.Clock.Now())
 	if !s.released {
 		outcome = errors.Join(outcome, r.updateStatus(ctx, s, outcome))
 	}
@@ -420,9 +420,12 @@ func (r *reporter) announce(p pools.Object, before *metav1.Condition, after meta
 	}
 }
 
+// blockless are the reasons of pools that cannot have their blocks.
+var blockless = []string{ipamv1.PoolReadyOverlapReason, ipamv1.PoolReadyParentNotReadyReason, ipamv1.PoolReadyRefusedByAPIServerReason}
+
 // tellRefused writes the line of the audit trail for a pool that cannot have its blocks.
 func tellRefused(p pools.Object, says poolspec.Pool, ready metav1.Condition) {
-	if ready.Reason != ipamv1.PoolReadyOverlapReason && ready.Reason != ipamv1.PoolReadyParentNotReadyReason {
+	if !slices.Contains(blockless, ready.Reason) {
 		return
 	}
 	of := says.Ref

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -160,6 +161,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 // obstacle says what keeps the pool from having its blocks, or any more; "" for nothing.
 func (r *reporter) obstacle(ctx context.Context, s *scope, outcome error) (reason, message string) {
 	var fault *external.FaultError
+	var denied *ledger.DeniedError
 	switch {
 	case !s.pool.GetDeletionTimestamp().IsZero():
 		return ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s)
@@ -171,6 +173,8 @@ func (r *reporter) obstacle(ctx context.Context, s *scope, outcome error) (reaso
 		return ipamv1.PoolReadyOverlapReason, r.overlapMessage(ctx, s)
 	case errors.As(outcome, &fault):
 		return fault.Reason, fault.Message
+	case errors.As(outcome, &denied):
+		return ipamv1.PoolReadyRefusedByAPIServerReason, deniedMessage(ctx, s.pool, denied)
 	case isParents(outcome) && s.says.Place != poolspec.Delegated: // a copy has no parent here
 		return ipamv1.PoolReadyParentNotReadyReason, parentMessage(s.says, outcome)
 	case errors.Is(outcome, ledger.ErrBusy) && s.says.CIDR == "" && conditions.GetReason(s.pool, ipamv1.ReadyCondition) == ipamv1.PoolReadyParentNotReadyReason:
@@ -178,6 +182,16 @@ func (r *reporter) obstacle(ctx context.Context, s *scope, outcome error) (reaso
 		return ipamv1.PoolReadyParentNotReadyReason, conditions.GetMessage(s.pool, ipamv1.ReadyCondition)
 	}
 	return "", ""
+}
+
+// deniedMessage says what the API server refuses. Its words concern the namespace of the record: of a GlobalIPPool that is the manager's,
+// which readers of the pool may not know.
+func deniedMessage(ctx context.Context, p pools.Object, denied *ledger.DeniedError) string {
+	if p.GetNamespace() != "" {
+		return denied.Error()
+	}
+	ctrl.LoggerFrom(ctx).Info("The API server refuses a write", "what", denied.What, "words", denied.Words)
+	return denied.What + "; the manager's log has the API server's words"
 }
 
 // setExhausted says whether nothing of the pool is available; nothing of a pool of which nobody counts that.

@@ -31,7 +31,7 @@ func IsServed(namespace, single string) bool {
 }
 
 // IsEnding says whether a write was refused because its namespace is being deleted, or because what it is for is gone. What is there goes
-// as well, and nobody has to be told.
+// as well.
 func IsEnding(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }

@@ -41,6 +41,13 @@ var claims = []Condition{
 			See: "guides/projects.md",
 		},
 		{
+			Name: ipamv1.ClaimReadyRefusedByAPIServerReason, Status: metav1.ConditionFalse,
+			Means: "The API server does not store the claim's record (`IPAllocation`) or its `IPAddress`: a quota, an admission policy, another " +
+				"webhook, a right that the manager lacks, a name that is not valid, or the claim's namespace is being deleted. The message has the " +
+				"API server's words, and names the address if that is recorded already: it stays the claim's meanwhile.",
+			Do: "Correct what the message names. It is tried again by itself, at first within a second, in the end after half a minute to a minute.",
+		},
+		{
 			Name: ipamv1.ClaimReadyClusterNotFoundReason, Status: metav1.ConditionFalse,
 			Means: "The Cluster that the claim names does not exist. Nothing is done for the claim before it does; deleting the claim goes on. " +
 				"An answered claim keeps its address and its condition when its Cluster goes.",

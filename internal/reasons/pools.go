@@ -38,6 +38,12 @@ var pools = []Condition{
 			Do: "Change one of the pools, delete one, or use another `addressSpace`. Asked again every ten seconds.",
 		},
 		{
+			Name: ipamv1.PoolReadyRefusedByAPIServerReason, Status: metav1.ConditionFalse,
+			Means: "The API server does not store the record (`IPAllocation`) of one of the pool's blocks. The message has its words; those about a " +
+				"`GlobalIPPool` are in the manager's log.",
+			Do: "Correct what they name: a quota or an admission policy of the namespace, mostly. It is tried again by itself, as for claims.",
+		},
+		{
 			Name: ipamv1.PoolReadyParentNotReadyReason, Status: metav1.ConditionFalse,
 			Means: "The pool is carved from another one and came past the webhooks: the parent is missing, exhausted, draining, not visible, or does " +
 				"not give this block. The message says which.",

@@ -137,8 +137,12 @@ func TestErrorMessagesAreMetal3s(t *testing.T) {
 		"another address is kept for the claim": {asked: "10.0.0.7", outcome: refused(ledger.KeptElsewhere), want: "PreAllocation and requested ip address are conflicting"},
 		"what is kept is outside of the pool":   {outcome: refused(ledger.Denied), want: "Pre-allocated IP out of bounds"},
 		"an asked address that is none":         {asked: "x", want: `Invalid ipAddress annotation "x": not a valid IP address`},
-		"the pool is not there yet":             {reason: ipamv1.ClaimReadyPoolNotReadyReason},
-		"what Metal3 does not know":             {want: "told in Ready"},
+		"the IPAddress cannot be stored": {
+			reason: ipamv1.ClaimReadyRefusedByAPIServerReason, outcome: &ledger.DeniedError{What: "it", Words: "no"},
+			want: "Failed to create associated IPAddress object: no",
+		},
+		"the pool is not there yet": {reason: ipamv1.ClaimReadyPoolNotReadyReason},
+		"what Metal3 does not know": {want: "told in Ready"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,10 @@ func errorMessage(c *m3v1.IPClaim, ready metav1.Condition, outcome error) string
 		return m3v1.InvalidAnnotationMessage + strconv.Quote(excerpt.Of(asked)) + ": not a valid IP address"
 	}
 	var refused *ledger.RefusedError
+	var denied *ledger.DeniedError
 	switch {
+	case errors.As(outcome, &denied):
+		return m3v1.CreateFailedMessage + ": " + denied.Words
 	case errors.Is(outcome, ledger.ErrExhausted):
 		return m3v1.ExhaustedMessage
 	case errors.As(outcome, &refused):

@@ -54,7 +54,7 @@ const (
 	OutOfBoundsMessage = "Pre-allocated IP out of bounds"
 	// InvalidAnnotationMessage begins the message where the address that is asked for is none. The text in quotes, and why, follow.
 	InvalidAnnotationMessage = "Invalid ipAddress annotation "
-	// CreateFailedMessage: the IPAddress could not be stored.
+	// CreateFailedMessage begins the message where the API server does not store the IPAddress, or its record. Its words follow.
 	CreateFailedMessage = "Failed to create associated IPAddress object"
 )
 

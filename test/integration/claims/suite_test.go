@@ -10,6 +10,7 @@
 //   - projects_test.go: visibility and what one project reads of another.
 //   - kept_test.go: addresses that a pool keeps for a claim.
 //   - cooldown_test.go: released addresses cool down.
+//   - refused_test.go: what the API server does not store.
 //   - waitlist_test.go: how many of those that wait are woken.
 //   - otherdoor_test.go: a second front door beside the first, in every namespace of the suite.
 //   - movable_test.go: the condition Movable, and clusterctl's block-move.

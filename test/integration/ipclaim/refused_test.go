@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // patience bounds what a spec waits for.
@@ -170,11 +171,24 @@ var _ = Describe("A quota on records", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			ready := conditions.Get(claim, ipamv1beta2.IPAddressClaimReadyCondition)
 			g.Expect(ready).NotTo(BeNil())
-			g.Expect(ready.Reason).To(Equal(ipamv1beta2.IPAddressClaimReadyAllocationFailedReason))
+			g.Expect(ready.Reason).To(Equal(ipamv1.ClaimReadyRefusedByAPIServerReason))
 			g.Expect(ready.Message).To(ContainSubstring("exceeded quota: limit"))
 		}, "1m", "50ms").Should(Succeed())
 		Expect(k.Delete(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limit"}})).To(Succeed())
-		patch(ctx, claim, `{"metadata":{"labels":{"look":"again"}}}`)
 		becomes(ctx, claim, ipamv1beta2.IPAddressClaimReadyCondition)
+	}, NodeTimeout(3*patience))
+
+	It("is named in the condition of an IPClaim that no webhook has seen, which is answered when there is room in it", func(ctx SpecContext) {
+		ns := suite.Namespace(ctx, k, map[string]string{withoutWebhooks: ""})
+		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
+		limit(ctx, ns, recordQuota, "1")
+		claim := create(ctx, newClaim(ns, "c", "root"))
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(conditions.GetReason(claim, ipamv1.ReadyCondition)).To(Equal(ipamv1.ClaimReadyRefusedByAPIServerReason))
+			g.Expect(conditions.GetMessage(claim, ipamv1.ReadyCondition)).To(ContainSubstring("exceeded quota: limit"))
+		}, "1m", "50ms").Should(Succeed())
+		Expect(k.Delete(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limit"}})).To(Succeed())
+		becomes(ctx, claim, ipamv1.ReadyCondition)
 	}, NodeTimeout(3*patience))
 })

@@ -5,7 +5,7 @@
 // controllers and ledger together, the manager running in this process.
 //
 //   - creates_test.go: what the create call answers, and pools and claims after it.
-//   - refused_test.go: what a quota refuses after the webhooks have answered.
+//   - refused_test.go: what a quota refuses, after the webhooks have answered or without them.
 //   - clusters_test.go: claims whose Cluster is paused, missing or moved.
 //   - arrival_test.go: claims and pools that are restored.
 //   - hazards_test.go: managers whose cache is old, by the hazards of docs/design.

@@ -1,0 +1,64 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claims
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+)
+
+var _ = Describe("A write that the API server refuses", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) { ns = newBareNamespace(ctx) })
+
+	limit := func(ctx context.Context, what corev1.ResourceName, most string) *corev1.ResourceQuota {
+		GinkgoHelper()
+		quota := create(ctx, &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "q"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{what: resource.MustParse(most)}},
+		})
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(quota), quota)).To(Succeed())
+			g.Expect(quota.Status.Hard).To(HaveKey(what))
+		}, "1m", "100ms").Should(Succeed())
+		return quota
+	}
+
+	It("is reported by the claim whose IPAddress it is, with the API server's words, until it succeeds", func(ctx SpecContext) {
+		quota := limit(ctx, "count/ipaddresses.ipam.cluster.x-k8s.io", "0")
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		message := ready(ctx, claim, metav1.ConditionFalse, ipamv1.ClaimReadyRefusedByAPIServerReason)
+		Expect(message).To(And(
+			HavePrefix("address 10.1.0.1 is recorded; the IPAddress could not be created: "), ContainSubstring("exceeded quota: q"),
+		))
+		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "100ms").Should(ContainElement("RefusedByAPIServer"))
+		Expect(logged.of("IPAddressClaim", ns, "a")).To(ContainElement("Refused RefusedByAPIServer"))
+		Expect(k.Delete(ctx, quota)).To(Succeed())
+		Expect(answered(ctx, claim).Spec.Address).To(Equal("10.1.0.1"))
+		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "100ms").Should(ContainElement("AddressAllocated"))
+	})
+
+	It("is reported by the pool whose block's record it is, until it succeeds", func(ctx SpecContext) {
+		quota := limit(ctx, "count/ipallocations.ipam.weir.dev", "3")
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{
+			AddressSpace: ns, Addresses: []ipamv1.AddressEntry{"192.0.2.1-192.0.2.254"},
+		}))
+		message := poolReady(ctx, pool, metav1.ConditionFalse, ipamv1.PoolReadyRefusedByAPIServerReason)
+		Expect(message).To(And(ContainSubstring("the IPAllocation could not be created: "), ContainSubstring("exceeded quota: q")))
+		Eventually(func() []string { return eventsAbout(ctx, pool) }, "1m", "100ms").Should(ContainElement("RefusedByAPIServer"))
+		Expect(logged.of("IPPool", ns, "p")).To(ContainElement("Refused RefusedByAPIServer"))
+		Expect(k.Delete(ctx, quota)).To(Succeed())
+		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
+	})
+})

@@ -292,7 +292,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 		pool := kinds["IPPool"].GetName()
 		spec, err := yaml.Marshal(kinds["Metal3DataTemplate"].Object["spec"])
 		Expect(err).NotTo(HaveOccurred())
-		Expect(regexp.MustCompile(`(?:FromIPPool|fromIPPool|- key: node_ip\n\s+name): (\S+)`).FindAllStringSubmatch(string(spec), -1)).To(And(
+		Expect(regexp.MustCompile(`(?:FromIPPool|fromIPPool|key: node_ip\n\s+kind: IPPool\n\s+name): (\S+)`).FindAllStringSubmatch(string(spec), -1)).To(And(
 			HaveLen(4), HaveEach(HaveExactElements(Not(BeEmpty()), pool)))) // address, gateway, DNS, and the address for kubelet
 		claim := hostClaim("c1-0", pool)
 		claim.Namespace = metav1.NamespaceDefault

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,6 +49,19 @@ func (s *Site) PointWebhooks(ctx context.Context, address string) error {
 		return err
 	}
 	return s.awaitPools(ctx)
+}
+
+// ApplyInPlace applies the objects of a release over those that are installed. Webhooks among them call an address, never a Service.
+func (s *Site) ApplyInPlace(ctx context.Context, address string, objects ...*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if !slices.Contains(webhookKinds, object.GetKind()) {
+			continue
+		}
+		if err := RedirectWebhooks(object, s.ca, "https://"+address); err != nil {
+			return err
+		}
+	}
+	return Apply(ctx, s.Config(), objects...)
 }
 
 // installWebhooks installs the configurations as they are shipped: they call a

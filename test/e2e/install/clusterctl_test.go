@@ -29,9 +29,10 @@ import (
 
 const (
 	machines = "machines"
-	// oldVersion and newVersion are what an upgrade is from and to.
-	oldVersion = "v0.1.0"
-	newVersion = "v0.1.1"
+	// oldVersion and newVersion are what an upgrade is from and to; lastVersion is what comes after them.
+	oldVersion  = "v0.1.0"
+	newVersion  = "v0.1.1"
+	lastVersion = "v0.1.2"
 )
 
 // program returns the manager of a version, as the Makefile builds it.
@@ -90,70 +91,102 @@ func claimAndWait(ctx context.Context, name string, number int) {
 	}, "60s", "100ms").Should(Equal(number))
 }
 
-var _ = It("clusterctl init, upgrade and delete leave every address as it is, and nothing behind", func(ctx SpecContext) {
-	start(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}})
-	ctl, err := site.Clusterctl(oldVersion, newVersion)
-	Expect(err).NotTo(HaveOccurred())
-	oldProgram, newProgram := program(ctx, oldVersion), program(ctx, newVersion)
+var _ = Describe("An installation by clusterctl", Ordered, func() {
+	var (
+		ctl  *framework.Clusterctl
+		m    *framework.Manager
+		held map[string]string
+		// next is the program of both later versions.
+		next string
+	)
 
-	By("installing Weir, before Cluster API's controllers run")
-	out, err := ctl.Init(ctx, oldVersion)
-	GinkgoWriter.Println(out)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(site.StartControllerManager(ctx)).To(Succeed())
-	m := startProgram(ctx, oldProgram)
+	BeforeAll(func(ctx SpecContext) {
+		start(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}})
+		var err error
+		ctl, err = site.Clusterctl(oldVersion, newVersion, lastVersion)
+		Expect(err).NotTo(HaveOccurred())
+		current, err := framework.Binary("manager")
+		Expect(err).NotTo(HaveOccurred())
+		next = program(ctx, newVersion)
+		out, err := ctl.Init(ctx, oldVersion) // Cluster API's controllers do not run yet
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(site.StartControllerManager(ctx)).To(Succeed())
+		m = startProgram(ctx, current)
+		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: machines}})).To(Succeed())
+		Expect(k.Create(ctx, builder.IPPool(machines, "p").WithCIDR("10.0.0.0/16").Build())).To(Succeed())
+		grant(ctx, "forger", "", rbacv1.PolicyRule{Resources: []string{"ipallocations"}, Verbs: []string{"create"}})
+		claimAndWait(ctx, "before", 10)
+		held = addresses(ctx)
+		Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
+	}, NodeTimeout(10*time.Minute))
 
-	By("answering claims")
-	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: machines}})).To(Succeed())
-	Expect(k.Create(ctx, &ipamv1.IPPool{
-		ObjectMeta: metav1.ObjectMeta{Namespace: machines, Name: "p"},
-		Spec:       ipamv1.IPPoolSpec{CIDR: "192.0.2.0/24"},
-	})).To(Succeed())
-	claimAndWait(ctx, "before", 10)
-	held := addresses(ctx)
+	It("is upgraded by clusterctl while claims are created: each is answered or refused, and none shares its prefix", func(ctx SpecContext) {
+		t, ended := startTraffic(ctx, "upgrade"), make(chan error, 1)
+		deployment, stopped := installed(ctx), m
+		go func() { ended <- stopWithPods(ctx, deployment, stopped) }()
+		out, err := ctl.Run(ctx, "upgrade", "apply", "--ipam", "weir-system/weir:"+newVersion)
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(<-ended).To(Succeed())
+		m = startProgram(ctx, next)
+		claimAndWait(ctx, "upgraded", 3)
+		t.stop("clusterctl upgrade")
+		t.expectEachAnswered(ctx)
+	}, SpecTimeout(10*time.Minute))
 
-	By("upgrading to the next version")
-	Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
-	Expect(m.Stop()).To(Succeed())
-	out, err = ctl.Run(ctx, "upgrade", "apply", "--ipam", "weir-system/weir:"+newVersion)
-	GinkgoWriter.Println(out)
-	Expect(err).NotTo(HaveOccurred())
-	m = startProgram(ctx, newProgram)
-	claimAndWait(ctx, "after", 3)
-	for name, address := range held {
-		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
-	}
+	It("is upgraded in place while claims are created: meanwhile none gets past a webhook, and no record past the policies", func(ctx SpecContext) {
+		t := startTraffic(ctx, "apply")
+		manifests, err := ctl.Shell(ctx, site.Dir(), "clusterctl generate provider --ipam weir:"+lastVersion)
+		Expect(err).NotTo(HaveOccurred())
+		objects, err := framework.ParseManifests([]byte(manifests))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(site.ApplyInPlace(ctx, m.WebhookAddress(), objects...)).To(Succeed())
+		Expect(installed(ctx).Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":" + lastVersion))
+		former := m
+		m = startProgram(ctx, next) // before the other one ends, as a Deployment does
+		Expect(former.Stop()).To(Succeed())
+		claimAndWait(ctx, "applied", 3)
+		met := t.stop("apply in place")
+		t.expectEachAnswered(ctx)
+		Expect(met).NotTo(Or(HaveKey("IPClaims "+unguarded), HaveKey(forged)))
+	}, SpecTimeout(10*time.Minute))
 
-	By("deleting the provider while claims live: the CRDs stay, and so do the claims")
-	held = addresses(ctx)
-	out, err = ctl.Run(ctx, "delete", "--ipam", "weir")
-	GinkgoWriter.Println(out)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(m.Stop()).To(Succeed())
-	expectNothingInstalled(ctx)
-	Expect(addresses(ctx)).To(Equal(held))
+	It("keeps every address through upgrades and its deletion, goes on when it is installed again, and leaves nothing behind", func(ctx SpecContext) {
+		for name, address := range held {
+			Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
+		}
 
-	By("installing it again: it goes on where it was")
-	Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
-	_, err = ctl.Run(ctx, "init", "--ipam", "weir:"+newVersion)
-	Expect(err).NotTo(HaveOccurred())
-	m = startProgram(ctx, newProgram)
-	claimAndWait(ctx, "again", 2)
-	for name, address := range held {
-		Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
-	}
+		By("deleting the provider while claims live: the CRDs stay, and so do the claims")
+		held = addresses(ctx)
+		out, err := ctl.Run(ctx, "delete", "--ipam", "weir")
+		GinkgoWriter.Println(out)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(m.Stop()).To(Succeed())
+		expectNothingInstalled(ctx)
+		Expect(addresses(ctx)).To(Equal(held))
 
-	By("deleting in the documented order: claims, pools, provider with its CRDs")
-	Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(machines))).To(Succeed())
-	Eventually(func() int { return len(remaining(ctx)) }, "60s", "200ms").Should(BeZero())
-	Expect(k.DeleteAllOf(ctx, &ipamv1.IPPool{}, client.InNamespace(machines))).To(Succeed())
-	suite.Gone(ctx, k, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: machines, Name: "p"}})
-	_, err = ctl.Run(ctx, "delete", "--ipam", "weir", "--include-crd", "--include-namespace")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(m.Kill()).To(Succeed())
-	expectNothingInstalled(ctx)
-	suite.Gone(ctx, k, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})
-}, SpecTimeout(10*time.Minute))
+		By("installing it again: it goes on where it was")
+		Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
+		_, err = ctl.Run(ctx, "init", "--ipam", "weir:"+lastVersion)
+		Expect(err).NotTo(HaveOccurred())
+		m = startProgram(ctx, next)
+		claimAndWait(ctx, "again", 2)
+		for name, address := range held {
+			Expect(addresses(ctx)).To(HaveKeyWithValue(name, address))
+		}
+
+		By("deleting in the documented order: claims, pools, provider with its CRDs")
+		Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(machines))).To(Succeed())
+		Expect(k.DeleteAllOf(ctx, &ipamv1.IPClaim{}, client.InNamespace(machines))).To(Succeed())
+		Eventually(func() int { return len(remaining(ctx)) }, "60s", "200ms").Should(BeZero())
+		Expect(k.DeleteAllOf(ctx, &ipamv1.IPPool{}, client.InNamespace(machines))).To(Succeed())
+		suite.Gone(ctx, k, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: machines, Name: "p"}})
+		_, err = ctl.Run(ctx, "delete", "--ipam", "weir", "--include-crd", "--include-namespace")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(m.Kill()).To(Succeed())
+		expectNothingInstalled(ctx)
+		suite.Gone(ctx, k, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}})
+	}, SpecTimeout(10*time.Minute))
+})
 
 // remaining returns the claims, IPAddresses and records of the namespace.
 func remaining(ctx context.Context) []string {

@@ -4,7 +4,8 @@
 // Package install shows what an administrator installs, on real API servers: the release's manifests, and managers as processes
 // with the rights of their service account.
 //
-//   - clusterctl_test.go: clusterctl installs, upgrades and deletes Weir while claims live.
+//   - clusterctl_test.go: clusterctl installs, upgrades and deletes Weir while claims live, and what it generates is applied in place.
+//   - upgrade_test.go: what creates claims during an upgrade, and expects that each is answered or refused.
 //   - manifests_test.go: the manager's start before Cluster API is there, roles, samples and templates.
 //   - metal3_test.go: the component set with Metal3's API: clusterctl installs, upgrades and deletes it; its rights, samples and template, and kinds that appear later.
 //   - openstack_test.go: the component set for floating IPs: who may read Secrets, what the set adds, and a cloud at work with it.

@@ -7,6 +7,7 @@
 //
 //   - tree_test.go: the command tree.
 //   - who_test.go: the command who.
+//   - why_test.go: the command why.
 //   - fsck_test.go: the command fsck, on the site as it is and with one fault.
 //   - pools_test.go: the command pools.
 //   - status_test.go: the command status.
@@ -72,6 +73,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
 	Describe("tree", treeSpecs)
 	Describe("who", whoSpecs)
+	Describe("why", whySpecs)
 	Describe("pools", poolsSpecs)
 	Describe("status", statusSpecs)
 	Describe("as a program", programSpecs)

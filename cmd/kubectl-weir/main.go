@@ -13,7 +13,9 @@ import (
 
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways to log in that kubectl has
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/demand"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3/capm3"
 )
 
 // version is set by the linker.
@@ -24,6 +26,7 @@ func main() {
 	config := plugin.Config{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Now: time.Now, Version: version, FloatingIPs: floatingIPs,
+		Forms: []demand.Form{capm3.Form},
 	}
 	code := plugin.Run(ctx, config, os.Args[1:]...)
 	stop()

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/demand"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 )
@@ -28,6 +29,8 @@ type Config struct {
 	Version string
 	// FloatingIPs lists those of a cloud, by its name in the user's clouds.yaml.
 	FloatingIPs func(ctx context.Context, cloud string) ([]fsck.FloatingIP, error)
+	// Forms are how providers name pools in templates of machines.
+	Forms []demand.Form
 }
 
 // Run runs the plugin with arguments, and returns its exit code.
@@ -62,6 +65,6 @@ func command(config Config) *cobra.Command {
 	cmd.SetIn(config.Stdin)
 	o.addFlags(cmd)
 	cmd.AddCommand(treeCommand(o), whoCommand(o), whyCommand(o), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs))
-	cmd.AddCommand(historyCommand(o, config.Stdin), freeCommand(o, config.Stdin))
+	cmd.AddCommand(planCommand(o, config.Stdin, config.Forms), historyCommand(o, config.Stdin), freeCommand(o, config.Stdin))
 	return cmd
 }

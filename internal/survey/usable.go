@@ -64,6 +64,29 @@ func (s *Survey) UsablePools(ctx context.Context) ([]*UsablePool, error) {
 	return usable, nil
 }
 
+// NamedPools returns what is known of pools by their names, whether or not claims name them.
+func (s *Survey) NamedPools(ctx context.Context, refs []ipamv1.PoolReference) (map[ipamv1.PoolReference]*UsablePool, error) {
+	usable, err := s.UsablePools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byRef := map[ipamv1.PoolReference]*UsablePool{}
+	for _, u := range usable {
+		byRef[u.Ref] = u
+	}
+	for _, ref := range refs {
+		if byRef[ref] != nil {
+			continue
+		}
+		p, err := s.namedPool(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		byRef[ref] = &UsablePool{Pool: p}
+	}
+	return byRef, nil
+}
+
 // namedPool reads a pool that a claim names, and that no list has.
 func (s *Survey) namedPool(ctx context.Context, ref ipamv1.PoolReference) (*Pool, error) {
 	p := &Pool{Ref: ref, State: GoneState, Message: "a claim names it"}

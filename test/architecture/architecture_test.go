@@ -183,7 +183,7 @@ func TestThePluginKnowsNoController(t *testing.T) {
 	t.Parallel()
 	known := append([]string{
 		"internal/plugin", "internal/survey", "internal/reasons", "internal/fsck", "internal/kinds", "internal/poolspec", "internal/audit",
-		"providers/openstack/neutron",
+		"internal/demand", "providers/metal3/capm3", "providers/openstack/neutron",
 	}, purePackages...)
 	found := 0
 	for _, p := range packages(t) {

@@ -1,0 +1,140 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demand
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
+)
+
+// Reader reads objects with a user's rights.
+type Reader interface {
+	// Object reads one object; nil unless it is Present.
+	Object(ctx context.Context, kind schema.GroupKind, namespace, name string) (*unstructured.Unstructured, survey.Presence, error)
+	// Objects lists those of a namespace, and returns false if the user may not.
+	Objects(ctx context.Context, kind schema.GroupKind, namespace string) ([]*unstructured.Unstructured, bool, error)
+}
+
+// Question is what to reckon.
+type Question struct {
+	Namespace string
+	// Cluster is the one to look at; "" means those of the manifests.
+	Cluster string
+	// Manifests are objects as they shall be. They come before what the API server has.
+	Manifests []*unstructured.Unstructured
+	// Replicas are how many machines a set shall have, by its name.
+	Replicas map[string]int
+	// ToMax: sets shall have as many machines as the autoscaler may give them.
+	ToMax bool
+	// Forms are how providers name pools.
+	Forms []Form
+}
+
+// Set is a set of machines, or a claim.
+type Set struct {
+	survey.Object
+	// Template is that of the machines' infrastructure.
+	Template survey.Object
+	// Now is how many machines there are, Wanted how many there shall be, AtMost how many at once while they are
+	// replaced: Wanted and Surge.
+	Now, Wanted, Surge, AtMost int
+	// Each has a pool for each address of a machine.
+	Each []ipamv1.PoolReference
+
+	// eachNow is of the machines that there are.
+	eachNow []ipamv1.PoolReference
+}
+
+// Need is what is needed of a pool.
+type Need struct {
+	Pool ipamv1.PoolReference
+	// Now is how many addresses the machines have, ForGood and AtMost how many more they need.
+	Now, ForGood, AtMost int
+}
+
+// Answer is what is needed.
+type Answer struct {
+	Sets  []Set
+	Needs []Need
+	// NotLookedAt are what may need addresses as well.
+	NotLookedAt []string
+	// Unseen are objects that the user may not see.
+	Unseen []string
+}
+
+// Reckon answers a question.
+func Reckon(ctx context.Context, live Reader, q Question) (*Answer, error) {
+	r := &reckoning{live: live, q: q, files: manifests(q)}
+	r.noteOthers()
+	clusters, err := r.clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, cluster := range clusters {
+		if err = r.addCluster(ctx, cluster); err != nil {
+			return nil, err
+		}
+	}
+	if err = r.addClaims(ctx); err != nil {
+		return nil, err
+	}
+	if err = r.checkReplicas(); err != nil {
+		return nil, err
+	}
+	r.answer.Needs = needs(r.answer.Sets)
+	slices.Sort(r.answer.NotLookedAt)
+	r.answer.NotLookedAt = slices.Compact(r.answer.NotLookedAt)
+	slices.Sort(r.answer.Unseen)
+	r.answer.Unseen = slices.Compact(r.answer.Unseen)
+	return &r.answer, nil
+}
+
+// needs sums up the sets, pool by pool.
+func needs(sets []Set) []Need {
+	byPool := map[ipamv1.PoolReference]*Need{}
+	of := func(pool ipamv1.PoolReference) *Need {
+		if byPool[pool] == nil {
+			byPool[pool] = &Need{Pool: pool}
+		}
+		return byPool[pool]
+	}
+	for i := range sets {
+		for _, pool := range sets[i].eachNow {
+			of(pool).Now += sets[i].Now
+		}
+		for _, pool := range sets[i].Each {
+			of(pool).ForGood += sets[i].Wanted
+			of(pool).AtMost += sets[i].AtMost
+		}
+	}
+	all := make([]Need, 0, len(byPool))
+	for _, need := range byPool {
+		need.ForGood -= need.Now
+		need.AtMost = max(need.AtMost-need.Now, 0)
+		all = append(all, *need)
+	}
+	slices.SortFunc(all, func(a, b Need) int { return cmp.Compare(survey.Name(a.Pool), survey.Name(b.Pool)) })
+	return all
+}
+
+// poolOf returns the pool that a reference is to; false if it is not one of Weir's.
+func poolOf(group, kind, namespace, name string) (ipamv1.PoolReference, bool) {
+	ref := ipamv1.PoolReference{APIGroup: group, Kind: kind, Namespace: namespace, Name: name}
+	switch ref.GroupKind() {
+	case kinds.GlobalIPPool:
+		ref.Namespace = ""
+	case kinds.IPPool, metal3Pool:
+	default:
+		return ref, false
+	}
+	return ref.Canonical(), group != "" && name != ""
+}

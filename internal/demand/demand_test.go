@@ -1,0 +1,238 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demand_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/demand"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3/capm3"
+)
+
+// world is what an API server has; hidden kinds may not be read.
+type world struct {
+	objects []*unstructured.Unstructured
+	hidden  string
+}
+
+func (w world) Object(_ context.Context, kind schema.GroupKind, _, name string) (*unstructured.Unstructured, survey.Presence, error) {
+	if kind.Kind == w.hidden {
+		return nil, survey.Hidden, nil
+	}
+	for _, object := range w.objects {
+		if object.GroupVersionKind().GroupKind() == kind && object.GetName() == name {
+			return object, survey.Present, nil
+		}
+	}
+	return nil, survey.Gone, nil
+}
+
+func (w world) Objects(_ context.Context, kind schema.GroupKind, _ string) (all []*unstructured.Unstructured, isAllowed bool, err error) {
+	for _, object := range w.objects {
+		if object.GroupVersionKind().GroupKind() == kind {
+			all = append(all, object)
+		}
+	}
+	return all, kind.Kind != w.hidden, nil
+}
+
+func parse(t *testing.T, text string) (all []*unstructured.Unstructured) {
+	t.Helper()
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		object := map[string]any{}
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err, document)
+		}
+		if len(object) > 0 {
+			all = append(all, &unstructured.Unstructured{Object: object})
+		}
+	}
+	return all
+}
+
+const infrastructure = "infrastructure.cluster.x-k8s.io"
+
+func machineTemplate(kind, name, spec string) string {
+	return fmt.Sprintf("apiVersion: %s/v1beta1\nkind: %s\nmetadata: {name: %s}\nspec: {template: {spec: %s}}\n---\n", infrastructure, kind, name, spec)
+}
+
+func machineDeployment(name, spec, kind, template string) string {
+	return fmt.Sprintf("apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata:\n  name: %s\n"+
+		"  annotations: {cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: \"20\"}\n"+
+		"spec:\n  clusterName: c\n%s  template: {spec: {infrastructureRef: {apiGroup: %s, kind: %s, name: %s}}}\n---\n",
+		name, spec, infrastructure, kind, template)
+}
+
+const (
+	cluster = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: c}\n" +
+		"spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: cp}}\n---\n"
+	vsphere = `{network: {devices: [
+		{networkName: a, addressesFromPools: [{apiGroup: ipam.weir.dev, kind: IPPool, name: nodes}, {apiGroup: ipam.weir.dev, kind: GlobalIPPool, name: fleet}]},
+		{networkName: b, addressesFromPools: [{apiGroup: ipam.weir.dev, kind: IPPool, name: nodes}, {apiGroup: ipam.example.com, kind: IPPool, name: other}]}]}}`
+	proxmox = `{network: {default: {ipv4PoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: nodes}, ipv6PoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: six}},
+		additionalDevices: [{name: net1, ipv4PoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: storage}}]}}`
+	openstack = `{flavor: m, floatingIPPoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: public}}`
+	dataOf    = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: Metal3DataTemplate
+metadata: {name: data}
+spec:
+  metaData:
+    ipAddressesFromIPPool: [{key: ip, name: nodes}, {key: w, apiGroup: ipam.weir.dev, kind: IPPool, name: weir}]
+    gatewaysFromIPPool: [{key: gw, name: nodes}]
+  networkData:
+    networks:
+      ipv4:
+      - {id: a, ipAddressFromIPPool: nodes, routes: [{network: 0.0.0.0, gateway: {fromIPPool: routed}, services: {dnsFromIPPool: names}}]}
+      - {id: b, ipAddressFromIPPool: ignored, fromPoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: weir}}
+      - {id: c, fromPoolRef: {name: bare}}
+      - {id: d, fromPoolAnnotation: {object: machine, annotation: pool}}
+    services: {dnsFromIPPool: nodes}
+---
+`
+	controlPlane = `apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlane
+metadata: {name: cp}
+spec: {replicas: 3, machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereMachineTemplate, name: v}}}}
+---
+`
+	class = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: quick}
+spec:
+  controlPlane:
+    templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, name: x}
+    machineInfrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: VSphereMachineTemplate, name: v}}
+  workers:
+    machineDeployments: [{class: w, infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: VSphereMachineTemplate, name: v}}}]
+---
+`
+	topology = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: c}
+spec:
+  topology:
+    classRef: {name: quick}
+    controlPlane: {replicas: 3}
+    workers: {machineDeployments: [{class: w, name: md, replicas: 4, rollout: {strategy: {rollingUpdate: {maxSurge: 50%}}}}, {class: nope, name: lost}]}
+---
+`
+)
+
+func TestWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	v := machineTemplate("VSphereMachineTemplate", "v", vsphere)
+	set := func(spec string) string { return machineDeployment("md", spec, "VSphereMachineTemplate", "v") }
+	for name, tc := range map[string]struct {
+		live, files, hidden string
+		question            demand.Question
+		// needs are now, for good, at most.
+		needs   string
+		notSeen string
+	}{
+		"vSphere: each reference of each machine": {
+			live: cluster + controlPlane + v + set("  replicas: 10\n  rollout: {strategy: {rollingUpdate: {maxSurge: 3}}}\n"),
+			question: demand.Question{
+				Cluster: "c", Replicas: map[string]int{"md": 12},
+			},
+			needs: "GlobalIPPool fleet 13 2 6, IPPool ns/nodes 26 4 12",
+		},
+		"to the autoscaler's maximum": {
+			live: cluster + v + set("  replicas: 10\n"), question: demand.Question{Cluster: "c", ToMax: true},
+			needs: "GlobalIPPool fleet 10 10 11, IPPool ns/nodes 20 20 22", notSeen: "KubeadmControlPlane cp, which does not exist",
+		},
+		"a percentage is rounded up": {
+			live: v + set("  replicas: 5\n  strategy: {rollingUpdate: {maxSurge: 25%}}\n"), files: set("  replicas: 5\n  strategy: {rollingUpdate: {maxSurge: 25%}}\n"),
+			needs: "GlobalIPPool fleet 5 0 2, IPPool ns/nodes 10 0 4",
+		},
+		"nothing more on delete": {
+			live: v, files: set("  replicas: 5\n  rollout: {strategy: {type: OnDelete}}\n"),
+			needs: "GlobalIPPool fleet 0 5 5, IPPool ns/nodes 0 10 10",
+		},
+		"fewer machines free addresses": {
+			live: cluster + controlPlane + v, question: demand.Question{Cluster: "c", Replicas: map[string]int{"cp": 1}},
+			needs: "GlobalIPPool fleet 3 -2 0, IPPool ns/nodes 6 -4 0",
+		},
+		"Proxmox, by manifests alone": {
+			files: machineTemplate("ProxmoxMachineTemplate", "p", proxmox) + machineDeployment("md", "  replicas: 2\n", "ProxmoxMachineTemplate", "p"),
+			needs: "IPPool ns/nodes 0 2 3, IPPool ns/six 0 2 3, IPPool ns/storage 0 2 3",
+		},
+		"OpenStack's floating IPs": {
+			files: machineTemplate("OpenStackMachineTemplate", "o", openstack) + machineDeployment("md", "", "OpenStackMachineTemplate", "o"),
+			needs: "IPPool ns/public 0 1 2",
+		},
+		"Metal3: one of each pool": {
+			live:  dataOf + machineTemplate("Metal3MachineTemplate", "m", "{dataTemplate: {name: data}}"),
+			files: machineDeployment("md", "  replicas: 2\n", "Metal3MachineTemplate", "m"),
+			needs: "IPPool ns/weir 0 2 3, IPPool.ipam.metal3.io ns/bare 0 2 3, IPPool.ipam.metal3.io ns/names 0 2 3, " +
+				"IPPool.ipam.metal3.io ns/nodes 0 2 3, IPPool.ipam.metal3.io ns/routed 0 2 3",
+			notSeen: "fromPoolAnnotation of Metal3DataTemplate data",
+		},
+		"a manifest's template, before the one that is there": {
+			live: v + set("  replicas: 2\n"), files: machineTemplate("VSphereMachineTemplate", "v", proxmox) + set("  replicas: 2\n"),
+			needs: "GlobalIPPool fleet 2 -2 0, IPPool ns/nodes 4 -2 0, IPPool ns/six 0 2 3, IPPool ns/storage 0 2 3",
+		},
+		"a new topology": {
+			live: class + v, files: topology,
+			needs:   "GlobalIPPool fleet 0 7 10, IPPool ns/nodes 0 14 20",
+			notSeen: "MachineDeployment lost, whose class does not exist; patches of ClusterClass quick (applied by the topology controller)",
+		},
+		"a claim": {
+			files: "apiVersion: ipam.cluster.x-k8s.io/v1beta2\nkind: IPAddressClaim\nmetadata: {name: a}\n" +
+				"spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: nodes}}\n",
+			needs: "IPPool ns/nodes 0 1 1",
+		},
+		"what is not shown": {
+			live: cluster + controlPlane + v, hidden: "VSphereMachineTemplate", question: demand.Question{Cluster: "c"},
+			notSeen: "VSphereMachineTemplate v",
+		},
+		"manifests of other namespaces": {
+			files:   "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata: {name: a, namespace: there}\nspec: {clusterName: c}\n",
+			notSeen: "MachineDeployment there/a, of another namespace",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := tc.question
+			q.Namespace, q.Manifests, q.Forms = "ns", parse(t, tc.files), []demand.Form{capm3.Form}
+			answer, err := demand.Reckon(t.Context(), world{parse(t, tc.live), tc.hidden}, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			needs := make([]string, 0, len(answer.Needs))
+			for _, n := range answer.Needs {
+				needs = append(needs, fmt.Sprint(survey.Name(n.Pool), " ", n.Now, " ", n.ForGood, " ", n.AtMost))
+			}
+			if diff := cmp.Diff(tc.needs, strings.Join(needs, ", ")); diff != "" {
+				t.Errorf("needs (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.notSeen, strings.Join(append(answer.NotLookedAt, answer.Unseen...), "; ")); diff != "" {
+				t.Errorf("not looked at (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestQuestionsThatCannotBeAnswered(t *testing.T) {
+	t.Parallel()
+	for want, q := range map[string]demand.Question{
+		"there is no Cluster ns/d":            {Cluster: "d"},
+		"there is no set of machines nope":    {Cluster: "c", Replicas: map[string]int{"nope": 1}},
+		"there is no set of machines other; ": {Cluster: "c", Replicas: map[string]int{"other": 1, "cp": 1}},
+	} {
+		q.Namespace = "ns"
+		_, err := demand.Reckon(t.Context(), world{objects: parse(t, cluster+controlPlane)}, q)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", want, err)
+		}
+	}
+}

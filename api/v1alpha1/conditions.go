@@ -20,6 +20,10 @@ const (
 	// of it: the pool hands those out to nobody. The message counts them and names the first. It is absent otherwise, and does not count
 	// towards Ready.
 	ForeignAddressesCondition = "ForeignAddresses"
+	// AddressesByHandCondition is true on a pool while IPAddresses of it were made by hand and no claim has them. What the pool would hand
+	// out of them is recorded, and goes to no other claim. The message counts them and names the first. It is absent otherwise, and does
+	// not count towards Ready.
+	AddressesByHandCondition = "AddressesByHand"
 	// MovableCondition is false while clusterctl move would leave something behind of what is handed out of a pool. It does not
 	// count towards Ready, and is shown only where Cluster API is installed. What moves is told by what Weir can see: an owner of a
 	// kind of Cluster API's groups, or an IPPool or IPClaim, counts as moving, any other as staying.
@@ -63,6 +67,9 @@ const AddressesOutdatedReason = "AddressesOutdated"
 
 // AddressesOffLinkReason of the GatewayReachable condition: the message names the entries of the pool, and what of them it is.
 const AddressesOffLinkReason = "AddressesOffLink"
+
+// AddressesUnclaimedReason of the AddressesByHand condition: the message counts the IPAddresses. Each is a claim's when one of its name comes.
+const AddressesUnclaimedReason = "Unclaimed"
 
 // OutsidePolicyReason of the WithinPool condition: exclusions, bounds or what is kept for others are overridden; the message says which.
 const OutsidePolicyReason = "OutsidePolicy"

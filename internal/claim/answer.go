@@ -64,7 +64,8 @@ func (r *records) observe(s *scope, answer *door.Answer) facts {
 		return f
 	}
 	f.answer = r.observer.relationOf(answer, s.claim)
-	f.made, f.terminating, f.samePool = r.observer.isOurs(answer), !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
+	f.terminating, f.samePool = !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
+	f.made = r.observer.isOurs(answer) || f.samePool && r.isHeld(answer)
 	f.recorded = f.offer >= hidden && r.isAnswered(s, answer)
 	f.returned = f.offer < halted && r.objects.isRestored(s, answer)
 	return f
@@ -422,6 +423,11 @@ func (r *observer) claimUID(answer *door.Answer) types.UID {
 // isMade says whether an answer has Weir's finalizer: Weir has made it, or taken it for the claim's.
 func (r *observer) isMade(answer *door.Answer) bool {
 	return hasFinalizer(answer, r.answerFinalizer(answer))
+}
+
+// isByHand reports whether somebody else made an answer, and no claim has it.
+func (r *observer) isByHand(answer *door.Answer) bool {
+	return r.claimUID(answer) == "" && !r.isMade(answer)
 }
 
 // isOurs says whether an answer holds its address: Weir has made it, or whoever made it counts as much.

@@ -263,10 +263,12 @@ func (r *observer) cameTogether(s *scope) bool {
 	return came > 1 && !r.wasCommitted(s.claim)
 }
 
-// secureOthers records what stands beside the claim's answer and was not chosen here: it holds its address, for nobody who is here.
+// secureOthers records what stands beside the claim's answer, or in its place, and was not chosen here: it holds its address, for nobody who is
+// here.
 func (r *records) secureOthers(ctx context.Context, s *scope, own *door.Answer) error {
 	for _, answer := range s.answers {
-		if answer == own || r.observer.isChosenHere(answer) {
+		isElsewhere := r.observer.isByHand(answer) && answer.Pool != s.claim.Pool
+		if answer == own && !isElsewhere || r.observer.isChosenHere(answer) {
 			continue
 		}
 		if err := r.secure(ctx, answer, nil); err != nil {

@@ -282,11 +282,10 @@ func (r *records) secure(ctx context.Context, answer *door.Answer, claim *door.C
 
 // trySecure does so, and returns why the pool offers nothing, in which case nothing is recorded.
 func (r *records) trySecure(ctx context.Context, answer *door.Answer, claim *door.Claim) (refused *claimant.Refusal, err error) {
-	if claim == nil {
+	if claim == nil || r.observer.isByHand(answer) && answer.Pool != claim.Pool {
 		claim = r.observer.claim(r.Form.StandIn(answer.Stored))
 	}
-	isWeirs := r.observer.claimUID(answer) == claim.GetUID() || r.observer.isOurs(answer)
-	if !isWeirs || isLeaving(answer) || !r.Source.Serves(answer.Pool) {
+	if !r.observer.mayHold(answer, claim) || isLeaving(answer) || !r.Source.Serves(answer.Pool) {
 		return nil, nil //nolint:nilnil // nothing was refused
 	}
 	s := r.observer.newScope(claim)
@@ -307,7 +306,48 @@ func (r *records) trySecure(ctx context.Context, answer *door.Answer, claim *doo
 	if slices.ContainsFunc(r.observer.about(s).Recorded(), isCovered) {
 		return nil, nil //nolint:nilnil // nothing was refused
 	}
+	if r.observer.isAsking(answer) {
+		return nil, r.recordByHand(ctx, s, want)
+	}
 	return nil, r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
+}
+
+// mayHold reports whether an answer may hold its address for a claim, or for what stands in for one that is not here: the answer is the
+// claim's, or Weir's, or somebody made it by hand and no claim asks for its address by it.
+func (r *observer) mayHold(answer *door.Answer, claim *door.Claim) bool {
+	isTheirs := r.claimUID(answer) == claim.GetUID() || r.isOurs(answer)
+	return isTheirs || isStandIn(claim) && r.isAsking(answer)
+}
+
+// isStandIn reports whether a claim is not stored: it stands in for one that is not here.
+func isStandIn(claim *door.Claim) bool { return claim.GetResourceVersion() == "" }
+
+// isAsking reports whether somebody made an answer by hand that holds what its pool hands out, and nothing else.
+func (r *observer) isAsking(answer *door.Answer) bool {
+	return r.claimUID(answer) == "" && !r.isOurs(answer)
+}
+
+// recordByHand records what an answer that somebody made by hand asks for, if the pool hands it out: no claim gets it meanwhile.
+func (r *records) recordByHand(ctx context.Context, s *scope, want netip.Prefix) error {
+	asked, err := r.request(ctx, s, want, ledger.ForClaim)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Ledger.Preview(asked); err != nil {
+		return secured(ledger.Allocation{}, err)
+	}
+	return r.recordUnseen(ctx, s, want, false)
+}
+
+// isHeld reports whether a record holds the answer for nobody who is here, and the claim may have it: it was made by hand before the claim came.
+func (r *records) isHeld(answer *door.Answer) bool {
+	if r.observer.otherController(answer) != nil {
+		return false
+	}
+	recorded := r.Ledger.About(r.observer.reference(r.Form.ClaimOf(answer.Stored), answer.GetUID())).Recorded()
+	return slices.ContainsFunc(recorded, func(h ledger.Holding) bool {
+		return h.Claim.UID == string(answer.GetUID()) && r.observer.holdsAnswer(h, answer)
+	})
 }
 
 // isUnbacked reports whether an IPAddress out of a pool of floating IPs may have been made by hand: it was neither restored nor committed. The
@@ -332,7 +372,7 @@ func (r *records) recordUnseen(ctx context.Context, s *scope, want netip.Prefix,
 	if err != nil {
 		return err
 	}
-	if s.claim.GetResourceVersion() == "" { // it stands in for one that has not arrived
+	if isStandIn(s.claim) {
 		c.Owners = nil
 	}
 	record := r.Ledger.Reserve

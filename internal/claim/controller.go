@@ -104,13 +104,17 @@ func (r *Reconciler) claimOf(_ context.Context, obj client.Object) []reconcile.R
 	return []reconcile.Request{{NamespacedName: r.Form.ClaimOf(obj)}}
 }
 
-// poolKeys is where the pool of an answer finds it, if it is one of Weir's.
+// poolKeys is where the pool of an answer finds it, if it is one of Weir's, and once more if it was made by hand.
 func (r *observer) poolKeys(obj client.Object) []string {
 	answer := r.answerIn(obj)
 	if !r.Source.Serves(answer.Pool) {
 		return nil
 	}
-	return []string{claimant.PoolKey(r.Source.Reference(answer.Pool, answer.GetNamespace()))}
+	pool := r.Source.Reference(answer.Pool, answer.GetNamespace())
+	if r.isByHand(answer) {
+		return []string{claimant.PoolKey(pool), claimant.ByHandKey(pool)}
+	}
+	return []string{claimant.PoolKey(pool)}
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -179,18 +183,23 @@ func (r *Reconciler) changedByOthers() predicate.Predicate {
 	)
 }
 
-// lostAnswer says whether somebody has taken the answer out of the claim's status, or put another one there.
+// lostAnswer reports whether the claim's status names another answer than Weir has written, or none any more. Where the status is the commit,
+// the first name in it counts whoever wrote it.
 func (r *Reconciler) lostAnswer(e event.UpdateEvent) bool {
 	before, ok := r.isClaim(e.ObjectOld)
 	after, ok2 := r.isClaim(e.ObjectNew)
-	return ok && ok2 && before.AnswerName != "" && after.AnswerName != before.AnswerName
+	if !ok || !ok2 || before.AnswerName == after.AnswerName {
+		return false
+	}
+	isCommit := r.Form.Kinds().Commit == door.ByStatus || after.AnswerName == after.GetName()
+	return before.AnswerName != "" || !isCommit
 }
 
 // leaving passes answers that are being deleted or have lost an owner, and new ones that arrive, are made by hand, or may be a second one.
 func (r *Reconciler) leaving() predicate.Predicate {
 	isByHand := func(obj client.Object) bool {
 		answer := r.observer.answerIn(obj)
-		return r.observer.isOurs(answer) && !r.observer.isMade(answer)
+		return r.Source.Serves(answer.Pool) && !r.observer.isMade(answer)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {

@@ -10,7 +10,7 @@ type facts struct {
 	offer offered
 	// answer is what the answer under the claim's name is to the claim.
 	answer relation
-	// made: the answer has Weir's finalizer. terminating: it is being deleted. samePool: it is of the pool that the claim names.
+	// made: the answer has Weir's finalizer, or a record holds it since before the claim came. terminating: it is being deleted. samePool: it is of the pool that the claim names.
 	made, terminating, samePool bool
 	// recorded: the answer is the claim's, and a record of the claim holds it beyond doubt.
 	recorded bool

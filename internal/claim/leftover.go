@@ -55,8 +55,8 @@ func (r *executor) reconcileGone(ctx context.Context, key types.NamespacedName) 
 // errWaiting where one must stay for now, and the records with it.
 func (r *executor) dropLeftovers(ctx context.Context, answers []*door.Answer) (standing []*door.Answer, err error) {
 	for _, answer := range answers {
-		switch isByHand := r.observer.claimUID(answer) == "" && !r.observer.isMade(answer); {
-		case isByHand:
+		switch {
+		case r.observer.isByHand(answer):
 			standing = append(standing, answer)
 			err = errors.Join(err, r.records.secure(ctx, answer, nil))
 		case r.objects.isArriving(answer):
@@ -220,10 +220,11 @@ func (r *Reconciler) Answers(ctx context.Context) ([]types.NamespacedName, error
 	return keys, err
 }
 
-// leftovers returns the answers for a dead claim's name that are ours: the garbage collector may have taken the claim off their owners.
+// leftovers returns the answers for a dead claim's name out of pools that are served. The garbage collector may have taken the claim off their
+// owners; others were made by hand.
 func (r *observer) leftovers(ctx context.Context, key types.NamespacedName) ([]*door.Answer, error) {
 	answers, err := r.answersTo(ctx, r.Live, key)
 	return slices.DeleteFunc(answers, func(a *door.Answer) bool {
-		return !r.Source.Serves(a.Pool) || (r.claimUID(a) == "" && !r.isOurs(a))
+		return !r.Source.Serves(a.Pool)
 	}), err
 }

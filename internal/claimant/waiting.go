@@ -38,6 +38,9 @@ const PoolIndex = "weir.pool"
 // PoolKey is where PoolIndex finds the answers out of a pool, and WaitingIndex those that wait for it, in their namespace.
 func PoolKey(pool ipamv1.PoolReference) string { return pool.GroupKind().String() + "/" + pool.Name }
 
+// ByHandKey is where PoolIndex finds the answers out of a pool that were made by hand and that no claim has.
+func ByHandKey(pool ipamv1.PoolReference) string { return PoolKey(pool) + " by hand" }
+
 // Keys of WaitingIndex beside those of single pools.
 const (
 	// anyPool is of those that have not chosen a pool.

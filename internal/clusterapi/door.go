@@ -56,6 +56,21 @@ func (d *Door) Outdated(ctx context.Context, ref ipamv1.PoolReference, shape *po
 	return number, nil
 }
 
+// ByHand implements pools.Door.
+func (d *Door) ByHand(ctx context.Context, ref ipamv1.PoolReference) ([]pools.ByHand, error) {
+	list := &ipamv1beta2.IPAddressList{}
+	if err := d.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy,
+		client.MatchingFields{claimant.PoolIndex: claimant.ByHandKey(ref)}); err != nil {
+		return nil, fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	var found []pools.ByHand
+	for i := range list.Items {
+		a := &list.Items[i]
+		found = append(found, pools.ByHand{NamespacedName: client.ObjectKeyFromObject(a), Address: a.Spec.Address})
+	}
+	return found, nil
+}
+
 // isCurrent says whether an IPAddress carries what its pool says now. One that the pool does not contain has nothing to compare with;
 // blocks have a prefix length of their own.
 func isCurrent(answer *ipamv1beta2.IPAddress, shape *pooltree.Pool) bool {

@@ -49,7 +49,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	claimant.SetWithinPool(s.pool, r.overridden(s))
 	r.setForeign(ctx, s)
 	r.setGatewayReachable(s)
-	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s), r.setBlocksHeld(ctx, s)) // the rest is known all the same
+	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s), r.setByHand(ctx, s), r.setBlocksHeld(ctx, s)) // the rest is known all the same
 	if err := r.write(ctx, s); err != nil {
 		return errors.Join(unsure, client.IgnoreNotFound(err))
 	}

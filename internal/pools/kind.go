@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -42,6 +43,16 @@ type Door interface {
 	Left(claim client.Object) preflight.Remain
 	// Outdated counts the answers out of a pool that carry other network settings than its shape says.
 	Outdated(ctx context.Context, pool ipamv1.PoolReference, shape *pooltree.Pool) (int, error)
+	// ByHand returns the answers out of a pool that were made by hand and that no claim has.
+	ByHand(ctx context.Context, pool ipamv1.PoolReference) ([]ByHand, error)
+}
+
+// ByHand is an answer that was made by hand.
+type ByHand struct {
+	types.NamespacedName
+
+	// Address is its text.
+	Address string
 }
 
 // Kind is a kind of pools, as data: all that the registry and the controller of pools need to know of it.

@@ -181,6 +181,14 @@ var pools = []Condition{
 			See:   "guides/pools.md#beside-other-providers",
 		},
 	}},
+	{Pools, ipamv1.AddressesByHandCondition, "Whether IPAddresses of the pool were made by hand and no claim has them. It is absent if not.", []Reason{
+		{
+			Name: ipamv1.AddressesUnclaimedReason, Status: metav1.ConditionTrue,
+			Means: "The message counts these IPAddresses and names the first. What the pool would hand out of them goes to no other claim.",
+			Do:    "Nothing, if they are meant. Else delete them, or create a claim of the same name, which gets the address.",
+			See:   "guides/pools.md#ipaddresses-made-by-hand",
+		},
+	}},
 	{Pools, ipamv1.MovableCondition, "Whether `clusterctl move` would take along all that is handed out of the pool. It says nothing of the pool's work.", []Reason{
 		{
 			Name: ipamv1.PoolMovableAllMovesReason, Status: metav1.ConditionTrue,

@@ -13,6 +13,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
@@ -55,6 +56,24 @@ func (d *Door) Outdated(ctx context.Context, ref ipamv1.PoolReference, shape *po
 		}
 	}
 	return number, nil
+}
+
+// ByHand implements pools.Door.
+func (d *Door) ByHand(ctx context.Context, ref ipamv1.PoolReference) ([]pools.ByHand, error) {
+	list := &m3v1.IPAddressList{}
+	if ref.GroupKind() != PoolKind {
+		return nil, nil
+	}
+	if err := d.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.UnsafeDisableDeepCopy,
+		client.MatchingFields{claimant.PoolIndex: claimant.ByHandKey(ref)}); err != nil {
+		return nil, fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	var found []pools.ByHand
+	for i := range list.Items {
+		a := &list.Items[i]
+		found = append(found, pools.ByHand{NamespacedName: client.ObjectKeyFromObject(a), Address: string(a.Spec.Address)})
+	}
+	return found, nil
 }
 
 // isCurrent says whether an IPAddress carries what its pool says now. One that the pool does not contain has nothing to compare with.

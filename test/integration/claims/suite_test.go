@@ -16,6 +16,7 @@
 //   - movable_test.go: the condition Movable, and clusterctl's block-move.
 //   - namesakes_test.go, leftovers_test.go: IPAddresses and records of others or of dead claims of the name.
 //   - hazards_test.go, late_test.go: managers that hang or whose cache is old, by the hazards of docs/design.
+//   - byhand_test.go: IPAddresses that no claim has.
 //   - foreign_test.go: addresses that other providers have handed out.
 //   - cache_test.go: what the cache keeps of others' objects.
 //   - audit_test.go, columns_test.go: the log, and what kubectl get prints.

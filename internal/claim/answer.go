@@ -392,7 +392,12 @@ func (r *objects) isNameTaken(ctx context.Context, s *scope) func(netip.Addr) bo
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(composed), stored, client.UnsafeDisableDeepCopy); err != nil {
 			return false // storing it decides
 		}
-		return r.observer.isAnothersName(r.observer.answerIn(stored), s.claim)
+		other := r.observer.answerIn(stored)
+		if !r.observer.isAnothersName(other, s.claim) {
+			return false
+		}
+		s.inTheWay = other
+		return true
 	}
 }
 

@@ -182,6 +182,8 @@ type scope struct {
 	// answers are those under its name, as the cache shows them; answer is the claim's, once there is one.
 	answers []*door.Answer
 	answer  *door.Answer
+	// inTheWay is another claim's answer that has the name which the claim's would have; nil if none was met.
+	inTheWay *door.Answer
 	// unsettled: what is to go can go only once the claim's status names its answer.
 	unsettled bool
 	// isNew: this pass has put the finalizer on, so that the claim has never had anything.
@@ -227,7 +229,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err != nil:
 		return ctrl.Result{}, err
 	case why != nil:
-		return r.settle(errors.Join(r.executor.rest(ctx, claim), r.reporter.tell(ctx, s, why)))
+		result, err := r.settle(errors.Join(r.executor.rest(ctx, claim), r.reporter.tell(ctx, s, why)))
+		return r.reporter.remind(s, result), err
 	case !claim.GetDeletionTimestamp().IsZero():
 		return r.settle(cmp.Or(r.reporter.tell(ctx, s, errWaiting), r.reporter.reportRelease(ctx, s, r.executor.release(ctx, s))))
 	}

@@ -139,7 +139,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, outcome error) 
 		c.Reason, c.Message = refusal.Reason, refusal.Message
 	case errors.Is(outcome, ledger.ErrExhausted):
 		c.Reason = ipamv1.ClaimReadyPoolExhaustedReason
-		c.Message = fmt.Sprintf("%s %s has no address available", s.claim.Pool.Kind, s.claim.Pool.Name)
+		c.Message = exhaustedMessage(s)
 	case errors.Is(outcome, ledger.ErrNotReady):
 		c.Reason = ipamv1.ClaimReadyPoolNotReadyReason
 		c.Message = fmt.Sprintf("%s %s does not hand out addresses now; see its Ready condition", s.claim.Pool.Kind, s.claim.Pool.Name)
@@ -151,6 +151,15 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, outcome error) 
 	}
 	c.Message = excerpt.Message(c.Message)
 	return c, true
+}
+
+// exhaustedMessage says that the pool has no address, and what stands in the way where one cannot be answered with.
+func exhaustedMessage(s *scope) string {
+	message := fmt.Sprintf("%s %s has no address available", s.claim.Pool.Kind, s.claim.Pool.Name)
+	if other := s.inTheWay; other != nil {
+		message += fmt.Sprintf(": the name %s is taken by that IPAddress of %s %s", other.GetName(), other.Pool.Kind, other.Pool.Name)
+	}
+	return message
 }
 
 // askedMessage names where the refused address was asked for.

@@ -184,7 +184,12 @@ func (r *Reconciler) halt(ctx context.Context, p *pools.Known) (bool, ctrl.Resul
 	case missing && p.GetDeletionTimestamp().IsZero():
 		ready.Reason = ipamv1.PoolReadyClusterNotFoundReason
 		ready.Message = "spec.clusterName: " + claimant.NoCluster(p.GetNamespace(), p.Says.ClusterName)
-		return true, ctrl.Result{RequeueAfter: retryOverlap}, r.showHalt(ctx, p.Object, claimant.PausedCondition(""), ready)
+		before := conditions.Get(p, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
+		if err := r.showHalt(ctx, p.Object, claimant.PausedCondition(""), ready); err != nil {
+			return true, ctrl.Result{}, err
+		}
+		r.announce(p.Object, before, ready)
+		return true, ctrl.Result{RequeueAfter: retryOverlap}, nil
 	}
 	return false, ctrl.Result{}, nil
 }

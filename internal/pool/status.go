@@ -39,6 +39,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	r.showReleased(s)
 	r.Kind.Show(s.pool, &pools.Report{
 		Says: s.says, Invalid: len(s.invalid) > 0, Capacity: capacity, Counted: known, Foreign: isForeign, Holdings: account.Holdings,
+		Idle: !capacity.Serving || !s.pool.GetDeletionTimestamp().IsZero(),
 	})
 	before := conditions.Get(s.pool, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
 	ready := r.readyCondition(ctx, s, capacity, outcome)

@@ -101,6 +101,8 @@ type Report struct {
 	Counted  bool
 	// Foreign: the pool is at home in another cluster, or delegated to one, which hands out its addresses.
 	Foreign bool
+	// Idle: the pool hands out nothing, because its blocks are not recorded, or it is being deleted.
+	Idle bool
 	// Holdings returns what is recorded of the pool, ascending. The cost grows with its number, Capacity.Claims.
 	Holdings func() []ledger.Holding
 }

@@ -72,11 +72,14 @@ func TestWhatIsShown(t *testing.T) {
 	}
 	foreign := *full.DeepCopy()
 	foreign.Capacity.Available, foreign.Utilization, foreign.UtilizationPercent, foreign.LargestFreePrefixLength = "0", "", nil, nil
+	idle := *full.DeepCopy()
+	idle.Capacity.Available, idle.LargestFreePrefixLength = "0", nil
 	for sentence, test := range map[string]struct {
 		report Report
 		want   ipamv1.IPPoolStatus
 	}{
 		"counted":                 {Report{Counted: true, Capacity: counted}, full},
+		"hands out nothing":       {Report{Counted: true, Capacity: counted, Idle: true}, idle},
 		"at home elsewhere":       {Report{Counted: true, Capacity: counted, Foreign: true}, foreign},
 		"not known yet":           {Report{}, before},
 		"of a spec with mistakes": {Report{Invalid: true}, ipamv1.IPPoolStatus{AllocatedCIDR: "10.0.0.0/28"}},

@@ -28,6 +28,9 @@ func ShowIn(status *ipamv1.IPPoolStatus, r *Report) {
 	switch {
 	case r.Counted:
 		setCapacity(status, r)
+		if r.Idle && !r.Capacity.Unlimited {
+			status.Capacity.Available, status.LargestFreePrefixLength = "0", nil
+		}
 		if r.Foreign && !r.Capacity.Unlimited { // it hands out nothing here, and how much of it is used is known there only
 			status.Capacity.Available = "0"
 			status.UtilizationPercent, status.LargestFreePrefixLength, status.Utilization = nil, nil, ""

@@ -27,6 +27,9 @@ func show(p pools.Object, r *pools.Report) {
 		status.Allocations = indexesOf(r)
 		status.Capacity, status.CapacityCapped = capped(r.Capacity.Total.Sub(r.Capacity.Excluded))
 		status.AvailableIPCount, _ = capped(r.Capacity.Available)
+		if r.Idle {
+			status.AvailableIPCount = ptr.To[int64](0)
+		}
 	case !r.Invalid:
 		return
 	}

@@ -348,6 +348,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(ready(ctx, claim, metav1.ConditionFalse, "ClusterNotFound")).To(HavePrefix(`spec.clusterName: there is no Cluster "c" in namespace ` + ns))
 		Expect(ready(ctx, labelled, metav1.ConditionFalse, "ClusterNotFound")).To(ContainSubstring(clusterv1.ClusterNameLabel))
 		Expect(conditions.Has(claim, clusterv1.PausedCondition)).To(BeFalse(), "it is not paused")
+		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "100ms").Should(ContainElement("ClusterNotFound"))
 		answered(ctx, create(ctx, newClaim(ns, "free", "IPPool", "p")))
 		cluster := create(ctx, newCluster(ns, true))
 		owned := newClaim(ns, "o", "IPPool", "p")

@@ -305,6 +305,7 @@ var _ = Describe("A pool", func() {
 			Addresses: []ipamv1.AddressEntry{"10.1.5.0-10.1.5.7"}, AddressSpace: ns,
 		}))
 		Expect(poolReady(ctx, second, metav1.ConditionFalse, "Overlap")).To(ContainSubstring("IPPool " + ns + "/first"))
+		Expect(second.Status.Capacity.Available).To(Equal("0"))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "second"))
 		ready(ctx, claim, metav1.ConditionFalse, "PoolNotReady")
 		other := create(ctx, newPool(ns, "other-space", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/16", AddressSpace: ns + "-b"}))
@@ -464,6 +465,7 @@ var _ = Describe("A pool", func() {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, ClusterName: "c"}))
 		Expect(poolReady(ctx, pool, metav1.ConditionFalse, "ClusterNotFound")).To(HavePrefix(`spec.clusterName: there is no Cluster "c" in namespace ` + ns))
 		Expect(conditions.IsFalse(pool, ipamv1.PausedCondition)).To(BeTrue())
+		Eventually(func() []string { return eventsAbout(ctx, pool) }, "1m", "100ms").Should(ContainElement("ClusterNotFound"))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		Expect(ready(ctx, claim, metav1.ConditionFalse, "PoolNotReady")).To(And(ContainSubstring("Cluster, which does not exist"), Not(ContainSubstring("paused"))))
 		Expect(conditions.Has(claim, ipamv1.PausedCondition)).To(BeFalse())

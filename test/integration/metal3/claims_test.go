@@ -250,6 +250,19 @@ var _ = Describe("A claim", func() {
 		Expect(string(answered(ctx, second).Spec.Address)).To(Equal("10.0.0.1"))
 	})
 
+	It("is told which IPAddress of another pool has the name that its own would have", func(ctx SpecContext) {
+		poolNamed(ctx, ns, "q", `{prefix: 24, pools: [{start: 10.0.0.1, end: 10.0.0.1}]}`)
+		first := claimOf(ns, "first")
+		first.Spec.Pool.Name = "q"
+		Expect(answer(ctx, first).Name).To(Equal("net-10-0-0-1"))
+		pool(ctx, ns, `{prefix: 24, pools: [{start: 10.0.0.1, end: 10.0.0.1}]}`)
+		second := claimOf(ns, "second")
+		Expect(k.Create(ctx, second)).To(Succeed())
+		refused(ctx, second, exhausted)
+		Expect(second.Status.Conditions).To(ContainElement(HaveField("Message",
+			"IPPool p has no address available: the name net-10-0-0-1 is taken by that IPAddress of IPPool q")))
+	})
+
 	It("waits for its pool without a message", func(ctx SpecContext) {
 		c := claimOf(ns, "c")
 		Expect(k.Create(ctx, c)).To(Succeed())

@@ -5,6 +5,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,6 +46,31 @@ func TestAPatchIsReadAndApplied(t *testing.T) {
 	}
 	if diff := cmp.Diff("before\n\told\n\n\tkept\n\tnew\nafter\n", text); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestEveryPatchApplies finds the patches that a change of the code has made stale.
+func TestEveryPatchApplies(t *testing.T) {
+	t.Parallel()
+	mutants, err := readPatches(".", nil)
+	if err != nil || len(mutants) == 0 {
+		t.Fatalf("%d patches, %v", len(mutants), err)
+	}
+	for _, m := range mutants {
+		texts := map[string]string{}
+		for _, h := range m.hunks {
+			if _, read := texts[h.file]; !read {
+				text, err := os.ReadFile(filepath.Join("..", "..", h.file))
+				if err != nil {
+					t.Fatalf("%s: %v", m.name, err)
+				}
+				texts[h.file] = string(text)
+			}
+			if texts[h.file], err = h.apply(texts[h.file]); err != nil {
+				t.Errorf("%s: %v", m.name, err)
+				break
+			}
+		}
 	}
 }
 

@@ -40,11 +40,11 @@ var IPPools = pools.Kind{
 	NewList: func() client.ObjectList { return &m3v1.IPPoolList{} },
 	Is:      pools.Is[*m3v1.IPPool],
 	Says:    says, Resolve: resolve, Join: join, Moves: preflight.Moves,
-	Status: func(p pools.Object) any { return asPool(p).Status },
-	Show:   show,
+	Status:  func(p pools.Object) any { return asPool(p).Status },
+	Show:    show,
 	Doubts:  func(p pools.Object) []string { return doubts(asPool(p)) },
 	Refused: func(p pools.Object) field.ErrorList { return refused(asPool(p)) }, AddressField: "pools",
-	Stamp:  func(p pools.Object, now time.Time) { asPool(p).Status.LastUpdated = ptr.To(metav1.NewTime(now)) },
+	Stamp: func(p pools.Object, now time.Time) { asPool(p).Status.LastUpdated = ptr.To(metav1.NewTime(now)) },
 }
 
 func asPool(p pools.Object) *m3v1.IPPool {

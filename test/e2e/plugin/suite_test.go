@@ -11,6 +11,8 @@
 //   - fsck_test.go: the command fsck, on the site as it is and with one fault.
 //   - pools_test.go: the command pools.
 //   - status_test.go: the command status.
+//   - plan_test.go: the command plan, by manifests.
+//   - history_test.go: the command history, of files and of managers' pods.
 //   - free_test.go: the command free, the only one that writes.
 //   - program_test.go: the binary: exit codes, completion, an API server that is not there.
 //   - many_test.go: what is asked of the API server where there are many records, also by an older CRD.
@@ -33,8 +35,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/demand"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3/capm3"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -76,6 +80,8 @@ var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
 	Describe("why", whySpecs)
 	Describe("pools", poolsSpecs)
 	Describe("status", statusSpecs)
+	Describe("plan", planSpecs)
+	Describe("history", historySpecs)
 	Describe("as a program", programSpecs)
 	Describe("fsck", fsckSpecs)
 	Describe("free", freeSpecs)
@@ -109,7 +115,7 @@ func runAt(ctx context.Context, now func() time.Time, user string, args ...strin
 	var out, errOut bytes.Buffer
 	code = plugin.Run(ctx, plugin.Config{
 		Stdin: &bytes.Buffer{}, Stdout: &out, Stderr: &errOut,
-		Now: now, Version: "test",
+		Now: now, Version: "test", Forms: []demand.Form{capm3.Form},
 	}, args...)
 	return code, out.String(), errOut.String()
 }

@@ -83,24 +83,24 @@ func (e *TakenError) Error() string {
 // Unwrap returns ErrTaken.
 func (e *TakenError) Unwrap() error { return ErrTaken }
 
-// HeldFor returns for whom the prefix is held or kept that stands in the way, and the words that
-// continue the text of err with it; false if nothing of that kind does. Whether they may be shown is
-// for the caller to find out.
-func HeldFor(err error) (who ipamv1.ClaimReference, words string, ok bool) {
+// HeldFor returns what holds the prefix that stands in the way, or no more than the claim that it is
+// kept for, and the words that continue the text of err with it; false if nothing of that kind does.
+// Whether they may be shown is for the caller to find out.
+func HeldFor(err error) (who Holding, words string, ok bool) {
 	var taken *TakenError
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &taken):
 		if taken.By.CIDR == taken.CIDR {
-			return taken.By.Claim, fmt.Sprintf(" by %s", taken.By), true
+			return taken.By, fmt.Sprintf(" by %s", taken.By), true
 		}
-		return taken.By.Claim, fmt.Sprintf(": %s is in use by %s", textOf(taken.By.CIDR), taken.By), true
+		return taken.By, fmt.Sprintf(": %s is in use by %s", textOf(taken.By.CIDR), taken.By), true
 	case errors.As(err, &refused) && refused.Kept.Prefix.IsValid():
 		c := refused.Kept.For
-		who = ipamv1.ClaimReference{APIGroup: c.Group, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
+		who.Claim = ipamv1.ClaimReference{APIGroup: c.Group, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
 		return who, fmt.Sprintf(": %s is kept for %s", textOf(refused.Kept.Prefix), c), true
 	}
-	return ipamv1.ClaimReference{}, "", false
+	return Holding{}, "", false
 }
 
 // textOf writes a prefix, and a single address without its length.

@@ -174,7 +174,7 @@ func (r *reporter) askedMessage(ctx context.Context, s *scope, outcome error) st
 // told puts an error of the ledger into words for who reads the claim. Whom an address is held or kept for is only named if that
 // is of the claim's own project.
 func (r *reporter) told(ctx context.Context, s *scope, err error) string {
-	if who, words, ok := ledger.HeldFor(err); ok && r.Rules.MayName(ctx, s.claim.GetNamespace(), who) {
+	if who, words, ok := ledger.HeldFor(err); ok && r.Rules.MayNameReleased(ctx, s.claim.GetNamespace(), who.Claim, who.ReleasedAt) {
 		return err.Error() + words
 	}
 	return err.Error()

@@ -77,10 +77,10 @@ var (
 	ErrBusy = book.ErrBusy
 )
 
-// HeldFor returns for whom the prefix is held or kept that stands in the way, and the words
-// that continue the text of err; false if nothing of that kind does. Whether they may be shown is for
+// HeldFor returns what holds the prefix that stands in the way, or no more than the claim that it is
+// kept for, and the words that continue the text of err; false if nothing of that kind does. Whether they may be shown is for
 // the caller to find out.
-func HeldFor(err error) (who ipamv1.ClaimReference, words string, ok bool) { return book.HeldFor(err) }
+func HeldFor(err error) (who Holding, words string, ok bool) { return book.HeldFor(err) }
 
 // ClaimOf is how the records of a pool's own blocks name the pool.
 func ClaimOf(pool ipamv1.PoolReference, uid string) ipamv1.ClaimReference {

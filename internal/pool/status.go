@@ -304,7 +304,7 @@ func (r *reporter) holdingsMessage(ctx context.Context, s *scope) string {
 		if len(names) == shownHoldings {
 			break
 		}
-		if r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), h.Claim) {
+		if r.Registry.Rules.MayNameReleased(ctx, s.pool.GetNamespace(), h.Claim, h.ReleasedAt) {
 			names = append(names, fmt.Sprintf("%s (%s)", h.CIDR, h))
 		}
 	}
@@ -320,7 +320,7 @@ func (r *reporter) overlapMessage(ctx context.Context, s *scope) string {
 	if s.says.ParentField != "" {
 		message = s.says.ParentField + ": " + message
 	}
-	if who, words, ok := ledger.HeldFor(s.overlap); ok && r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), who) {
+	if who, words, ok := ledger.HeldFor(s.overlap); ok && r.Registry.Rules.MayNameReleased(ctx, s.pool.GetNamespace(), who.Claim, who.ReleasedAt) {
 		return message + words
 	}
 	return message

@@ -6,6 +6,7 @@ package tenancy
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,6 +32,18 @@ func (r *Rules) MayName(ctx context.Context, namespace string, object ipamv1.Cla
 	}
 	owner, err := r.ofObject(ctx, object)
 	return err == nil && reader.Sees(owner)
+}
+
+// MayNameReleased says whether a claim may be named that released a prefix at that time; the zero value is for one that has not. One
+// of a namespace that has ended since may not: the namespace of that name is another tenant's now, or will be.
+func (r *Rules) MayNameReleased(ctx context.Context, namespace string, claim ipamv1.ClaimReference, released time.Time) bool {
+	return r.MayName(ctx, namespace, claim) && (released.IsZero() || claim.Namespace == "" || r.isSince(ctx, claim.Namespace, released))
+}
+
+// isSince says whether the namespace that there is now was there at a time. Both have whole seconds, and a release is rounded up.
+func (r *Rules) isSince(ctx context.Context, namespace string, released time.Time) bool {
+	meta, err := r.metaOf(ctx, namespace)
+	return err == nil && meta != nil && released.After(meta.CreationTimestamp.Add(time.Second))
 }
 
 // ofObject returns the project of what a record is held for.

@@ -167,19 +167,28 @@ func (r *Rules) selects(ctx context.Context, p poolspec.Pool, a asker) (bool, er
 	return known && selector.Matches(set), err
 }
 
-// labelsOf returns the labels of a namespace, and whether the cache knows it.
+// labelsOf returns the labels of a namespace, and whether it is known.
 func (r *Rules) labelsOf(ctx context.Context, namespace string) (set labels.Set, known bool, err error) {
+	meta, err := r.metaOf(ctx, namespace)
+	if meta == nil {
+		return nil, false, err
+	}
+	return meta.Labels, true, nil
+}
+
+// metaOf returns the metadata of a namespace, as the cache knows it, or else the API server; nil if there is none.
+func (r *Rules) metaOf(ctx context.Context, namespace string) (*metav1.PartialObjectMetadata, error) {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err = r.Client.Get(ctx, client.ObjectKey{Name: namespace}, meta)
+	err := r.Client.Get(ctx, client.ObjectKey{Name: namespace}, meta)
 	if apierrors.IsNotFound(err) && r.Live != nil {
 		err = r.Live.Get(ctx, client.ObjectKey{Name: namespace}, meta)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, false, nil
+		return nil, nil //nolint:nilnil // gone is an answer
 	case err != nil:
-		return nil, false, fmt.Errorf("getting namespace %s: %w", namespace, err)
+		return nil, fmt.Errorf("getting namespace %s: %w", namespace, err)
 	}
-	return meta.Labels, true, nil
+	return meta, nil
 }

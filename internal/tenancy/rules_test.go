@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -267,6 +268,33 @@ func TestMayName(t *testing.T) {
 	for _, test := range tests {
 		if got := r.MayName(t.Context(), test.reader, test.object); got != test.want {
 			t.Errorf("naming %v in %q: %t", test.object, test.reader, got)
+		}
+	}
+}
+
+// TestAFormerTenantsClaimIsNotNamed: a namespace that was made after the release is another one.
+func TestAFormerTenantsClaimIsNotNamed(t *testing.T) {
+	t.Parallel()
+	made := time.Unix(1000, 0)
+	r := rules(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "again", CreationTimestamp: metav1.NewTime(made)}})
+	claim := func(namespace string) ipamv1.ClaimReference {
+		return ipamv1.ClaimReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: namespace, Name: "c"}
+	}
+	for sentence, test := range map[string]struct {
+		reader, namespace string
+		released          time.Time
+		want              bool
+	}{
+		"of this namespace, in use":          {"again", "again", time.Time{}, true},
+		"of this namespace, released":        {"again", "again", made.Add(2 * time.Second), true},
+		"of the former one":                  {"again", "again", made.Add(-time.Hour), false},
+		"of the former one, a moment before": {"again", "again", made.Add(time.Second), false},
+		"of a namespace that is gone":        {"gone", "gone", made, false},
+		"of another project":                 {"again", "green-1", made.Add(2 * time.Second), false},
+		"of the project's other one, in use": {"blue-1", "blue-2", time.Time{}, true},
+	} {
+		if got := r.MayNameReleased(t.Context(), test.reader, claim(test.namespace), test.released); got != test.want {
+			t.Errorf("%s: %t", sentence, got)
 		}
 	}
 }

@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +20,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -32,15 +31,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 	if err := r.indexClaims(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	log := mgr.GetLogger().WithName(name)
 	var err error
 	r.controller, err = r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(r.Form.Kinds().NewClaim(), builder.WithPredicates(
-			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.watchFilter), r.changedByOthers())).
+			predicates.Watched(r.watchFilter), r.changedByOthers())).
 		Watches(r.Form.Kinds().NewAnswer(), handler.EnqueueRequestsFromMapFunc(r.claimOf), builder.WithPredicates(r.leaving())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
-			predicates.ClusterPause(mgr.GetScheme(), log)))).
+			predicates.ClusterPause()))).
 		WithOptions(claimant.ControllerOptions(r.concurrency)).
 		Build(r)
 	return err

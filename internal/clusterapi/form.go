@@ -9,18 +9,18 @@ import (
 	"net/netip"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -202,7 +202,7 @@ func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer stri
 		c.Status.AddressRef = ipamv1beta2.IPAddressReference{Name: answer}
 	}
 	if ready.Status == metav1.ConditionTrue {
-		v1beta1conditions.MarkTrue(c, clusterv1.ReadyV1Beta1Condition)
+		conditions.SetV1Beta1(c, clusterv1.Condition{Type: clusterv1.ReadyV1Beta1Condition, Status: corev1.ConditionTrue})
 		return
 	}
 	severity := clusterv1.ConditionSeverityError
@@ -213,7 +213,9 @@ func (Form) Report(stored claimant.Claimant, ready metav1.Condition, answer stri
 		ipamv1.ClaimReadyWaitingForHostReason:
 		severity = clusterv1.ConditionSeverityInfo
 	}
-	v1beta1conditions.MarkFalse(c, clusterv1.ReadyV1Beta1Condition, ready.Reason, severity, "%s", ready.Message)
+	conditions.SetV1Beta1(c, clusterv1.Condition{
+		Type: clusterv1.ReadyV1Beta1Condition, Status: corev1.ConditionFalse, Reason: ready.Reason, Severity: severity, Message: ready.Message,
+	})
 }
 
 // Status implements door.Form.

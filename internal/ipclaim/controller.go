@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,13 +34,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, claimant.ClusterIndex, ofCluster); err != nil {
 		return fmt.Errorf("indexing IPClaims: %w", err)
 	}
-	log := mgr.GetLogger().WithName("ipclaim")
 	r.gathering = newGathering(r.Concurrency)
 	var err error
 	r.controller, err = r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
 		Named("ipclaim").
 		Watches(&ipamv1.IPClaim{}, gathered(r.gathering), builder.WithPredicates(
-			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter), changedByOthers()))).
+			predicates.Watched(r.WatchFilter), changedByOthers()))).
 		WithOptions(claimant.ControllerOptions(r.Concurrency)).
 		Build(r)
 	return err
@@ -50,9 +48,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 // WatchClusters has claims looked at when their Cluster is paused, unpaused or appears. It is for when Cluster API's kinds are
 // served, which may be later than Weir starts.
 func (r *Reconciler) WatchClusters(mgr ctrl.Manager, _ ...pools.Door) error {
-	log := mgr.GetLogger().WithName("ipclaim")
 	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &clusterv1.Cluster{},
-		handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), predicates.ClusterPause(mgr.GetScheme(), log)))
+		handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), predicates.ClusterPause()))
 }
 
 func (r *Reconciler) claimsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {

@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +25,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
@@ -44,12 +43,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 	if err := mgr.GetFieldIndexer().IndexField(ctx, p, parentIndex, r.waitsFor); err != nil {
 		return fmt.Errorf("indexing %ss: %w", r.Kind.Kind, err)
 	}
-	log := mgr.GetLogger().WithName(name)
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(p, builder.WithPredicates(
-			capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter),
+			predicates.Watched(r.WatchFilter),
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
 				finalized(), predicates.Reowned(), predicates.PausedChanged(), predicates.Resync()))).
 		Watches(p, r.written()).
@@ -75,12 +73,11 @@ func (r *Reconciler) written() handler.Funcs {
 // behind. It is for when Cluster API's kinds are served, which may be later than Weir starts.
 func (r *Reconciler) WatchClusters(mgr ctrl.Manager, doors ...pools.Door) error {
 	r.doors = doors
-	log := mgr.GetLogger().WithName("pool")
 	if err := r.controller.Watch(r.followRemains(mgr)); err != nil || r.Kind.ClusterScoped {
 		return err
 	}
 	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &clusterv1.Cluster{},
-		handler.EnqueueRequestsFromMapFunc(r.poolsOfCluster), predicates.ClusterPause(mgr.GetScheme(), log)))
+		handler.EnqueueRequestsFromMapFunc(r.poolsOfCluster), predicates.ClusterPause()))
 }
 
 // poolsOfCluster names the pools of a Cluster's namespace: those that pause with it, and those where something waits for the end of

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
@@ -50,15 +47,17 @@ func IsMoving(obj metav1.Object) bool {
 }
 
 // ClusterPause passes Clusters that appear or go, and those that are paused or unpaused.
-func ClusterPause(scheme *runtime.Scheme, log logr.Logger) predicate.Predicate {
-	return predicate.Or(
-		predicate.Funcs{ // what has gone, or is not there yet, pauses nothing
-			UpdateFunc:  func(event.UpdateEvent) bool { return false },
-			GenericFunc: func(event.GenericEvent) bool { return false },
+func ClusterPause() predicate.Predicate {
+	return predicate.Funcs{ // what has gone, or is not there yet, pauses nothing
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return isSpecPaused(e.ObjectOld) != isSpecPaused(e.ObjectNew) || annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)
 		},
-		predicates.ClusterPausedTransitions(scheme, log),
-		Update(func(e event.UpdateEvent) bool {
-			return annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)
-		}),
-	)
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// isSpecPaused says whether an object is a Cluster whose spec pauses it.
+func isSpecPaused(obj any) bool {
+	cluster, ok := obj.(*clusterv1.Cluster)
+	return ok && ptr.Deref(cluster.Spec.Paused, false)
 }

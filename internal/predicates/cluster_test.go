@@ -6,9 +6,7 @@ package predicates
 import (
 	"testing"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -17,11 +15,7 @@ import (
 // TestClusterPause: whatever may end the pause of a claim, or begin one that has to be known of, is passed.
 func TestClusterPause(t *testing.T) {
 	t.Parallel()
-	scheme := runtime.NewScheme()
-	if err := clusterv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	passes := ClusterPause(scheme, logr.Discard())
+	passes := ClusterPause()
 	running, paused := &clusterv1.Cluster{}, &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
 	annotated := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{clusterv1.PausedAnnotation: ""}}}
 	labelled := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}

@@ -12,16 +12,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 )
 
 // IsWatched says whether an object is this manager's by the label cluster.x-k8s.io/watch-filter; an empty filter takes all.
 // A predicate of that filter holds back events of the objects themselves, not what the ledger or another object brings up.
 func IsWatched(obj metav1.Object, filter string) bool {
 	return filter == "" || labels.HasWatchLabel(obj, filter)
+}
+
+// Watched passes objects that are this manager's by that label.
+func Watched(filter string) predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(obj client.Object) bool { return IsWatched(obj, filter) })
 }
 
 // IsServed says whether a namespace is this manager's, which serves a single one or, where that is empty, all. What has no

@@ -105,6 +105,21 @@ func TestPurePackagesStayPure(t *testing.T) {
 	}
 }
 
+// TestNoTestFrameworkIsLinked checks what the released programs are linked of.
+func TestNoTestFrameworkIsLinked(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if p.name() != "" && p.name() != "cmd/kubectl-weir" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if strings.HasPrefix(dep, "github.com/onsi/") || dep == "testing" {
+				t.Errorf("%q depends on %s", p.name(), dep)
+			}
+		}
+	}
+}
+
 func TestSerialPackagesHaveNoLockContextOrClient(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {

@@ -16,10 +16,9 @@ package setup
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/status;globalippools/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ippools/finalizers;globalippools/finalizers,verbs=update
 
-// Weir's own claims. The verb manage is not needed for them: their records are the ledger's.
+// Weir's own claims. The verb manage is not needed for them: their records are the ledger's, and block no claim's deletion.
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims,verbs=get;list;patch;update;watch
 // +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims/status,verbs=patch
-// +kubebuilder:rbac:groups=ipam.weir.dev,resources=ipclaims/finalizers,verbs=update
 
 // Projects: what a namespace's labels say.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
@@ -29,7 +28,6 @@ package setup
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/finalizers,verbs=update
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create;delete;get;list;patch;update;watch
-// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
 // For which host CAPM3 made a claim, where a pool keeps addresses for hosts. Read live, one at a time.

@@ -17,4 +17,3 @@ package metal3
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims/finalizers,verbs=update
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses,verbs=create;delete;get;list;patch;update;watch
-// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses/finalizers,verbs=update

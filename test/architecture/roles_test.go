@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -45,6 +46,38 @@ func TestNoRoleForPeopleGrantsIPAddresses(t *testing.T) {
 	}
 	if roles < 5 {
 		t.Errorf("found only %d roles", roles)
+	}
+}
+
+// TestFinalizersAreGrantedOfOwnersAlone checks that the manager may update the finalizers of those kinds alone that block their deletion by what
+// they own (OwnerReferencesPermissionEnforcement asks for it): pools, and claims whose answers are other objects.
+func TestFinalizersAreGrantedOfOwnersAlone(t *testing.T) {
+	t.Parallel()
+	owners := []string{
+		"ipam.weir.dev/ippools", "ipam.weir.dev/globalippools", "ipam.cluster.x-k8s.io/ipaddressclaims", "ipam.metal3.io/ippools", "ipam.metal3.io/ipclaims",
+	}
+	var granted []string
+	for _, dir := range []string{"rbac", filepath.Join("metal3", "rbac")} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "config", dir, "role.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.Unmarshal(text, role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				if name, ok := strings.CutSuffix(resource, "/finalizers"); ok {
+					granted = append(granted, rule.APIGroups[0]+"/"+name)
+				}
+			}
+		}
+	}
+	slices.Sort(owners)
+	slices.Sort(granted)
+	if !slices.Equal(granted, owners) {
+		t.Errorf("granted of %v, want %v", granted, owners)
 	}
 }
 

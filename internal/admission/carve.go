@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -30,38 +31,56 @@ type carver struct {
 	rights Rights
 }
 
-// propose writes into the spec of a new pool with a parent the block that it gets, and returns the patch that does the same and marks the pool as
-// carved, in the same write: propagation policies select it by that.
-func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1.IPPoolSpec) ([]jsonpatch.Operation, *apierrors.StatusError) {
+// proposal is the patch that gives a new pool its block and marks the pool as carved, in the same write: propagation
+// policies select it by that. A dry run may warn instead, or besides.
+type proposal struct {
+	patch   []jsonpatch.Operation
+	warning string
+}
+
+// propose writes into the spec of a new pool with a parent the block that it gets, and returns what does the same.
+func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1.IPPoolSpec) (proposal, *apierrors.StatusError) {
 	p, ok := pools.New(kindOf(req))
 	if req.Operation != admissionv1.Create || !ok || !read(req.Object.Raw, p) || !isNamed(p) {
-		return nil, nil // what cannot be read the schema names
+		return proposal{}, nil // what cannot be read the schema names
 	}
 	p.SetNamespace(req.Namespace)
 	if !c.carves(p) {
-		return nil, nil
+		return proposal{}, nil
 	}
 	if errs := poolspec.CheckParent(spec, p.PoolReference()); len(errs) > 0 {
-		return nil, invalid(req.Kind.Kind, req.Name, errs)
+		return proposal{}, invalid(req.Kind.Kind, req.Name, errs)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	switch arrived, err := arrives(ctx, c.rights, req, p, spec.CIDR, ipamv1.PoolFinalizer); {
 	case err != nil:
-		return nil, apierrors.NewInternalError(err)
+		return proposal{}, apierrors.NewInternalError(err)
 	case arrived:
-		return arrivalPatch(p, true), nil
+		return proposal{patch: arrivalPatch(p, true)}, nil
 	}
+	return c.proposeBlock(ctx, req, p, spec)
+}
+
+// proposeBlock does so for a pool that is made here. A dry run shows the block that is asked for, whoever holds it.
+func (c carver) proposeBlock(ctx context.Context, req admission.Request, p pools.Own, spec *ipamv1.IPPoolSpec) (proposal, *apierrors.StatusError) {
 	request, parent, err := c.children().Carving(ctx, p)
 	if err == nil {
 		err = c.refuseStored(ctx, p, request.Ref)
 	}
-	if err != nil {
-		return nil, c.refuse(req, p, carving(p, request), err)
+	var block netip.Prefix
+	if err == nil {
+		block, err = c.choose(ctx, request, ptr.Deref(req.DryRun, false))
 	}
-	block, err := c.choose(ctx, request, ptr.Deref(req.DryRun, false))
-	if err != nil {
-		return nil, c.refuse(req, p, request, err)
+	warning := byOthers(req, request, err)
+	switch {
+	case err != nil && warning == "":
+		return proposal{}, c.refuse(req, p, carving(p, request), err)
+	case err != nil:
+		block = request.Want
+	}
+	if !block.IsValid() {
+		return proposal{warning: warning}, nil
 	}
 	labels := maps.Clone(p.GetLabels())
 	entitlement.Complete(p, block, parent)
@@ -72,7 +91,7 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 		patch = append(patch, jsonpatch.NewOperation("add", "/spec/addressSpace", space))
 	}
 	spec.CIDR, spec.AddressSpace = p.PoolSpec().CIDR, p.PoolSpec().AddressSpace
-	return patch, nil
+	return proposal{patch, warning}, nil
 }
 
 // children says what a parent gives a new pool.
@@ -100,11 +119,10 @@ func (c carver) mayCarve(ctx context.Context, created ownPool, shape *pooltree.P
 	if err == nil {
 		return nil
 	}
-	refusal := statusFor(request, err)
-	if req, err := admission.RequestFromContext(ctx); err == nil && isEarly(req, refusal) {
+	if req, failed := admission.RequestFromContext(ctx); failed == nil && byOthers(req, request, err) != "" {
 		return nil // the other webhook has warned
 	}
-	return refusal
+	return statusFor(request, err)
 }
 
 // reserve records the block of a new pool, for its UID. A dry run records nothing.

@@ -49,19 +49,23 @@ func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admiss
 		marks := keptMarks(req)
 		return admission.Patched("", append(marks, d.homePatch(req, marks)...)...)
 	}
-	patch, err := d.carver.propose(ctx, req, spec)
+	proposed, err := d.carver.propose(ctx, req, spec)
 	switch {
-	case err != nil && isEarly(req, err):
-		return warned(err)
 	case err != nil:
 		return refused(err)
+	case proposed.warning != "" && len(proposed.patch) == 0:
+		return admission.Allowed("").WithWarnings(proposed.warning)
 	}
-	patch = append(append(patch, keptMarks(req)...), setOnce(spec, old)...)
+	patch := append(append(proposed.patch, keptMarks(req)...), setOnce(spec, old)...)
 	ref := kinds.Pool(kindOf(req), req.Namespace, req.Name)
 	if errs := unreadable(spec, ref); len(errs) > 0 {
 		return refused(invalid(req.Kind.Kind, req.Name, errs))
 	}
-	return admission.Patched("", append(patch, d.homePatch(req, patch)...)...)
+	response := admission.Patched("", append(patch, d.homePatch(req, patch)...)...)
+	if proposed.warning != "" {
+		return response.WithWarnings(proposed.warning)
+	}
+	return response
 }
 
 // homePatch makes this cluster the home of a new GlobalIPPool that has none: one that arrives keeps its own. An update that

@@ -58,9 +58,10 @@ func (h claims) propose(ctx context.Context, req admission.Request) admission.Re
 		return refused(err)
 	}
 	request, cidr, err := h.firstWithRoom(ctx, claim, ptr.Deref(req.DryRun, false))
+	warning := byOthers(req, asking(claim, request), err)
 	switch {
-	case err != nil && isEarly(req, err):
-		return warned(err)
+	case warning != "":
+		return admission.Allowed("").WithWarnings(warning)
 	case err != nil:
 		return refused(h.refuse(req, claim, asking(claim, request), err))
 	}

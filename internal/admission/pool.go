@@ -52,12 +52,12 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 		errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return err.Type != field.ErrorTypeForbidden })
 		return nil, invalidPool(created, errs)
 	}
+	var early admission.Warnings
 	if shape != nil {
 		if err := v.carver.mayCarve(ctx, created, shape); err != nil {
 			return nil, err
 		}
-		to := audienceOf(ctx, v.rights)
-		errs = append(v.overlaps(ctx, to, created, change{shape: shape}), v.promised(ctx, to, created, change{shape: shape})...)
+		errs, early = v.inTheWay(ctx, audienceOf(ctx, v.rights), created, change{shape: shape})
 	}
 	mistakes, warnings := hostLengths(created.PoolSpec(), nil, created.PoolReference())
 	unreached, unserved := v.newOffLink(created, shape)
@@ -69,7 +69,7 @@ func (v poolValidator[P]) ValidateCreate(ctx context.Context, created P) (admiss
 			return nil, err
 		}
 	}
-	return slices.Concat(warnings, unserved, unknownAnnotations(created.GetAnnotations(), nil), v.missingCluster(ctx, created, nil),
+	return slices.Concat(early, warnings, unserved, unknownAnnotations(created.GetAnnotations(), nil), v.missingCluster(ctx, created, nil),
 		v.doubtful(ctx, audienceOf(ctx, v.rights), created, change{shape: shape})), nil
 }
 
@@ -89,13 +89,14 @@ func (v poolValidator[P]) ValidateUpdate(ctx context.Context, old, updated P) (a
 	}
 	was, _ := v.carver.registry.Resolve(ctx, old)
 	to, c := audienceOf(ctx, v.rights), change{inUse(v.holdings.Holdings(ref)), shape, was}
-	errs = slices.Concat(v.overlaps(ctx, to, updated, c), uncovered(updated.PoolSpec(), old.PoolSpec(), shape), fallenOut(ctx, to, sourceOf(updated.PoolSpec()), c))
+	others, early := v.inTheWay(ctx, to, updated, c)
+	errs = slices.Concat(others, uncovered(updated.PoolSpec(), old.PoolSpec(), shape), fallenOut(ctx, to, sourceOf(updated.PoolSpec()), c))
 	mistakes, warnings := hostLengths(updated.PoolSpec(), old.PoolSpec(), ref)
 	unreached, unserved := v.changedOffLink(updated, c)
-	if errs = slices.Concat(errs, mistakes, unreached, v.promised(ctx, to, updated, c)); len(errs) > 0 {
+	if errs = slices.Concat(errs, mistakes, unreached); len(errs) > 0 {
 		return nil, invalidPool(updated, errs)
 	}
-	return slices.Concat(warnings, unserved, unknown, v.missingCluster(ctx, updated, old.PoolSpec()), v.doubtful(ctx, to, updated, c),
+	return slices.Concat(early, warnings, unserved, unknown, v.missingCluster(ctx, updated, old.PoolSpec()), v.doubtful(ctx, to, updated, c),
 		v.outdated(ctx, c), keptBack(ctx, to, c)), nil
 }
 
@@ -145,6 +146,11 @@ func (v poolValidator[P]) mayDeleteCopy(ctx context.Context, p P, user authentic
 		log.FromContext(ctx).Error(err, "Finding out who may manage records")
 	}
 	return may && err == nil
+}
+
+// inTheWay refuses what other stored objects have. A dry run is warned of it.
+func (v poolValidator[P]) inTheWay(ctx context.Context, to *audience, p P, c change) (field.ErrorList, admission.Warnings) {
+	return standing(ctx, append(v.overlaps(ctx, to, p, c), v.promised(ctx, to, p, c)...))
 }
 
 // overlaps refuses addresses that the pool did not have before and that

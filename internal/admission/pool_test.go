@@ -5,6 +5,8 @@ package admission
 
 import (
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +53,8 @@ type verdict struct {
 	code  int32
 	parts []string
 	warn  []string
+	// warned are parts of one of the warnings, where warn is nil.
+	warned []string
 }
 
 func (v verdict) check(t *testing.T, got admission.Response) {
@@ -66,9 +70,28 @@ func (v verdict) check(t *testing.T, got admission.Response) {
 			t.Errorf("message %q lacks %q", got.Result.Message, part)
 		}
 	}
+	if len(v.warned) > 0 {
+		isWarned := func(text string) bool { return strings.Contains(text, v.warned[0]) && strings.HasSuffix(text, asLong) }
+		if !slices.ContainsFunc(got.Warnings, isWarned) {
+			t.Errorf("warnings %q, want %q", got.Warnings, v.warned)
+		}
+		return
+	}
 	if diff := cmp.Diff(v.warn, got.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
+}
+
+// byOthersPattern matches the parts of messages that say what other stored objects have.
+var byOthersPattern = regexp.MustCompile(`overlaps other pools|is in use: |with 198\.51\.100|203\.0\.113\.5 for IPAddressClaim team/left|preAllocations\[0\]\.address: $`)
+
+// rehearsed is the answer to a dry run: a warning where others stand in the way, and the same otherwise.
+func (v verdict) rehearsed() verdict {
+	isByOthers := slices.ContainsFunc(v.parts, byOthersPattern.MatchString)
+	if !isByOthers {
+		return v
+	}
+	return verdict{warned: v.parts[len(v.parts)-1:]}
 }
 
 func TestPoolCreation(t *testing.T) {
@@ -86,7 +109,7 @@ func TestPoolCreation(t *testing.T) {
 		"an overlap with a pool of another namespace": {
 			pool: team, spec: `{cidr: 192.0.2.64/26}`,
 			want: verdict{code: 422, parts: []string{
-				`IPPool.ipam.weir.dev "pool" is invalid: spec.cidr: Forbidden: overlaps other pools of address space default: 192.0.2.64/26 with 192.0.2.0/25 of IPPool other/rack`,
+				`IPPool.ipam.weir.dev "pool" is invalid: `, `spec.cidr: Forbidden: overlaps other pools of address space default: 192.0.2.64/26 with 192.0.2.0/25 of IPPool other/rack`,
 			}},
 		},
 		"an overlap of addresses with two pools": {
@@ -101,7 +124,7 @@ func TestPoolCreation(t *testing.T) {
 		"a kept address that another claim holds, of an earlier pool": {
 			pool: team, spec: `{cidr: 203.0.113.0/24, preAllocations: [{claimName: a, address: 203.0.113.6}, {claimName: b, address: 203.0.113.5}]}`,
 			want: verdict{code: 422, parts: []string{
-				`IPPool.ipam.weir.dev "pool" is invalid: spec.preAllocations[1].address: Invalid value: "203.0.113.5": is in use: 203.0.113.5 for IPAddressClaim team/left`,
+				`IPPool.ipam.weir.dev "pool" is invalid: `, `spec.preAllocations[1].address: Invalid value: "203.0.113.5": is in use: 203.0.113.5 for IPAddressClaim team/left`,
 			}},
 		},
 		"a kept address that the claim itself holds": {
@@ -187,7 +210,7 @@ func TestPoolCreation(t *testing.T) {
 			test.want.check(t, handlerOf(t, test.pool.Kind, records).Handle(t.Context(), req))
 			dryRun := true
 			req.DryRun = &dryRun
-			test.want.check(t, handlerOf(t, test.pool.Kind, records).Handle(t.Context(), req))
+			test.want.rehearsed().check(t, handlerOf(t, test.pool.Kind, records).Handle(t.Context(), req))
 		})
 	}
 }
@@ -390,6 +413,9 @@ func TestPoolUpdate(t *testing.T) {
 			t.Parallel()
 			req := request(admissionv1.Update, object(t, team, test.new), object(t, team, test.old), "jo")
 			test.want.check(t, handlerOf(t, ipamv1.IPPoolKind, test.held).Handle(t.Context(), req))
+			dryRun := true
+			req.DryRun = &dryRun
+			test.want.rehearsed().check(t, handlerOf(t, ipamv1.IPPoolKind, test.held).Handle(t.Context(), req))
 		})
 	}
 }

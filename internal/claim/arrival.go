@@ -333,7 +333,7 @@ func (r *records) recordByHand(ctx context.Context, s *scope, want netip.Prefix)
 	if err != nil {
 		return err
 	}
-	if _, err := r.Ledger.Preview(asked); err != nil {
+	if _, err = r.Ledger.Preview(asked); err != nil {
 		return secured(ledger.Allocation{}, err)
 	}
 	return r.recordUnseen(ctx, s, want, false)

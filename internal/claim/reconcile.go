@@ -229,7 +229,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err != nil:
 		return ctrl.Result{}, err
 	case why != nil:
-		result, err := r.settle(errors.Join(r.executor.rest(ctx, claim), r.reporter.tell(ctx, s, why)))
+		var result ctrl.Result
+		result, err = r.settle(errors.Join(r.executor.rest(ctx, claim), r.reporter.tell(ctx, s, why)))
 		return r.reporter.remind(s, result), err
 	case !claim.GetDeletionTimestamp().IsZero():
 		return r.settle(cmp.Or(r.reporter.tell(ctx, s, errWaiting), r.reporter.reportRelease(ctx, s, r.executor.release(ctx, s))))

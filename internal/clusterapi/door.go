@@ -63,7 +63,7 @@ func (d *Door) ByHand(ctx context.Context, ref ipamv1.PoolReference) ([]pools.By
 		client.MatchingFields{claimant.PoolIndex: claimant.ByHandKey(ref)}); err != nil {
 		return nil, fmt.Errorf("listing IPAddresses: %w", err)
 	}
-	var found []pools.ByHand
+	found := make([]pools.ByHand, 0, len(list.Items))
 	for i := range list.Items {
 		a := &list.Items[i]
 		found = append(found, pools.ByHand{NamespacedName: client.ObjectKeyFromObject(a), Address: a.Spec.Address})

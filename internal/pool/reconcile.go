@@ -185,7 +185,7 @@ func (r *Reconciler) halt(ctx context.Context, p *pools.Known) (bool, ctrl.Resul
 		ready.Reason = ipamv1.PoolReadyClusterNotFoundReason
 		ready.Message = "spec.clusterName: " + claimant.NoCluster(p.GetNamespace(), p.Says.ClusterName)
 		before := conditions.Get(p, ipamv1.ReadyCondition).DeepCopy() // it is changed in place
-		if err := r.showHalt(ctx, p.Object, claimant.PausedCondition(""), ready); err != nil {
+		if err = r.showHalt(ctx, p.Object, claimant.PausedCondition(""), ready); err != nil {
 			return true, ctrl.Result{}, err
 		}
 		r.announce(p.Object, before, ready)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,6 +96,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 	if err != nil {
 		return nil, fmt.Errorf("reading manager options: %w", err)
 	}
+	metrics.TLSOpts = append(slices.Clone(metrics.TLSOpts), webhookserver.WithoutCBC)
 	clients, err := o.webhookClients()
 	if err != nil {
 		return nil, err

@@ -134,6 +134,7 @@ func (s *Server) config(ctx context.Context, logger logr.Logger) (*tls.Config, e
 	for _, change := range s.options.TLS {
 		change(config)
 	}
+	WithoutCBC(config)
 	certificate, err := certwatcher.New(filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate of the webhooks: %w", err)
@@ -149,6 +150,18 @@ func (s *Server) config(ctx context.Context, logger logr.Logger) (*tls.Config, e
 		go s.options.Clients.follow(ctx)
 	}
 	return config, nil
+}
+
+// WithoutCBC leaves TLS 1.2 no cipher suites in CBC mode, unless the configuration names suites itself.
+func WithoutCBC(config *tls.Config) {
+	if len(config.CipherSuites) > 0 {
+		return
+	}
+	for _, suite := range tls.CipherSuites() {
+		if !strings.Contains(suite.Name, "_CBC_") {
+			config.CipherSuites = append(config.CipherSuites, suite.ID)
+		}
+	}
 }
 
 // admit turns away a client whose certificate has ceased to be good since the handshake: it has expired, or the CA has changed.

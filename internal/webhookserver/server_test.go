@@ -38,6 +38,31 @@ func TestManyRequestsAtOnceOnOneConnectionAreNotSpoken(t *testing.T) {
 	}
 }
 
+func TestSuitesInCBCModeAreNotSpoken(t *testing.T) {
+	t.Parallel()
+	s := serve(t, readAll, maxConnections, nil)
+	for name, spoken := range map[string]bool{"_CBC_": false, "_GCM_": true} {
+		config := s.tls()
+		config.MaxVersion = tls.VersionTLS12
+		for _, suite := range tls.CipherSuites() {
+			if strings.Contains(suite.Name, name) {
+				config.CipherSuites = append(config.CipherSuites, suite.ID)
+			}
+		}
+		conn, err := tls.Dial("tcp", s.address, config)
+		if (err == nil) != spoken {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			_ = conn.Close()
+		}
+	}
+	config := &tls.Config{CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA}}
+	if WithoutCBC(config); len(config.CipherSuites) != 1 {
+		t.Error("suites that the operator names do not stay")
+	}
+}
+
 func TestABurstOfManyAPIServersIsServed(t *testing.T) {
 	t.Parallel()
 	// Fewer connections than maxConnections, even if the server sees none of them closed.

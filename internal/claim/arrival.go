@@ -282,9 +282,7 @@ func (r *records) secure(ctx context.Context, answer *door.Answer, claim *door.C
 
 // trySecure does so, and returns why the pool offers nothing, in which case nothing is recorded.
 func (r *records) trySecure(ctx context.Context, answer *door.Answer, claim *door.Claim) (refused *claimant.Refusal, err error) {
-	if claim == nil || r.observer.isByHand(answer) && answer.Pool != claim.Pool {
-		claim = r.observer.claim(r.Form.StandIn(answer.Stored))
-	}
+	claim = r.observer.claimFor(answer, claim)
 	if !r.observer.mayHold(answer, claim) || isLeaving(answer) || !r.Source.Serves(answer.Pool) {
 		return nil, nil //nolint:nilnil // nothing was refused
 	}
@@ -310,6 +308,14 @@ func (r *records) trySecure(ctx context.Context, answer *door.Answer, claim *doo
 		return nil, r.recordByHand(ctx, s, want)
 	}
 	return nil, r.recordUnseen(ctx, s, want, hasArrived(answer) || hasArrived(claim))
+}
+
+// claimFor returns the claim that an answer may hold its address for, or what stands in for one that is not here.
+func (r *observer) claimFor(answer *door.Answer, claim *door.Claim) *door.Claim {
+	if claim == nil || r.isByHand(answer) && answer.Pool != claim.Pool {
+		return r.claim(r.Form.StandIn(answer.Stored))
+	}
+	return claim
 }
 
 // mayHold reports whether an answer may hold its address for a claim, or for what stands in for one that is not here: the answer is the

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,7 +54,7 @@ func settle(err error) (ctrl.Result, error) { return retries.Result(err) }
 
 // report writes what came of the claim into its status, if that says something new, and returns the error it was given.
 func (r *Reconciler) report(ctx context.Context, s *scope, outcome error) error {
-	outcome = claimant.Denied(outcome, s.claim, time.Now())
+	outcome = claimant.Denied(outcome, s.claim, clock.RealClock{}.Now())
 	if err := r.tell(ctx, s, outcome); err != nil {
 		return err
 	}

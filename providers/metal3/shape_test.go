@@ -362,8 +362,9 @@ func TestWhatMetal3DoesNotAdmit(t *testing.T) {
 		"{pools: [{subnet: 10.0.0.0/24}], preAllocations: {a: 10.0.0.7, b: 10.0.0.7}}":                         `spec.preAllocations[b]: Invalid value: "10.0.0.7": is kept for claim "a"`,
 		"{pools: [{subnet: 'fd00::/64'}], preAllocations: {a: 'fd00::0005', b: 'FD00::5', c: 'fd00:0:0:1::'}}": "spec.preAllocations[c]",
 	} {
-		var got []string
-		for _, err := range mustRead(t, spec).Refused {
+		refused := mustRead(t, spec).Refused
+		got := make([]string, 0, len(refused))
+		for _, err := range refused {
 			got = append(got, err.Error())
 		}
 		if all := strings.Join(got, "; "); !strings.Contains(all, want) || (want == "") != (all == "") {

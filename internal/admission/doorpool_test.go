@@ -73,7 +73,7 @@ func TestPoolsOfDoors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := doorKind.Reference(&ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "pool"}})
-			var records held
+			records := make(held, 0, len(test.held))
 			for _, prefix := range test.held {
 				records = append(records, claimed(pool, prefix, "c"))
 			}

@@ -111,8 +111,9 @@ func TestPagesThatReasonsNameExist(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		var anchors []string
-		for _, match := range heading.FindAllStringSubmatch(string(text), -1) {
+		headings := heading.FindAllStringSubmatch(string(text), -1)
+		anchors := make([]string, 0, len(headings))
+		for _, match := range headings {
 			anchors = append(anchors, strings.ReplaceAll(strings.ToLower(strings.NewReplacer(":", "", ",", "", "`", "").Replace(match[1])), " ", "-"))
 		}
 		if hasAnchor && !slices.Contains(anchors, anchor) {

@@ -40,7 +40,7 @@ func TestClaimsAreFoundByOwnersBetween(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	names := make([]string, 0, len(answer.Told))
 	for _, told := range answer.Told {
 		names = append(names, told.Name)
 	}

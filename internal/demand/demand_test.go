@@ -66,11 +66,11 @@ func machineTemplate(kind, name, spec string) string {
 	return fmt.Sprintf("apiVersion: %s/v1beta1\nkind: %s\nmetadata: {name: %s}\nspec: {template: {spec: %s}}\n---\n", infrastructure, kind, name, spec)
 }
 
-func machineDeployment(name, spec, kind, template string) string {
-	return fmt.Sprintf("apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata:\n  name: %s\n"+
+func machineDeployment(spec, kind, template string) string {
+	return fmt.Sprintf("apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata:\n  name: md\n"+
 		"  annotations: {cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: \"20\"}\n"+
 		"spec:\n  clusterName: c\n%s  template: {spec: {infrastructureRef: {apiGroup: %s, kind: %s, name: %s}}}\n---\n",
-		name, spec, infrastructure, kind, template)
+		spec, infrastructure, kind, template)
 }
 
 const (
@@ -131,7 +131,7 @@ spec:
 func TestWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	v := machineTemplate("VSphereMachineTemplate", "v", vsphere)
-	set := func(spec string) string { return machineDeployment("md", spec, "VSphereMachineTemplate", "v") }
+	set := func(spec string) string { return machineDeployment(spec, "VSphereMachineTemplate", "v") }
 	for name, tc := range map[string]struct {
 		live, files, hidden string
 		question            demand.Question
@@ -163,16 +163,16 @@ func TestWhatIsNeeded(t *testing.T) {
 			needs: "GlobalIPPool fleet 3 -2 0, IPPool ns/nodes 6 -4 0",
 		},
 		"Proxmox, by manifests alone": {
-			files: machineTemplate("ProxmoxMachineTemplate", "p", proxmox) + machineDeployment("md", "  replicas: 2\n", "ProxmoxMachineTemplate", "p"),
+			files: machineTemplate("ProxmoxMachineTemplate", "p", proxmox) + machineDeployment("  replicas: 2\n", "ProxmoxMachineTemplate", "p"),
 			needs: "IPPool ns/nodes 0 2 3, IPPool ns/six 0 2 3, IPPool ns/storage 0 2 3",
 		},
 		"OpenStack's floating IPs": {
-			files: machineTemplate("OpenStackMachineTemplate", "o", openstack) + machineDeployment("md", "", "OpenStackMachineTemplate", "o"),
+			files: machineTemplate("OpenStackMachineTemplate", "o", openstack) + machineDeployment("", "OpenStackMachineTemplate", "o"),
 			needs: "IPPool ns/public 0 1 2",
 		},
 		"Metal3: one of each pool": {
 			live:  dataOf + machineTemplate("Metal3MachineTemplate", "m", "{dataTemplate: {name: data}}"),
-			files: machineDeployment("md", "  replicas: 2\n", "Metal3MachineTemplate", "m"),
+			files: machineDeployment("  replicas: 2\n", "Metal3MachineTemplate", "m"),
 			needs: "IPPool ns/weir 0 2 3, IPPool.ipam.metal3.io ns/bare 0 2 3, IPPool.ipam.metal3.io ns/names 0 2 3, " +
 				"IPPool.ipam.metal3.io ns/nodes 0 2 3, IPPool.ipam.metal3.io ns/routed 0 2 3",
 			notSeen: "fromPoolAnnotation of Metal3DataTemplate data",

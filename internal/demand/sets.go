@@ -7,10 +7,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -152,43 +154,50 @@ func (r *reckoning) addCluster(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	sets := map[key]*unstructured.Unstructured{}
-	for _, kind := range []schema.GroupKind{deployment, machineSet} {
-		listed, isAllowed, listErr := r.live.Objects(ctx, kind, r.q.Namespace)
-		if listErr != nil {
-			return listErr
-		}
-		if !isAllowed {
-			r.answer.Unseen = append(r.answer.Unseen, kind.Kind+"s")
-		}
-		for _, object := range listed {
-			if clusterOf(object) == name && !isOwnedSet(object) {
-				sets[keyOf(object)] = object
-			}
-		}
+	sets, err := r.sets(ctx, name)
+	if err != nil {
+		return err
 	}
-	for k, object := range r.files {
-		if clusterOf(object) == name {
-			sets[k] = object
-		}
-	}
-	keys := make([]key, 0, len(sets))
-	for k := range sets {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.kind.Kind, b.kind.Kind), cmp.Compare(a.name, b.name)) })
-	for _, k := range keys {
-		if err = r.addSet(ctx, sets[k]); err != nil {
+	for _, object := range sets {
+		if err = r.addSet(ctx, object); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// sets are the sets of a Cluster, as they shall be, in a fixed order.
+func (r *reckoning) sets(ctx context.Context, cluster string) ([]*unstructured.Unstructured, error) {
+	byKey := map[key]*unstructured.Unstructured{}
+	for _, kind := range []schema.GroupKind{deployment, machineSet} {
+		listed, isAllowed, err := r.live.Objects(ctx, kind, r.q.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		if !isAllowed {
+			r.answer.Unseen = append(r.answer.Unseen, kind.Kind+"s")
+		}
+		for _, object := range listed {
+			if clusterOf(object) == cluster && !isOwnedSet(object) {
+				byKey[keyOf(object)] = object
+			}
+		}
+	}
+	for k, object := range r.files {
+		if clusterOf(object) == cluster {
+			byKey[k] = object
+		}
+	}
+	return slices.SortedFunc(maps.Values(byKey), func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetName(), b.GetName()))
+	}), nil
+}
+
 // isOwnedSet reports whether a set is one of a MachineDeployment, which counts its machines.
 func isOwnedSet(object *unstructured.Unstructured) bool {
-	return object.GetKind() == machineSet.Kind && len(object.GetOwnerReferences()) > 0 &&
-		object.GetOwnerReferences()[0].Kind == deployment.Kind
+	return keyOf(object).kind == machineSet && slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return kinds.OfOwner(owner) == deployment
+	})
 }
 
 func (r *reckoning) addControlPlane(ctx context.Context, cluster *unstructured.Unstructured) error {
@@ -326,7 +335,7 @@ func replicas(object *unstructured.Unstructured, otherwise int) int {
 
 // surge is how many machines more there may be while they are replaced: 1 if nothing is said.
 func surge(object *unstructured.Unstructured, machines int) int {
-	if object.GetKind() == machineSet.Kind {
+	if keyOf(object).kind == machineSet {
 		return 0
 	}
 	for _, path := range strategyPaths {

@@ -187,7 +187,7 @@ func historyEvent(e *audit.Event) HistoryEvent {
 	if pool := e.Entry.Pool; pool != (ipamv1.PoolReference{}) {
 		h.Pool = survey.Object{APIGroup: pool.GroupKind().Group, Kind: pool.Kind, Namespace: pool.Namespace, Name: pool.Name}
 	}
-	if claim := e.Entry.Claim; claim.Kind != "" {
+	if claim := e.Entry.Claim; claim != (ipamv1.ClaimReference{}) {
 		h.For = survey.Object{APIGroup: claim.APIGroup, Kind: claim.Kind, Namespace: claim.Namespace, Name: claim.Name}
 	}
 	if e.Entry.Allocation.Name != "" {
@@ -199,17 +199,22 @@ func historyEvent(e *audit.Event) HistoryEvent {
 // readNow reads what holds the prefix. The files tell their story also where the API server cannot be reached.
 func (c *chronicle) readNow(ctx context.Context, s *survey.Survey) error {
 	found, err := s.Who(ctx, c.history.asked, survey.FewNeighbours)
-	switch {
-	case err != nil && len(c.files) == 0:
-		return err
-	case err != nil:
-		c.history.Failures = append(c.history.Failures, "what holds it now: "+err.Error())
-		return nil
+	if err != nil {
+		return c.withoutNow(err)
 	}
 	c.history.found = found
 	for i := range found.Holders {
 		c.history.Now = append(c.history.Now, whoHolder(&found.Holders[i]))
 	}
+	return nil
+}
+
+// withoutNow notes an error where there are files, and returns it else.
+func (c *chronicle) withoutNow(err error) error {
+	if len(c.files) == 0 {
+		return err
+	}
+	c.history.Failures = append(c.history.Failures, "what holds it now: "+err.Error())
 	return nil
 }
 

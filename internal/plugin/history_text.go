@@ -60,10 +60,10 @@ func (c *chronicle) eventRow(e *HistoryEvent) []string {
 	if !e.Time.IsZero() {
 		when = instant(e.Time)
 	}
-	if e.For.Kind != "" {
+	if e.For != (survey.Object{}) {
 		claim = survey.ClaimName(e.entry.Claim)
 	}
-	if e.Pool.Kind != "" {
+	if e.Pool != (survey.Object{}) {
 		pool = survey.Name(e.entry.Pool)
 	}
 	row := []string{when, e.Event, cmp.Or(e.Reason, "-"), e.Prefix, claim, cmp.Or(e.Allocation, "-"), cmp.Or(e.Manager, "-")}

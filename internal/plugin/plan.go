@@ -189,7 +189,7 @@ func plan(answer *demand.Answer, pools map[ipamv1.PoolReference]*survey.UsablePo
 			Object: set.Object, Machines: set.Now, Wanted: set.Wanted, Surge: set.Surge, AtMost: set.AtMost,
 			Addresses: make([]survey.Object, 0, len(set.Each)), set: set,
 		}
-		if set.Template.Kind != "" {
+		if set.Template != (survey.Object{}) {
 			shown.Template = &set.Template
 		}
 		for _, pool := range set.Each {

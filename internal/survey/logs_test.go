@@ -20,27 +20,7 @@ import (
 // TestLogsOfManagersAreRead: the one before and the present one; what cannot be shown is a gap or a failure.
 func TestLogsOfManagersAreRead(t *testing.T) {
 	t.Parallel()
-	refusal := func(code int, reason, message string) (int, string) {
-		return code, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","message":"` + message + `"}`
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.Query()
-		code, answer := refusal(http.StatusForbidden, "Forbidden", "no")
-		switch name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/weir-system/pods/"), "/log"); {
-		case r.URL.Path == "/api/v1/pods" && query.Get("labelSelector") == managerLabels:
-			code, answer = http.StatusOK, `{"items":[{"metadata":{"namespace":"weir-system","name":"b"}},{"metadata":{"namespace":"weir-system","name":"a"}},`+
-				`{"metadata":{"namespace":"weir-system","name":"lost"}},{"metadata":{"namespace":"other","name":"c"}}]}`
-		case name == "lost":
-			code, answer = refusal(http.StatusInternalServerError, "InternalError", "the node is not there")
-		case name == "a" && query.Get("previous") == "true":
-			code, answer = refusal(http.StatusBadRequest, "BadRequest", `previous terminated container \"manager\" in pod \"a\" not found`)
-		case name == "a" || name == "b":
-			code, answer = http.StatusOK, name+" "+query.Get("previous")+" "+query.Get("container")+" "+query.Get("timestamps")
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
-		_, _ = w.Write([]byte(answer))
-	}))
+	server := httptest.NewServer(http.HandlerFunc(answerLogs))
 	t.Cleanup(server.Close)
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
@@ -50,9 +30,9 @@ func TestLogsOfManagersAreRead(t *testing.T) {
 	}
 	var read []string
 	logs, err := s.ManagerLogs(t.Context(), func(pod string, log io.Reader) error {
-		text, err := io.ReadAll(log)
+		text, readErr := io.ReadAll(log)
 		read = append(read, pod+": "+string(text))
-		return err
+		return readErr
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,4 +53,28 @@ func TestLogsOfManagersAreRead(t *testing.T) {
 	if _, err = s.ManagerLogs(t.Context(), func(string, io.Reader) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("a log that cannot be read: %v", err)
 	}
+}
+
+// answerLogs has three managers' pods and one of another namespace.
+func answerLogs(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	code, answer := refusal(http.StatusForbidden, "Forbidden", "no")
+	switch name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/weir-system/pods/"), "/log"); {
+	case r.URL.Path == "/api/v1/pods" && query.Get("labelSelector") == managerLabels:
+		code, answer = http.StatusOK, `{"items":[{"metadata":{"namespace":"weir-system","name":"b"}},{"metadata":{"namespace":"weir-system","name":"a"}},`+
+			`{"metadata":{"namespace":"weir-system","name":"lost"}},{"metadata":{"namespace":"other","name":"c"}}]}`
+	case name == "lost":
+		code, answer = refusal(http.StatusInternalServerError, "InternalError", "the node is not there")
+	case name == "a" && query.Get("previous") == "true":
+		code, answer = refusal(http.StatusBadRequest, "BadRequest", `previous terminated container \"manager\" in pod \"a\" not found`)
+	case name == "a" || name == "b":
+		code, answer = http.StatusOK, name+" "+query.Get("previous")+" "+query.Get("container")+" "+query.Get("timestamps")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(answer))
+}
+
+func refusal(code int, reason, message string) (int, string) {
+	return code, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","message":"` + message + `"}`
 }

@@ -252,6 +252,7 @@ func text(t *testing.T, value any) string {
 	return string(encoded)
 }
 
+// TestNamesAreMetal3s: the columns are Metal3's, too, and Ready after them.
 func TestNamesAreMetal3s(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -260,9 +261,9 @@ func TestNamesAreMetal3s(t *testing.T) {
 	}{
 		"ippools": {
 			"cluster-api", "ipp ippool m3ipp m3ippool m3ippools metal3ipp metal3ippool metal3ippools",
-			"Cluster Age Capacity Available IPs Capacity Capped", true,
+			"Cluster Age Capacity Available IPs Capacity Capped Ready", true,
 		},
-		"ipclaims":    {"cluster-api", "ipc ipclaim m3ipc m3ipclaim m3ipclaims metal3ipc metal3ipclaim metal3ipclaims", "Age", true},
+		"ipclaims":    {"cluster-api", "ipc ipclaim m3ipc m3ipclaim m3ipclaims metal3ipc metal3ipclaim metal3ipclaims", "Age Ready", true},
 		"ipaddresses": {"metal3", "ipa ipaddress m3ipa m3ipaddress m3ipaddresses metal3ipa metal3ipaddress metal3ipaddresses", "Age", false},
 	}
 	for plural, test := range tests {

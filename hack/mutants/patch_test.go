@@ -60,9 +60,9 @@ func TestEveryPatchApplies(t *testing.T) {
 		texts := map[string]string{}
 		for _, h := range m.hunks {
 			if _, read := texts[h.file]; !read {
-				text, err := os.ReadFile(filepath.Join("..", "..", h.file))
-				if err != nil {
-					t.Fatalf("%s: %v", m.name, err)
+				text, failure := os.ReadFile(filepath.Join("..", "..", h.file))
+				if failure != nil {
+					t.Fatalf("%s: %v", m.name, failure)
 				}
 				texts[h.file] = string(text)
 			}

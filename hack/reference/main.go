@@ -18,7 +18,7 @@ var pages = map[string]func() string{"reasons.md": reasonsPage}
 
 func main() {
 	for name, text := range pages {
-		if err := os.WriteFile(filepath.Join("docs", "reference", name), []byte(text()), 0o644); err != nil { //nolint:gosec // a page is for all to read
+		if err := os.WriteFile(filepath.Join("docs", "reference", name), []byte(text()), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -154,7 +154,7 @@ func (r *objects) dropStrays(ctx context.Context, s *scope) error {
 	switch {
 	case err != nil:
 		return client.IgnoreNotFound(err)
-	case live.GetUID() != s.claim.GetUID(), live.AnswerName == "", isPutRight(s, live), !live.GetDeletionTimestamp().IsZero(), predicates.IsMoving(live):
+	case isAnother(s, live), live.AnswerName == "", !live.GetDeletionTimestamp().IsZero(), predicates.IsMoving(live):
 		return nil
 	}
 	_, others := r.observer.split(answers, live)
@@ -169,9 +169,10 @@ func (r *objects) dropStrays(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// isPutRight reports whether the claim's status names another answer than the claim has: it is about to be put right.
-func isPutRight(s *scope, live *door.Claim) bool {
-	return s.claim.AnswerName != "" && live.AnswerName != s.claim.AnswerName
+// isAnother reports whether a live read shows another claim than what is decided about: one of another UID, or one whose status names
+// another answer than the claim has and is about to be put right.
+func isAnother(s *scope, live *door.Claim) bool {
+	return live.GetUID() != s.claim.GetUID() || s.claim.AnswerName != "" && live.AnswerName != s.claim.AnswerName
 }
 
 // correctAnswerName has the claim's record decide which answer it has, where it has one: whoever may write the claim's status could move it

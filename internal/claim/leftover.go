@@ -118,7 +118,7 @@ func (r *executor) tidy(ctx context.Context, s *scope) (bool, error) {
 		return false, client.IgnoreNotFound(err)
 	}
 	answers, err := r.observer.answersTo(ctx, seen, keyOf(s.claim))
-	if err != nil || claim.GetUID() != s.claim.GetUID() || isPutRight(s, claim) {
+	if err != nil || isAnother(s, claim) {
 		return false, err
 	}
 	answer, others := r.observer.split(answers, claim)

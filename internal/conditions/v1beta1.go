@@ -6,7 +6,6 @@ package conditions
 import (
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,7 +22,7 @@ type V1Beta1Setter interface {
 func SetV1Beta1(on V1Beta1Setter, condition clusterv1.Condition) {
 	all := on.GetV1Beta1Conditions()
 	i := slices.IndexFunc(all, func(c clusterv1.Condition) bool { return c.Type == condition.Type })
-	condition.LastTransitionTime = metav1.NewTime(time.Now().UTC().Truncate(time.Second))
+	condition.LastTransitionTime = metav1.Now().Rfc3339Copy()
 	switch {
 	case i < 0:
 		all = append(all, condition)

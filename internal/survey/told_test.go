@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
@@ -35,7 +33,7 @@ func TestClaimsAreFoundByOwnersBetween(t *testing.T) {
 			claim("another", owned("IPPool", "other")), claim("none", `"labels":{}`),
 		}, ",") + `]}`,
 		weirPath + "/namespaces/team/ippools/p": `{"apiVersion":"ipam.weir.dev/v1alpha1","kind":"IPPool","metadata":{"namespace":"team","name":"p"}}`,
-	}, schema.GroupVersion(ipamv1.GroupVersion))
+	}, ipamv1.GroupVersion)
 	answer, err := s.Told(t.Context(), "team", "ipallocation", "m")
 	if err != nil {
 		t.Fatal(err)

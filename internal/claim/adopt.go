@@ -63,6 +63,31 @@ func (r *executor) adopt(ctx context.Context, s *scope, answer *door.Answer, pur
 	return nil
 }
 
+// adoptHeld adopts an answer that was made by hand before the claim came, and that a record holds since: the address is never free in
+// between. The pool must hand it out to this claim, as for an asked one.
+func (r *executor) adoptHeld(ctx context.Context, s *scope, answer *door.Answer) error {
+	if err := r.records.mayHave(ctx, s, answer); err != nil {
+		return r.reporter.adoptError(ctx, s, answer, ledger.ForClaim, err)
+	}
+	return r.adopt(ctx, s, answer, ledger.ForAdopted)
+}
+
+// mayHave errs if the claim's pool does not hand out to the claim what the answer stands for, whoever holds that.
+func (r *records) mayHave(ctx context.Context, s *scope, answer *door.Answer) error {
+	address, err := ipspace.ParseAddr(answer.Address)
+	if err != nil {
+		return nil //nolint:nilerr // adopting it says so
+	}
+	asked, err := r.request(ctx, s, r.carried(s, answer, address, ledger.ForClaim), ledger.ForClaim)
+	if err != nil {
+		return err
+	}
+	if _, err = r.Ledger.Preview(asked); errors.Is(err, ledger.ErrRefused) {
+		return err
+	}
+	return nil
+}
+
 // controlledElsewhere errs if something else than a claim controls the answer: it has one controller at most.
 func (r *objects) controlledElsewhere(answer *door.Answer) error {
 	other := r.observer.otherController(answer)

@@ -65,7 +65,7 @@ func (r *records) observe(s *scope, answer *door.Answer) facts {
 	}
 	f.answer = r.observer.relationOf(answer, s.claim)
 	f.terminating, f.samePool = !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
-	f.made = r.observer.isOurs(answer) || f.samePool && r.isHeld(answer)
+	f.made, f.held = r.observer.isOurs(answer), f.samePool && r.isHeld(answer)
 	f.recorded = f.offer >= hidden && r.isAnswered(s, answer)
 	f.returned = f.offer < halted && r.objects.isRestored(s, answer)
 	return f
@@ -87,6 +87,8 @@ func (r *executor) act(ctx context.Context, s *scope, what action, answer *door.
 	switch what {
 	case allocateAfresh:
 		return r.allocateAfresh(ctx, s)
+	case adoptHeld:
+		return r.adoptHeld(ctx, s, answer)
 	case adoptAnswer:
 		return r.adopt(ctx, s, answer, ledger.ForAdopted)
 	case reserveAsked:

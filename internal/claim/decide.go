@@ -10,8 +10,9 @@ type facts struct {
 	offer offered
 	// answer is what the answer under the claim's name is to the claim.
 	answer relation
-	// made: the answer has Weir's finalizer, or a record holds it since before the claim came. terminating: it is being deleted. samePool: it is of the pool that the claim names.
-	made, terminating, samePool bool
+	// made: the answer has Weir's finalizer. held: a record holds it since before the claim came. terminating: it is being deleted. samePool: it
+	// is of the pool that the claim names.
+	made, held, terminating, samePool bool
 	// recorded: the answer is the claim's, and a record of the claim holds it beyond doubt.
 	recorded bool
 	// returned: the answer came back with the claim: it, the claim or its pool was moved or restored.
@@ -58,6 +59,8 @@ type action string
 const (
 	allocateAfresh action = "allocate afresh"
 	adoptAnswer    action = "adopt the answer"
+	// adoptHeld: adopt an answer that was made by hand before the claim came, if the pool hands its address out to this claim.
+	adoptHeld action = "adopt what is held for the answer"
 	// reserveAsked: somebody made an answer by hand, which asks for its address.
 	reserveAsked action = "reserve the answer's address"
 	// remakeAnswer: somebody has removed the one that the claim was told of.
@@ -116,6 +119,7 @@ var actions = []row[facts, action]{
 	{func(f facts) bool { return f.answer == unowned && !f.samePool }, discardAnswer},
 	// Its owner was lost: it was moved, restored, or a namesake's that died.
 	{func(f facts) bool { return f.answer == its || f.answer == unowned && f.made }, adoptAnswer},
+	{func(f facts) bool { return f.answer == unowned && f.held }, adoptHeld},
 	{func(f facts) bool { return f.answer == unowned && f.offer == nothingNew }, refuseNew},
 	{func(f facts) bool { return f.answer == unowned }, reserveAsked},
 	// A live read will show which of the two claims is dead.

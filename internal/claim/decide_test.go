@@ -40,6 +40,8 @@ func TestWhatIsDoneAboutAClaim(t *testing.T) {
 		"a foreign answer of another pool is rejected":           {facts{answer: unowned}, rejectAnswer},
 		"a foreign answer asks for its address":                  {facts{answer: unowned, samePool: true}, reserveAsked},
 		"a foreign answer asks a closed pool for nothing":        {facts{answer: unowned, samePool: true, offer: nothingNew}, refuseNew},
+		"what is held for a foreign answer is adopted":           {facts{answer: unowned, held: true, samePool: true}, adoptHeld},
+		"what is held for one, of a closed pool too":             {facts{answer: unowned, held: true, samePool: true, offer: nothingNew}, adoptHeld},
 		"a claim of a paused pool waits":                         {facts{offer: halted}, withhold},
 		"an answered claim of a paused pool waits":               {facts{offer: halted, answer: its, recorded: true}, withhold},
 		"a restored claim of a paused pool waits":                {facts{offer: halted, arrived: true}, withhold},

@@ -63,6 +63,14 @@ func (a *account) table(head []string, rows [][]string) {
 	_ = w.Flush() // As with all other output, there is nobody to tell.
 }
 
+// screen writes a command and what it printed.
+func (a *account) screen(command, shown string) {
+	fmt.Fprintf(a.out, "\n%s$ %s\n", indent, command)
+	for line := range strings.Lines(shown) {
+		fmt.Fprint(a.out, indent+line)
+	}
+}
+
 // farewell says how to use and how to stop clusters that are kept.
 func (a *account) farewell(stages []*stage) {
 	kubectl, err := framework.Binary("kubectl")

@@ -83,7 +83,10 @@ func (p *play) scenes() []scene {
 	if p.withCloud {
 		all = append(all, scene{"Floating IPs of OpenStack", p.serveFloating})
 	}
-	return append(all, scene{"What is handed out now", p.checkAll}, scene{"The end", p.leave})
+	return append(all,
+		scene{"What is handed out now", p.checkAll},
+		scene{"Who has what, and why a claim waits", p.look},
+		scene{"The end", p.leave})
 }
 
 // install starts everything.

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -47,6 +48,14 @@ func cooling(ctx context.Context, ns string) *ipamv1.IPAllocation {
 	return &found[0]
 }
 
+// settled waits until what is released in the namespace from now on cannot be of an earlier namespace of the name: times have whole seconds.
+func settled(ctx context.Context, name string) {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{}
+	Expect(k.Get(ctx, client.ObjectKey{Name: name}, namespace)).To(Succeed())
+	Eventually(time.Now, "1m", "50ms").Should(BeTemporally(">", namespace.CreationTimestamp.Add(2*time.Second)))
+}
+
 var _ = Describe("A released address", func() {
 	var ns string
 
@@ -57,6 +66,7 @@ var _ = Describe("A released address", func() {
 		first := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		answer := answered(ctx, first)
 		Expect(records(ctx, ns)).To(ConsistOf(HaveField("Spec.State", ipamv1.ActiveState)))
+		settled(ctx, ns)
 		Expect(k.Delete(ctx, first)).To(Succeed())
 		gone(ctx, first)
 		gone(ctx, answer)
@@ -100,6 +110,7 @@ var _ = Describe("A released address", func() {
 		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		answered(ctx, claim)
+		settled(ctx, ns)
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		record := cooling(ctx, ns)
 		Expect(k.Delete(ctx, record)).To(Succeed())

@@ -350,7 +350,7 @@ var _ = It("The gate Metal3 opens its door when the kinds appear, also for claim
 	Expect(err).NotTo(HaveOccurred())
 	for _, o := range objects {
 		if strings.Contains(o.GetName(), "metal3") { // what the usual components lack
-			Expect(framework.Apply(ctx, site.Config(), o)).To(Succeed())
+			Expect(site.ApplyInPlace(ctx, m.WebhookAddress(), o)).To(Succeed())
 		}
 	}
 	_, pool := hostPool("provisioning", "198.51.100.0/24", "198.51.100.3")

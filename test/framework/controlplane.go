@@ -19,7 +19,7 @@ import (
 
 const (
 	startAttempts = 4
-	startTimeout  = 60 * time.Second
+	startTimeout  = 3 * time.Minute
 )
 
 // Options says what StartControlPlane starts. The zero value is an etcd without

@@ -22,7 +22,7 @@ import (
 
 const (
 	clusterAPIModule = "sigs.k8s.io/cluster-api"
-	crdTimeout       = 30 * time.Second
+	crdTimeout       = 2 * time.Minute
 )
 
 // InstallCRDs applies the CRDs in files and folders and returns when all of

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const readyTimeout = 60 * time.Second
+const readyTimeout = 3 * time.Minute
 
 // ManagerOptions says how StartManager starts a manager.
 type ManagerOptions struct {

@@ -83,7 +83,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		ipamv1.GroupVersion.WithKind(ipamv1.IPPoolKind), ipamv1.GroupVersion.WithKind(ipamv1.GlobalIPPoolKind))
 	placement.Start()
 	DeferCleanup(placement.Stop)
-}, NodeTimeout(3*time.Minute))
+}, NodeTimeout(8*time.Minute))
 
 func startCluster(ctx context.Context, name string, options framework.SiteOptions, flags ...string) *cluster {
 	GinkgoHelper()

@@ -130,6 +130,6 @@ var _ = It("Deleted while its member uses it: the pool stays at the hub with its
 		w.a.Ready(ctx, own)
 	}
 	By("keeping the block from others")
-	Eventually(func() error { return w.hub.Client.Create(ctx, w.local("next", edgeB, 25).Build(), client.DryRunAll) }, patience, "100ms").
+	Eventually(func() error { return w.hub.Client.Create(ctx, w.local("next", edgeB, 25).Build()) }, patience, "100ms").
 		Should(MatchError(ContainSubstring("exhausted")))
 }, SpecTimeout(5*time.Minute))

@@ -181,10 +181,11 @@ var _ = Describe("Two managers that create a floating IP each for one claim", on
 		s.openManager(ctx, nil)
 		p := s.pool(ctx)
 		c, f := s.newAllocated(ctx, "a")
+		second := s.makeSecond(ctx, f) // before the first one's address is free: of records of one address one counts
 		deletion := s.fake().Hold("DeleteFloatingIP", fake.DelayAnswer)
 		Expect(k.Delete(ctx, c)).To(Succeed())
 		Eventually(deletion.Arrived, patience).Should(BeClosed())
-		s.addSecond(ctx, c, f)
+		s.recordSecond(ctx, c, second)
 		Eventually(func(g Gomega) { // the manager knows of it
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 			g.Expect(p).To(HaveField("Status.Capacity.Allocated", "2"))
@@ -198,8 +199,18 @@ var _ = Describe("Two managers that create a floating IP each for one claim", on
 // addSecond makes a second floating IP of a claim, with its record, as another manager does that answers the claim at the same moment.
 func (s *spec) addSecond(ctx context.Context, c *ipamv1beta2.IPAddressClaim, first openstack.FloatingIP) {
 	GinkgoHelper()
+	s.recordSecond(ctx, c, s.makeSecond(ctx, first))
+}
+
+func (s *spec) makeSecond(ctx context.Context, first openstack.FloatingIP) neutron.FloatingIP {
+	GinkgoHelper()
 	made, err := s.member.Create(ctx, neutron.CreateOptions{NetworkID: first.NetworkID, Description: first.Description})
 	Expect(err).NotTo(HaveOccurred())
+	return made
+}
+
+func (s *spec) recordSecond(ctx context.Context, c *ipamv1beta2.IPAddressClaim, made neutron.FloatingIP) {
+	GinkgoHelper()
 	known := s.record(ctx, c)
 	second := &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{

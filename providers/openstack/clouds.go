@@ -6,13 +6,16 @@ package openstack
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -47,7 +50,19 @@ type cloud struct {
 	// client was made with the credentials of that fingerprint; nil if there is none.
 	client       *neutron.Client
 	fingerprint  fingerprint
+	made         time.Time
 	isConnecting bool
+	// refused is why the last log-in with them failed, nil if it did not. There is no other one before
+	// its time: each claim would try, and that locks accounts and drowns a Keystone that is slow.
+	refused error
+	again   time.Time
+	pauses  wait.Backoff
+}
+
+// pauses are those after log-ins that failed, one after the other. The longest is no longer than
+// claims wait anyway.
+func pauses() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.MaxInt, Cap: retry} //nolint:mnd // it doubles
 }
 
 // fingerprint stands for credentials without showing them.
@@ -88,8 +103,8 @@ func (p *Provider) call(ctx context.Context, pool external.Pool, run func(*neutr
 		return &secretError{message: fmt.Sprintf("Secret %s: the credentials are for project %s, and the pool's floating IPs are in project %s",
 			at.secret, project, pool.Project)}
 	}
-	if err = run(client); mayBeOutdated(err) {
-		c.forget(client)
+	if err = run(client); err != nil {
+		c.failed(client, err, p.options.Clock.Now())
 	}
 	return err
 }
@@ -116,22 +131,19 @@ func (p *Provider) cloudOf(at account) *cloud {
 }
 
 // connect returns a client with the credentials that the Secret has now. One call logs in; others
-// that come meanwhile are to come again.
-func (p *Provider) connect(ctx context.Context, c *cloud, at account) (*neutron.Client, error) {
+// that come meanwhile are to come again. After a log-in that failed they are told the same for a while.
+func (p *Provider) connect(ctx context.Context, c *cloud, at account) (made *neutron.Client, err error) {
 	clouds, cacert, err := p.readSecret(ctx, at.secret)
 	if err != nil {
 		return nil, err
 	}
 	of := sha256.Sum256(fmt.Appendf(nil, "%q %q", clouds, cacert))
-	if known, mayConnect := c.clientFor(of); known != nil {
-		return known, nil
-	} else if !mayConnect {
-		return nil, fmt.Errorf("another call logs in to the pool's cloud: %w", ledger.ErrBusy)
+	known, mayConnect, err := c.clientFor(of, p.options.Clock.Now())
+	if !mayConnect {
+		return known, err
 	}
-	var made *neutron.Client
-	defer func() { c.connected(made, of) }()
-	made, err = p.logIn(ctx, clouds, cacert, at)
-	return made, err
+	defer func() { c.connected(of, made, err, p.options.Clock.Now()) }()
+	return p.logIn(ctx, clouds, cacert, at)
 }
 
 func (p *Provider) logIn(ctx context.Context, clouds, cacert []byte, at account) (*neutron.Client, error) {
@@ -144,34 +156,46 @@ func (p *Provider) logIn(ctx context.Context, clouds, cacert []byte, at account)
 	})
 }
 
-// clientFor returns the client for credentials; if there is none, whether the caller is to make it,
-// and to say what came of it by connected.
-func (c *cloud) clientFor(of fingerprint) (known *neutron.Client, mayConnect bool) {
+// clientFor returns the client for credentials, or why there is none. Otherwise the caller is to make
+// it, and to say what came of it by connected.
+func (c *cloud) clientFor(of fingerprint, now time.Time) (known *neutron.Client, mayConnect bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.client != nil && c.fingerprint == of {
-		return c.client, false
+	isSame := c.fingerprint == of
+	switch {
+	case isSame && c.client != nil:
+		return c.client, false, nil
+	case c.isConnecting:
+		return nil, false, fmt.Errorf("another call logs in to the pool's cloud: %w", ledger.ErrBusy)
+	case isSame && c.refused != nil && now.Before(c.again):
+		return nil, false, c.refused
 	}
-	mayConnect = !c.isConnecting
 	c.isConnecting = true
-	return nil, mayConnect
+	return nil, true, nil
 }
 
-// connected takes over the client that was made for credentials; nil if that failed. Calls under
-// way end with the client that they have.
-func (c *cloud) connected(made *neutron.Client, of fingerprint) {
+// connected takes over the client that was made for credentials, or how that failed. Calls under way
+// end with the client that they have.
+func (c *cloud) connected(of fingerprint, made *neutron.Client, err error, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.isConnecting = false
 	c.drop()
-	c.client, c.fingerprint = made, of
+	if made != nil || c.fingerprint != of {
+		c.pauses = pauses()
+	}
+	c.client, c.fingerprint, c.made, c.refused = made, of, now, nil
+	if fault, isCloud := errors.AsType[*neutron.Error](err); isCloud && fault.Unwrap() == nil {
+		c.refused, c.again = err, now.Add(max(c.pauses.Step(), fault.RetryAfter))
+	}
 }
 
-// forget drops a client, so that the next call logs in.
-func (c *cloud) forget(client *neutron.Client) {
+// failed forgets a client that a call failed with, so that the next call logs in, if a new one may do
+// better.
+func (c *cloud) failed(client *neutron.Client, err error, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.client == client {
+	if c.client == client && mayBeOutdated(err, now.Sub(c.made)) {
 		c.drop()
 	}
 }

@@ -6,8 +6,10 @@ package openstack
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -107,7 +109,7 @@ func TestASecretIsReadAtEachUse(t *testing.T) {
 }
 
 // TestTokensAndEndpointsAreRenewed: a token that is refused costs a log-in, and a cloud that has
-// moved is found by the call after the one that failed.
+// moved is found by the call after the one that failed, but for a client that has just looked.
 func TestTokensAndEndpointsAreRenewed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -116,12 +118,109 @@ func TestTokensAndEndpointsAreRenewed(t *testing.T) {
 	b.RevokeTokens()
 	b.mustAcquire(ours)
 	b.expectCalls("a revoked token", list, logIn, list)
-	b.Inject(fake.Fault{Call: list, Effect: fake.Refuse, Code: 404})
-	if _, err := b.acquire(b.ctx(), ours); reasonOf(err) != "PoolNotReady" {
-		t.Errorf("no such path: %v", err)
+	for _, test := range []struct {
+		age  time.Duration
+		want []string
+	}{{age: 0, want: []string{list, list}}, {age: fresh, want: []string{list, logIn, extensions, list}}} {
+		b.clock.Step(test.age)
+		b.Inject(fake.Fault{Call: list, Effect: fake.Refuse, Code: 404})
+		if _, err := b.acquire(b.ctx(), ours); reasonOf(err) != "PoolNotReady" {
+			t.Errorf("no such path: %v", err)
+		}
+		b.mustAcquire(ours)
+		b.expectCalls(fmt.Sprintf("another path, after %s", test.age), test.want...)
 	}
+}
+
+// TestALogInThatFailedIsNotRepeatedByEachClaim: the others are told the same, for a second at first and
+// for half a minute in the end, unless the Secret is another one, or the cloud wants longer.
+func TestALogInThatFailedIsNotRepeatedByEachClaim(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fake.Fault{
+		"wrong password":         {Call: logIn, Effect: fake.Refuse, Code: http.StatusUnauthorized},
+		"out of order":           {Call: logIn, Effect: fake.Refuse, Code: http.StatusServiceUnavailable},
+		"no answer":              {Call: logIn, Effect: fake.CutBefore},
+		"wants fewer calls":      {Call: logIn, Effect: fake.Refuse, Code: http.StatusTooManyRequests},
+		"no list of what it has": {Call: extensions, Effect: fake.Refuse, Code: http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			f.Times = -1
+			b.Inject(f)
+			if got := b.logInsOfManyClaims(); got != 1 {
+				t.Fatalf("%d log-ins", got)
+			}
+			for _, pause := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+				b.clock.Step(pause*time.Second - 1)
+				if got := b.logInsOfManyClaims(); got != 0 {
+					t.Errorf("%d log-ins within %d s after one", got, pause)
+				}
+				b.clock.Step(1)
+				if got := b.logInsOfManyClaims(); got != 1 {
+					t.Errorf("%d log-ins %d s after one", got, pause)
+				}
+			}
+			b.secrets.set(string(b.CloudsYAML())+"# another\n", "", nil)
+			if got := b.logInsOfManyClaims(); got != 1 {
+				t.Errorf("%d log-ins with another Secret", got)
+			}
+			b.ClearFaults()
+			b.clock.Step(time.Second)
+			b.mustAcquire(ours)
+		})
+	}
+}
+
+// logInsOfManyClaims has claims ask, all in vain and told the same, and returns how often the cloud saw a log-in.
+func (b *bench) logInsOfManyClaims() (seen int) {
+	b.t.Helper()
+	b.Reset()
+	for range 10 {
+		if _, err := b.acquire(b.ctx(), ours); reasonOf(err) != "PoolNotReady" {
+			b.t.Errorf("a claim: %v", err)
+		}
+	}
+	for _, call := range b.Calls() {
+		if call.Name == logIn {
+			seen++
+		}
+	}
+	return seen
+}
+
+// TestTheCloudSaysWhenToLogInAgain, and a caller that went says nothing.
+func TestTheCloudSaysWhenToLogInAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx, release := b.lose(logIn)
+	if _, err := b.acquire(ctx, ours); reasonOf(err) != "busy" {
+		t.Errorf("its caller went: %v", err)
+	}
+	release()
+	b.eventually("the log-in is executed", func() bool { return b.Count(logIn) == 1 })
+	b.Inject(fake.Fault{Call: logIn, Effect: fake.Refuse, Code: http.StatusTooManyRequests, RetryAfter: "60"})
+	if got := b.logInsOfManyClaims(); got != 1 {
+		t.Errorf("%d log-ins after one whose caller went", got)
+	}
+	b.clock.Step(time.Minute - 1)
+	if got := b.logInsOfManyClaims(); got != 0 {
+		t.Errorf("%d log-ins within the minute that the cloud asked for", got)
+	}
+	b.clock.Step(1)
 	b.mustAcquire(ours)
-	b.expectCalls("another path", list, logIn, extensions, list)
+}
+
+// TestATokenThatCannotBeRenewed: that is a log-in as well.
+func TestATokenThatCannotBeRenewed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.mustAcquire(ours)
+	b.RevokeTokens()
+	b.Inject(fake.Fault{Call: logIn, Effect: fake.Refuse, Code: http.StatusServiceUnavailable, Times: -1})
+	if got := b.logInsOfManyClaims(); got != 2 {
+		t.Errorf("%d log-ins: the call's own, and one of all others", got)
+	}
 }
 
 // TestCredentialsOfAnotherProjectFindNothing, and that is not taken for a release.

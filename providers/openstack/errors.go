@@ -136,12 +136,19 @@ func retryAfter(err error) time.Duration {
 	return retry
 }
 
-// mayBeOutdated reports whether an error may come from what a client found when it logged in.
-func mayBeOutdated(err error) bool {
+// fresh is for how long a new client would find what one of that age has found: the endpoint, and what
+// the cloud supports.
+const fresh = time.Minute
+
+// mayBeOutdated reports whether an error may come from what a client of some age found when it logged
+// in. A log-in of its own that failed is one that the others are to hear of.
+func mayBeOutdated(err error, age time.Duration) bool {
 	switch neutron.KindOf(err) {
-	case neutron.Unauthorized, neutron.Invalid, neutron.Unavailable:
+	case neutron.Unauthorized:
 		return true
+	case neutron.Invalid, neutron.Unavailable:
+		return age >= fresh || neutron.IsLogIn(err)
 	default:
-		return false
+		return neutron.IsLogIn(err)
 	}
 }

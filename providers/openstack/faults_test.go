@@ -84,8 +84,8 @@ func faults() map[string]fake.Fault {
 }
 
 // TestTheNextCallFindsWhatAFaultLeft: after each fault at each call of each operation, the error is
-// one of those that may leave the provider, and the next call of the same or of another manager
-// ends as if there had been no fault.
+// one of those that may leave the provider, and the next call of the same or of another manager, when
+// it is time, ends as if there had been no fault.
 func TestTheNextCallFindsWhatAFaultLeft(t *testing.T) {
 	t.Parallel()
 	for name, op := range operations {
@@ -132,6 +132,7 @@ func (b *bench) expectRecovery(op operation, f fake.Fault, isSame bool, what str
 	if !isSame {
 		b.Provider = b.newProvider(b.clock, 32)
 	}
+	b.clock.Step(max(retryTimeOf(first), time.Second))
 	// Deleted and free again is what a release ends with.
 	if err := op.run(b.ctx(), b); err != nil || len(b.owned(claimUID)) != op.leaves {
 		b.t.Errorf("%s: first %v, then %v; there are %+v", what, first, err, b.owned(claimUID))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
@@ -95,10 +96,12 @@ func (w *walk) count(what string) {
 	w.counts[what]++
 }
 
-// manage is one manager, which dies now and then.
+// manage is one manager, which dies now and then. Up to a minute passes between its steps.
 func (w *walk) manage() {
-	provider := w.newProvider(clock.RealClock{}, 32)
+	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	provider := w.newProvider(now, 32)
 	for range walkSteps {
+		now.Step(time.Duration(w.n(60)) * time.Second)
 		w.disturb()
 		patience := time.Duration(1+w.n(10)) * 10 * time.Millisecond
 		if w.n(8) == 0 {
@@ -109,7 +112,7 @@ func (w *walk) manage() {
 		cancel()
 		if !isAlive || w.n(20) == 0 {
 			w.count("died")
-			provider = w.newProvider(clock.RealClock{}, 32)
+			provider = w.newProvider(now, 32)
 		}
 	}
 }

@@ -91,6 +91,12 @@ func KindOf(err error) Kind {
 	return ""
 }
 
+// IsLogIn reports whether an *Error is a log-in's, be it the first one or that of a call whose token was refused.
+func IsLogIn(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Call == callLogIn
+}
+
 // attempt is what is known of a failed call.
 type attempt struct {
 	call string

@@ -99,9 +99,10 @@ func (u *consumer) use(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, a
 // wait returns the address that a claim is told within some time; the zero value for none.
 func (u *consumer) wait(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, patience time.Duration) netip.Addr {
 	now := claim.DeepCopy()
+	const pause = 100 * time.Millisecond
 	var pokes poker
-	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil; faults.Sleep(ctx, 100*time.Millisecond) {
-		if pokes.isTime() {
+	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil; faults.Sleep(ctx, pause) {
+		if pokes.isTime(poker(u.side.load.patience / 10 / pause)) {
 			u.poke(ctx, claim)
 		}
 		err := u.known.Get(ctx, client.ObjectKeyFromObject(claim), now)

@@ -169,7 +169,7 @@ func (s *step) isDone(ctx context.Context) {
 	w := s.world
 	var pokes poker
 	Eventually(func(g Gomega) {
-		if pokes.isTime() {
+		if pokes.isTime(15) {
 			w.pokeAll(ctx, g)
 		}
 		s.path.done(ctx, w, g)

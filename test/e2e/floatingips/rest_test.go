@@ -27,7 +27,7 @@ func (r *race) rest(ctx context.Context) {
 	var pokes poker
 	Eventually(func() []string {
 		var err error
-		if pokes.isTime() {
+		if pokes.isTime(50) {
 			err = r.pokeAll(ctx)
 		}
 		if err == nil {

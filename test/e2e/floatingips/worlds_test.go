@@ -178,9 +178,8 @@ func poke(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) error {
 // poker counts how often something was looked at that does not come.
 type poker int
 
-// isTime says whether to poke: not before the managers have had time to do by themselves what they do at once.
-func (p *poker) isTime() bool {
-	const looks = 15
+// isTime says whether to poke, after so many looks: not before the managers have had time to do by themselves what they do at once.
+func (p *poker) isTime(looks poker) bool {
 	*p++
 	return *p%looks == 0
 }

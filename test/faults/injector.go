@@ -25,6 +25,9 @@ type Injector struct {
 
 	// Quiet is how long a kind of trouble leaves off, at most.
 	Quiet time.Duration
+	// Progress counts what has been done. A kind of trouble leaves off until something more has: what is slow gets there, too. Nil is
+	// for trouble that waits for nothing.
+	Progress func() int
 	// Pause is for how long a manager is stopped, given how many have been.
 	Pause func(random *rand.Rand, before int64) time.Duration
 	// Long is what makes a stop a long one.
@@ -41,12 +44,25 @@ func (d *Injector) Run(ctx context.Context) {
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(i)))
 		parts = append(parts, func(ctx context.Context) {
 			for ctx.Err() == nil {
-				Sleep(ctx, UpTo(random, d.Quiet))
+				d.leaveOff(ctx, UpTo(random, d.Quiet))
 				trouble(ctx, random)
 			}
 		})
 	}
 	Together(ctx, parts...)
+}
+
+// leaveOff sleeps, and then until there is more progress.
+func (d *Injector) leaveOff(ctx context.Context, quiet time.Duration) {
+	if d.Progress == nil {
+		Sleep(ctx, quiet)
+		return
+	}
+	before := d.Progress()
+	Sleep(ctx, quiet)
+	for ctx.Err() == nil && d.Progress() == before {
+		Sleep(ctx, 200*time.Millisecond)
+	}
 }
 
 // Restart starts managers again that have ended by themselves, until ctx ends: one that leads and is stopped for too long does, as

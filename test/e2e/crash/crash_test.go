@@ -28,7 +28,22 @@ func (p *path) losses(n int) []framework.Loss {
 	if p.asks != nil || size.Now() == size.Soak {
 		return both
 	}
-	return both[(n+1)%2:][:1]
+	return both[(turn()+n/stride())%2:][:1]
+}
+
+// stride is how many writes there are from a point to the next one. The gate takes the first write, and each second one from the second
+// or the third on: the seed says which.
+func stride() int { return size.Of(2, 1, 1) }
+
+// turn is 0 or 1, by the seed.
+func turn() int { return int(GinkgoRandomSeed() % 2) }
+
+// next is the number of the write after the n-th at which a manager is killed.
+func next(n int) int {
+	if n == 1 {
+		return n + 1 + turn()*(stride()-1)
+	}
+	return n + stride()
 }
 
 // killed counts the points of all paths.
@@ -119,13 +134,13 @@ func (p *path) begin(ctx context.Context, kind string, n int) *world {
 	return w
 }
 
-// walk goes the path again and again, each time in a new world and with a manager that is killed one write later, until there is no such write.
+// walk goes the path again and again, each time in a new world and with a manager that is killed some writes later, until there is no such write.
 // Another manager finishes, and makes the next world. It returns at how many points a manager was killed.
 func (p *path) walk(ctx context.Context, kind string) (points int) {
 	GinkgoHelper()
 	var w *world
 	healthy(ctx, func(*framework.Manager) { w = p.begin(ctx, kind, 1) })
-	for n := 1; ; n++ {
+	for n := 1; ; n = next(n) {
 		for _, loss := range p.losses(n) {
 			By(fmt.Sprintf("write %d %s", n, loss))
 			if p.asks == nil {
@@ -135,7 +150,7 @@ func (p *path) walk(ctx context.Context, kind string) (points int) {
 			w.isSafe(ctx, p.lost)
 			healthy(ctx, func(m *framework.Manager) {
 				if p.recovers(ctx, w, m); reached {
-					w = p.begin(ctx, kind, n+1)
+					w = p.begin(ctx, kind, next(n))
 				}
 			})
 			if !reached {

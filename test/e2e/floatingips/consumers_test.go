@@ -69,7 +69,8 @@ func (u *consumer) live(ctx context.Context, name string) {
 		u.delete(forever, claim)
 		return
 	}
-	u.use(ctx, claim, u.wait(ctx, claim, faults.UpTo(u.random, u.side.load.patience)))
+	patience := u.side.load.patience
+	u.use(ctx, claim, u.wait(ctx, claim, patience/4+faults.UpTo(u.random, 3*patience/4)))
 }
 
 // use does with the address of a claim what consumers do.

@@ -74,7 +74,7 @@ func raceSpecs() {
 		"never tell an address twice or without its floating IP, touch nothing of others, and leak none", func(ctx SpecContext) {
 		onFake := &side{project: startFake(ctx), load: load{answers: size.Of(200, 500, 5000), consumers: 8, patience: 15 * time.Second, bindings: 3}}
 		onReal := &side{
-			project: open(ctx, realCloud.wait()), load: load{answers: size.Of(20, 60, 600), consumers: 3, patience: 2 * time.Minute, bindings: 6},
+			project: open(ctx, realCloud.wait()), load: load{answers: size.Of(12, 60, 600), consumers: 3, patience: 2 * time.Minute, bindings: 6},
 		}
 		r := start(ctx, onFake, onReal)
 		r.run(ctx, onFake.trouble)
@@ -95,7 +95,9 @@ func start(ctx context.Context, sides ...*side) *race {
 	r.history, err = framework.FollowHistory(ctx, site.EtcdURL())
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(r.history.Stop)
-	r.injector = &faults.Injector{Site: site, Quiet: size.Of[time.Duration](20, 10, 15) * time.Second, Pause: pause, Long: time.Minute}
+	r.injector = &faults.Injector{
+		Site: site, Quiet: size.Of[time.Duration](20, 10, 15) * time.Second, Progress: r.progress, Pause: pause, Long: time.Minute,
+	}
 	for _, s := range r.sides {
 		for _, kind := range bothKinds {
 			w := newWorld(ctx, s.project, kind)
@@ -159,15 +161,27 @@ func (r *race) run(ctx context.Context, more ...func(context.Context)) {
 // wait returns when it is enough.
 func (r *race) wait(ctx context.Context) {
 	isEnough := func() bool {
-		return !slices.ContainsFunc(r.sides, func(s *side) bool { return !r.hasEnough(s) }) && r.injector.Enough(enough, 0)
+		return !slices.ContainsFunc(r.sides, func(s *side) bool { return !r.hasEnough(s) })
 	}
 	for ctx.Err() == nil && !isEnough() {
 		faults.Sleep(ctx, 200*time.Millisecond)
 	}
 }
 
-// hasEnough says whether so many claims of a side were told as are to be.
-func (r *race) hasEnough(s *side) bool { return r.register.answered(s.worlds...) >= s.load.answers }
+// hasEnough says whether so many claims of a side were told as are to be, and there was enough trouble.
+func (r *race) hasEnough(s *side) bool {
+	return r.register.answered(s.worlds...) >= s.load.answers && r.injector.Enough(enough, 0)
+}
+
+// progress counts claims that were told, of sides that have not had enough.
+func (r *race) progress() (told int) {
+	for _, s := range r.sides {
+		if !r.hasEnough(s) {
+			told += r.register.answered(s.worlds...)
+		}
+	}
+	return told
+}
 
 // answersByCode counts the calls of the fake by their answers; 0 is none.
 func (p *project) answersByCode() map[int]int {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 // theirs is the key of what somebody else has written on an object, and his finalizer.
@@ -65,17 +66,18 @@ var _ = Describe("The manager's cache", func() {
 	})
 
 	It("does not grow with what is written on the claims of other providers", func(ctx SpecContext) {
-		const number, size = 200, 250_000
+		const length = 250_000
+		number := size.Of(80, 200, 200)
 		before := heap()
 		for i := range number {
 			foreign := newClaim(ns, fmt.Sprint("fat-", i), "IPPool", "p")
 			foreign.Spec.PoolRef.APIGroup = "ipam.example.com"
-			foreign.Annotations = map[string]string{theirs: strings.Repeat("x", size)}
+			foreign.Annotations = map[string]string{theirs: strings.Repeat("x", length)}
 			create(ctx, foreign)
 		}
 		last := create(ctx, newClaim(ns, "last", "IPPool", "p"))
 		answered(ctx, last) // so the cache shows all of them
-		Eventually(func() uint64 { return max(heap(), before) - before }, "1m", "500ms").Should(BeNumerically("<", number*size/4))
+		Eventually(func() uint64 { return max(heap(), before) - before }, "1m", "500ms").Should(BeNumerically("<", number*length/4))
 		deleteAll(ctx, ns)
 	})
 })

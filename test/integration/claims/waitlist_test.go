@@ -14,11 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 )
 
 var _ = Describe("Claims that wait for room", func() {
 	It("are woken as many as there is room for, and all of them served in the end", func(ctx SpecContext) {
-		const waiting, rounds, mostForEach = 300, 10, 20
+		const rounds, mostForEach = 10, 20
+		waiting := size.Of(100, 300, 300)
 		ns := newNamespace(ctx)
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/28", AddressSpace: ns}))
 		holders := make([]*ipamv1beta2.IPAddressClaim, 0, 14)

@@ -72,6 +72,25 @@ func TestWhatHasGoneIsNotLeaving(t *testing.T) {
 	}
 }
 
+// TestWhatCoolsBesideItsPoolIsNotLeaving: a namespace that ends takes its pools along, and what cools
+// down for them.
+func TestWhatCoolsBesideItsPoolIsNotLeaving(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(shapeConfig{entries: "10.0.0.0/28", reserved: four.reserved})
+	away := func(a *ipamv1.IPAllocation) { a.Namespace = "elsewhere" }
+	keeps := func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.RetainedState }
+	b.put(recordNamed("beside", "10.0.0.4/32", terminating, released))
+	b.put(recordNamed("retained", "10.0.0.5/32", away, terminating, released, keeps))
+	b.put(recordNamed("in-use", "10.0.0.6/32", away, terminating))
+	b.put(recordNamed("stays", "10.0.0.7/32", away, released))
+	cools := b.put(recordNamed("cools", "10.0.0.8/32", away, terminating, released))
+	found := b.x.Leaving(claimFor("a").Pool)
+	if len(found) != 1 || found[0].Record.Name != cools.Name {
+		t.Errorf("leaving: %v", found)
+	}
+}
+
 // TestTheGraceIsForWhatIsNotStoredYet: a record of an own kind is nobody's to drop before the
 // object that it was admitted for can be stored no more. What was bound has been stored.
 func TestTheGraceIsForWhatIsNotStoredYet(t *testing.T) {

@@ -293,8 +293,9 @@ func (b *stock) WithMembers(pool ipamv1.PoolReference) []Holding {
 }
 
 // Leaving returns what is to go out of a pool, in no order: what is marked for deletion because it moves
-// away, is held for what has moved, or is a block that a member may use. What lives beside the pool
-// moves with it, unless its claim has moved without the pool.
+// away, is held for what has moved, is a block that a member may use, or cools down in another
+// namespace than the pool's. What lives beside the pool moves with it, unless its claim has moved
+// without the pool.
 func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	e, ok := b.pools.find(pool)
 	if !ok {
@@ -303,11 +304,16 @@ func (b *stock) Leaving(pool ipamv1.PoolReference) []Holding {
 	found := make([]Holding, 0, len(e.tally.leaving))
 	for marked := range e.tally.leaving {
 		r := b.records.Get(marked)
-		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r)) {
+		if !r.Deleted && (r.Leaves || r.Purpose == records.ForMoved || isWithMember(r) || coolsElsewhere(r)) {
 			found = append(found, b.ages.holdingOf(r))
 		}
 	}
 	return found
+}
+
+// coolsElsewhere says whether the record cools down in a namespace that may end before its pool.
+func coolsElsewhere(r *records.Record) bool {
+	return r.Released() && !r.Retained && r.Key.Namespace != r.Pool.Namespace
 }
 
 // Returned returns what may be back of what is held in a pool.

@@ -148,6 +148,7 @@ var rules = map[row]rule{
 	repeated:          {then: takeOver},
 	claimMoved:        {then: markMoved},
 	recordLeaves:      {endsDelegation: true, then: hold},
+	recordEvicted:     {reads: true, keeps: []keeper{moves, isPaused}, then: hold},
 	holdEnded:         {endsDelegation: true, then: deleteRecord},
 	holdDeleted:       {keeps: []keeper{isClaimed}, endsDelegation: true, endsHandBack: true, then: release},
 	blockHandedBack:   {endsDelegation: true, then: release},

@@ -68,6 +68,7 @@ var reasonsOf = map[row]func(*world, ledger.Holding) Reason{
 	repeated:          func(*world, ledger.Holding) Reason { return Repeated() },
 	claimMoved:        func(w *world, h ledger.Holding) Reason { return ClaimMoved(MovedAway{w.proved(h)}) },
 	recordLeaves:      func(_ *world, h ledger.Holding) Reason { return RecordLeaves(Leaving{about(h)}, "weir") },
+	recordEvicted:     func(_ *world, h ledger.Holding) Reason { return RecordEvicted(Evicted{about(h)}, "weir") },
 	holdEnded:         func(_ *world, h ledger.Holding) Reason { return HoldEnded(Returned{about(h)}) },
 	holdDeleted:       func(_ *world, h ledger.Holding) Reason { return HoldDeleted(Unwanted{about(h)}) },
 	blockHandedBack: func(w *world, h ledger.Holding) Reason {
@@ -137,6 +138,9 @@ func TestWhatAReasonDoes(t *testing.T) {
 		{reason: repeated, err: ledger.ErrBusy},
 		{reason: claimMoved, want: []string{"mark as moved", "delete IPAllocation"}},
 		{reason: recordLeaves, err: ledger.ErrBusy},
+		{reason: recordEvicted, record: edits{allocations.Released}, want: looks, err: ledger.ErrBusy},
+		{reason: recordEvicted, sentence: "its Cluster is paused", record: edits{allocations.Released}, others: []client.Object{paused}, want: looks, stays: true},
+		{reason: recordEvicted, sentence: "it moves", record: edits{allocations.Released, allocations.Moving}, want: looks[:1], stays: true},
 		{reason: holdEnded, record: edits{held}, cools: true, want: goes},
 		{reason: holdDeleted, record: edits{held}, want: append([]string{"get IPAddressClaim"}, goes...)},
 		{reason: holdDeleted, sentence: "its claim lives here", record: edits{held}, others: []client.Object{claim}, want: []string{"get IPAddressClaim"}, stays: true},
@@ -255,7 +259,7 @@ func TestNothingGoesWithoutAProof(t *testing.T) {
 	unproved := map[string]Reason{
 		"none": {}, "deleted": ClaimDeleted(GivenBack{}), "retains": ClaimRetains(Deleted{}), "gone": ClaimGone(Gone{}), "discarded": AnswerDiscarded(GivenBack{}),
 		"answered": AnsweredOtherwise(Answered{}), "never committed": NeverCommitted(Answered{}), "name taken": AnswerNameTaken(NameTaken{}),
-		"moved": ClaimMoved(MovedAway{}), "leaves": RecordLeaves(Leaving{}, "weir"), "hold ended": HoldEnded(Returned{}), "hold deleted": HoldDeleted(Unwanted{}),
+		"moved": ClaimMoved(MovedAway{}), "leaves": RecordLeaves(Leaving{}, "weir"), "evicted": RecordEvicted(Evicted{}, "weir"), "hold ended": HoldEnded(Returned{}), "hold deleted": HoldDeleted(Unwanted{}),
 		"handed back": BlockHandedBack(HandedBack{}), "redelegated": HandBackEnded(Redelegated{}),
 		"retention ended": RetentionEnded(Stored{}), "cooled down": CooledDown(Expired{}), "pool gone": PoolGone(Gone{}), "pool shrunk": PoolShrunk(Shrunk{}),
 	}

@@ -319,6 +319,20 @@ func (o *Observation) Leaving(h ledger.Holding) Leaving {
 	return Leaving{about(h)}
 }
 
+// Evicted proves that a record cools down and is marked for deletion in a namespace that is not its
+// pool's: the namespace may end, and waits for the record.
+type Evicted struct{ ofRecord }
+
+// Evicted proves it of a record that was shown.
+func (o *Observation) Evicted(h ledger.Holding) Evicted {
+	record := o.marked(h)
+	isKnown := !h.ReleasedAt.IsZero() && !h.Retained // the ledger makes of it what it holds instead
+	if record == nil || !isKnown || record.Spec.State != ipamv1.CoolingState || record.Namespace == record.Spec.PoolRef.Namespace {
+		return Evicted{}
+	}
+	return Evicted{about(h)}
+}
+
 // Unwanted proves that a user has deleted a hold, the record of a block that a member may use, or that of
 // a hand-back. Only who may manage records can.
 type Unwanted struct{ ofRecord }

@@ -231,10 +231,13 @@ func TestWhatIsProvedOfAPoolThatShrinks(t *testing.T) {
 func TestWhatIsProvedOfARecord(t *testing.T) {
 	t.Parallel()
 	movesAlone := func(a *ipamv1.IPAllocation) { a.Annotations[ipamv1.MovedAnnotation] = "claim a" }
+	elsewhere := func(a *ipamv1.IPAllocation) { a.Spec.PoolRef.Namespace = "" }
+	cools := func(a *ipamv1.IPAllocation) { allocations.Released(a); a.Spec.State = ipamv1.CoolingState }
+	retained := func(a *ipamv1.IPAllocation) { allocations.Released(a); a.Spec.State = ipamv1.RetainedState }
 	type edits = []allocations.Edit
 	for sentence, test := range map[string]struct {
-		edits             edits
-		leaving, unwanted bool
+		edits                      edits
+		leaving, unwanted, evicted bool
 	}{
 		"it stays":                           {},
 		"it is only marked":                  {edits: edits{allocations.Terminating}},
@@ -245,6 +248,11 @@ func TestWhatIsProvedOfARecord(t *testing.T) {
 		"a hold":                             {edits: edits{held}},
 		"a hold that was deleted":            {edits: edits{held, allocations.Terminating}, unwanted: true},
 		"a hold that cools":                  {edits: edits{held, allocations.Released, allocations.Terminating}},
+		"it cools":                           {edits: edits{cools, elsewhere}},
+		"it cools where its pool is":         {edits: edits{cools, allocations.Terminating}},
+		"it cools elsewhere, and is deleted": {edits: edits{cools, elsewhere, allocations.Terminating}, evicted: true},
+		"it is retained elsewhere":           {edits: edits{retained, elsewhere, allocations.Terminating}},
+		"it is in use elsewhere":             {edits: edits{elsewhere, allocations.Terminating}},
 		"a member's block":                   {edits: edits{block, withMember}},
 		"a member's block that was deleted":  {edits: edits{block, withMember, allocations.Terminating}, unwanted: true},
 		"a member's block that was released": {edits: edits{block, withMember, allocations.Released, allocations.Terminating}},
@@ -258,7 +266,7 @@ func TestWhatIsProvedOfARecord(t *testing.T) {
 			w := newWorld(t, record)
 			h := w.shown(t, record)
 			o := w.Observe(nil)
-			if o.Leaving(h).IsProved() || o.Unwanted(h).IsProved() {
+			if o.Leaving(h).IsProved() || o.Unwanted(h).IsProved() || o.Evicted(h).IsProved() {
 				t.Error("the record was not read")
 			}
 			if err := o.Get(t.Context(), h.Record, &ipamv1.IPAllocation{}); err != nil {
@@ -266,6 +274,9 @@ func TestWhatIsProvedOfARecord(t *testing.T) {
 			}
 			if leaving := o.Leaving(h); leaving.IsProved() != test.leaving || leaving.covers(h) != test.leaving {
 				t.Errorf("leaving: %t", leaving.IsProved())
+			}
+			if evicted := o.Evicted(h); evicted.IsProved() != test.evicted || evicted.covers(h) != test.evicted {
+				t.Errorf("evicted: %t", evicted.IsProved())
 			}
 			if unwanted := o.Unwanted(h); unwanted.IsProved() != test.unwanted || unwanted.covers(h) != test.unwanted {
 				t.Errorf("unwanted: %t", unwanted.IsProved())

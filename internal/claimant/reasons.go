@@ -27,6 +27,7 @@ const (
 	repeated          row = "repeated"
 	claimMoved        row = "claim moved"
 	recordLeaves      row = "record leaves"
+	recordEvicted     row = "record evicted"
 	holdEnded         row = "hold ended"
 	holdDeleted       row = "hold deleted"
 	blockHandedBack   row = "block handed back"
@@ -76,6 +77,12 @@ func ClaimMoved(p MovedAway) Reason { return Reason{row: claimMoved, proof: p} }
 // this namespace takes its place.
 func RecordLeaves(p Leaving, namespace string) Reason {
 	return Reason{row: recordLeaves, proof: p, namespace: namespace}
+}
+
+// RecordEvicted is for a record that cools down, and whose namespace waits for it. A record in this
+// namespace goes on cooling in its place.
+func RecordEvicted(p Evicted, namespace string) Reason {
+	return Reason{row: recordEvicted, proof: p, namespace: namespace}
 }
 
 // HoldEnded is for a hold whose claim, or pool, is back.

@@ -182,8 +182,8 @@ func (d *IPClaims) asks(c *ipamv1.IPClaim, ref ipamv1.PoolReference) ask {
 	}
 }
 
-// judge errs with a Refusal of an IPClaim's where it is denied what it asks. What may change by itself has another reason: a pool of its own
-// namespace may come yet, and one that is closed may open; of another namespace's nobody learns more than that there is none for it.
+// judge errs with a Refusal of an IPClaim's where it is denied what it asks. What may change by itself has another reason: a pool may come
+// yet, or become visible, and one that is closed may open.
 func (d *IPClaims) judge(ctx context.Context, a ask) (verdict, error) {
 	v, err := judge(ctx, d.Registry, a)
 	if err != nil || v.denied == nil {
@@ -193,7 +193,7 @@ func (d *IPClaims) judge(ctx context.Context, a ask) (verdict, error) {
 	refusal := &claimant.Refusal{
 		Reason: ipamv1.ClaimReadyAllocationFailedReason, Cause: v.denied.cause, Field: fields[v.denied.about], Message: v.denied.message,
 	}
-	if v.denied.closed != nil || v.denied.cause == claimant.Missing && a.pool.Namespace != "" {
+	if v.denied.closed != nil || v.denied.cause == claimant.Missing || v.denied == v.hidden {
 		refusal.Reason = ipamv1.ClaimReadyPoolNotReadyReason
 	}
 	if v.denied.closed != nil && v.denied.closed.Paused {

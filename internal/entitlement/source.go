@@ -151,7 +151,7 @@ func (s *Source) absent(ref ipamv1.PoolReference, namespace string) error {
 	return notReady("%s.name: there is no %s %q in namespace %s", s.Field, ref.Kind, ref.Name, ref.Namespace)
 }
 
-func (s *Source) invisible(reason string) error { return failed("%s.name: %s", s.Field, reason) }
+func (s *Source) invisible(reason string) error { return notReady("%s.name: %s", s.Field, reason) }
 
 func failed(format string, args ...any) error {
 	return &claimant.Refusal{

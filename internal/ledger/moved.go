@@ -20,6 +20,9 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
+// What cools down in a namespace that ends gets a record in the manager's namespace by the same steps:
+// a namespace waits for its records, a cooldown does not wait for it.
+//
 // What clusterctl moves to another cluster out of a pool that stays is held here: admission leaves
 // the record its finalizer, so that it stays, marked, and the prefix taken. Hold then puts a record
 // of purpose Moved in its place:
@@ -47,9 +50,9 @@ func (o Out) TakeAlong(ctx context.Context, h Holding) error {
 	return o.l.deleteError(marked, o.l.client.Delete(ctx, record, client.Preconditions{UID: &marked.UID, ResourceVersion: &marked.Version}))
 }
 
-// Hold keeps the prefix of a record for the claim that has moved away with it, and lets the record
-// itself go. The caller has read live that the record is being deleted because it moves. Of one
-// that can never have been told to anybody nothing is kept.
+// Hold keeps the prefix of a record for the claim that has moved away with it, or until it has cooled
+// down, and lets the record itself go. The caller has read live that the record is being deleted
+// because it moves, or while it cools down. Of one that can never have been committed nothing is kept.
 func (o Out) Hold(ctx context.Context, h Holding, namespace string) error {
 	key := types.NamespacedName{Namespace: namespace, Name: holdName(h)}
 	mark := &records.Record{CIDR: h.CIDR, Space: h.Space}

@@ -84,8 +84,8 @@ func (v PoolView) WithMembers() []Holding { return ask(v.l.feed, (*book.Book).Wi
 func (v PoolView) HandedBack() []Holding { return ask(v.l.feed, (*book.Book).HandedBack, v.ref) }
 
 // Leaving returns what is to go out of the pool, in no order: what is marked for deletion because it
-// moves away, is held for what has moved, or is a block that a member may use. What lives beside the
-// pool moves with it.
+// moves away, is held for what has moved, is a block that a member may use, or cools down in another
+// namespace than the pool's. What lives beside the pool moves with it.
 func (v PoolView) Leaving() []Holding { return ask(v.l.feed, (*book.Book).Leaving, v.ref) }
 
 // Returned returns what may be back of what is held in the pool.

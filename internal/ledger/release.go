@@ -101,11 +101,14 @@ func nextSecond(t time.Time) time.Time {
 	return t.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
-// deleteAndReport deletes a record, and reports why if it was this call that deleted it.
+// deleteAndReport deletes a record, and reports why if it was this call that deleted it. Where the
+// claim has the prefix by another record, as one that arrived with a record of its former UID, nothing
+// is released.
 func (o Out) deleteAndReport(ctx context.Context, h Holding, reason string) error {
+	end, isHeldOn := endOf(h, reason), o.l.About(h.Claim).IsHeldOn(h)
 	dropped, err := o.l.deleteOnce(ctx, h.Version)
-	if dropped {
-		reportReleased(h, endOf(h, reason))
+	if dropped && (end != reason || !isHeldOn) {
+		reportReleased(h, end)
 	}
 	return err
 }

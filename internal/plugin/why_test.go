@@ -49,8 +49,9 @@ func TestWhyExplainsConditions(t *testing.T) {
 	}{
 		"a claim without a pool": {claimTold(condition("Ready", "False", "PoolNotReady", "there is no IPPool nope")), `IPAddressClaim red/md has no address: PoolNotReady since 2026-11-21 12:00 (6m)
   message there is no IPPool nope
-  means   The IPPool does not exist (yet), or the pool drains, is being deleted, is at home elsewhere, cannot be served, or its blocks are not recorded yet. A claim that is created together with its pool may say this for a moment. An answered claim keeps its address and its condition while its pool is being deleted.
-  do      Look at the pool's Ready condition. The claim is answered by itself when the pool serves.
+  means   The pool does not exist (yet), or a GlobalIPPool is not visible to the claim's namespace. Or the pool drains, is being deleted, is at home elsewhere, cannot be served, or its blocks are not recorded yet. A claim that is created together with its pool may say this for a moment. An answered claim keeps its address and its condition while its pool is being deleted.
+  do      Look at the pool's Ready condition. The claim is answered by itself when the pool serves, appears or becomes visible.
+  docs    docs/guides/projects.md
   pool    IPPool red/nope   does not exist
 `, ExitBadNews},
 		"an answered claim that its pool would not answer": {answered, `IPAddressClaim red/md has 10.0.0.3/24: Allocated since 2026-11-21 12:00 (6m)

@@ -15,7 +15,8 @@ import (
 )
 
 // leave sees to the pool's records that are marked for deletion: what clusterctl has moved out of a pool that stays here is held,
-// and a hold that somebody has deleted is released. So is one that is not needed any more.
+// what cools down in a namespace that ends cools on beside the manager, and a hold that a user has deleted is released. So is one
+// that is not needed any more.
 func (r *Reconciler) leave(ctx context.Context, pool ipamv1.PoolReference) error {
 	leaving, returned := r.Ledger.Of(pool).Leaving(), r.Ledger.Of(pool).Returned()
 	errs := make([]error, 0, 1+len(leaving)+len(returned))
@@ -51,6 +52,8 @@ func (r *Reconciler) leaveOne(ctx context.Context, h ledger.Holding) error {
 	}
 	if leaving := seen.Leaving(h); leaving.IsProved() {
 		_, err = r.exit().Release(ctx, h, claimant.RecordLeaves(leaving, r.Registry.Namespace))
+	} else if evicted := seen.Evicted(h); evicted.IsProved() && h.Record.Namespace != r.Registry.Namespace {
+		_, err = r.exit().Release(ctx, h, claimant.RecordEvicted(evicted, r.Registry.Namespace))
 	} else if deleted := seen.Unwanted(h); deleted.IsProved() {
 		_, err = r.exit().Release(ctx, h, claimant.HoldDeleted(deleted))
 	}

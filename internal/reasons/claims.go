@@ -25,19 +25,20 @@ var claims = []Condition{
 		},
 		{
 			Name: ipamv1.ClaimReadyPoolNotReadyReason, Status: metav1.ConditionFalse,
-			Means: "The `IPPool` does not exist (yet), or the pool drains, is being deleted, is at home elsewhere, cannot be served, or its blocks " +
-				"are not recorded yet. A claim that is created together with its pool may say this for a moment. An answered claim keeps its " +
-				"address and its condition while its pool is being deleted.",
-			Do: "Look at the pool's `Ready` condition. The claim is answered by itself when the pool serves.",
+			Means: "The pool does not exist (yet), or a `GlobalIPPool` is not visible to the claim's namespace. Or the pool drains, is being " +
+				"deleted, is at home elsewhere, cannot be served, or its blocks are not recorded yet. A claim that is created together with its " +
+				"pool may say this for a moment. An answered claim keeps its address and its condition while its pool is being deleted.",
+			Do:  "Look at the pool's `Ready` condition. The claim is answered by itself when the pool serves, appears or becomes visible.",
+			See: "guides/projects.md",
 		},
 		{
 			Name: ipamv1.ClaimReadyAllocationFailedReason, Status: metav1.ConditionFalse,
-			Means: "The claim asks for something that it cannot have: an unknown kind of pool; a `GlobalIPPool` that does not exist or is not " +
-				"visible to its namespace; or an address (annotation `ipam.weir.dev/address`, or an `IPAddress` made by hand) that is not canonical, " +
-				"outside the pool, excluded, reserved, the gateway, longer than `maxPrefixLength`, kept for another claim or taken. Or the pool keeps " +
-				"an address for it (`preAllocations`) that another claim holds.",
-			Do: "Correct what the message names. `poolRef` is immutable: delete the claim and make another. A claim whose pool appears or becomes " +
-				"visible is answered by itself. A taken address is tried again by itself, after half a minute to a minute.",
+			Means: "The claim asks for something that it cannot have: an unknown kind of pool, or an address (annotation " +
+				"`ipam.weir.dev/address`, or an `IPAddress` made by hand) that is not canonical, outside the pool, excluded, reserved, the " +
+				"gateway, longer than `maxPrefixLength`, kept for another claim or taken. Or the pool keeps an address for it " +
+				"(`preAllocations`) that another claim holds.",
+			Do: "Correct what the message names. `poolRef` is immutable: delete the claim and make another. A taken address is tried again by " +
+				"itself, after half a minute to a minute.",
 			See: "guides/projects.md",
 		},
 		{

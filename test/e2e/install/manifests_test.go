@@ -213,7 +213,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 			g.Expect(own.Status.AddressRef.Name).To(Equal("own"), "%v", own.Status.Conditions)
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
-			g.Expect(foreign.Status.Conditions).To(ContainElement(HaveField("Reason", "AllocationFailed")))
+			g.Expect(foreign.Status.Conditions).To(ContainElement(HaveField("Reason", "PoolNotReady")))
 		}, "1m", "100ms").Should(Succeed())
 		counts := "1 prefix is allocated from it"
 		Expect(as(ctx, "pooladmin").Delete(ctx, red)).To(MatchError(HaveSuffix(counts)))

@@ -234,3 +234,30 @@ func serveToo(ctx context.Context, name, version string) {
 	list.SetKind("IPAddressClaimList")
 	Eventually(func() error { return k.List(ctx, list) }, "1m", "100ms").Should(Succeed())
 }
+
+var _ = Describe("The group of a claim's pool", func() {
+	BeforeEach(onPolicies)
+
+	It("is warned of where nobody answers such a claim, and where another provider may nobody is", func(ctx SpecContext) {
+		for _, c := range []struct{ group, kind, warning string }{
+			{"ipam.cluster.x-k8s.io", "GlobalIPPool", `spec.poolRef.apiGroup: "ipam.cluster.x-k8s.io" has no GlobalIPPool`},
+			{"weir.dev", "IPPool", `spec.poolRef.apiGroup: "weir.dev" has no IPPool`},
+			{"ipam.weir.dev", "IPPool", ""},
+			{"ipam.metal3.io", "IPPool", ""},
+			{"ipam.cluster.x-k8s.io", "InClusterIPPool", ""},
+		} {
+			manifest := "{apiVersion: ipam.cluster.x-k8s.io/v1beta2, kind: IPAddressClaim, metadata: {name: typed, namespace: " + home + "}, " +
+				"spec: {poolRef: {apiGroup: " + c.group + ", kind: " + c.kind + ", name: p}}}"
+			create := func(args ...string) error {
+				_, err := site.Kubectl(ctx, manifest, append([]string{"create", "--dry-run=server", "-f-"}, args...)...)
+				return err
+			}
+			Expect(create()).To(Succeed(), manifest)
+			if c.warning == "" {
+				Expect(create("--warnings-as-errors")).To(Succeed(), manifest)
+				continue
+			}
+			Eventually(func() error { return create("--warnings-as-errors") }, "1m", "100ms").Should(MatchError(ContainSubstring(c.warning)), manifest)
+		}
+	}, SpecTimeout(5*time.Minute))
+})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -123,6 +125,31 @@ func told(ctx context.Context, s *side) map[string]fsck.Held {
 		}
 	}
 	return found
+}
+
+// expectTrail reads the audit trail of the side that a namespace has moved to: each of its claims came with what it has, and nothing of
+// that was released.
+func expectTrail(ctx context.Context, s *side, namespace string) {
+	GinkgoHelper()
+	log, err := os.Open(s.manager.LogPath())
+	Expect(err).NotTo(HaveOccurred())
+	defer log.Close()
+	has, said := told(ctx, s), map[string][]string{}
+	_, err = audit.Read(log, time.Now(), func(e audit.Event) {
+		claim := e.Entry.Claim
+		name := claim.Kind + " " + claim.Namespace + "/" + claim.Name
+		if has[name].CIDR == e.Entry.Prefix {
+			said[name] = append(said[name], e.What)
+		}
+	})
+	Expect(err).NotTo(HaveOccurred())
+	var found []string
+	for name := range has {
+		if strings.Contains(name, " "+namespace+"/") && (!slices.Contains(said[name], "Adopted") || slices.Contains(said[name], "Released")) {
+			found = append(found, fmt.Sprintf("%s has %s, and the audit trail says %v", name, has[name].CIDR, said[name]))
+		}
+	}
+	Expect(found).To(BeEmpty())
 }
 
 // changed names what is not as it was.

@@ -77,6 +77,7 @@ func thereAndBack(ctx SpecContext) {
 	Expect(right.Client().Create(ctx, refused)).To(Succeed())
 	awaitAnswers(ctx, left, stays.name, 10+addressClaims+claims)
 	expectArrived(ctx, right, t, had)
+	expectTrail(ctx, right, t.name)
 	expectEmpty(ctx, left, t.name)
 	Expect(unheld(ctx, left, t.global, had)).To(BeEmpty())
 	expectReason(ctx, right, refused, ipamv1beta2.IPAddressClaimReadyPoolNotReadyReason)

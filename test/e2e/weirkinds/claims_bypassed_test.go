@@ -63,7 +63,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			"excluded": {s.Claim("excluded", "pool").WithCIDR("10.0.0.9/32"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.cidr", "excluded"}},
 			"length":   {s.Claim("length", "pool").WithBits(24), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.prefixLength", "/24"}},
 			"pool":     {s.Claim("pool", "missing"), ipamv1.ClaimReadyPoolNotReadyReason, []string{"spec.poolRef.name", "missing"}},
-			"hidden":   {s.Claim("hidden", "").From(ipamv1.GlobalIPPoolKind, "missing"), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.poolRef.name", "missing"}},
+			"hidden":   {s.Claim("hidden", "").From(ipamv1.GlobalIPPoolKind, "missing"), ipamv1.ClaimReadyPoolNotReadyReason, []string{"spec.poolRef.name", "missing"}},
 			"family":   {s.Claim("family", "pool").WithFamily(ipamv1.IPv6Family), ipamv1.ClaimReadyAllocationFailedReason, []string{"spec.ipFamily"}},
 			"full":     {s.Claim("full", "pool").WithBits(28), ipamv1.ClaimReadyPoolExhaustedReason, nil},
 			"taken":    {s.Claim("taken", "pool").WithCIDR("10.0.0.1/32"), ipamv1.ClaimReadyAddressConflictReason, []string{"spec.cidr"}},
@@ -145,7 +145,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		s.Create(ctx, own, other, longer)
 		s.Ready(ctx, own)
 		for _, c := range []*ipamv1.IPClaim{other, longer} {
-			s.NotReady(ctx, c, ipamv1.ClaimReadyAllocationFailedReason, absent(pool.Name, c.Namespace))
+			s.NotReady(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason, absent(pool.Name, c.Namespace))
 			Expect(s.Records(ctx, c)).To(BeEmpty())
 		}
 		change := func(spec func(*ipamv1.IPPoolSpec)) {

@@ -183,7 +183,17 @@ var _ = Describe("The audit trail", func() {
 				Address: "10.1.0.77", Prefix: ptr.To[int32](24),
 			},
 		})
-		answered(ctx, create(ctx, newClaim(ns, "back", "IPPool", "p")))
+		former := newClaim(ns, "back", "IPPool", "p") // as clusterctl moves it, the record names the claim's former UID
+		record := create(ctx, &ipamv1.IPAllocation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "back-former", Finalizers: []string{ipamv1.AllocationFinalizer}},
+			Spec: ipamv1.IPAllocationSpec{
+				PoolRef: pool.PoolReference(), AddressSpace: ns, CIDR: "10.1.0.77/32", Purpose: ipamv1.ClaimPurpose,
+				ClaimRef: ipamv1.ClaimReference{APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: ns, Name: "back", UID: "former"},
+				Manager:  ipamv1.AllocationManager{Instance: "former", CreatedRevision: "1"},
+			},
+		})
+		answered(ctx, create(ctx, former))
+		gone(ctx, record)
 		told("IPAddressClaim", "back", "Adopted Arrived 10.1.0.77/32")
 	})
 

@@ -6,6 +6,7 @@ package claims
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -54,6 +55,21 @@ func settled(ctx context.Context, name string) {
 	namespace := &corev1.Namespace{}
 	Expect(k.Get(ctx, client.ObjectKey{Name: name}, namespace)).To(Succeed())
 	Eventually(time.Now, "1m", "50ms").Should(BeTemporally(">", namespace.CreationTimestamp.Add(2*time.Second)))
+}
+
+// coolingBesideManager waits until a record of the claim of that UID cools down in the manager's namespace, and returns it.
+func coolingBesideManager(ctx context.Context, uid string) *ipamv1.IPAllocation {
+	GinkgoHelper()
+	var found *ipamv1.IPAllocation
+	Eventually(func(g Gomega) {
+		list := &ipamv1.IPAllocationList{}
+		g.Expect(k.List(ctx, list, client.InNamespace("weir-system"))).To(Succeed())
+		i := slices.IndexFunc(list.Items, func(a ipamv1.IPAllocation) bool { return a.Spec.ClaimRef.UID == uid })
+		g.Expect(i).NotTo(Equal(-1))
+		found = &list.Items[i]
+		g.Expect(found.Spec.State).To(Equal(ipamv1.CoolingState))
+	}, "1m", "50ms").Should(Succeed())
+	return found
 }
 
 var _ = Describe("A released address", func() {
@@ -121,6 +137,51 @@ var _ = Describe("A released address", func() {
 		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = ptr.To[int32](0) })
 		gone(ctx, pool)
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(record), record)).NotTo(Succeed())
+	})
+
+	It("of a GlobalIPPool cools beside the manager if its namespace ends, which does not wait for it", func(ctx SpecContext) {
+		spec := singleAddress(ns, hour)
+		pool := create(ctx, &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: spec})
+		ending := newBareNamespace(ctx)
+		claim := create(ctx, newClaim(ending, "a", "GlobalIPPool", ns))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		record := cooling(ctx, ending)
+		Expect(k.Delete(ctx, record)).To(Succeed()) // as the namespace controller does
+		gone(ctx, record)
+		moved := coolingBesideManager(ctx, string(claim.UID))
+		Expect(moved.Spec.CIDR).To(Equal("10.1.0.7/32"))
+		Expect(moved.Spec.ReleasedAt).To(Equal(record.Spec.ReleasedAt), "the cooldown does not begin anew")
+
+		second := create(ctx, newClaim(ending, "b", "GlobalIPPool", ns))
+		ready(ctx, second, metav1.ConditionFalse, "PoolExhausted")
+		Expect(k.Delete(ctx, moved)).To(Succeed())
+		Consistently(func() error { return k.Get(ctx, client.ObjectKeyFromObject(moved), moved) }, "1s", "100ms").Should(Succeed())
+		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
+		Expect(answered(ctx, second).Spec.Address).To(Equal("10.1.0.7"))
+		gone(ctx, moved)
+	})
+
+	It("is told without its claim's name to a tenant whose namespace is younger", func(ctx SpecContext) {
+		create(ctx, &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: singleAddress(ns, hour)})
+		tenant := newBareNamespace(ctx)
+		claim := create(ctx, newClaim(tenant, "secret-name", "GlobalIPPool", ns))
+		answered(ctx, claim)
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		record := cooling(ctx, tenant)
+		asking := func(name string) string {
+			c := newClaim(tenant, name, "GlobalIPPool", ns)
+			c.Annotations = map[string]string{ipamv1.AddressAnnotation: "10.1.0.7"}
+			return ready(ctx, create(ctx, c), metav1.ConditionFalse, "AllocationFailed")
+		}
+		released := func(ago time.Duration) {
+			body := fmt.Sprintf(`{"spec":{"releasedAt":%q}}`, time.Now().Add(-ago).UTC().Format(time.RFC3339))
+			Expect(k.Patch(ctx, record, client.RawPatch(types.MergePatchType, []byte(body)))).To(Succeed())
+		}
+		released(-10 * time.Minute)
+		Eventually(func() string { return asking(fmt.Sprint("b-", time.Now().UnixNano())) }, "1m", "100ms").Should(ContainSubstring("secret-name"))
+		released(10 * time.Minute)
+		Eventually(func() string { return asking(fmt.Sprint("c-", time.Now().UnixNano())) }, "1m", "100ms").ShouldNot(ContainSubstring("secret-name"))
 	})
 
 	It("cools no longer once its pool is gone", func(ctx SpecContext) {

@@ -65,7 +65,7 @@ func refused(ctx context.Context, namespace, pool string) {
 			err := k.Get(ctx, client.ObjectKeyFromObject(probe), probe)
 			return conditions.Has(probe, "Ready"), err
 		}, "1m", "50ms").Should(BeTrue())
-		g.Expect(conditions.GetReason(probe, "Ready")).To(Equal("AllocationFailed"))
+		g.Expect(conditions.GetReason(probe, "Ready")).To(Equal("PoolNotReady"))
 	}, "1m", "50ms").Should(Succeed())
 }
 
@@ -109,7 +109,7 @@ var _ = Describe("A GlobalIPPool", func() {
 				delete(asking, who)
 			}
 			for _, claim := range asking {
-				Expect(ready(ctx, claim, metav1.ConditionFalse, "AllocationFailed")).To(Equal(hidden(pool, claim.Namespace)))
+				Expect(ready(ctx, claim, metav1.ConditionFalse, "PoolNotReady")).To(Equal(hidden(pool, claim.Namespace)))
 			}
 		},
 		Entry("by default", ipamv1.PoolVisibility(""), nil, "own", "own, selected", "other", "other, selected", "none", "platform", "manager's"),
@@ -124,7 +124,7 @@ var _ = Describe("A GlobalIPPool", func() {
 		create(ctx, bluePool(pool, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", Visibility: ipamv1.ConsumerVisibility}))
 		message := map[string]string{}
 		for _, name := range []string{pool, "no-" + pool} {
-			message[name] = ready(ctx, create(ctx, newClaim(namespace, name, "GlobalIPPool", name)), metav1.ConditionFalse, "AllocationFailed")
+			message[name] = ready(ctx, create(ctx, newClaim(namespace, name, "GlobalIPPool", name)), metav1.ConditionFalse, "PoolNotReady")
 		}
 		Expect(message).To(Equal(map[string]string{pool: hidden(pool, namespace), "no-" + pool: hidden("no-"+pool, namespace)}))
 
@@ -162,7 +162,7 @@ var _ = Describe("A GlobalIPPool", func() {
 			create(ctx, answer)
 		}
 		arrived := create(ctx, newClaim(later, "arrived", "GlobalIPPool", pool))
-		Expect(ready(ctx, arrived, metav1.ConditionFalse, "AllocationFailed")).To(Equal(hidden(pool, later)))
+		Expect(ready(ctx, arrived, metav1.ConditionFalse, "PoolNotReady")).To(Equal(hidden(pool, later)))
 		Eventually(func() int { return len(records(ctx, later)) }, "1m", "100ms").Should(Equal(1))
 		Expect(answered(ctx, create(ctx, newClaim(blues, "first", "GlobalIPPool", pool))).Spec.Address).To(Equal("10.1.0.2"))
 
@@ -176,7 +176,7 @@ var _ = Describe("A GlobalIPPool", func() {
 		waiting := func(name string) *ipamv1beta2.IPAddressClaim {
 			refused(ctx, namespace, pool) // that it is not visible any more is seen a moment later
 			claim := create(ctx, newClaim(namespace, name, "GlobalIPPool", pool))
-			ready(ctx, claim, metav1.ConditionFalse, "AllocationFailed")
+			ready(ctx, claim, metav1.ConditionFalse, "PoolNotReady")
 			return claim
 		}
 		byNamespace := waiting("by-namespace")

@@ -196,6 +196,38 @@ var _ = Describe("A hold that comes late", func() {
 	})
 })
 
+var _ = Describe("What cools down in a namespace that ends", func() {
+	It("goes on cooling in another namespace, and its record goes after that is stored", func(ctx SpecContext) {
+		home, ending := newNamespace(ctx), newNamespace(ctx)
+		m := startManager(ctx, longClock())
+		pool := newPool(newNamespace(ctx), "p", "10.0.0.0/29")
+		pool.Cooldown = time.Hour
+		open(ctx, pool, m)
+		c := newClaim(pool, "c")
+		c.Ref.Namespace = ending
+		address := reserved(ctx, m, c)
+		Expect(releaseAll(ctx, m, c.Ref)).To(Succeed())
+		record := recordsFor(stored(ctx, ending), c.Ref.UID)[0]
+		Expect(k.Delete(ctx, &record)).To(Succeed())
+		Eventually(func() []book.Holding { return m.Of(pool.Ref).Leaving() }, "1m", "10ms").Should(HaveLen(1))
+		m.onWrite(func(n int, _ client.Object) {
+			defer GinkgoRecover()
+			Expect(recordsFor(stored(ctx, ending), c.Ref.UID)).To(HaveLen(1), "before write %d", n)
+			Expect(recordsFor(stored(ctx, home), c.Ref.UID)).To(HaveLen(n-1), "before write %d", n)
+		})
+		h := m.Of(pool.Ref).Leaving()[0]
+		Expect(m.Out().Hold(ctx, h, home)).To(Succeed())
+		Expect(recordsFor(stored(ctx, ending), c.Ref.UID)).To(BeEmpty())
+		Expect(recordsFor(stored(ctx, home), c.Ref.UID)).To(ConsistOf(And(
+			HaveField("Spec.State", ipamv1.CoolingState), HaveField("Spec.CIDR", address.String()),
+			HaveField("Spec.ReleasedAt.Unix()", h.ReleasedAt.Unix()), HaveField("Finalizers", ConsistOf(ipamv1.AllocationFinalizer)))))
+		asking := newClaim(pool, "asking")
+		asking.Want = address
+		_, err := m.Reserve(ctx, asking)
+		Expect(err).To(MatchError(book.ErrTaken))
+	})
+})
+
 // giveUp has the hold for a record deleted, as if its claim had come back and gone.
 func giveUp(ctx context.Context, ns string, h book.Holding) {
 	GinkgoHelper()

@@ -326,8 +326,8 @@ type Evicted struct{ ofRecord }
 // Evicted proves it of a record that was shown.
 func (o *Observation) Evicted(h ledger.Holding) Evicted {
 	record := o.marked(h)
-	isKnown := !h.ReleasedAt.IsZero() && !h.Retained // the ledger makes of it what it holds instead
-	if record == nil || !isKnown || record.Spec.State != ipamv1.CoolingState || record.Namespace == record.Spec.PoolRef.Namespace {
+	isCooling := !h.ReleasedAt.IsZero() && !h.Retained // as the ledger knows it: by that the new record is made
+	if record == nil || !isCooling || record.Spec.State != ipamv1.CoolingState || record.Namespace == record.Spec.PoolRef.Namespace {
 		return Evicted{}
 	}
 	return Evicted{about(h)}

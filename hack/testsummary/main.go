@@ -3,8 +3,8 @@
 
 // Command testsummary runs "go test -json", prints what a person wants to see of it, and exits as
 // go test did. It prints a line for each package and the output of what failed. At the end come the
-// seconds of each suite, the slowest specs and tests, why tests failed, which suites took longer
-// than docs/testing.md allows, what failed, and how many tests passed, failed and were skipped.
+// seconds of each suite, the slowest specs and tests, which suites took longer than docs/testing.md
+// allows, why tests failed, what failed, and how many tests passed, failed and were skipped.
 //
 //	testsummary -out FILE -- go test -json ...           run, and keep the JSON in FILE
 //	testsummary FILE...                                  print the end over runs kept before
@@ -75,7 +75,6 @@ func (s *summary) printEnd(withCosts bool) {
 	if withCosts {
 		fmt.Print(s.costs())
 	}
-	fmt.Print(s.failures())
 	if withCosts {
 		budgets, err := readBudgets()
 		if err != nil {
@@ -83,6 +82,7 @@ func (s *summary) printEnd(withCosts bool) {
 		}
 		fmt.Print(s.overBudget(budgets))
 	}
+	fmt.Print(s.failures())
 	for _, title := range s.failedTitles(0) {
 		fmt.Println("failed:", title)
 	}

@@ -221,7 +221,7 @@ func AwaitCertManagerTestGone(ctx context.Context, cfg *rest.Config) error {
 	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-	return wait.PollUntilContextTimeout(ctx, pollInterval, time.Minute, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, pollInterval, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKey{Name: "cert-manager-test"}, namespace)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})

@@ -28,7 +28,7 @@ import (
 )
 
 // answers is how many there are to be, at least.
-var answers = size.Of(200, 200, 2000)
+var answers = size.Of(120, 200, 2000)
 
 // checks is how often the checker looks.
 const checks = 3 * time.Second

@@ -31,9 +31,9 @@ func (p *path) losses(n int) []framework.Loss {
 	return both[(turn()+n/stride())%2:][:1]
 }
 
-// stride is how many writes there are from a point to the next one. The gate takes the first write, and each second one from the second
-// or the third on: the seed says which.
-func stride() int { return size.Of(2, 1, 1) }
+// stride is how many writes there are from a point to the next one. The gate takes the first write, and each third one from the second,
+// third or fourth on: the seed says which.
+func stride() int { return size.Of(3, 1, 1) }
 
 // turn is 0 or 1, by the seed.
 func turn() int { return int(GinkgoRandomSeed() % 2) }
@@ -41,7 +41,7 @@ func turn() int { return int(GinkgoRandomSeed() % 2) }
 // next is the number of the write after the n-th at which a manager is killed.
 func next(n int) int {
 	if n == 1 {
-		return n + 1 + turn()*(stride()-1)
+		return n + 1 + int(GinkgoRandomSeed())%stride()
 	}
 	return n + stride()
 }
@@ -97,7 +97,7 @@ func (p *path) dies(ctx context.Context, w *world, n int, loss framework.Loss) b
 		if !closed() {
 			p.done(ctx, w, g)
 		}
-	}, "60s", "10ms").Should(Succeed())
+	}, "3m", "10ms").Should(Succeed())
 	Expect(m.Kill()).To(Succeed())
 	giveUp()
 	<-asked

@@ -70,16 +70,28 @@ type side struct {
 }
 
 func raceSpecs() {
-	It("three managers, killed, stopped, cut off and compacted, on a real Neutron and on a cloud that answers late, wrongly or not at all, "+
-		"never tell an address twice or without its floating IP, touch nothing of others, and leak none", func(ctx SpecContext) {
-		onFake := &side{project: startFake(ctx), load: load{answers: size.Of(200, 500, 5000), consumers: 8, patience: 15 * time.Second, bindings: 3}}
-		onReal := &side{
-			project: open(ctx, realCloud.wait()), load: load{answers: size.Of(12, 60, 600), consumers: 3, patience: 2 * time.Minute, bindings: 6},
-		}
-		r := start(ctx, onFake, onReal)
-		r.run(ctx, onFake.trouble)
-		Expect(onFake.answersByCode()[0]).To(BeNumerically(">", 0), "answers that were lost")
-	}, SpecTimeout(timeout))
+	const title = "three managers, killed, stopped, cut off and compacted, on %s, " +
+		"never tell an address twice or without its floating IP, touch nothing of others, and leak none"
+	const fake = "a cloud that answers late, wrongly or not at all"
+	if size.Now() == size.Gate {
+		It(fmt.Sprintf(title, fake), func(ctx SpecContext) { runRace(ctx) }, SpecTimeout(timeout))
+	}
+	size.FromLong(func() {
+		It(fmt.Sprintf(title, "a real Neutron and on "+fake), func(ctx SpecContext) {
+			runRace(ctx, &side{
+				project: open(ctx, realCloud.wait()), load: load{answers: size.Of(0, 60, 600), consumers: 3, patience: 2 * time.Minute, bindings: 6},
+			})
+		}, SpecTimeout(timeout))
+	})
+}
+
+// runRace runs a race on a fake cloud, and on more.
+func runRace(ctx context.Context, more ...*side) {
+	GinkgoHelper()
+	onFake := &side{project: startFake(ctx), load: load{answers: size.Of(200, 500, 5000), consumers: 8, patience: 15 * time.Second, bindings: 3}}
+	r := start(ctx, append(more, onFake)...)
+	r.run(ctx, onFake.trouble)
+	Expect(onFake.answersByCode()[0]).To(BeNumerically(">", 0), "answers that were lost")
 }
 
 // start makes the worlds, starts the managers, and begins to look.

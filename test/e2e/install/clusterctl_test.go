@@ -88,7 +88,7 @@ func claimAndWait(ctx context.Context, name string, number int) {
 			}
 		}
 		return n
-	}, "60s", "100ms").Should(Equal(number))
+	}, patience, "200ms").Should(Equal(number))
 }
 
 var _ = Describe("An installation by clusterctl", Ordered, func() {
@@ -177,7 +177,7 @@ var _ = Describe("An installation by clusterctl", Ordered, func() {
 		By("deleting in the documented order: claims, pools, provider with its CRDs")
 		Expect(k.DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(machines))).To(Succeed())
 		Expect(k.DeleteAllOf(ctx, &ipamv1.IPClaim{}, client.InNamespace(machines))).To(Succeed())
-		Eventually(func() int { return len(remaining(ctx)) }, "60s", "200ms").Should(BeZero())
+		Eventually(func() int { return len(remaining(ctx)) }, patience, "1s").Should(BeZero())
 		Expect(k.DeleteAllOf(ctx, &ipamv1.IPPool{}, client.InNamespace(machines))).To(Succeed())
 		suite.Gone(ctx, k, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: machines, Name: "p"}})
 		_, err = ctl.Run(ctx, "delete", "--ipam", "weir", "--include-crd", "--include-namespace")

@@ -95,7 +95,7 @@ func addressOf(ctx context.Context, claim *ipamv1beta2.IPAddressClaim) string {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 		g.Expect(claim.Status.AddressRef.Name).To(Equal(claim.Name), "%v", claim.Status.Conditions)
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), address)).To(Succeed())
-	}, "60s", "100ms").Should(Succeed())
+	}, "3m", "100ms").Should(Succeed())
 	return address.Spec.Address
 }
 
@@ -108,7 +108,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
 			g.Expect(conditions.IsTrue(early, ipamv1.ReadyCondition)).To(BeTrue())
-		}, "60s", "100ms").Should(Succeed())
+		}, "3m", "100ms").Should(Succeed())
 		Expect(conditions.Has(early, ipamv1.MovableCondition)).To(BeFalse()) // there is nothing to move with
 		Expect(framework.InstallCAPICRDs(ctx, site.Config())).To(Succeed())
 		claim := builder.IPAddressClaim(tenant, "first", ipamv1.IPPoolKind, "early").Build()
@@ -116,11 +116,11 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(claim.Status.AddressRef.Name).To(Equal("first"))
-		}, "60s", "100ms").Should(Succeed())
+		}, "3m", "100ms").Should(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
 			g.Expect(conditions.IsFalse(early, ipamv1.MovableCondition)).To(BeTrue())
-		}, "60s", "100ms").Should(Succeed())
+		}, "3m", "100ms").Should(Succeed())
 	}, NodeTimeout(2*time.Minute))
 
 	It("keep everybody but Weir off its records", func(ctx SpecContext) {

@@ -389,7 +389,7 @@ var _ = Describe("Records", func() {
 		Expect(k.Delete(ctx, leaving)).To(Succeed())
 		eventually(ctx, r, func(g Gomega) { g.Expect(r.DeletionTimestamp).NotTo(BeNil()) })
 		release(ctx, r)
-		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(leaving), leaving) }, "60s", "200ms").
+		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(leaving), leaving) }, "3m", "200ms").
 			Should(Satisfy(apierrors.IsNotFound))
 	}, NodeTimeout(3*time.Minute))
 })
@@ -400,7 +400,7 @@ func eventually(ctx context.Context, r *ipamv1.IPAllocation, expect func(Gomega)
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(r), r)).To(Succeed())
 		expect(g)
-	}, "60s", "200ms").Should(Succeed())
+	}, "3m", "200ms").Should(Succeed())
 }
 
 // release does what Weir would: takes the finalizer off, so that a marked record goes.

@@ -25,6 +25,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -36,6 +37,9 @@ const (
 	// forged is a record of somebody who may not write any, in a dry run.
 	forged = "forged records that no policy and no webhook refused"
 )
+
+// pace is how long each creator leaves off after a create.
+var pace = size.Of[time.Duration](100, 20, 20) * time.Millisecond
 
 // traffic creates claims without end, and notes what becomes of them.
 type traffic struct {
@@ -54,7 +58,7 @@ type span struct {
 	first, last time.Time
 }
 
-// startTraffic creates IPClaims, IPAddressClaims and forged records, each about fifty times a second.
+// startTraffic creates IPClaims, IPAddressClaims and forged records, each at its pace.
 func startTraffic(ctx context.Context, name string) *traffic {
 	GinkgoHelper()
 	t := &traffic{
@@ -75,7 +79,7 @@ func startTraffic(ctx context.Context, name string) *traffic {
 				select {
 				case <-t.end:
 					return
-				case <-time.After(20 * time.Millisecond):
+				case <-time.After(pace):
 					create(i)
 				}
 			}

@@ -36,7 +36,7 @@ func check(ctx context.Context) {
 			report, err := fsck.Check(ctx, side.Config())
 			Expect(err).NotTo(HaveOccurred())
 			return report.AtRest()
-		}, "60s", "500ms").Should(Succeed())
+		}, "3m", "500ms").Should(Succeed())
 	}
 	Expect(union(ctx)).To(BeEmpty())
 }

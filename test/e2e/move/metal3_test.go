@@ -39,7 +39,7 @@ func metal3Moves(ctx SpecContext) {
 
 	By("moving")
 	move(ctx, left, right, t.name)
-	Eventually(func() map[string]string { return metal3Book(ctx, right, t.name) }, "60s", "500ms").Should(Equal(had), func() string {
+	Eventually(func() map[string]string { return metal3Book(ctx, right, t.name) }, "3m", "500ms").Should(Equal(had), func() string {
 		return metal3Reasons(ctx, right, t.name)
 	})
 	Eventually(func() []string { return append(metal3Objects(ctx, left, t.name), remaining(ctx, left, t.name)...) }, "1m", "500ms").Should(BeEmpty())
@@ -51,7 +51,7 @@ func metal3Moves(ctx SpecContext) {
 	By("moving back")
 	t.provision(ctx, right)
 	move(ctx, right, left, t.name)
-	Eventually(func() map[string]string { return metal3Book(ctx, left, t.name) }, "60s", "500ms").Should(Equal(has), func() string {
+	Eventually(func() map[string]string { return metal3Book(ctx, left, t.name) }, "3m", "500ms").Should(Equal(has), func() string {
 		return metal3Reasons(ctx, left, t.name)
 	})
 	Eventually(func() []string { return append(metal3Objects(ctx, right, t.name), remaining(ctx, right, t.name)...) }, "1m", "500ms").Should(BeEmpty())
@@ -115,7 +115,7 @@ func metal3Carved(ctx SpecContext) {
 
 	By("moving")
 	move(ctx, left, right, t.name)
-	Eventually(func() map[string]string { return metal3Book(ctx, right, t.name) }, "60s", "500ms").Should(Equal(had), func() string {
+	Eventually(func() map[string]string { return metal3Book(ctx, right, t.name) }, "3m", "500ms").Should(Equal(had), func() string {
 		return metal3Reasons(ctx, right, t.name)
 	})
 	Eventually(func() []string { return append(metal3Objects(ctx, left, t.name), remaining(ctx, left, t.name)...) }, "1m", "500ms").Should(BeEmpty())
@@ -149,7 +149,7 @@ func metal3Carved(ctx SpecContext) {
 	By("moving back")
 	t.provision(ctx, right)
 	move(ctx, right, left, t.name)
-	Eventually(func() map[string]string { return metal3Book(ctx, left, t.name) }, "60s", "500ms").Should(Equal(has), func() string {
+	Eventually(func() map[string]string { return metal3Book(ctx, left, t.name) }, "3m", "500ms").Should(Equal(has), func() string {
 		return metal3Reasons(ctx, left, t.name)
 	})
 	Eventually(func() []string { return append(metal3Objects(ctx, right, t.name), remaining(ctx, right, t.name)...) }, "1m", "500ms").Should(BeEmpty())

@@ -41,11 +41,11 @@ func move(ctx context.Context, from, to *side, namespace string) {
 // expectArrived expects every claim of a tenant on a side, with what it had, and its owner references.
 func expectArrived(ctx context.Context, s *side, t tenant, had map[string]string) {
 	GinkgoHelper()
-	Eventually(func() []string { return changed(had, book(ctx, s, t.name)) }, "60s", "500ms").Should(BeEmpty(), func() string {
+	Eventually(func() []string { return changed(had, book(ctx, s, t.name)) }, "3m", "500ms").Should(BeEmpty(), func() string {
 		return reasons(ctx, s, t.name)
 	})
 	Expect(s.manager.Restart(ctx)).To(Succeed()) // it repairs at once what it would have a minute later
-	Eventually(func() []string { return misowned(ctx, s, t.name, t.global) }, "60s", "500ms").Should(BeEmpty())
+	Eventually(func() []string { return misowned(ctx, s, t.name, t.global) }, "3m", "500ms").Should(BeEmpty())
 }
 
 // thereAndBack: claims of all pool kinds move there and back with their addresses, and both sides go on.

@@ -49,7 +49,7 @@ func orphaned(ctx SpecContext) {
 		Expect(right.Client().Create(ctx, builder.IPAddressClaim(t.name, name, ipamv1.IPPoolKind, "v4").Build())).To(Succeed())
 	}
 	answered := []string{"IPAddressClaim new-0", "IPAddressClaim new-1", "IPPool v4"}
-	Eventually(func() []string { return slices.Sorted(maps.Keys(book(ctx, right, t.name))) }, "60s", "200ms").Should(Equal(answered))
+	Eventually(func() []string { return slices.Sorted(maps.Keys(book(ctx, right, t.name))) }, "3m", "200ms").Should(Equal(answered))
 	Expect(union(ctx)).To(BeEmpty())
 	for _, name := range newcomers {
 		claim := &ipamv1beta2.IPAddressClaim{ObjectMeta: t.named(name)}
@@ -63,11 +63,11 @@ func orphaned(ctx SpecContext) {
 	leftAlone(ctx, t)
 	gone := &ipamv1beta2.IPAddressClaim{ObjectMeta: t.named("alone-orphaned-0")}
 	Expect(left.Client().Delete(ctx, gone)).To(Succeed())
-	Eventually(func() []string { return keptFor(ctx, left, t) }, "60s", "200ms").ShouldNot(ContainElement(ContainSubstring(" " + gone.Name + " ")))
+	Eventually(func() []string { return keptFor(ctx, left, t) }, "3m", "200ms").ShouldNot(ContainElement(ContainSubstring(" " + gone.Name + " ")))
 	delete(had, "IPAddressClaim "+gone.Name)
 
 	By("claiming what was retained")
-	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "60s", "200ms").ShouldNot(ContainElement(HavePrefix("IPClaim retained ")))
+	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "3m", "200ms").ShouldNot(ContainElement(HavePrefix("IPClaim retained ")))
 	second := retained()
 	Expect(left.Client().Create(ctx, second)).To(Succeed())
 	Expect(second.Spec.CIDR).To(Equal(first.Spec.CIDR))
@@ -77,7 +77,7 @@ func orphaned(ctx SpecContext) {
 	t.incorporate(ctx, left)
 	expectArrived(ctx, left, t, had)
 	expectEmpty(ctx, right, t.name)
-	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "60s", "200ms").Should(BeEmpty())
+	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "3m", "200ms").Should(BeEmpty())
 	check(ctx)
 }
 
@@ -90,6 +90,6 @@ func (t tenant) askAlone(ctx context.Context, s *side, ref ipamv1.ClaimPoolRefer
 			WithLabel(clusterctlv1.ClusterctlMoveHierarchyLabel, "").Build())).To(Succeed())
 		own := builder.IPClaim(t.name, name).From(ref.Kind, ref.Name).Build()
 		own.Labels = map[string]string{clusterv1.ClusterNameLabel: t.name}
-		Eventually(func() error { return s.Client().Create(ctx, own) }, "60s", "200ms").Should(Succeed())
+		Eventually(func() error { return s.Client().Create(ctx, own) }, "3m", "200ms").Should(Succeed())
 	}
 }

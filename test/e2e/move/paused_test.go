@@ -132,5 +132,5 @@ func expectGone(ctx context.Context, s *side, obj client.Object) {
 	GinkgoHelper()
 	Eventually(func() bool {
 		return apierrors.IsNotFound(s.Client().Get(ctx, client.ObjectKeyFromObject(obj), obj))
-	}, "60s", "100ms").Should(BeTrue())
+	}, "3m", "100ms").Should(BeTrue())
 }

@@ -49,7 +49,7 @@ func preflight(ctx SpecContext) {
 	named := []string{
 		"IPAddressClaim preflight/both", "IPAddressClaim preflight/lonely", "IPClaim preflight/own-stays", "IPPool preflight/stuck", "IPPool preflight-foreign/foreign",
 	}
-	Eventually(func() []string { return namedBy(ctx, left, t.name) }, "60s", "500ms").Should(ConsistOf(named))
+	Eventually(func() []string { return namedBy(ctx, left, t.name) }, "3m", "500ms").Should(ConsistOf(named))
 	Eventually(func() string {
 		pool := &ipamv1.GlobalIPPool{}
 		Expect(left.Client().Get(ctx, client.ObjectKey{Name: t.global}, pool)).To(Succeed())
@@ -70,7 +70,7 @@ func preflight(ctx SpecContext) {
 		defer close(done)
 		move(ctx, left, right, t.name)
 	}()
-	Eventually(func() bool { return ptr.Deref(t.cluster(ctx, left).Spec.Paused, false) }, "60s", "100ms").Should(BeTrue())
+	Eventually(func() bool { return ptr.Deref(t.cluster(ctx, left).Spec.Paused, false) }, "3m", "100ms").Should(BeTrue())
 	stuck := builder.IPPool(t.name, "stuck").Build() // the annotation is not put back while the Cluster is paused
 	suite.Change(ctx, left.Client(), stuck, func() { delete(stuck.Annotations, clusterctlv1.BlockMoveAnnotation) })
 	Eventually(done, "2m").Should(BeClosed())

@@ -25,6 +25,7 @@ import (
 	"github.com/onsi/gomega/format"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -57,19 +58,21 @@ var _ = Describe("clusterctl move", func() {
 	BeforeEach(lookOn)
 	BeforeEach(followOn)
 
-	It("claims of all pool kinds move there and back with their addresses, and both sides go on", thereAndBack, SpecTimeout(8*time.Minute))
-	It("a target that has the global pool already, and the release of what is held", bothHave, SpecTimeout(6*time.Minute))
-	It("a pool is at home where somebody with the right says", home, SpecTimeout(5*time.Minute))
-	It("what a pool's condition names is what stays, and clusterctl waits until that is mended or allowed", preflight, SpecTimeout(8*time.Minute))
-	It("a move while Weir is down on the source stops and frees nothing", stopped, SpecTimeout(6*time.Minute))
-	It("a Cluster that is paused for hours keeps all it has, and gives up only then what it must", pausedForLong, SpecTimeout(5*time.Minute))
-	It("a move that is killed while it creates goes on when it is called again; what was being deleted lives again", killedCreating, SpecTimeout(6*time.Minute))
-	It("a move that is killed while it deletes is finished by hand", killedDeleting, SpecTimeout(6*time.Minute))
-	It("a move through a directory leaves two owners until one of them is removed", copied, SpecTimeout(6*time.Minute))
-	It("Metal3's claims move there and back with their pool, if that is of their Cluster", metal3Moves, SpecTimeout(6*time.Minute))
-	It("a pool of Metal3's that is of no Cluster stays, and holds what its claims have", metal3Stays, SpecTimeout(6*time.Minute))
-	It("a pool of Metal3's that is carved moves with what it has of its parent, which stays at home", metal3Carved, SpecTimeout(6*time.Minute))
-	It("claims whose Cluster is missing wait with what they have; one that goes then gives up what was held for it", orphaned, SpecTimeout(6*time.Minute))
+	It("claims of all pool kinds move there and back with their addresses, and both sides go on", thereAndBack, SpecTimeout(16*time.Minute))
+	It("a target that has the global pool already, and the release of what is held", bothHave, SpecTimeout(12*time.Minute))
+	It("a pool is at home where somebody with the right says", home, SpecTimeout(10*time.Minute))
+	It("what a pool's condition names is what stays, and clusterctl waits until that is mended or allowed", preflight, SpecTimeout(16*time.Minute))
+	It("a move while Weir is down on the source stops and frees nothing", stopped, SpecTimeout(12*time.Minute))
+	It("a Cluster that is paused for hours keeps all it has, and gives up only then what it must", pausedForLong, SpecTimeout(10*time.Minute))
+	It("a move that is killed while it creates goes on when it is called again; what was being deleted lives again", killedCreating, SpecTimeout(12*time.Minute))
+	It("Metal3's claims move there and back with their pool, if that is of their Cluster", metal3Moves, SpecTimeout(12*time.Minute))
+	It("a pool of Metal3's that is carved moves with what it has of its parent, which stays at home", metal3Carved, SpecTimeout(12*time.Minute))
+	It("claims whose Cluster is missing wait with what they have; one that goes then gives up what was held for it", orphaned, SpecTimeout(12*time.Minute))
+	size.FromLong(func() {
+		It("a move that is killed while it deletes is finished by hand", killedDeleting, SpecTimeout(12*time.Minute))
+		It("a move through a directory leaves two owners until one of them is removed", copied, SpecTimeout(12*time.Minute))
+		It("a pool of Metal3's that is of no Cluster stays, and holds what its claims have", metal3Stays, SpecTimeout(12*time.Minute))
+	})
 })
 
 func startSide(ctx context.Context) *side {

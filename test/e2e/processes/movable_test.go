@@ -40,14 +40,14 @@ var _ = It("the condition Movable names what a move would leave behind, without 
 	Eventually(func() string {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		return conditions.GetMessage(p, ipamv1.MovableCondition)
-	}, "60s", "100ms").Should(HavePrefix(fmt.Sprintf("clusterctl move would leave %d behind: ", number)))
+	}, "3m", "100ms").Should(HavePrefix(fmt.Sprintf("clusterctl move would leave %d behind: ", number)))
 	versions := seen(p.ResourceVersion)
 	// A status each three seconds, the annotation block-move, and the status after that.
 	Expect(len(versions)).To(BeNumerically("<=", int(time.Since(began)/(3*time.Second))+4))
 	Eventually(func() int {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		return int(*p.Status.Claims)
-	}, "60s", "100ms").Should(Equal(number))
+	}, "3m", "100ms").Should(Equal(number))
 
 	By("restarting")
 	was, seen := conditions.Get(p, ipamv1.MovableCondition), follow(ctx, p)

@@ -30,7 +30,7 @@ import (
 )
 
 // allocations is how many there are to be, at least.
-var allocations = size.Of(300, 1000, 50000)
+var allocations = size.Of(150, 1000, 50000)
 
 // timeout ends a run that does not get there.
 var timeout = size.Of[time.Duration](20, 20, 12*60) * time.Minute

@@ -176,8 +176,9 @@ var _ = Describe("The audit trail", func() {
 		Expect(k.Delete(ctx, child)).To(Succeed())
 		told("IPPool", "child", "Allocated Requested "+child.Spec.CIDR, "Released Gone "+child.Spec.CIDR)
 
+		arrived := map[string]string{ipamv1.ArrivedAnnotation: "true"} // as the policies mark what is moved
 		create(ctx, &ipamv1beta2.IPAddress{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "back", Finalizers: []string{ipamv1.AddressFinalizer}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "back", Finalizers: []string{ipamv1.AddressFinalizer}, Annotations: arrived},
 			Spec: ipamv1beta2.IPAddressSpec{
 				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "back"}, PoolRef: newClaim(ns, "back", "IPPool", "p").Spec.PoolRef,
 				Address: "10.1.0.77", Prefix: ptr.To[int32](24),
@@ -185,7 +186,9 @@ var _ = Describe("The audit trail", func() {
 		})
 		former := newClaim(ns, "back", "IPPool", "p") // as clusterctl moves it, the record names the claim's former UID
 		record := create(ctx, &ipamv1.IPAllocation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "back-former", Finalizers: []string{ipamv1.AllocationFinalizer}},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: ns, Name: "back-former", Finalizers: []string{ipamv1.AllocationFinalizer}, Annotations: arrived,
+			},
 			Spec: ipamv1.IPAllocationSpec{
 				PoolRef: pool.PoolReference(), AddressSpace: ns, CIDR: "10.1.0.77/32", Purpose: ipamv1.ClaimPurpose,
 				ClaimRef: ipamv1.ClaimReference{APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: ns, Name: "back", UID: "former"},

@@ -486,7 +486,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		Expect(k.Delete(ctx, namespace)).To(Succeed())
 		Eventually(func() bool {
 			return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(namespace), namespace))
-		}, "60s", "200ms").Should(BeTrue())
+		}, "3m", "200ms").Should(BeTrue())
 	}, SpecTimeout(5*time.Minute))
 
 	It("is left alone while its Cluster or itself carries the paused annotation", func(ctx SpecContext) {

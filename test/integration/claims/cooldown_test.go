@@ -262,7 +262,7 @@ var _ = Describe("A released address", func() {
 		}, "1m", "100ms").Should(Succeed())
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
 		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "60s", "100ms").Should(HaveLen(stay))
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "3m", "100ms").Should(HaveLen(stay))
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
 	})
 

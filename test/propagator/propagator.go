@@ -51,8 +51,8 @@ type Propagator struct {
 	binds atomic.Bool
 
 	mu sync.Mutex
-	// cut are the members that are not reached.
-	cut map[string]bool
+	// turns counts for each member how often it was cut off and reached again.
+	turns map[string]int
 	// works are what was placed, or is to be.
 	works map[workKey]*work
 }
@@ -78,7 +78,7 @@ type work struct {
 
 // New returns a Propagator of these kinds, which has not been started.
 func New(hub client.Client, members map[string]client.Client, kinds ...schema.GroupVersionKind) *Propagator {
-	return &Propagator{hub: hub, members: members, kinds: kinds, cut: map[string]bool{}, works: map[workKey]*work{}}
+	return &Propagator{hub: hub, members: members, kinds: kinds, turns: map[string]int{}, works: map[workKey]*work{}}
 }
 
 // Start carries what is at the hub, and what comes, until Stop. Each member is served by itself.
@@ -98,21 +98,22 @@ func (p *Propagator) Stop() {
 	p.done.Wait()
 }
 
-// CutOff has a member not be reached until mend is called.
+// CutOff has a member not be reached until mend is called. What was read before that is not carried after it.
 func (p *Propagator) CutOff(member string) (mend func()) {
-	set := func(isCut bool) {
+	turn := func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.cut[member] = isCut
+		p.turns[member]++
 	}
-	set(true)
-	return func() { set(false) }
+	turn()
+	return sync.OnceFunc(turn)
 }
 
-func (p *Propagator) isCut(member string) bool {
+// turnsOf counts how often a member was cut off and reached again; an odd number is one that is cut off.
+func (p *Propagator) turnsOf(member string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.cut[member]
+	return p.turns[member]
 }
 
 // Applied returns why a member refused the last version of an object that it was sent; nil if it
@@ -144,12 +145,13 @@ func (p *Propagator) serve(ctx context.Context, member string) {
 func (p *Propagator) carry(ctx context.Context, member string, kind schema.GroupVersionKind) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	turns := p.turnsOf(member)
 	templates, err := list(ctx, p.hub, kind, client.MatchingLabels{MemberLabel: member})
 	if err != nil {
 		return // what the hub does not show is not gone
 	}
 	bound, err := p.bind(ctx, member, kind, templates)
-	if err != nil || p.isCut(member) {
+	if isCut := turns%2 == 1; err != nil || isCut || turns != p.turnsOf(member) {
 		return
 	}
 	copies, err := list(ctx, p.members[member], kind)

@@ -29,7 +29,7 @@ const (
 )
 
 var (
-	claimsPerRun = size.Of(400, 5000, 50000)
+	claimsPerRun = size.Of(1000, 5000, 50000)
 	// smallShare of the claims are for the small pool: every twentieth.
 	smallShare = 20
 )

@@ -59,7 +59,7 @@ var _ = Describe("Metrics", func() {
 			Expect(code).To(Equal(refused.code), "%s: %s", refused.path, body)
 			Expect(body).NotTo(ContainSubstring("weir_"))
 		}
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 // account makes a service account and returns a token of its.

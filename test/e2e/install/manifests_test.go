@@ -121,7 +121,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(early), early)).To(Succeed())
 			g.Expect(conditions.IsFalse(early, ipamv1.MovableCondition)).To(BeTrue())
 		}, "3m", "100ms").Should(Succeed())
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("keep everybody but Weir off its records", func(ctx SpecContext) {
 		Expect(site.StartControllerManager(ctx)).To(Succeed())
@@ -146,7 +146,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		forbidden(meddler.Patch(ctx, p, client.RawPatch(types.MergePatchType, moving)), "manage")
 		harmless := []byte(`{"metadata":{"annotations":{"harmless":""}}}`)
 		Expect(meddler.Patch(ctx, p, client.RawPatch(types.MergePatchType, harmless))).To(Succeed())
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("let only pool administrators bring address space in", func(ctx SpecContext) {
 		forbidden(as(ctx, "meddler").Create(ctx, rootPool("stolen", "10.9.0.0/24")), "createroot")
@@ -199,7 +199,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		Expect(addressOf(ctx, provision(ctx, "data-2", "host-1"))).To(Equal("10.5.0.1"))
 		Expect(addressOf(ctx, provision(ctx, "data-3", "host-0"))).To(Equal("10.5.0.9"))
 		Expect(addressOf(ctx, provision(ctx, "data-4", "host-2"))).To(Equal("10.5.0.2"))
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("let Weir read whose a namespace is, and ask what a user may get", func(ctx SpecContext) {
 		red := builder.GlobalIPPool("red").WithCIDR("10.6.0.0/24").WithSpace("red").Build()
@@ -218,7 +218,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		counts := "1 prefix is allocated from it"
 		Expect(as(ctx, "pooladmin").Delete(ctx, red)).To(MatchError(HaveSuffix(counts)))
 		Expect(k.Delete(ctx, red)).To(MatchError(HaveSuffix(counts + ": 10.6.0.1 for IPAddressClaim labelled/own")))
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("let editors claim, and viewers only look", func(ctx SpecContext) {
 		Expect(as(ctx, "viewer").List(ctx, &ipamv1.IPPoolList{})).To(Succeed())
@@ -281,7 +281,7 @@ var _ = Describe("The shipped manifests", Ordered, func() {
 		before := given()
 		Expect(framework.Apply(ctx, site.Config(), samples...)).To(Succeed())
 		Expect(given()).To(Equal(before))
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("have a template that clusterctl renders and whose pool is accepted", func(ctx SpecContext) {
 		ctl, err := site.Clusterctl()

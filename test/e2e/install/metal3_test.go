@@ -262,7 +262,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 		suite.Gone(ctx, k, claim, address)
 		Expect(k.Delete(ctx, brief)).To(Succeed())
 		suite.Gone(ctx, k, brief)
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("has samples that are answered as they are, and keep what they got when they are applied again", func(ctx SpecContext) {
 		samples, err := framework.ReadManifests(filepath.Join(repository, "config", "samples", "metal3"))
@@ -280,7 +280,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 				g.Expect(claim.Status.AddressRef.Name).NotTo(BeEmpty(), "%v", claim.Status.Conditions)
 			}, "1m", "100ms").Should(Succeed())
 		}
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("has a template that clusterctl renders, whose hosts get all that they are to be told from its pool", func(ctx SpecContext) {
 		kinds := applyTemplate(ctx, ctl, "metal3", map[string]string{
@@ -302,7 +302,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 		Expect(k.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: pool + "-203-0-113-21"}, address)).To(Succeed())
 		Expect(address.Spec).To(And(HaveField("Prefix", 24), HaveField("Gateway", HaveValue(BeEquivalentTo("203.0.113.1"))),
 			HaveField("DNSServers", HaveExactElements(BeEquivalentTo("203.0.113.2")))))
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("keeps every object and address when clusterctl upgrades it", func(ctx SpecContext) {
 		Expect(framework.AwaitCertManagerTestGone(ctx, site.Config())).To(Succeed())
@@ -319,7 +319,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.AtRest()).To(Succeed())
 		Expect(records(ctx)).To(Equal(len(held)))
-	}, NodeTimeout(5*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("goes without a trace but the claims and their addresses", func(ctx SpecContext) {
 		Expect(stopAllowed(m)).To(ContainSubstring(openedMetal3))
@@ -327,7 +327,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		expectNothingInstalled(ctx)
 		keepTheirs(ctx, held)
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 var _ = It("The gate Metal3 opens its door when the kinds appear, also for claims that were there before", func(ctx SpecContext) {

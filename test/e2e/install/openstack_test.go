@@ -125,7 +125,7 @@ var _ = Describe("Secrets with credentials for OpenStack", func() {
 		Expect(usual.bound).To(And(Not(BeEmpty()), Not(ContainElement(secretsRole))))
 		Expect(usual.args).NotTo(ContainElement(Or(HavePrefix("--feature-gates"), HavePrefix("--openstack"))))
 		Expect(managerMay(ctx, "get", home)).To(BeFalse())
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("are read in one namespace where that role is bound there", func(ctx SpecContext) {
 		binding := &rbacv1.RoleBinding{
@@ -138,7 +138,7 @@ var _ = Describe("Secrets with credentials for OpenStack", func() {
 		Eventually(func() bool { return managerMay(ctx, "get", home) }, "1m").Should(BeTrue())
 		Expect(managerMay(ctx, "get", metav1.NamespaceDefault)).To(BeFalse())
 		Expect(managerMay(ctx, "list", home)).To(BeFalse())
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 var _ = Describe("The component set for floating IPs", func() {
@@ -154,7 +154,7 @@ var _ = Describe("The component set for floating IPs", func() {
 		const allowed = "https://*.cloud.example.com:5000,https://10.0.0.0/8,https://[2001:db8::]/32"
 		GinkgoT().Setenv(allowVariable, allowed)
 		Expect(rendered(ctx, framework.OpenStackComponents).args).To(ContainElement("--openstack-endpoint-allow=" + allowed))
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("goes together with that for Metal3, by the overlay of the guide", func(ctx SpecContext) {
 		guide, err := framework.ReadGuide("openstack.md")
@@ -170,7 +170,7 @@ var _ = Describe("The component set for floating IPs", func() {
 		Expect(set.args).To(ContainElement(HavePrefix("--openstack-endpoint-allow=${" + allowVariable)))
 		Expect(set.bound).To(ContainElements(secretsRole, "weir-system-metal3-manager-role"))
 		Expect(set.objects).To(ContainElement("CustomResourceDefinition ippools.ipam.metal3.io"))
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 var _ = Describe("The component set for floating IPs, as clusterctl installs it", Ordered, func() {
@@ -214,7 +214,7 @@ var _ = Describe("The component set for floating IPs, as clusterctl installs it"
 		Expect(k.Create(ctx, binding)).To(Succeed())
 		Eventually(func() bool { return managerMay(ctx, "get", pool.Namespace) }, "1m").Should(BeTrue())
 		suite.Change(ctx, k, pool, func() { pool.Spec.OpenStack.IdentityRef.Region = openstack.Region }) // Weir looks again at once
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("has samples whose claim gets a floating IP of its own, and gives it back", func(ctx SpecContext) {
 		Expect(framework.Apply(ctx, site.Config(), samples["IPAddressClaim"])).To(Succeed())
@@ -230,7 +230,7 @@ var _ = Describe("The component set for floating IPs, as clusterctl installs it"
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		suite.Gone(ctx, k, claim)
 		Expect(cloud.FloatingIPs()).To(BeEmpty())
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("lets claims go, as the guide says, whose floating IPs nobody can give back", func(ctx SpecContext) {
 		lost := floatingClaim("worker-1")
@@ -242,14 +242,14 @@ var _ = Describe("The component set for floating IPs, as clusterctl installs it"
 		Expect(k.Delete(ctx, lost)).To(Succeed())
 		suite.Gone(ctx, k, lost, pool)
 		Expect(cloud.FloatingIPs()).To(ConsistOf(HaveField("Description", HaveSuffix("/default/"+lost.Name))))
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("goes without a trace", func(ctx SpecContext) {
 		stopAllowed(m)
 		_, err := ctl.Run(ctx, "delete", "--ipam", "weir")
 		Expect(err).NotTo(HaveOccurred())
 		expectNothingInstalled(ctx)
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 // floatingClaim is what CAPO makes for a server.

@@ -85,7 +85,7 @@ var _ = Describe("Claims that move without their pool", func() {
 		unmarked.Annotations, unmarked.Finalizers = nil, nil
 		Expect(k.Update(ctx, unmarked, client.DryRunAll)).To(Succeed())
 		Expect(letGo(ctx, weir(ctx), c)).To(Succeed())
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 var _ = Describe("The webhooks that look at what somebody else writes", func() {
@@ -107,7 +107,7 @@ var _ = Describe("The webhooks that look at what somebody else writes", func() {
 		Expect(letGo(ctx, k, c)).To(asked)
 		Expect(letGo(ctx, weir(ctx), c)).To(Succeed())
 		release(ctx, r)
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 // installUnreachable has the API server ask these webhooks of the release where nobody answers.
@@ -188,7 +188,7 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 		Expect(k.Update(ctx, a)).To(refused)
 		c.Labels = map[string]string{"harmless": "x"}
 		Expect(k.Update(ctx, c)).To(Succeed())
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("does not change through another version of the kind either", func(ctx SpecContext) {
 		serveToo(ctx, "ipaddressclaims.ipam.cluster.x-k8s.io", "v1beta1")
@@ -202,7 +202,7 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 		Expect(k.Update(ctx, old)).To(Succeed())
 		Expect(unstructured.SetNestedField(old.Object, "other", "spec", "poolRef", "name")).To(Succeed())
 		Expect(k.Update(ctx, old)).To(refused)
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("is another provider's own affair where the pool is, until it names one of Weir's", func(ctx SpecContext) {
 		c, a := foreignClaim("foreign"), address("foreign", "ipam.example.com")
@@ -214,7 +214,7 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 		Expect(k.Update(ctx, a)).To(Succeed())
 		c.Spec.PoolRef.APIGroup = "ipam.weir.dev"
 		Expect(k.Update(ctx, c)).To(refused)
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 // serveToo has the API server serve a kind in one more version, which looks like the stored one.

@@ -70,7 +70,7 @@ var _ = Describe("The order to hand a block back", func() {
 			denied(inMode(ctx, u, p, ipamv1.ClosingMode), "Closing is for pools with spec.delegateTo")
 			Expect(inMode(ctx, as(ctx, admin), p, ipamv1.DrainingMode)).To(Succeed())
 		}
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("is given at the hub by Weir alone, once the pool is being deleted, and is never taken back", func(ctx SpecContext) {
 		u := as(ctx, admin)
@@ -103,7 +103,7 @@ var _ = Describe("The order to hand a block back", func() {
 			p.SetFinalizers(nil)
 			Expect(weir(ctx).Update(ctx, p)).To(Succeed())
 		}
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("is carried to copies by who may manage, who may also make a copy again that has it", func(ctx SpecContext) {
 		u, propagator := as(ctx, admin), propagates(ctx)
@@ -125,7 +125,7 @@ var _ = Describe("The order to hand a block back", func() {
 				Expect(propagator.Create(ctx, sent)).To(Succeed())
 			}
 		}
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	DescribeTable("names a pool of the hub by annotations that take the verb manage to be set, changed and removed, on delegated pools",
 		func(ctx SpecContext, key string) {
@@ -147,9 +147,9 @@ var _ = Describe("The order to hand a block back", func() {
 			annotate(free, key, "nothings")
 			Expect(u.Create(ctx, free)).To(Succeed())
 		},
-		Entry("Weir's", NodeTimeout(time.Minute), ipamv1.TemplateAnnotation),
-		Entry("Karmada's", NodeTimeout(time.Minute), "resourcetemplate.karmada.io/uid"),
-		Entry("Karmada's for the member", NodeTimeout(time.Minute), "work.karmada.io/namespace"),
+		Entry("Weir's", NodeTimeout(10*time.Minute), ipamv1.TemplateAnnotation),
+		Entry("Karmada's", NodeTimeout(10*time.Minute), "resourcetemplate.karmada.io/uid"),
+		Entry("Karmada's for the member", NodeTimeout(10*time.Minute), "work.karmada.io/namespace"),
 	)
 })
 

@@ -137,7 +137,7 @@ var _ = Describe("Root pools", func() {
 		labelled.Labels = map[string]string{"rack": "7"}
 		Expect(u.Patch(ctx, labelled, client.MergeFrom(grown))).To(Succeed(), "anything else of a root")
 		forbidden(r.Create(ctx, global("root")), "createroot")
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 var _ = Describe("Guarded annotations", func() {
@@ -184,7 +184,7 @@ var _ = Describe("Guarded annotations", func() {
 		elsewhere := pool("default", "created", carved)
 		annotate(elsewhere, ipamv1.HomeAnnotation, "x")
 		forbidden(u.Create(ctx, elsewhere), "manage")
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 var _ = Describe("The mark of what has arrived", func() {
@@ -210,7 +210,7 @@ var _ = Describe("The mark of what has arrived", func() {
 		Expect(k.Update(ctx, c)).To(Succeed())
 		c.SetAnnotations(nil)
 		Expect(u.Update(ctx, c)).To(Succeed())
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("is set on an IPAddress by manage only: what has arrived keeps its address", func(ctx SpecContext) {
 		addresses := rbacv1.PolicyRule{APIGroups: []string{ipamv1beta2.GroupVersion.Group}, Resources: []string{"ipaddresses"}, Verbs: plain}
@@ -227,7 +227,7 @@ var _ = Describe("The mark of what has arrived", func() {
 		Expect(k.Update(ctx, a)).To(Succeed())
 		a.SetAnnotations(nil)
 		Expect(u.Update(ctx, a)).To(Succeed())
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 func annotate(object client.Object, key, value string) {
@@ -262,7 +262,7 @@ var _ = Describe("Projects", func() {
 		}, "1m").Should(MatchError(ContainSubstring("assign")))
 		moved.Labels = map[string]string{ipamv1.ProjectLabel: "green", "harmless": "x"}
 		Expect(u.Update(ctx, moved)).To(Succeed())
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("are set on pools by nobody without the verb assign", func(ctx SpecContext) {
 		u := as(ctx, admin)
@@ -314,7 +314,7 @@ var _ = Describe("Records", func() {
 		forged := record(home, "forged")
 		forged.Spec.Purpose = ipamv1.HandBackPurpose
 		Eventually(func() error { return u.Create(ctx, forged) }, "1m").Should(MatchError(ContainSubstring("manage")))
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("lose vanished owners to the garbage collector, and are marked by it when none is left", func(ctx SpecContext) {
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "owner"}}
@@ -329,7 +329,7 @@ var _ = Describe("Records", func() {
 		Expect(k.Delete(ctx, owner)).To(Succeed())
 		eventually(ctx, r, func(g Gomega) { g.Expect(r.DeletionTimestamp).NotTo(BeNil()) })
 		release(ctx, r)
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("do not change at the garbage collector's hands", func(ctx SpecContext) {
 		const collector = "system:serviceaccount:kube-system:generic-garbage-collector"
@@ -343,7 +343,7 @@ var _ = Describe("Records", func() {
 		changed.Finalizers = nil
 		forbidden(u.Update(ctx, changed), "manage")
 		release(ctx, r)
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("of blocks that members may use, or have handed back, are marked by neither the garbage collector nor the namespace controller", func(ctx SpecContext) {
 		delegated, handedBack := record(home, "delegated"), record(home, "handed-back")
@@ -357,7 +357,7 @@ var _ = Describe("Records", func() {
 			Expect(k.Delete(ctx, r)).To(Succeed())
 			release(ctx, r)
 		}
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("that move without their pool keep their finalizer, whoever takes it off, until they are held", func(ctx SpecContext) {
 		moves := record(home, "moves")
@@ -379,7 +379,7 @@ var _ = Describe("Records", func() {
 		Expect(k.Update(ctx, freed)).To(Succeed())
 		release(ctx, moves)
 		release(ctx, withPool)
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	It("are marked for deletion with their namespace, which goes once Weir has released them", func(ctx SpecContext) {
 		leaving := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
@@ -391,7 +391,7 @@ var _ = Describe("Records", func() {
 		release(ctx, r)
 		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(leaving), leaving) }, "3m", "200ms").
 			Should(Satisfy(apierrors.IsNotFound))
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 })
 
 // eventually reads the record until what is expected of it holds.

@@ -4,6 +4,7 @@
 package clusterapi
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 
@@ -47,4 +48,19 @@ func Foreign(obj any, groups ...string) (foreign.Address, bool) {
 	return foreign.Address{
 		Key: foreign.Key{Namespace: o.Namespace, Name: o.Name}, Pool: pool.Kind + " " + pool.Name, Prefix: prefix,
 	}, err == nil
+}
+
+// ListForeign returns what all IPAddresses name that are of pools of other API groups than these. Its error is the API server's.
+func ListForeign(ctx context.Context, c client.Reader, groups ...string) ([]foreign.Address, error) {
+	list := &ipamv1beta2.IPAddressList{}
+	if err := c.List(ctx, list); err != nil {
+		return nil, err
+	}
+	found := []foreign.Address{}
+	for i := range list.Items {
+		if a, isForeign := Foreign(&list.Items[i], groups...); isForeign {
+			found = append(found, a)
+		}
+	}
+	return found, nil
 }

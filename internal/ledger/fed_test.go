@@ -84,14 +84,19 @@ func (b *fed) judged(t *testing.T, a *ipamv1.IPAllocation) {
 
 // serving registers pool p of that block, which is confirmed.
 func (b *fed) serving(block string) {
+	b.put(root("p", block, confirmed))
+	b.SetPool(servingPool(block))
+}
+
+// servingPool is pool p of one block, of which every address is handed out.
+func servingPool(block string) Pool {
 	r, err := ipspace.ParseEntry(block)
 	if err != nil {
 		panic(err)
 	}
 	network := pooltree.Network{Bits: netip.MustParsePrefix(block).Bits()}
 	shape := pooltree.New(pooltree.Config{Areas: []pooltree.Area{{Range: r, Network: network}}, Reserved: pooltree.AllocateReserved})
-	b.put(root("p", block, confirmed))
-	b.SetPool(Pool{Ref: poolRef("p"), UID: types.UID("pool p"), Space: "default", Shape: shape, Namespace: "ns"})
+	return Pool{Ref: poolRef("p"), UID: types.UID("pool p"), Space: "default", Shape: shape, Namespace: "ns"}
 }
 
 // claimFor is the request to pool p of the claim that recordNamed makes records for.

@@ -6,6 +6,7 @@ package plugin
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/explanation"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 )
 
@@ -139,6 +141,56 @@ func TestWhyOfNothing(t *testing.T) {
 			var exit *exitError
 			if !errors.As(err, &exit) || exit.code != test.code || exit.Error() != test.text {
 				t.Errorf("ended with %v", err)
+			}
+		})
+	}
+}
+
+// TestWhySaysHowADecisionAndTheConditionGoTogether, and shows the way to it unless nothing is to be done.
+func TestWhySaysHowADecisionAndTheConditionGoTogether(t *testing.T) {
+	t.Parallel()
+	exhausted := condition("Ready", "False", "PoolExhausted", "it is full")
+	allocated := condition("Ready", "True", "Allocated", "")
+	steps := []explanation.Step{
+		{ID: explanation.Served, Verdict: explanation.Passed, Text: "IPPool nope"}, {ID: explanation.Living, Verdict: explanation.Passed},
+		{ID: explanation.Offered, Verdict: explanation.Unknown, Text: "pools are forbidden"}, {ID: explanation.Decided, Verdict: explanation.NotReached},
+	}
+	way := `          ok  Weir's to answer   IPPool nope
+          ok  not being deleted
+          ?   what the pool has  pools are forbidden
+          -   what is done
+`
+	for name, test := range map[string]struct {
+		decided *metav1.Condition
+		told    *survey.Told
+		want    string
+		isGood  bool
+	}{
+		"the same, and well":     {&allocated, claimTold(allocated), "  now     decided anew, with the same result\n", true},
+		"the same, and not well": {&exhausted, claimTold(exhausted), "  now     decided anew, with the same result\n" + way, false},
+		"well, which is not told yet": {
+			&allocated, claimTold(exhausted), "  now     a manager would say now: Allocated; none has yet: kubectl weir status\n" + way, false,
+		},
+		"not well any more": {
+			&exhausted, claimTold(allocated), "  now     a manager would say now: PoolExhausted: it is full; none has yet: kubectl weir status\n" + way, false,
+		},
+		"nothing told yet":  {&exhausted, claimTold(), "  now     a manager would say: PoolExhausted: it is full\n" + way, false},
+		"not to be decided": {nil, claimTold(exhausted), "  now     cannot be decided here: pools are forbidden\n" + way, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			o := &options{stdout: &out, now: func() time.Time { return noon }}
+			object := &why(&survey.Answer{Told: []*survey.Told{test.told}}, nil).Objects[0]
+			object.Decision = &WhyDecision{
+				Explanation: explanation.Explanation{Steps: steps, Ready: test.decided}, Agreement: agreementOf(test.decided, &object.Conditions[0]),
+			}
+			o.printDecision(object, func(name, text string) { fmt.Fprintf(&out, "  %-7s %s\n", name, text) })
+			if diff := cmp.Diff(test.want, out.String()); diff != "" {
+				t.Error(diff)
+			}
+			if object.isGood() != test.isGood {
+				t.Errorf("well is %t, want %t", object.isGood(), test.isGood)
 			}
 		})
 	}

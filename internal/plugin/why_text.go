@@ -48,6 +48,7 @@ func (o *options) printWhyObject(w *WhyObject) {
 	fmt.Fprintln(o.stdout, head)
 	line("message", ready.Message)
 	o.printAdvice(w, ready, line)
+	o.printDecision(w, line)
 	if p := w.Pool; p != nil && !ready.IsGood {
 		line("pool", fmt.Sprintf("%s   %s", p.Object, poolState(p)))
 	}

@@ -13,20 +13,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/admission"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
@@ -35,7 +33,6 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3"
 )
 
@@ -61,7 +58,7 @@ type wiring struct {
 	answering []*claim.Reconciler
 	charts    claim.Charts
 	// doors are all, open or not.
-	doors []Door
+	doors []doors.Door
 	// open are the names of the doors that are.
 	open map[string]bool
 }
@@ -95,33 +92,37 @@ func wireDoors(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Opt
 	if err = w.followForeign(); err != nil {
 		return err
 	}
-	doors := append([]Door{clusterAPI(&o)}, o.Doors...)
-	if o.isOn(metal3Gate) {
-		doors = append(doors, metal3Door())
-	}
-	w.doors = doors
+	w.doors = append(o.ownDoors(), o.Doors...)
 	if err = admission.SetupWithManager(mgr, admission.Options{
-		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Entitled: w.entitled, Doors: w.known(doors), Recorder: w.recorder(),
+		Holdings: admission.Recorded{Ledger: book}, Ledger: book, Registry: registry, Entitled: w.entitled, Doors: w.known(), Recorder: w.recorder(),
 		Authenticated: o.WebhookClientCAFile != "",
 	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
-	for i := range doors {
-		if err = mgr.Add(&opener{Door: doors[i], wiring: w}); err != nil {
-			return fmt.Errorf("adding the door %s: %w", doors[i].Name, err)
+	for i := range w.doors {
+		if err = mgr.Add(&opener{Door: w.doors[i], wiring: w}); err != nil {
+			return fmt.Errorf("adding the door %s: %w", w.doors[i].Name, err)
 		}
 	}
 	return nil
 }
 
 // known is what the webhooks know of the doors, open or not.
-func (w *wiring) known(doors []Door) admission.Doors {
+func (w *wiring) known() admission.Doors {
 	known := admission.Doors{Live: w.GetAPIReader()}
-	for _, door := range doors {
+	for _, door := range w.doors {
 		known.Forms = slices.AppendSeq(known.Forms, maps.Values(door.Forms))
 		known.Pools = slices.AppendSeq(known.Pools, maps.Values(door.Pools))
 	}
 	return known
+}
+
+// ownDoors are those that Weir brings along.
+func (o *Options) ownDoors() []doors.Door {
+	if o.isOn(metal3Gate) {
+		return doors.WithMetal3()
+	}
+	return doors.Usual()
 }
 
 // pools registers the controller of a kind of pools.
@@ -245,70 +246,9 @@ func (c *clusters) appear(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Door is a front door: kinds of pools and claims of others, which may be installed later than Weir.
-type Door struct {
-	Name string
-	// After is the door that must be open before, because its claims may name the pools of this one: what they have is recorded before
-	// anything of those is handed out. "" for none.
-	After string
-	// AddToScheme adds the door's types; nil if the scheme has them.
-	AddToScheme func(*runtime.Scheme) error
-	// Kinds must be served before the door opens.
-	Kinds []schema.GroupVersionKind
-	// Pools are its kinds of pools, Forms its forms of claims, by the name of their controller.
-	Pools map[string]pools.Kind
-	Forms map[string]door.Form
-	// Source says what its claims may ask of which pool; nil where it has none.
-	Source func(*pools.Registry) door.Source
-	// Follows is what the controllers of pools are told of its claims where they follow Clusters; nil for nothing. Those of pools that were there
-	// before it are not.
-	Follows func(client.Reader, door.Source) pools.Door
-}
-
-// clusterAPIDoor is the name of the front door of IPAddressClaims.
-const clusterAPIDoor = "Cluster API"
-
-// clusterAPI is the front door of IPAddressClaims. With it controllers begin to follow Clusters.
-func clusterAPI(o *Options) Door {
-	form := clusterapi.Form{}
-	source := func(registry *pools.Registry) door.Source { return incluster.Source(registry) }
-	if o.isOn(metal3Gate) {
-		form.Others = map[string]clusterapi.Ways{metal3.PoolKind.Group: metal3.ClusterAPI}
-		source = func(registry *pools.Registry) door.Source {
-			return entitlement.Sources{incluster.Source(registry), metal3.Source(registry, "spec.poolRef")}
-		}
-	}
-	return Door{
-		Name:   clusterAPIDoor,
-		Kinds:  []schema.GroupVersionKind{clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), form.Kinds().Claim, form.Kinds().Answer},
-		Forms:  map[string]door.Form{"ipaddressclaim": form},
-		Source: source,
-		Follows: func(c client.Reader, source door.Source) pools.Door {
-			return &clusterapi.Door{Client: c, Source: source}
-		},
-	}
-}
-
-// metal3Door is the front door of ipam.metal3.io.
-func metal3Door() Door {
-	form := metal3.Form{}
-	return Door{
-		Name: "Metal3", After: clusterAPIDoor,
-		Kinds: []schema.GroupVersionKind{
-			clusterv1.GroupVersion.WithKind(kinds.Cluster.Kind), metal3.PoolKind.WithVersion(metal3.IPPools.Version), form.Kinds().Claim, form.Kinds().Answer,
-		},
-		Pools:  map[string]pools.Kind{"metal3-ippool": metal3.IPPools},
-		Forms:  map[string]door.Form{"metal3-ipclaim": form},
-		Source: func(registry *pools.Registry) door.Source { return metal3.Source(registry, "spec.pool") },
-		Follows: func(c client.Reader, _ door.Source) pools.Door {
-			return &metal3.Door{Client: c}
-		},
-	}
-}
-
 // opener opens a door once its kinds are served.
 type opener struct {
-	Door
+	doors.Door
 
 	wiring *wiring
 }

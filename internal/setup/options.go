@@ -20,6 +20,7 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/webhookserver"
@@ -73,7 +74,7 @@ type Options struct {
 	FeatureGates   map[string]string
 
 	// Doors are further front doors.
-	Doors []Door
+	Doors []doors.Door
 
 	// endpoints are what EndpointAllow says.
 	endpoints neutron.EndpointPolicy

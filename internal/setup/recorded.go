@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
@@ -32,7 +33,7 @@ func (w *wiring) recordStored(ctx context.Context, pool ipamv1.PoolReference) er
 }
 
 // checkOpen errs with ErrBusy if there may be answers of a door that is not open yet.
-func (w *wiring) checkOpen(door *Door) error {
+func (w *wiring) checkOpen(door *doors.Door) error {
 	if w.isOpen(door.Name) {
 		return nil
 	}

@@ -165,19 +165,32 @@ func TestOneFormOfClaimsKnowsClusterAPIs(t *testing.T) {
 	}
 }
 
-// TestProvidersAreLeaves checks that providers do not know each other and that
-// internal packages, but for the wiring in setup, do not know providers.
+// TestProvidersAreLeaves checks that providers do not know each other, and that internal packages, but for the wiring in setup and the list of
+// doors, do not import providers.
 func TestProvidersAreLeaves(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
-		isInternal := under(p.name(), "internal") && !under(p.name(), "internal/setup")
-		for _, dep := range p.ownDeps() {
-			if !under(dep, "providers") {
-				continue
+		isWiring := under(p.name(), "internal/setup") || p.name() == "internal/doors"
+		for _, imported := range p.Imports {
+			if isModule(imported) && under(inModule(imported), "providers") && under(p.name(), "internal") && !isWiring {
+				t.Errorf("%s imports %s", p.name(), imported)
 			}
-			if isInternal || provider(p.name()) != "" && provider(p.name()) != provider(dep) {
+		}
+		for _, dep := range p.ownDeps() {
+			if under(dep, "providers") && provider(p.name()) != "" && provider(p.name()) != provider(dep) {
 				t.Errorf("%s depends on %s", p.name(), dep)
 			}
+		}
+	}
+}
+
+// TestDoorsAreOpenedAndRehearsedOnly checks that no other internal package reaches providers through the list of doors.
+func TestDoorsAreOpenedAndRehearsedOnly(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		isUser := under(p.name(), "internal/setup") || p.name() == "internal/rehearsal"
+		if under(p.name(), "internal") && !isUser && slices.ContainsFunc(p.Imports, func(i string) bool { return isModule(i) && inModule(i) == "internal/doors" }) {
+			t.Errorf("%s imports the list of doors", p.name())
 		}
 	}
 }
@@ -193,15 +206,21 @@ func provider(name string) string {
 }
 
 // TestThePluginKnowsNoController checks that kubectl weir reads objects, and shares with the manager
-// only what a spec means.
+// only what a spec means, and the rehearsal of decisions.
 func TestThePluginKnowsNoController(t *testing.T) {
 	t.Parallel()
+	all := packages(t)
+	i := slices.IndexFunc(all, func(p pkg) bool { return p.name() == "internal/rehearsal" })
+	if i < 0 {
+		t.Fatal("there is no rehearsal")
+	}
 	known := append([]string{
 		"internal/plugin", "internal/survey", "internal/reasons", "internal/fsck", "internal/kinds", "internal/poolspec", "internal/audit",
 		"internal/demand", "providers/metal3/capm3", "providers/openstack/neutron",
-	}, purePackages...)
+		"internal/rehearsal",
+	}, slices.Concat(purePackages, all[i].ownDeps())...)
 	found := 0
-	for _, p := range packages(t) {
+	for _, p := range all {
 		if p.name() != "cmd/kubectl-weir" {
 			continue
 		}

@@ -21,12 +21,12 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 )
 
 // Finalizers of the door's objects.
@@ -37,8 +37,8 @@ const (
 )
 
 // Door returns the door, as a manager is given it.
-func Door() setup.Door {
-	return setup.Door{
+func Door() doors.Door {
+	return doors.Door{
 		Name:        "Other",
 		AddToScheme: AddToScheme,
 		Kinds: []schema.GroupVersionKind{

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
@@ -60,9 +61,9 @@ func StartManager(ctx context.Context, site *framework.Site, args ...string) *fr
 
 // RunManager runs a manager in this process until the suite ends, in BeforeSuite. Its webhooks serve the certificate in the folder
 // at the address that it returns. It has these front doors beside Weir's.
-func RunManager(site *framework.Site, certs string, doors ...setup.Door) (webhooks string) {
+func RunManager(site *framework.Site, certs string, others ...doors.Door) (webhooks string) {
 	GinkgoHelper()
-	return RunManagerWith(site, certs, func(o *setup.Options) { o.Doors = doors })
+	return RunManagerWith(site, certs, func(o *setup.Options) { o.Doors = others })
 }
 
 // RunManagerWith does so with options that are changed.

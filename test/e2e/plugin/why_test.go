@@ -55,6 +55,7 @@ func whySpecs() {
 
 		DescribeTable("shows what it means and what to do", shown,
 			Entry("to an administrator", "", "why-waiting.txt", plugin.ExitBadNews, "-n", red, "claim/lost"),
+			Entry("to a viewer of the namespace, who can decide it", vera, "why-waiting-own.txt", plugin.ExitBadNews, "-n", red, "claim/lost"),
 			Entry("in colour", "", "why-waiting-colour.txt", plugin.ExitBadNews, "-n", red, "ipaddressclaim/hopes", "--color=always"),
 			Entry("as JSON", "", "why-waiting.json", plugin.ExitBadNews, "-n", red, "claim/lost", "-o", "json"),
 			Entry("by name", "", "why-waiting-name.txt", plugin.ExitBadNews, "-n", red, "claim/lost", "-o", "name"),

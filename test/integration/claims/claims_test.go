@@ -85,6 +85,7 @@ func ready(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, status metav1
 		g.Expect(string(c.Status)+"/"+c.Reason).To(Equal(string(status)+"/"+reason), c.Message)
 		message = c.Message
 	}, "1m", "50ms").Should(Succeed())
+	agrees(ctx, claim)
 	return message
 }
 

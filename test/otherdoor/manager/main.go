@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
 )
@@ -25,7 +26,7 @@ func main() {
 }
 
 func run() error {
-	options := setup.Options{Doors: []setup.Door{otherdoor.Door()}}
+	options := setup.Options{Doors: []doors.Door{otherdoor.Door()}}
 	options.AddFlags(pflag.CommandLine)
 	pflag.Parse()
 	ctrl.SetLogger(setup.Logger(klog.Background()))

@@ -1,0 +1,149 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
+)
+
+// reading reads the records that a decision about a claim goes by: those of its pool and of the pools above, and those of its name.
+type reading struct {
+	client   client.Client
+	registry *pools.Registry
+	// unread is why not all could be read: the API server forbids it to the user.
+	unread claim.Unread
+
+	records map[types.UID]*ipamv1.IPAllocation
+	// revision is the oldest one that a list showed.
+	revision string
+	// space is the address space of the pools; "" if that is not known.
+	space string
+}
+
+// ledger returns a ledger of the records. A claim that names no pool of Weir's has no reference.
+func (r *reading) ledger(ctx context.Context, pool ipamv1.PoolReference, of types.NamespacedName, now time.Time) (*ledger.Ledger, error) {
+	r.records = map[types.UID]*ipamv1.IPAllocation{}
+	line, err := r.line(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range line {
+		if err = r.list(ctx, ref.Namespace, "spec.poolRef.name", ref.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err = r.list(ctx, of.Namespace, "spec.claimRef.name", of.Name); err != nil {
+		return nil, err
+	}
+	all := make([]*ipamv1.IPAllocation, 0, len(r.records))
+	for _, a := range r.records {
+		all = append(all, a)
+	}
+	book, err := ledger.Offline(all, r.revision, now)
+	if err != nil {
+		return nil, err
+	}
+	return book, r.noteForeign(ctx, book)
+}
+
+// line returns a pool and those above it, as far as they are there and may be read.
+func (r *reading) line(ctx context.Context, ref ipamv1.PoolReference) (found []ipamv1.PoolReference, err error) {
+	for range ledger.Deepest + 1 {
+		stored, isPool := r.registry.NewPool(ref.GroupKind()).(pools.Object)
+		if !isPool || ref.Name == "" {
+			return found, nil
+		}
+		found = append(found, ref)
+		err = r.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, stored)
+		switch {
+		case err == nil:
+		case isAbsent(err), apierrors.IsForbidden(err): // whoever asks for what the pool offers is told
+			return found, nil
+		default:
+			return nil, fmt.Errorf("reading %s %s: %w", ref.Kind, ref.Name, err)
+		}
+		if err = r.readHome(ctx, stored); err != nil {
+			return nil, err
+		}
+		says := r.registry.Says(stored)
+		r.space = says.Space
+		if !says.IsCarved() {
+			return found, nil
+		}
+		ref = says.Parent
+	}
+	return found, nil
+}
+
+// readHome reads what tells this cluster from others, once a pool says where it is at home.
+func (r *reading) readHome(ctx context.Context, pool client.Object) (err error) {
+	if r.registry.Home != "" || pool.GetAnnotations()[ipamv1.HomeAnnotation] == "" {
+		return nil
+	}
+	if r.registry.Home, err = home(ctx, r.client); err != nil && missed(&r.unread.Records, err) != nil {
+		return fmt.Errorf("reading what tells this cluster from others: %w", err)
+	}
+	return nil
+}
+
+// list reads records, in one namespace or ("") all.
+func (r *reading) list(ctx context.Context, namespace, field, value string) error {
+	list := &ipamv1.IPAllocationList{}
+	if err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{field: value}); err != nil {
+		if missed(&r.unread.Records, err) == nil {
+			return nil
+		}
+		return fmt.Errorf("listing IPAllocations: %w", err)
+	}
+	for i := range list.Items {
+		r.records[list.Items[i].UID] = &list.Items[i]
+	}
+	if order, err := resourceversion.CompareResourceVersion(list.ResourceVersion, r.revision); r.revision == "" || err == nil && order < 0 {
+		r.revision = list.ResourceVersion
+	}
+	return nil
+}
+
+// noteForeign tells the ledger what other providers have handed out, which counts in the address space default.
+func (r *reading) noteForeign(ctx context.Context, book *ledger.Ledger) error {
+	if r.space != "" && r.space != ipamv1.DefaultAddressSpace {
+		return nil
+	}
+	groups := []string{}
+	for _, kind := range r.registry.Kinds() {
+		groups = append(groups, kind.Group)
+	}
+	others, err := clusterapi.ListForeign(ctx, r.client, groups...)
+	if err != nil && !isAbsent(err) && missed(&r.unread.Others, err) != nil {
+		return fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	for i := range others {
+		book.NoteForeign(others[i])
+	}
+	return nil
+}
+
+// missed notes that the user may not read something, and returns any other error.
+func missed(unread *error, err error) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	if *unread == nil {
+		*unread = err
+	}
+	return nil
+}

@@ -73,6 +73,11 @@ type Pool struct {
 	External bool
 	// Cooldown is how long a released address is kept back.
 	Cooldown time.Duration
+	// Withheld is what is handed out to nobody, or to one claim only.
+	Withheld Withheld
+
+	// spec is that of a pool of Weir's own kinds.
+	spec *ipamv1.IPPoolSpec
 }
 
 // Lengths are the bounds of a pool on the prefix length, in bits; 0 for none.
@@ -107,6 +112,7 @@ func (s *Survey) Pools(ctx context.Context) (pools []*Pool, isAllowed bool, err 
 		isAllowed = isAllowed || result == listed || result == partly
 	}
 	inheritSpaces(pools)
+	withhold(pools)
 	slices.SortFunc(pools, comparePools)
 	return pools, isAllowed, nil
 }
@@ -169,7 +175,7 @@ func weirPool(object metav1.Object, ref ipamv1.PoolReference, spec *ipamv1.IPPoo
 	p := &Pool{
 		Ref: ref, Parent: here.Parent, Space: poolspec.Space(spec),
 		Capacity: status.Capacity, LargestFree: status.LargestFreePrefixLength, Percent: status.UtilizationPercent, Claims: status.Claims,
-		Cluster: here.ClusterName, Member: spec.DelegateTo, External: spec.OpenStack != nil,
+		Cluster: here.ClusterName, Member: spec.DelegateTo, External: spec.OpenStack != nil, spec: spec,
 	}
 	if isCarved := p.Parent != (ipamv1.PoolReference{}); isCarved && spec.CIDR == "" {
 		p.Space = spec.AddressSpace // until the block is carved, it is the parent's
@@ -209,7 +215,7 @@ func stateOf(object metav1.Object, conditions []metav1.Condition) (state, messag
 func metal3Pool(pool *m3v1.IPPool) *Pool {
 	p := &Pool{
 		Ref:     ipamv1.PoolReference{APIGroup: m3v1.GroupVersion.Group, Kind: m3v1.IPPoolKind, Namespace: pool.Namespace, Name: pool.Name},
-		Cluster: ptr.Deref(pool.Spec.ClusterName, ""),
+		Cluster: ptr.Deref(pool.Spec.ClusterName, ""), Withheld: metal3Withheld(pool),
 	}
 	if parent, isCarved := strings.CutPrefix(pool.Annotations[m3v1.ParentAnnotation], ipamv1.GlobalIPPoolKind+"/"); isCarved {
 		p.Parent = ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: parent}

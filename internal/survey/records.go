@@ -67,15 +67,22 @@ func (s *Survey) RecordsOf(ctx context.Context, pool ipamv1.PoolReference, each 
 // tenth of the objects, or from these where the API server's table lacks columns. It returns false
 // if the user may list none of them.
 func (s *Survey) Records(ctx context.Context, fields string, each func(Record)) (isAllowed bool, err error) {
+	_, isAllowed, err = s.RecordsAt(ctx, fields, each)
+	return isAllowed, err
+}
+
+// RecordsAt is Records with the revision of the list; "" if it was read from objects.
+func (s *Survey) RecordsAt(ctx context.Context, fields string, each func(Record)) (revision string, isAllowed bool, err error) {
 	hasColumns := true
 	result, err := s.list(ctx, ipallocations, query{fields: fields, accept: tableAccept, table: true}, func(body io.Reader) (err error) {
-		hasColumns, err = readTable(body, each)
+		hasColumns, err = readTable(body, &revision, each)
 		return err
 	})
 	if err == nil && !hasColumns {
-		return s.recordObjects(ctx, fields, each)
+		isAllowed, err = s.recordObjects(ctx, fields, each)
+		return "", isAllowed, err
 	}
-	return result == listed || result == partly, err
+	return revision, result == listed || result == partly, err
 }
 
 // recordObjects passes on the records that match a field selector, from their objects.

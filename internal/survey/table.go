@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
 
@@ -47,13 +49,18 @@ func parseTime(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339, text)
 }
 
-// readTable passes on the rows of a table without objects. It returns false, and passes on nothing,
-// if the table lacks a column, or is none.
-func readTable(body io.Reader, each func(Record)) (hasColumns bool, err error) {
+// readTable passes on the rows of a table without objects, and notes its revision. It returns false, and passes on
+// nothing, if the table lacks a column, or is none.
+func readTable(body io.Reader, revision *string, each func(Record)) (hasColumns bool, err error) {
 	d := json.NewDecoder(body)
 	var setters []func(*Record, string) error
 	err = readFields(d, func(name string) error {
 		switch name {
+		case "metadata":
+			var list metav1.ListMeta
+			err = d.Decode(&list)
+			*revision = list.ResourceVersion
+			return err
 		case "columnDefinitions":
 			setters, err = readColumns(d)
 			hasColumns = setters != nil

@@ -85,7 +85,7 @@ func TestReadTable(t *testing.T) {
 		mistake    string
 	}{
 		{
-			"whole", `{"kind":"Table","metadata":{"a":[1]},"columnDefinitions":[` + heads + `,{"name":"ReleasedAt"}],"rows":[
+			"whole", `{"kind":"Table","metadata":{"a":[1],"resourceVersion":"812345"},"columnDefinitions":[` + heads + `,{"name":"ReleasedAt"}],"rows":[
 				{"cells":[` + cells + `,"2026-11-21T09:15:00Z"],"object":{}}]}`, []Record{whole}, true, "",
 		},
 		{"without rows", `{"columnDefinitions":[` + heads + `,{"name":"ReleasedAt"}],"rows":null}`, nil, true, ""},
@@ -98,9 +98,13 @@ func TestReadTable(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var got []Record
-			hasColumns, err := readTable(strings.NewReader(tc.body), func(r Record) { got = append(got, r) })
+			var revision string
+			hasColumns, err := readTable(strings.NewReader(tc.body), &revision, func(r Record) { got = append(got, r) })
 			if hasColumns != tc.hasColumns || (err == nil) != (tc.mistake == "") || err != nil && !strings.Contains(err.Error(), tc.mistake) {
 				t.Errorf("got %v, %v", hasColumns, err)
+			}
+			if hasRevision := strings.Contains(tc.body, "resourceVersion"); hasRevision != (revision == "812345") {
+				t.Errorf("the revision is %q", revision)
 			}
 			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 				t.Error(diff)

@@ -136,6 +136,12 @@ openstack-packages: ## Install the real Keystone and Neutron that tests start (D
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-keystone python3-neutron >/dev/null
 
+# What test/e2e/map looks at the page of kubectl weir map with.
+.PHONY: chromium-packages
+chromium-packages: ## Install the browser without a window that tests start (Debian 12; needs root, cold about 1 minute)
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core >/dev/null
+
 ##@ Generate
 
 GO_SOURCES := ./api/... ./cmd/... ./internal/... ./providers/...
@@ -181,6 +187,14 @@ generate-reference: ## Generate the references of reasons and of kubectl weir, d
 	go run ./hack/reference
 	go run ./hack/clireference >docs/reference/cli.md
 
+.PHONY: web-modules
+web-modules:
+	@cd web && npm ci --no-audit --no-fund --ignore-scripts --silent
+
+.PHONY: web
+web: web-modules ## Bundle the page of kubectl weir map, web/map, into internal/atlas/page (needs node and npm)
+	cd web && node build.mjs
+
 ##@ Lint and verify
 
 .PHONY: lint
@@ -199,6 +213,11 @@ verify-gen: generate-go-deepcopy generate-manifests generate-crd-docs generate-r
 	@git diff --exit-code -- $(GENERATED) || { echo "verify-gen: run 'make generate' and commit (or stage) the result"; exit 1; }
 	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 		test -z "$$untracked" || { echo "verify-gen: generated but not added to git:"; echo "$$untracked"; exit 1; }
+
+.PHONY: verify-web
+verify-web: web-modules ## Fail if the page of kubectl weir map is not what its sources make (needs node and npm; part of CI where npm is)
+	@rm -rf $(OUT)/web && mkdir -p $(OUT)/web && cd web && node build.mjs ../$(OUT)/web
+	@for file in map.js map.css; do cmp $(OUT)/web/$$file internal/atlas/page/$$file || { echo "verify-web: run 'make web' and commit the result"; exit 1; }; done
 
 .PHONY: verify-crd-docs
 verify-crd-docs: generate-crd-docs ## Fail if the API reference is not up to date

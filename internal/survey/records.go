@@ -85,6 +85,9 @@ func (s *Survey) RecordsAt(ctx context.Context, fields string, each func(Record)
 	return revision, result == listed || result == partly, err
 }
 
+// MissesRecords reports whether records could not be listed everywhere.
+func (s *Survey) MissesRecords() bool { return s.gaps.Misses(ipallocations.GroupResource()) }
+
 // recordObjects passes on the records that match a field selector, from their objects.
 func (s *Survey) recordObjects(ctx context.Context, fields string, each func(Record)) (isAllowed bool, err error) {
 	var mistake error

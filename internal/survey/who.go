@@ -82,7 +82,7 @@ func (s *Survey) Who(ctx context.Context, asked netip.Prefix, neighbours Neighbo
 		return nil, err
 	}
 	found.Within = w.within()
-	found.MayHide = s.gaps.Misses(ipallocations.GroupResource())
+	found.MayHide = s.MissesRecords()
 	for _, p := range innermost {
 		isHeld := slices.ContainsFunc(found.Holders, func(h Holder) bool { return h.Space == p.Space })
 		if !isHeld && !slices.ContainsFunc(found.Within, func(r Record) bool { return r.Space == p.Space }) {

@@ -216,7 +216,7 @@ func TestThePluginKnowsNoController(t *testing.T) {
 	}
 	known := append([]string{
 		"internal/plugin", "internal/survey", "internal/reasons", "internal/fsck", "internal/kinds", "internal/poolspec", "internal/audit",
-		"internal/demand", "providers/metal3/capm3", "providers/openstack/neutron",
+		"internal/demand", "internal/atlas", "providers/metal3/capm3", "providers/openstack/neutron",
 		"internal/rehearsal",
 	}, slices.Concat(purePackages, all[i].ownDeps())...)
 	found := 0

@@ -6,6 +6,7 @@
 // ./test/e2e/plugin -update" writes it anew.
 //
 //   - tree_test.go: the command tree.
+//   - map_test.go: the command map, by its object; test/e2e/map looks at the page.
 //   - who_test.go: the command who.
 //   - why_test.go: the command why.
 //   - fsck_test.go: the command fsck, on the site as it is and with one fault.
@@ -76,6 +77,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // What is printed depends on what there is: the records of manySpecs come last.
 var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
 	Describe("tree", treeSpecs)
+	Describe("map", mapSpecs)
 	Describe("who", whoSpecs)
 	Describe("why", whySpecs)
 	Describe("pools", poolsSpecs)
@@ -130,6 +132,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`-[0-9a-f]{10,}\b`), "-HASH"},
 	{regexp.MustCompile(`in [0-9]+\.[0-9]s`), "in SECONDS"},
+	{regexp.MustCompile(`"revision": "[0-9]+"`), `"revision": "REVISION"`},
 }
 
 // shows compares an answer with that in testdata.

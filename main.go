@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 )
 
@@ -51,6 +52,7 @@ func command() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			metrics.Running(version)
 			restConfig.UserAgent = "weir/" + version
 			return setup.Run(ctrl.SetupSignalHandler(), restConfig, options)
 		},

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
 )
 
 // What is done for an object while it is created: its prefix is chosen, and then reserved.
@@ -20,13 +20,9 @@ const (
 )
 
 // reservationDuration has buckets from half a millisecond to eight seconds, which no call is given.
-var reservationDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-	Namespace: "weir", Subsystem: "admission", Name: "reservation_duration_seconds",
-	Help:    "Time that IPClaims and carved pools waited for the ledger while they were created.",
-	Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
-}, []string{"step", "result"})
-
-func init() { metrics.Registry.MustRegister(reservationDuration) }
+var reservationDuration = metrics.Histogram("admission", "reservation_duration_seconds",
+	"Time that IPClaims and carved pools waited for the ledger while they were created.",
+	prometheus.ExponentialBuckets(0.0005, 2, 15), "step", "result")
 
 // timed begins to time a step, and returns what ends that once the step's error is known.
 func timed(step string, err *error) (end func() time.Duration) {

@@ -127,6 +127,11 @@ func (b *Book) Witnesses(pools map[ipamv1.PoolReference]bool) []*records.Record 
 // Capacity returns the sums of a registered pool.
 func (b *Book) Capacity(ref ipamv1.PoolReference) (Capacity, bool) { return b.stock.Capacity(ref) }
 
+// States returns how many records of the pool there are in each state, its own blocks not counted. A state without records may be missing.
+func (b *Book) States(ref ipamv1.PoolReference) map[ipamv1.AllocationState]int {
+	return b.stock.States(ref)
+}
+
 // Holdings returns, by prefix, what is handed out of the pool.
 func (b *Book) Holdings(ref ipamv1.PoolReference) []Holding { return b.stock.Holdings(ref) }
 

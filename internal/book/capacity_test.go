@@ -214,6 +214,11 @@ func (m *ledgerModel) check(t *rapid.T, did string) {
 	if diff := cmp.Diff(m.want(), sumsOf(got)); diff != "" {
 		t.Fatalf("after %s (-counted +index):\n%s", did, diff)
 	}
+	counted := m.x.States(poolRef("p"))
+	maps.DeleteFunc(counted, func(_ ipamv1.AllocationState, n int) bool { return n == 0 })
+	if diff := cmp.Diff(m.states(), counted); diff != "" {
+		t.Fatalf("after %s: the states of records (-counted +index):\n%s", did, diff)
+	}
 	c := claimFor("asks")
 	c.Bits = m.family.Addr().BitLen()
 	w, err := m.x.Choose(c, at("asks"))
@@ -234,10 +239,28 @@ func (m *ledgerModel) check(t *rapid.T, did string) {
 	}
 }
 
+// states counts the records by their states.
+func (m *ledgerModel) states() map[ipamv1.AllocationState]int {
+	counts := map[ipamv1.AllocationState]int{}
+	for _, r := range m.records {
+		switch {
+		case r.Spec.State == ipamv1.RetainedState:
+			counts[ipamv1.RetainedState]++
+		case !r.Spec.ReleasedAt.IsZero():
+			counts[ipamv1.CoolingState]++
+		case r.Spec.State == ipamv1.ConfirmedState:
+			counts[ipamv1.ConfirmedState]++
+		default:
+			counts[ipamv1.ActiveState]++
+		}
+	}
+	return counts
+}
+
 func (m *ledgerModel) holdings() []Holding {
 	all := make([]Holding, 0, len(m.records))
 	for _, r := range m.records {
-		all = append(all, Holding{CIDR: netip.MustParsePrefix(r.Spec.CIDR), Claim: r.Spec.ClaimRef, ReleasedAt: r.Spec.ReleasedAt.Time})
+		all = append(all, Holding{CIDR: netip.MustParsePrefix(r.Spec.CIDR), Claim: r.Spec.ClaimRef, ReleasedAt: r.Spec.ReleasedAt.Time, Retained: r.Spec.State == ipamv1.RetainedState})
 	}
 	return SortHoldings(all)
 }
@@ -271,7 +294,7 @@ func (m *ledgerModel) any(t *rapid.T) (string, *ipamv1.IPAllocation) {
 
 func (m *ledgerModel) refresh(t *rapid.T) {
 	if _, a := m.any(t); a != nil {
-		rapid.SampledFrom([]edit{released, terminating, touched, createdAt("1")}).Draw(t, "change")(a)
+		rapid.SampledFrom([]edit{released, retainedRecord, confirmed, terminating, touched, createdAt("1")}).Draw(t, "change")(a)
 		m.put(a)
 	}
 }

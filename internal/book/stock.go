@@ -4,6 +4,7 @@
 package book
 
 import (
+	"maps"
 	"net/netip"
 	"time"
 
@@ -43,15 +44,20 @@ type tally struct {
 	records, claims, children int32
 	// held is how many of its records are holds.
 	held int32
+	// states are how many there are in each state.
+	states map[ipamv1.AllocationState]int
 }
 
 func newTally() tally {
-	return tally{released: map[records.Handle]struct{}{}, leaving: map[records.Handle]struct{}{}}
+	return tally{
+		released: map[records.Handle]struct{}{}, leaving: map[records.Handle]struct{}{}, states: map[ipamv1.AllocationState]int{},
+	}
 }
 
 // add takes a record in, drop takes it out again. The sums are the stock's.
 func (t *tally) add(r *records.Record) {
 	t.records++
+	t.states[stateOf(r)]++
 	if holds(r) {
 		t.held++
 	}
@@ -72,6 +78,7 @@ func (t *tally) add(r *records.Record) {
 
 func (t *tally) drop(r *records.Record) {
 	t.records--
+	t.states[stateOf(r)]--
 	if holds(r) {
 		t.held--
 	}
@@ -234,6 +241,30 @@ func (b *stock) recordsOf(e *poolEntry) []records.Handle {
 		}
 	}
 	return found
+}
+
+// stateOf returns what a record's IPAllocation says in spec.state.
+func stateOf(r *records.Record) ipamv1.AllocationState {
+	switch {
+	case r.Released() && r.Retained:
+		return ipamv1.RetainedState
+	case r.Released():
+		return ipamv1.CoolingState
+	case r.Purpose == records.ForMoved:
+		return ipamv1.MovedState
+	case r.Confirmed:
+		return ipamv1.ConfirmedState
+	}
+	return ipamv1.ActiveState
+}
+
+// States returns how many records of the pool there are in each state, its own blocks not counted. A state without records may be missing.
+func (b *stock) States(ref ipamv1.PoolReference) map[ipamv1.AllocationState]int {
+	e, ok := b.pools.find(ref)
+	if !ok {
+		return nil
+	}
+	return maps.Clone(e.tally.states)
 }
 
 // Holdings returns, by prefix, what is handed out of the pool.

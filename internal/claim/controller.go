@@ -36,6 +36,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 		Named(name).
 		For(r.Form.Kinds().NewClaim(), builder.WithPredicates(
 			predicates.Watched(r.watchFilter), r.changedByOthers())).
+		Watches(r.Form.Kinds().NewClaim(), claimant.Counted(r.counts)).
 		Watches(r.Form.Kinds().NewAnswer(), handler.EnqueueRequestsFromMapFunc(r.claimOf), builder.WithPredicates(r.leaving())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
 			predicates.ClusterPause()))).
@@ -95,6 +96,15 @@ func (r *Reconciler) isClaim(obj client.Object) (*door.Claim, bool) {
 		return nil, false
 	}
 	return r.observer.claim(stored), true
+}
+
+// counts returns the pool that a claim names; false if the claim is not this manager's.
+func (r *Reconciler) counts(obj client.Object) (ipamv1.PoolReference, bool) {
+	claim, ok := r.isClaim(obj)
+	if !ok || !r.Source.Serves(claim.Pool) || !predicates.IsWatched(claim, r.watchFilter) {
+		return ipamv1.PoolReference{}, false
+	}
+	return r.observer.poolOf(claim), true
 }
 
 // claimOf names the claim that an answer is for.

@@ -13,6 +13,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 )
@@ -49,7 +50,7 @@ func (r *reporter) announce(claim *door.Claim, before *metav1.Condition, after m
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
 		if after.Reason == ipamv1.ClaimReadyPoolExhaustedReason {
-			exhausted.Inc()
+			claimant.CountExhausted(r.observer.poolOf(claim))
 		}
 		audit.Refused(audit.Entry{
 			Pool: r.observer.poolOf(claim), Claim: r.observer.reference(keyOf(claim), claim.GetUID()), Reason: after.Reason,

@@ -67,6 +67,9 @@ func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 	if isKnown {
 		s.announced = r.announce(s.claim, before, ready)
 	}
+	if outcome == nil && s.claim.AnswerName == "" {
+		claimant.ObserveAnswer(r.observer.kind(), s.claim, before, r.Clock.Now())
+	}
 	return nil
 }
 

@@ -39,10 +39,21 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	r.controller, err = r.claims().Wake(ctrl.NewControllerManagedBy(mgr).
 		Named("ipclaim").
 		Watches(&ipamv1.IPClaim{}, gathered(r.gathering), builder.WithPredicates(
-			predicates.Watched(r.WatchFilter), changedByOthers()))).
+			predicates.Watched(r.WatchFilter), changedByOthers())).
+		Watches(&ipamv1.IPClaim{}, claimant.Counted(r.counts))).
 		WithOptions(claimant.ControllerOptions(r.Concurrency)).
 		Build(r)
 	return err
+}
+
+// counts returns the pool that a claim names, or one without a name of the kind that it selects from; false if the claim is not this
+// manager's.
+func (r *Reconciler) counts(obj client.Object) (ipamv1.PoolReference, bool) {
+	claim, ok := obj.(*ipamv1.IPClaim)
+	if !ok || !predicates.IsWatched(claim, r.WatchFilter) {
+		return ipamv1.PoolReference{}, false
+	}
+	return chosenPool(claim), true
 }
 
 // WatchClusters has claims looked at when their Cluster is paused, unpaused or appears. It is for when Cluster API's kinds are

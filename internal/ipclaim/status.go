@@ -26,6 +26,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 )
 
@@ -85,6 +86,9 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	}
 	if isKnown {
 		r.announce(s.claim, before, ready)
+	}
+	if outcome == nil && s.claim.Status.AllocatedCIDR == "" {
+		claimant.ObserveAnswer(kinds.IPClaim, s.claim, before, clock.RealClock{}.Now())
 	}
 	return nil
 }
@@ -167,6 +171,9 @@ func readyCondition(s *scope, outcome error) (metav1.Condition, bool) {
 func (r *Reconciler) announce(claim *ipamv1.IPClaim, before *metav1.Condition, after metav1.Condition) {
 	switch {
 	case after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message):
+		if after.Reason == ipamv1.ClaimReadyPoolExhaustedReason {
+			claimant.CountExhausted(chosenPool(claim))
+		}
 		audit.Refused(audit.Entry{Prefix: asked(claim), Pool: chosenPool(claim), Claim: entitlement.ReferenceOf(claim), Reason: after.Reason}, after.Message)
 		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, after.Reason, allocateAction, "%s", after.Message)
 	case after.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:

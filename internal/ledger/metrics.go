@@ -5,13 +5,12 @@ package ledger
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
 )
 
 func counter(name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "weir", Subsystem: "ledger", Name: name, Help: help})
-	metrics.Registry.MustRegister(c)
-	return c
+	return metrics.Counter("ledger", name, help).WithLabelValues()
 }
 
 var (

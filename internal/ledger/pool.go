@@ -62,6 +62,12 @@ func (v PoolView) WaitServing(ctx context.Context) error {
 	}
 }
 
+// States returns how many records of the pool there are in each state, its own blocks not counted. A
+// state without records may be missing.
+func (v PoolView) States() map[ipamv1.AllocationState]int {
+	return ask(v.l.feed, (*book.Book).States, v.ref)
+}
+
 // Holdings returns what is handed out of the pool, ascending; not its own blocks.
 func (v PoolView) Holdings() []Holding { return ask(v.l.feed, (*book.Book).Holdings, v.ref) }
 

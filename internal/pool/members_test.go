@@ -123,19 +123,19 @@ func TestTheNumbersOfADelegatedPoolAreItsMembers(t *testing.T) {
 			if test.gauges == 3 && (p.Status.Children != nil || *p.Status.Claims != 3) {
 				t.Errorf("%v children and %v claims", p.Status.Children, p.Status.Claims)
 			}
-			measure(s, here, test.place == poolspec.Elsewhere)
-			if got := gaugesOf(t, p.Name); got != test.gauges {
+			(&reporter{Options: Options{Ledger: site(t).Ledger}}).measure(s, here, test.place == poolspec.Elsewhere)
+			if got := gaugesOf(t, capacityAddresses, p.Name); got != test.gauges {
 				t.Errorf("%d gauges, want %d", got, test.gauges)
 			}
 		})
 	}
 }
 
-// gaugesOf counts the gauges of a pool.
-func gaugesOf(t *testing.T, name string) int {
+// gaugesOf counts the series of the pools of that name.
+func gaugesOf(t *testing.T, of prometheus.Collector, name string) int {
 	t.Helper()
 	collected := make(chan prometheus.Metric, 100)
-	capacityAddresses.Collect(collected)
+	of.Collect(collected)
 	close(collected)
 	count := 0
 	for metric := range collected {

@@ -5,45 +5,75 @@ package pool
 
 import (
 	"math/big"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"strings"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
 )
 
-var capacityAddresses = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-	Namespace: "weir",
-	Subsystem: "pool",
-	Name:      "capacity_addresses",
-	Help:      "Addresses of a pool by state; exact up to 2^53.",
-}, []string{"kind", "namespace", "name", "state"})
+var (
+	withState = append(metrics.PoolLabels[:3:3], "state")
 
-func init() { metrics.Registry.MustRegister(capacityAddresses) }
+	capacityAddresses = metrics.Gauge("pool", "capacity_addresses", "Addresses of a pool by state; exact up to 2^53.", withState...)
+	poolRecords       = metrics.Gauge("pool", "records",
+		"Records of a pool by state, but those of its own blocks; those whose object nobody has seen are pending as well.", withState...)
+	poolReady = metrics.Gauge("pool", "ready", "Whether a pool is Ready: 1 or 0.", metrics.PoolLabels...)
+)
 
-// observe sets the gauges of a pool, of what is known of it.
+// recordStates are the states that records can be in.
+var recordStates = []ipamv1.AllocationState{
+	ipamv1.ActiveState, ipamv1.ConfirmedState, ipamv1.CoolingState, ipamv1.RetainedState, ipamv1.MovedState,
+}
+
+// observe sets the capacity gauges of a pool, of what is known of it.
 func observe(ref ipamv1.PoolReference, c ipamv1.Capacity) {
 	for state, count := range map[string]string{
 		"total": c.Total, "allocated": c.Allocated, "available": c.Available,
 		"excluded": c.Excluded, "cooling": c.Cooling, "delegated": c.Delegated,
 	} {
 		if count != "" {
-			capacityAddresses.WithLabelValues(kindLabel(ref), ref.Namespace, ref.Name, state).Set(number(count))
+			capacityAddresses.WithLabelValues(inState(ref, state)...).Set(number(count))
 		}
 	}
 }
 
-// unobserve drops the gauges of a pool that is gone.
-func unobserve(ref ipamv1.PoolReference) {
-	capacityAddresses.DeletePartialMatch(prometheus.Labels{"kind": kindLabel(ref), "namespace": ref.Namespace, "name": ref.Name})
+// observeRecords sets the gauges of a pool's records.
+func observeRecords(ref ipamv1.PoolReference, pool ledger.PoolView) {
+	counts := pool.States()
+	for _, state := range recordStates {
+		poolRecords.WithLabelValues(inState(ref, strings.ToLower(string(state)))...).Set(float64(counts[state]))
+	}
+	_, pending := pool.Unstored("")
+	poolRecords.WithLabelValues(inState(ref, "pending")...).Set(float64(pending))
 }
 
-// kindLabel is the kind of a pool, with its group if that is not Weir's: names of kinds are no more than that.
-func kindLabel(ref ipamv1.PoolReference) string {
-	if ref.APIGroup == "" {
-		return ref.Kind
+// observeReady sets the gauge of a pool's readiness.
+func observeReady(ref ipamv1.PoolReference, isReady bool) {
+	value := 0.0
+	if isReady {
+		value = 1
 	}
-	return ref.GroupKind().String()
+	poolReady.WithLabelValues(metrics.PoolValues(ref)...).Set(value)
+}
+
+// unobserve drops the gauges of a pool of which nothing is known here.
+func unobserve(ref ipamv1.PoolReference) {
+	of := metrics.OfPool(ref)
+	capacityAddresses.DeletePartialMatch(of)
+	poolRecords.DeletePartialMatch(of)
+	poolReady.DeletePartialMatch(of)
+}
+
+// forget drops all series of a pool that is gone.
+func forget(ref ipamv1.PoolReference) {
+	unobserve(ref)
+	claimant.ForgetPool(ref)
+}
+
+func inState(ref ipamv1.PoolReference, state string) []string {
+	return append(metrics.PoolValues(ref), state)
 }
 
 func number(count string) float64 {

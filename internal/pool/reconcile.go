@@ -194,12 +194,13 @@ func (r *Reconciler) halt(ctx context.Context, p *pools.Known) (bool, ctrl.Resul
 	return false, ctrl.Result{}, nil
 }
 
-// showHalt writes conditions of a pool of which nothing else may be touched, if they say something new.
+// showHalt writes conditions, Ready=False among them, of a pool of which nothing else may be touched, if they say something new.
 func (r *reporter) showHalt(ctx context.Context, p pools.Object, shown ...metav1.Condition) error {
 	before, _ := p.DeepCopyObject().(pools.Object)
 	for _, c := range shown {
 		conditions.Set(p, c)
 	}
+	observeReady(r.Kind.Reference(p), false)
 	err := r.write(ctx, &scope{pool: p, before: before})
 	if apierrors.IsConflict(err) { // the watch shows what has changed
 		return nil

@@ -28,7 +28,7 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	r.Registry.Forget(ref)
 	r.outdated.forget(ref)
 	r.looks.forget(ref)
-	unobserve(ref)
+	forget(ref)
 	blocks, err := r.keepDelegated(ctx, ref, r.Ledger.Of(ref).OtherBlocks("", nil))
 	err = errors.Join(err, r.leaveHandedBack(ctx, ref))
 	if err != nil || len(blocks) == 0 && len(r.Ledger.Of(ref).Cooling()) == 0 {

@@ -58,23 +58,26 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	r.announceRoom(s.before, s.pool)
 	r.announceForeign(s.before, s.pool)
 	r.announceOffLink(s.before, s.pool)
-	measure(s, capacity, isForeign)
+	r.measure(s, capacity, isForeign)
 	return unsure
 }
 
-// measure sets the gauges of a pool: those of a delegated one to what its member reports.
-func measure(s *scope, c ledger.Capacity, isForeign bool) {
+// measure sets the gauges of a pool: the capacity of a delegated one to what its member reports. One that is not at home here has none: who
+// watches for pools that run low would be told of it.
+func (r *reporter) measure(s *scope, c ledger.Capacity, isForeign bool) {
+	capacity := pools.CapacityOf(c)
 	if own, ok := s.pool.(pools.Own); ok {
 		if member := pools.MemberReport(s.says, own.PoolStatus()); member != nil {
-			observe(s.says.Ref, member.Capacity)
-			return
+			capacity, isForeign = member.Capacity, false
 		}
 	}
 	if isForeign {
-		unobserve(s.says.Ref) // who watches for pools that run low would be told of it
+		unobserve(s.says.Ref)
 		return
 	}
-	observe(s.says.Ref, pools.CapacityOf(c))
+	observe(s.says.Ref, capacity)
+	observeRecords(s.says.Ref, r.Ledger.Of(s.says.Ref))
+	observeReady(s.says.Ref, conditions.IsTrue(s.pool, ipamv1.ReadyCondition))
 }
 
 // write stores what has changed: labels, annotations and owners, and the whole status in one write, so that nobody sees a pool that is

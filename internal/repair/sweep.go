@@ -8,14 +8,13 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
@@ -23,12 +22,20 @@ import (
 // little more.
 const longest = time.Minute
 
-var mismatches = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Namespace: "weir", Subsystem: "repair", Name: "mismatches_total",
-	Help: "Relations of claim, record and answer that were found wrong.",
-}, []string{"kind"})
+var mismatches = metrics.Counter("repair", "mismatches_total", "Relations of claim, record and answer that were found wrong.", "kind")
 
-func init() { metrics.Registry.MustRegister(mismatches) }
+// What is found wrong.
+const (
+	secondRecord   = "second record"
+	orphanedRecord = "orphaned record"
+	orphanedAnswer = "orphaned answer"
+)
+
+func init() { // a counter that began with its first finding would show no growth
+	for _, kind := range []string{secondRecord, orphanedRecord, orphanedAnswer} {
+		mismatches.WithLabelValues(kind)
+	}
+}
 
 // Kind is one kind of object that records are held for.
 type Kind struct {
@@ -84,7 +91,7 @@ func (r *Repairer) NeedLeaderElection() bool { return true }
 func (r *Repairer) Sweep(ctx context.Context) error {
 	holdings := r.Ledger.All()
 	for _, claim := range r.repeated(holdings) {
-		mismatches.WithLabelValues("second record").Inc()
+		mismatches.WithLabelValues(secondRecord).Inc()
 		r.Ledger.Notices().Concern(claim)
 	}
 	suspects, err := r.suspects(ctx, holdings)
@@ -113,7 +120,7 @@ func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map
 	found := map[types.NamespacedName]string{}
 	for _, key := range answers {
 		if _, ok := living[key]; !ok {
-			found[key] = "orphaned answer"
+			found[key] = orphanedAnswer
 		}
 	}
 	for _, h := range holdings {
@@ -123,7 +130,7 @@ func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map
 			continue // until its claim is back, its member has let go, it is delegated here again, or a user deletes it
 		}
 		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.GroupKind() == r.Kind.GroupKind && string(living[key]) != h.Claim.UID {
-			found[key] = "orphaned record"
+			found[key] = orphanedRecord
 		}
 	}
 	return found, nil

@@ -140,6 +140,7 @@ func (s *Server) config(ctx context.Context, logger logr.Logger) (*tls.Config, e
 		return nil, fmt.Errorf("reading the certificate of the webhooks: %w", err)
 	}
 	config.GetCertificate = certificate.GetCertificate
+	loaded.Store(&certificates{serving: certificate, clients: s.options.Clients})
 	go func() {
 		if err := certificate.Start(ctx); err != nil {
 			logger.Error(err, "Following the certificate of the webhooks")

@@ -19,7 +19,7 @@
 //   - byhand_test.go: IPAddresses that no claim has.
 //   - foreign_test.go: addresses that other providers have handed out.
 //   - cache_test.go: what the cache keeps of others' objects.
-//   - audit_test.go, columns_test.go: the log, and what kubectl get prints.
+//   - audit_test.go, columns_test.go, metrics_test.go: the log, what kubectl get prints, and what Prometheus reads.
 package claims
 
 import (

@@ -141,6 +141,10 @@ openstack-packages: ## Install the real Keystone and Neutron that tests start (D
 chromium-packages: ## Install the browser without a window that tests start (Debian 12; needs root, cold about 1 minute)
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core >/dev/null
+.PHONY: prometheus-packages
+prometheus-packages: ## Install the Prometheus and promtool that tests run (Debian 12; needs root, cold about half a minute)
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus >/dev/null
 
 ##@ Generate
 
@@ -383,7 +387,7 @@ undeploy: release-manifests $(KUBECTL) ## Remove manager and CRDs, and with them
 RELEASE_DIR := $(OUT)/ipam-weir/$(VERSION)
 
 .PHONY: release-manifests
-release-manifests: $(KUSTOMIZE) ## Write ipam-components.yaml, the sets for Metal3 and OpenStack, and metadata.yaml to out/ipam-weir/VERSION
+release-manifests: $(KUSTOMIZE) ## Write ipam-components.yaml, the sets for Metal3 and OpenStack, weir-monitoring.yaml and metadata.yaml to out/ipam-weir/VERSION
 	@KUSTOMIZE=$(KUSTOMIZE) IMAGE=$(IMAGE) VERSION=$(VERSION) hack/release-manifests.sh $(RELEASE_DIR)
 
 .PHONY: release-managers

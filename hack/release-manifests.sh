@@ -5,7 +5,7 @@
 # Writes the provider's components and metadata to the folder $1, in the layout
 # of a clusterctl local repository: ipam-components.yaml, and, to choose by their
 # URL instead, ipam-components-metal3.yaml and ipam-components-openstack.yaml.
-# Needs KUSTOMIZE, IMAGE and VERSION.
+# weir-monitoring.yaml is for the Prometheus operator and Grafana. Needs KUSTOMIZE, IMAGE and VERSION.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -44,6 +44,7 @@ for once in '- secrets' 'name: weir-system-openstack-secrets'; do
     exit 1
   fi
 done
+"${KUSTOMIZE}" build config/monitoring >"${dir}/weir-monitoring.yaml"
 cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" \
   "${overlay}/ipam-components-openstack.yaml" metadata.yaml "${dir}/"
 echo "release-manifests: ${dir}"

@@ -120,6 +120,7 @@ func newManager(config *rest.Config, scheme *runtime.Scheme, o Options) (ctrl.Ma
 		},
 		WebhookServer: webhookserver.New(webhookserver.Options{
 			Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLS: tlsOptions, Clients: clients,
+			Ready: o.certificateReady(),
 		}),
 	}
 	if o.Namespace != "" {
@@ -175,6 +176,9 @@ func wire(ctx context.Context, mgr ctrl.Manager, book *ledger.Ledger, o Options)
 		return fmt.Errorf("adding the ledger: %w", err)
 	}
 	if err := wireDoors(ctx, mgr, book, o); err != nil {
+		return err
+	}
+	if err := wireCertificate(mgr, &o); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

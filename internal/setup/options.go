@@ -60,6 +60,8 @@ type Options struct {
 	WebhookPort    int
 	WebhookHost    string
 	WebhookCertDir string
+	// WebhookCertSecret is the Secret of the own namespace that the webhooks' certificate is made in; see certificate.
+	WebhookCertSecret string
 	// WebhookClientCAFile and WebhookClientName say who may call the webhooks; see webhookserver.Clients. Without them everybody may,
 	// and nothing of others is named in what the webhooks answer.
 	WebhookClientCAFile string
@@ -102,6 +104,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookHost, "webhook-host", "", "The address that the webhooks are served on. Empty means all.")
 	fs.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
 		"The directory with tls.crt and tls.key of the webhook server.")
+	fs.StringVar(&o.WebhookCertSecret, "webhook-cert-secret", "",
+		"A Secret of the manager's own namespace, mounted at --webhook-cert-dir, that the manager makes and replaces the webhooks' certificate in. Empty leaves that to others, such as cert-manager.")
 	fs.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", "",
 		"A PEM file with the CA of the API servers' client certificates: nobody else may call the webhooks. Empty lets everybody who reaches the port.")
 	fs.StringVar(&o.WebhookClientName, "webhook-client-name", "",

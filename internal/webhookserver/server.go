@@ -52,6 +52,8 @@ type Options struct {
 	CertDir string
 	// TLS changes the TLS configuration.
 	TLS []func(*tls.Config)
+	// Ready waits until the certificate is in CertDir, or ctx ends; nil means that it must be there at once.
+	Ready func(ctx context.Context) error
 	// Clients are who may call; nil means everybody who can connect.
 	Clients *Clients
 }
@@ -84,6 +86,15 @@ func New(o Options) *Server {
 // Start serves until ctx ends and all requests are answered.
 func (s *Server) Start(ctx context.Context) error {
 	logger := ctrl.LoggerFrom(ctx).WithName("webhooks")
+	if s.options.Ready != nil {
+		err := s.options.Ready(ctx)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the manager stops
+		}
+		if err != nil {
+			return fmt.Errorf("waiting for the certificate of the webhooks: %w", err)
+		}
+	}
 	config, err := s.config(ctx, logger)
 	if err != nil {
 		return err

@@ -4,7 +4,8 @@
 
 # Writes the provider's components and metadata to the folder $1, in the layout
 # of a clusterctl local repository: ipam-components.yaml, and, to choose by their
-# URL instead, ipam-components-metal3.yaml and ipam-components-openstack.yaml.
+# URL instead, ipam-components-metal3.yaml, ipam-components-openstack.yaml, and
+# for members without Cluster API and cert-manager ipam-components-edge.yaml.
 # weir-monitoring.yaml is for the Prometheus operator and Grafana. Needs KUSTOMIZE, IMAGE and VERSION.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -33,6 +34,11 @@ EOF
 build default ipam-components.yaml
 build metal3 ipam-components-metal3.yaml
 build openstack ipam-components-openstack.yaml
+build edge ipam-components-edge.yaml
+if grep -q 'cert-manager' "${overlay}/ipam-components-edge.yaml"; then
+  echo "release-manifests: config/edge names cert-manager" >&2
+  exit 1
+fi
 if grep -q 'ipam\.metal3\.io' "${overlay}/ipam-components.yaml"; then
   echo "release-manifests: config/default names ipam.metal3.io" >&2
   exit 1
@@ -46,5 +52,5 @@ for once in '- secrets' 'name: weir-system-openstack-secrets'; do
 done
 "${KUSTOMIZE}" build config/monitoring >"${dir}/weir-monitoring.yaml"
 cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" \
-  "${overlay}/ipam-components-openstack.yaml" metadata.yaml "${dir}/"
+  "${overlay}/ipam-components-openstack.yaml" "${overlay}/ipam-components-edge.yaml" metadata.yaml "${dir}/"
 echo "release-manifests: ${dir}"

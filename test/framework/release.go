@@ -22,6 +22,8 @@ const (
 	Metal3Components = "ipam-components-metal3.yaml"
 	// OpenStackComponents is the set for floating IPs.
 	OpenStackComponents = "ipam-components-openstack.yaml"
+	// EdgeComponents is the set for members without Cluster API and cert-manager.
+	EdgeComponents = "ipam-components-edge.yaml"
 )
 
 // ReleaseDir returns the folder that `make release-manifests` wrote last.

@@ -91,6 +91,10 @@ const (
 const (
 	// PoolExhaustedNoneAvailableReason: no address is available.
 	PoolExhaustedNoneAvailableReason = "NoneAvailable"
+	// PoolExhaustedQuotaUsedUpReason, of a pool of floating IPs: the project's quota ended the last creation.
+	PoolExhaustedQuotaUsedUpReason = "QuotaUsedUp"
+	// PoolExhaustedNetworkFullReason, of a pool of floating IPs: the network had no free address for the last creation.
+	PoolExhaustedNetworkFullReason = "NetworkFull"
 	// PoolExhaustedSomeAvailableReason: addresses are available.
 	PoolExhaustedSomeAvailableReason = "SomeAvailable"
 )

@@ -350,8 +350,8 @@ type OpenStackSource struct {
 	// +kubebuilder:validation:items:MaxLength=15
 	PreAllocatedFloatingIPs []string `json:"preAllocatedFloatingIPs,omitempty"`
 
-	// maxIPs is the greatest number of floating IPs of the pool. Absent means what the quota allows.
-	// Not supported yet: a pool with it is refused.
+	// maxIPs is how many floating IPs the pool hands out at most, whether Weir created them or not.
+	// Absent means what the quota allows. Several managers that work at once may exceed it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000

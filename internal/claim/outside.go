@@ -43,20 +43,38 @@ func (r *executor) allocateOutside(ctx context.Context, s *scope, want netip.Pre
 	if why != nil || err != nil {
 		return errors.Join(why, err)
 	}
-	holds := func(address netip.Addr) bool { return r.observer.about(s).Holds(address) }
-	address, err := s.offer.Outside.Provider.Acquire(ctx, s.offer.Outside.Pool, s.ref, holds)
-	var refusal *claimant.Refusal
-	if errors.As(err, &refusal) && refusal.Reason == ipamv1.ClaimReadyPoolNotReadyReason { // the pool's controller finds out why
-		r.Ledger.Notices().PoolChanged(s.offer.Pool)
-	}
-	if err != nil {
-		return err
-	}
-	allocation, err := r.records.reserveAcquired(ctx, s, address)
+	allocation, err := r.acquire(ctx, s)
 	if err != nil {
 		return err
 	}
 	return r.commit(ctx, s, allocation)
+}
+
+// acquire acquires an address in the cloud and records it. Until then the claim counts towards the pool's limit.
+func (r *executor) acquire(ctx context.Context, s *scope) (ledger.Allocation, error) {
+	pool := s.offer.Outside.Pool
+	room, done, err := s.offer.Outside.Begin(s.ref)
+	if err != nil {
+		return ledger.Allocation{}, err
+	}
+	defer done()
+	pool.Room = room
+	holds := func(address netip.Addr) bool { return r.observer.about(s).Holds(address) }
+	address, err := s.offer.Outside.Provider.Acquire(ctx, pool, s.ref, holds)
+	if isPools(err) {
+		r.Ledger.Notices().PoolChanged(s.offer.Pool)
+	}
+	if err != nil {
+		return ledger.Allocation{}, err
+	}
+	return r.records.reserveAcquired(ctx, s, address)
+}
+
+// isPools reports whether an error is of a kind that the pool's status shows, too.
+func isPools(err error) bool {
+	var refusal *claimant.Refusal
+	return errors.As(err, &refusal) &&
+		(refusal.Reason == ipamv1.ClaimReadyPoolNotReadyReason || refusal.Reason == ipamv1.ClaimReadyPoolExhaustedReason)
 }
 
 // reserveAcquired records an address that was acquired in the cloud.

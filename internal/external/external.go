@@ -31,7 +31,8 @@ type Pool struct {
 	Source  *ipamv1.OpenStackSource
 	// SecretNamespace is the namespace of the Secret with the credentials.
 	SecretNamespace string
-	// Room is how many addresses may be created in addition to those that there are; or Unlimited.
+	// Room is how many addresses the pool may hand out in addition to those that it has handed out; or
+	// Unlimited.
 	Room int
 }
 
@@ -42,6 +43,26 @@ const Unlimited = -1
 type Backing struct {
 	Provider Provider
 	Pool     Pool
+	// Begin counts a claim as one that is getting an address, until done is called, and returns what
+	// Room there is for it. It errs with ledger.ErrBusy if claims that this manager is working on may
+	// take what is left.
+	Begin func(claim ipamv1.ClaimReference) (room int, done func(), err error)
+}
+
+// Shortage is why a cloud did not create an address; "" if it did, or may do so again.
+type Shortage string
+
+const (
+	// QuotaUsedUp: the project may have no more.
+	QuotaUsedUp Shortage = "QuotaUsedUp"
+	// NetworkFull: the network, or the subnet that the pool names, has no free address.
+	NetworkFull Shortage = "NetworkFull"
+)
+
+// Answer is what the cloud of a pool has said of its room, and when.
+type Answer struct {
+	Shortage Shortage
+	At       time.Time
 }
 
 // Identity is where a pool is outside.
@@ -98,4 +119,7 @@ type Provider interface {
 	// It errs with a *claimant.KeptError if it cannot be given back now: it is in use, in which
 	// case nothing was changed, or the cloud cannot be asked; or with ledger.ErrBusy.
 	GiveBack(ctx context.Context, pool Pool, proof Proof) error
+	// LastAnswer returns what the cloud has said last of its room for the pool, to this manager; false
+	// if that has not asked it. It calls nobody.
+	LastAnswer(pool Pool) (Answer, bool)
 }

@@ -45,7 +45,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	ready := r.readyCondition(ctx, s, capacity, outcome)
 	ready.ObservedGeneration, ready.Message = s.pool.GetGeneration(), excerpt.Message(ready.Message)
 	conditions.Set(s.pool, ready)
-	setExhausted(s.pool, capacity, known && !isForeign && !capacity.Unlimited)
+	r.setRoom(s, capacity, known && !isForeign)
 	conditions.Set(s.pool, claimant.PausedCondition(""))
 	claimant.SetWithinPool(s.pool, r.overridden(s))
 	r.setForeign(ctx, s)

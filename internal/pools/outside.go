@@ -41,7 +41,11 @@ func (r *Registry) Outside(p *Known) *external.Backing {
 	if !ok || !p.Says.Cloud.IsKnown() || r.External == nil {
 		return nil
 	}
-	return &external.Backing{Provider: r.External, Pool: r.OutsidePool(own, p.Says)}
+	ref, isLimited := p.Says.Ref, own.PoolSpec().OpenStack.MaxIPs != nil
+	return &external.Backing{
+		Provider: r.External, Pool: r.OutsidePool(own, p.Says),
+		Begin: func(claim ipamv1.ClaimReference) (int, func(), error) { return r.begin(ref, claim, isLimited) },
+	}
 }
 
 // OutsidePool is how a pool is known outside, as far as that is so.

@@ -54,6 +54,9 @@ type Registry struct {
 
 	mu    sync.Mutex
 	known map[ipamv1.PoolReference]version
+
+	// underway are the claims that are getting addresses outside.
+	underway underway
 }
 
 // version is what a registration was made from.

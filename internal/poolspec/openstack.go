@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -77,7 +78,7 @@ func (r *resolver) resolveOpenStack() *pooltree.Pool {
 	if len(r.errs) > 0 {
 		return nil
 	}
-	return pooltree.New(pooltree.Config{External: true})
+	return pooltree.New(pooltree.Config{External: true, Limit: int(ptr.Deref(r.spec.OpenStack.MaxIPs, 0))})
 }
 
 // checkBlockless refuses the fields that a pool of floating IPs can never have:
@@ -127,7 +128,6 @@ func (r *resolver) checkOpenStackSupported() {
 	r.forbid(path, NotSupported, []use{
 		{"subnet", s.Subnet != nil},
 		{"preAllocatedFloatingIPs", len(s.PreAllocatedFloatingIPs) > 0},
-		{"maxIPs", s.MaxIPs != nil},
 		{"reclaimPolicy", cmp.Or(s.ReclaimPolicy, ipamv1.DeleteFloatingIPs) != ipamv1.DeleteFloatingIPs},
 		{"tags", len(s.Tags) > 0},
 	})

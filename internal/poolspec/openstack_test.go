@@ -106,7 +106,6 @@ func TestFloatingIPsAreRefused(t *testing.T) {
 		"a network with a slash": {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {id: a/b}`), want: []string{`spec.openStack.floatingNetwork.id: Invalid value: "a/b"`}},
 		"a subnet":               {spec: floatingFrom(floating + `, subnet: {id: s}`), want: []string{`spec.openStack.subnet: Forbidden: not supported yet`}},
 		"existing ones":          {spec: floatingFrom(floating + `, preAllocatedFloatingIPs: [192.0.2.3]`), want: []string{`spec.openStack.preAllocatedFloatingIPs: Forbidden: not supported yet`}},
-		"a limit":                {spec: floatingFrom(floating + `, maxIPs: 3`), want: []string{`spec.openStack.maxIPs: Forbidden: not supported yet`}},
 		"that they are kept":     {spec: floatingFrom(floating + `, reclaimPolicy: Retain`), want: []string{`spec.openStack.reclaimPolicy: Forbidden: not supported yet`}},
 		"tags":                   {spec: floatingFrom(floating + `, tags: [a]`), want: []string{`spec.openStack.tags: Forbidden: not supported yet`}},
 

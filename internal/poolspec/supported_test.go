@@ -24,7 +24,7 @@ func TestKubectlExplainSaysWhatIsNotSupported(t *testing.T) {
 	_, errs := poolspec.Resolve(&ipamv1.IPPoolSpec{Expansion: &ipamv1.Expansion{}}, ref)
 	_, floating := poolspec.Resolve(&ipamv1.IPPoolSpec{OpenStack: &ipamv1.OpenStackSource{
 		FloatingNetwork: ipamv1.FloatingNetwork{Name: "public"},
-		Subnet:          &ipamv1.FloatingSubnet{}, PreAllocatedFloatingIPs: []string{"192.0.2.3"}, MaxIPs: new(int32),
+		Subnet:          &ipamv1.FloatingSubnet{}, PreAllocatedFloatingIPs: []string{"192.0.2.3"},
 		ReclaimPolicy: ipamv1.RetainFloatingIPs, Tags: []string{"a"},
 	}}, ref)
 	var refused []string

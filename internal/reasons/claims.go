@@ -19,7 +19,7 @@ var claims = []Condition{
 		{
 			Name: ipamv1.ClaimReadyPoolExhaustedReason, Status: metav1.ConditionFalse,
 			Means: "The pool has nothing free of the length that the claim asks for. Weir made sure that its view was current before it said so. " +
-				"Of a pool of floating IPs the message says whether the quota or the network ends it.",
+				"Of a pool of floating IPs the message says whether `maxIPs`, the quota or the network ends it.",
 			Do:  "Add addresses to the pool, or delete claims that are not needed. The claim is answered by itself as soon as there is room.",
 			See: "guides/openstack.md#when-something-is-wrong",
 		},

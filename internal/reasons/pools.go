@@ -129,7 +129,19 @@ var pools = []Condition{
 			Name: ipamv1.PoolExhaustedNoneAvailableReason, Status: metav1.ConditionTrue,
 			Means: "No address is available; the message says where they have gone. Some may be kept for claims that do not exist (`preAllocations`). " +
 				"Claims say `PoolExhausted`.",
-			Do: "Grow `addresses`, or make another pool.",
+			Do: "Grow `addresses`, or make another pool. Of a pool of floating IPs: raise `maxIPs`.",
+		},
+		{
+			Name: ipamv1.PoolExhaustedQuotaUsedUpReason, Status: metav1.ConditionTrue,
+			Means: "Of a pool of floating IPs: the cloud refused the last creation, because the project's quota is used up.",
+			Do:    "Raise the quota, or delete floating IPs that are not needed. Claims that wait are tried again by themselves.",
+			See:   "guides/openstack.md#how-many",
+		},
+		{
+			Name: ipamv1.PoolExhaustedNetworkFullReason, Status: metav1.ConditionTrue,
+			Means: "Of a pool of floating IPs: the cloud refused the last creation, because the network has no free address.",
+			Do:    "Have the network enlarged, or delete floating IPs that are not needed. Claims that wait are tried again by themselves.",
+			See:   "guides/openstack.md#how-many",
 		},
 		{
 			Name: ipamv1.PoolExhaustedSomeAvailableReason, Status: metav1.ConditionFalse,

@@ -32,7 +32,7 @@ func acquire(
 		return choose(found, holds), nil
 	case pool.Room == 0:
 		return neutron.FloatingIP{}, &claimant.Refusal{
-			Reason: ipamv1.ClaimReadyPoolExhaustedReason, Message: about(pool, "it has as many floating IPs as it may have"), After: retry,
+			Reason: ipamv1.ClaimReadyPoolExhaustedReason, Message: about(pool, "it has handed out as many floating IPs as spec.openStack.maxIPs allows"), After: retry,
 		}
 	}
 	return cloud.Create(ctx, neutron.CreateOptions{NetworkID: pool.Network, Description: description})

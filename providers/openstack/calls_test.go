@@ -6,6 +6,7 @@ package openstack
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,20 +95,28 @@ func TestNothingIsCreatedWithoutRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	c := claim("c", claimUID)
-	expect := func(what string) {
+	expect := func(what, words string) {
 		t.Helper()
-		if _, err := b.acquire(b.ctx(), c); reasonOf(err) != "PoolExhausted" {
+		if _, err := b.acquire(b.ctx(), c); reasonOf(err) != "PoolExhausted" || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	shortage := func(want external.Shortage) {
+		t.Helper()
+		if last, _ := b.LastAnswer(b.pool); last.Shortage != want {
+			t.Errorf("the pool is told %q, want %q", last.Shortage, want)
+		}
+	}
 	b.pool.Room = 0
-	expect("no room")
+	expect("no room", "maxIPs")
+	shortage("")
 	b.expectCalls("no room", logIn, extensions, list)
 	b.pool.Room = 1
 	if err := b.SetQuota(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	expect("quota")
+	expect("quota", "quota")
+	shortage(external.QuotaUsedUp)
 	if err := b.SetQuota(t.Context(), -1); err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +129,13 @@ func TestNothingIsCreatedWithoutRoom(t *testing.T) {
 	for _, name := range others {
 		b.mustAcquire(claim(name, name))
 	}
-	expect("network")
+	shortage("")
+	expect("network", "no free address")
+	shortage(external.NetworkFull)
 	if err := b.giveBack(b.ctx(), external.ClaimReleased(claim("b", "b"))); err != nil {
 		t.Fatal(err)
 	}
+	shortage("")
 	b.mustAcquire(c)
 	b.pool.Room = 0
 	b.mustAcquire(c) // what it has, it keeps

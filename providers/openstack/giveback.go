@@ -46,33 +46,33 @@ func judge(seen neutron.FloatingIP, key string, proof external.Proof) (releasabl
 }
 
 // giveBack gives back what the proof covers: one list, and one deletion for each floating IP. While
-// any of them is bound, none is touched.
-func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) error {
+// any of them is bound, none is touched. It returns how many were given back.
+func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) (int, error) {
 	description, err := describe(pool.Key, proof.Claim())
 	if err != nil { // also without a proof
-		return &claimant.KeptError{Reason: ipamv1.WaitingForCloudReason, Message: about(pool, err.Error()), After: retry}
+		return 0, &claimant.KeptError{Reason: ipamv1.WaitingForCloudReason, Message: about(pool, err.Error()), After: retry}
 	}
 	found, err := cloud.FindByDescription(ctx, pool.Network, description)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var all []releasable
 	for _, f := range found {
 		may, is := judge(f, pool.Key, proof)
 		switch is {
 		case bound:
-			return keptByPort(f)
+			return 0, keptByPort(f)
 		case released:
 			all = append(all, may)
 		case foreign:
 		}
 	}
-	for _, may := range all {
+	for i, may := range all {
 		if err := end(ctx, cloud, pool.Key, may); err != nil {
-			return err
+			return i, err
 		}
 	}
-	return nil
+	return len(all), nil
 }
 
 func keptByPort(f neutron.FloatingIP) error {

@@ -47,6 +47,8 @@ type Provider struct {
 	// calls are those of all clouds.
 	calls slots
 
+	answers answers
+
 	mu     sync.Mutex
 	clouds map[account]*cloud
 }
@@ -85,6 +87,7 @@ func (p *Provider) Acquire(
 	var has neutron.FloatingIP
 	err := p.call(ctx, pool, func(cloud *neutron.Client) (err error) {
 		has, err = acquire(ctx, cloud, pool, claim, holds)
+		p.noteCreation(pool, err)
 		return err
 	})
 	if err != nil {
@@ -101,6 +104,12 @@ func (p *Provider) Adopt(ctx context.Context, pool external.Pool, claim ipamv1.C
 
 // GiveBack implements external.Provider.
 func (p *Provider) GiveBack(ctx context.Context, pool external.Pool, proof external.Proof) error {
-	err := p.call(ctx, pool, func(cloud *neutron.Client) error { return giveBack(ctx, cloud, pool, proof) })
+	err := p.call(ctx, pool, func(cloud *neutron.Client) error {
+		deleted, err := giveBack(ctx, cloud, pool, proof)
+		if deleted > 0 {
+			p.note(pool, "")
+		}
+		return err
+	})
 	return asKept(ctx, pool, err)
 }

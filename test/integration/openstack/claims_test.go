@@ -5,6 +5,7 @@ package openstack
 
 import (
 	"fmt"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -94,26 +95,45 @@ var _ = Describe("A claim of a pool of floating IPs", onEvery(func(s *spec) {
 	}, SpecTimeout(limit))
 
 	It("waits while the network is full, and gets the address that another claim releases", func(ctx SpecContext) {
-		s.pool(ctx, inTiny)
+		pool := s.pool(ctx, inTiny)
 		claims, given := make([]*ipamv1beta2.IPAddressClaim, 3), make([]openstack.FloatingIP, 3)
 		for i := range claims {
 			claims[i], given[i] = s.newAllocated(ctx, fmt.Sprint("a", i))
 		}
 		waiting := s.claim(ctx, "waiting")
 		s.refused(ctx, waiting, ipamv1.ClaimReadyPoolExhaustedReason, "no free address")
+		hasCondition(ctx, pool, ipamv1.ExhaustedCondition, metav1.ConditionTrue, ipamv1.PoolExhaustedNetworkFullReason)
 		s.isBalanced(ctx)
 
 		s.deleted(ctx, claims[1])
 		Expect(s.allocated(ctx, waiting).Address).To(Equal(given[1].Address))
+		hasCondition(ctx, pool, ipamv1.ExhaustedCondition, metav1.ConditionFalse, ipamv1.PoolExhaustedSomeAvailableReason)
+		s.isBalanced(ctx)
+	}, SpecTimeout(limit))
+
+	It("waits while the pool has handed out as many as its limit allows", func(ctx SpecContext) {
+		pool := s.pool(ctx, "maxIPs: 2")
+		claims := []*ipamv1beta2.IPAddressClaim{s.claim(ctx, "a0"), s.claim(ctx, "a1"), s.claim(ctx, "a2")}
+		hasCondition(ctx, pool, ipamv1.ExhaustedCondition, metav1.ConditionTrue, ipamv1.PoolExhaustedNoneAvailableReason, "spec.openStack.maxIPs", "2 of 2")
+		s.isBalanced(ctx)
+		Expect(s.outside(ctx)).To(HaveLen(2), "claims that came at once do not exceed it")
+		waits := slices.IndexFunc(claims, func(c *ipamv1beta2.IPAddressClaim) bool { return len(s.records(ctx, c)) == 0 })
+		s.refused(ctx, claims[waits], ipamv1.ClaimReadyPoolExhaustedReason, "maxIPs")
+
+		s.deleted(ctx, claims[(waits+1)%3])
+		s.allocated(ctx, claims[waits])
+		suite.Change(ctx, k, pool, func() { sourceOf(pool).MaxIPs = ptr.To[int32](3) })
+		hasCondition(ctx, pool, ipamv1.ExhaustedCondition, metav1.ConditionFalse, ipamv1.PoolExhaustedSomeAvailableReason)
 		s.isBalanced(ctx)
 	}, SpecTimeout(limit))
 
 	It("waits while the project's quota is used up", func(ctx SpecContext) {
-		s.pool(ctx)
+		pool := s.pool(ctx)
 		s.stranger(ctx, s.public, "")
 		Expect(s.SetQuota(ctx, 1)).To(Succeed())
 		c := s.claim(ctx, "a")
 		s.refused(ctx, c, ipamv1.ClaimReadyPoolExhaustedReason, "quota")
+		hasCondition(ctx, pool, ipamv1.ExhaustedCondition, metav1.ConditionTrue, ipamv1.PoolExhaustedQuotaUsedUpReason)
 		Expect(s.SetQuota(ctx, 2)).To(Succeed())
 		s.allocated(ctx, c)
 		s.isBalanced(ctx)
@@ -203,7 +223,7 @@ var _ = Describe("A pool of floating IPs", onFakeOnce(func(s *spec) {
 	}, SpecTimeout(limit))
 
 	for _, field := range []string{
-		"maxIPs: 3", "reclaimPolicy: Retain", "tags: [a]", "preAllocatedFloatingIPs: [198.18.0.99]", "subnet: {name: public-a}",
+		"reclaimPolicy: Retain", "tags: [a]", "preAllocatedFloatingIPs: [198.18.0.99]", "subnet: {name: public-a}",
 	} {
 		It("is refused with "+field+", in its create call", func(ctx SpecContext) {
 			Expect(k.Create(ctx, s.newPool("p", field))).To(suite.Refused(422, "spec.openStack", "not supported yet"))

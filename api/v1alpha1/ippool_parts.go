@@ -326,6 +326,8 @@ type FloatingSubnet struct {
 }
 
 // OpenStackSource makes a pool hand out floating IPs from Neutron.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.subnet) == has(oldSelf.subnet) && (!has(self.subnet) || self.subnet == oldSelf.subnet)",message="subnet is immutable"
 type OpenStackSource struct {
 	// identityRef names the credentials. They may change, for the same project.
 	// +required
@@ -336,13 +338,13 @@ type OpenStackSource struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="floatingNetwork is immutable"
 	FloatingNetwork FloatingNetwork `json:"floatingNetwork,omitempty,omitzero"`
 
-	// subnet of the external network. Absent means any. Not supported yet: a pool with it is
-	// refused.
+	// subnet of the external network that new floating IPs are of. Absent means any. Immutable. Most
+	// projects see no subnets of it, and so cannot use a name. The id works nevertheless.
 	// +optional
 	Subnet *FloatingSubnet `json:"subnet,omitempty"`
 
 	// preAllocatedFloatingIPs are existing floating IPs that the pool hands out first and never
-	// deletes. Not supported yet: a pool with them is refused.
+	// deletes. Their description must be empty: Weir writes it, and empties it again.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
@@ -358,12 +360,11 @@ type OpenStackSource struct {
 	MaxIPs *int32 `json:"maxIPs,omitempty"`
 
 	// reclaimPolicy for floating IPs that Weir created, when their claim goes. Delete deletes them,
-	// Retain keeps them for other claims of the pool. Absent means Delete. Retain is not supported
-	// yet: a pool with it is refused.
+	// Retain keeps them for other claims of the pool. Absent means Delete.
 	// +optional
 	ReclaimPolicy FloatingIPReclaimPolicy `json:"reclaimPolicy,omitempty"`
 
-	// tags for floating IPs that Weir creates. Not supported yet: a pool with them is refused.
+	// tags for floating IPs that Weir creates.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50

@@ -69,6 +69,9 @@ type Answer struct {
 type Identity struct {
 	// Project and Network are ids.
 	Project, Network string
+	// Doubts say what of the pool's source is not served, and why. They are shown in the pool's Ready
+	// condition.
+	Doubts []string
 }
 
 // FaultError says why nothing outside can back a pool as things are. It is shown in the pool's Ready

@@ -26,6 +26,12 @@ type FloatingIP struct {
 	Description string
 }
 
+// keepsFloatingIPs reports whether a pool keeps those of claims that have gone.
+func keepsFloatingIPs(pool *Item) bool {
+	source, _ := pool.Spec.OpenStack.(map[string]any)
+	return source["reclaimPolicy"] == "Retain"
+}
+
 // checkFloatingIPs finds floating IPs of pools that no record of the pool holds. Those of pools of
 // other clusters are left out.
 func (s *Snapshot) checkFloatingIPs(r *Report) {
@@ -39,7 +45,7 @@ func (s *Snapshot) checkFloatingIPs(r *Report) {
 		rest, isWeirs := strings.CutPrefix(f.Description, floatingIPPrefix)
 		key, _, _ := strings.Cut(rest, "/")
 		pool := pools[key]
-		if !isWeirs || pool == nil {
+		if !isWeirs || pool == nil || rest == key+"/-" && keepsFloatingIPs(pool) {
 			continue
 		}
 		isOf := func(record *Item) bool {

@@ -38,6 +38,7 @@ type look struct {
 	at         time.Time
 	uid        types.UID
 	generation int64
+	doubts     []string
 	err        error
 }
 
@@ -49,13 +50,13 @@ func (l *looks) recent(ref ipamv1.PoolReference, p pools.Object, now time.Time) 
 	return last, ok && last.uid == p.GetUID() && last.generation == p.GetGeneration() && now.Sub(last.at) < lookInterval
 }
 
-func (l *looks) note(ref ipamv1.PoolReference, p pools.Object, now time.Time, err error) {
+func (l *looks) note(ref ipamv1.PoolReference, p pools.Object, now time.Time, doubts []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == nil {
 		l.last = map[ipamv1.PoolReference]look{}
 	}
-	l.last[ref] = look{at: now, uid: p.GetUID(), generation: p.GetGeneration(), err: err}
+	l.last[ref] = look{at: now, uid: p.GetUID(), generation: p.GetGeneration(), doubts: doubts, err: err}
 }
 
 func (l *looks) forget(ref ipamv1.PoolReference) {
@@ -73,13 +74,15 @@ func (r *Reconciler) serveOutside(ctx context.Context, s *scope) error {
 	}
 	now := r.Clock.Now()
 	if last, ok := r.looks.recent(s.says.Ref, s.pool, now); ok && (last.err != nil || s.says.Cloud.IsKnown()) {
+		s.doubts = last.doubts
 		return last.err
 	}
 	is, err := r.Registry.External.Identify(ctx, r.Registry.OutsidePool(own, s.says))
 	if errors.Is(err, ledger.ErrBusy) {
 		return err
 	}
-	r.looks.note(s.says.Ref, s.pool, now, err)
+	s.doubts = is.Doubts
+	r.looks.note(s.says.Ref, s.pool, now, is.Doubts, err)
 	if err != nil || s.says.Cloud.IsKnown() {
 		return err
 	}

@@ -99,6 +99,8 @@ type scope struct {
 	says       poolspec.Pool
 	registered ledger.Pool
 	invalid    field.ErrorList
+	// doubts say what the cloud of a pool of floating IPs does not have as the pool lists it.
+	doubts []string
 	// overlap is set when somebody else holds one of the pool's blocks.
 	overlap *ledger.TakenError
 	// holdings are what keeps a pool that is being deleted, or whose block the hub takes back, and users the finalizers of others that do.
@@ -150,9 +152,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	result, err := r.result(errors.Join(outcome, s.tidying, thawing, leaving))
 	if result.RequeueAfter == 0 {
-		result.RequeueAfter = wake
+		result.RequeueAfter = s.next(wake)
 	}
 	return result, err
+}
+
+// retryDoubts is when a pool is looked at again in whose cloud something is not as the pool lists it: no watch tells when that changes.
+const retryDoubts = time.Minute
+
+// next is when a pool is looked at again that is as it should be, given when something cools down; 0 for never.
+func (s *scope) next(wake time.Duration) time.Duration {
+	if len(s.doubts) > 0 && (wake == 0 || wake > retryDoubts) {
+		return retryDoubts
+	}
+	return wake
 }
 
 // bring brings the pool's blocks to where they should be.

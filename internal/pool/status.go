@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -157,7 +158,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason
-		condition.Message = r.doubtsMessage(s.pool)
+		condition.Message = r.doubtsMessage(s)
 	}
 	return condition
 }
@@ -330,11 +331,11 @@ func (r *reporter) overlapMessage(ctx context.Context, s *scope) string {
 }
 
 // doubtsMessage tells the first of what of a pool is served but probably not meant, and how many more there are.
-func (r *reporter) doubtsMessage(p pools.Object) string {
-	if r.Kind.Doubts == nil {
-		return ""
+func (r *reporter) doubtsMessage(s *scope) string {
+	doubts := s.doubts
+	if r.Kind.Doubts != nil {
+		doubts = slices.Concat(doubts, r.Kind.Doubts(s.pool))
 	}
-	doubts := r.Kind.Doubts(p)
 	shown := strings.Join(doubts[:min(len(doubts), shownMistakes)], "; ")
 	if more := len(doubts) - shownMistakes; more > 0 {
 		return fmt.Sprintf("%s; and %d more", shown, more)

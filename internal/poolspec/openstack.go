@@ -4,8 +4,8 @@
 package poolspec
 
 import (
-	"cmp"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 
@@ -74,7 +74,7 @@ func (r *resolver) resolveOpenStack() *pooltree.Pool {
 	r.checkClusterName()
 	r.checkVisibility()
 	r.checkNetwork()
-	r.checkOpenStackSupported()
+	r.checkStock()
 	if len(r.errs) > 0 {
 		return nil
 	}
@@ -121,14 +121,19 @@ func (r *resolver) checkNetwork() {
 	}
 }
 
-// checkOpenStackSupported refuses what spec.openStack may say and whose
-// behaviour does not exist yet.
-func (r *resolver) checkOpenStackSupported() {
+// checkStock checks the subnet, and the addresses of floating IPs that are there already.
+func (r *resolver) checkStock() {
 	s, path := r.spec.OpenStack, r.path.Child("openStack")
-	r.forbid(path, NotSupported, []use{
-		{"subnet", s.Subnet != nil},
-		{"preAllocatedFloatingIPs", len(s.PreAllocatedFloatingIPs) > 0},
-		{"reclaimPolicy", cmp.Or(s.ReclaimPolicy, ipamv1.DeleteFloatingIPs) != ipamv1.DeleteFloatingIPs},
-		{"tags", len(s.Tags) > 0},
-	})
+	switch subnet := s.Subnet; {
+	case subnet == nil:
+	case subnet.ID == "" && subnet.Name == "":
+		r.fail(field.Required(path.Child("subnet"), "a subnet of the external network, by id or name"))
+	case subnet.ID != "" && !networkID.MatchString(subnet.ID):
+		r.invalid(path.Child("subnet", "id"), subnet.ID, "is not the id of a subnet: write it as Neutron does, in lower-case letters, digits and hyphens")
+	}
+	for i, text := range s.PreAllocatedFloatingIPs {
+		if address, err := netip.ParseAddr(text); err != nil || !address.Is4() {
+			r.invalid(path.Child("preAllocatedFloatingIPs").Index(i), text, "is not an IPv4 address")
+		}
+	}
 }

@@ -25,13 +25,14 @@ func floatingFrom(source string) string { return `{openStack: {` + source + `}}`
 func TestAPoolOfFloatingIPsIsExternal(t *testing.T) {
 	t.Parallel()
 	for sentence, text := range map[string]string{
-		"alone":                floatingFrom(floating),
-		"with its family":      floatingWith(`ipFamily: IPv4`),
-		"that drains":          floatingWith(`mode: Draining`),
-		"of a Cluster":         floatingWith(`clusterName: prod`),
-		"for some":             floatingWith(`visibility: Shared, namespaceSelector: {matchLabels: {a: b}}`),
-		"with what is default": floatingFrom(floating + `, reclaimPolicy: Delete`),
-		"by name and tags":     floatingFrom(`identityRef: {name: n, cloudName: c, region: r}, floatingNetwork: {name: public, tags: [a]}`),
+		"alone":                  floatingFrom(floating),
+		"with its family":        floatingWith(`ipFamily: IPv4`),
+		"that drains":            floatingWith(`mode: Draining`),
+		"of a Cluster":           floatingWith(`clusterName: prod`),
+		"for some":               floatingWith(`visibility: Shared, namespaceSelector: {matchLabels: {a: b}}`),
+		"with what is default":   floatingFrom(floating + `, reclaimPolicy: Delete`),
+		"with all that there is": floatingFrom(floating + `, subnet: {id: 0b7d, name: s}, preAllocatedFloatingIPs: [192.0.2.3], reclaimPolicy: Retain, tags: [a]`),
+		"by name and tags":       floatingFrom(`identityRef: {name: n, cloudName: c, region: r}, floatingNetwork: {name: public, tags: [a]}`),
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -104,16 +105,17 @@ func TestFloatingIPsAreRefused(t *testing.T) {
 		"no network":             {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {}`), want: []string{`spec.openStack.floatingNetwork: Required value`}},
 		"a network in capitals":  {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {id: 0B7C}`), want: []string{`spec.openStack.floatingNetwork.id: Invalid value: "0B7C": is not the id of a network`}},
 		"a network with a slash": {spec: floatingFrom(`identityRef: {name: n, cloudName: c}, floatingNetwork: {id: a/b}`), want: []string{`spec.openStack.floatingNetwork.id: Invalid value: "a/b"`}},
-		"a subnet":               {spec: floatingFrom(floating + `, subnet: {id: s}`), want: []string{`spec.openStack.subnet: Forbidden: not supported yet`}},
-		"existing ones":          {spec: floatingFrom(floating + `, preAllocatedFloatingIPs: [192.0.2.3]`), want: []string{`spec.openStack.preAllocatedFloatingIPs: Forbidden: not supported yet`}},
-		"that they are kept":     {spec: floatingFrom(floating + `, reclaimPolicy: Retain`), want: []string{`spec.openStack.reclaimPolicy: Forbidden: not supported yet`}},
-		"tags":                   {spec: floatingFrom(floating + `, tags: [a]`), want: []string{`spec.openStack.tags: Forbidden: not supported yet`}},
+		"a subnet of no name":    {spec: floatingFrom(floating + `, subnet: {}`), want: []string{`spec.openStack.subnet: Required value`}},
+		"a subnet in capitals":   {spec: floatingFrom(floating + `, subnet: {id: 0B7C}`), want: []string{`spec.openStack.subnet.id: Invalid value: "0B7C": is not the id of a subnet`}},
+		"an existing one's name": {spec: floatingFrom(floating + `, preAllocatedFloatingIPs: [192.0.2.3, office]`), want: []string{`spec.openStack.preAllocatedFloatingIPs[1]: Invalid value: "office": is not an IPv4 address`}},
+		"an IPv6 address":        {spec: floatingFrom(floating + `, preAllocatedFloatingIPs: ["2001:db8::1"]`), want: []string{`spec.openStack.preAllocatedFloatingIPs[0]: Invalid value: "2001:db8::1"`}},
+		"another spelling":       {spec: floatingFrom(floating + `, preAllocatedFloatingIPs: ["192.0.2.03"]`), want: []string{`spec.openStack.preAllocatedFloatingIPs[0]: Invalid value: "192.0.2.03"`}},
 
 		"all at once": {
-			spec: `{delegateTo: edge, ipFamily: IPv6, openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: "-", name: public}, tags: [a]}}`,
+			spec: `{delegateTo: edge, ipFamily: IPv6, openStack: {identityRef: {name: n, cloudName: c}, floatingNetwork: {id: "-", name: public}, subnet: {}}}`,
 			want: []string{
 				`spec.delegateTo: ` + forGood, `spec.ipFamily: Invalid value`, `spec.openStack.floatingNetwork.id: Invalid value`,
-				`spec.openStack.tags: Forbidden: not supported yet`,
+				`spec.openStack.subnet: Required value`,
 			},
 		},
 	} {

@@ -22,13 +22,8 @@ func TestKubectlExplainSaysWhatIsNotSupported(t *testing.T) {
 	t.Parallel()
 	ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "team", Name: "pool"}
 	_, errs := poolspec.Resolve(&ipamv1.IPPoolSpec{Expansion: &ipamv1.Expansion{}}, ref)
-	_, floating := poolspec.Resolve(&ipamv1.IPPoolSpec{OpenStack: &ipamv1.OpenStackSource{
-		FloatingNetwork: ipamv1.FloatingNetwork{Name: "public"},
-		Subnet:          &ipamv1.FloatingSubnet{}, PreAllocatedFloatingIPs: []string{"192.0.2.3"},
-		ReclaimPolicy: ipamv1.RetainFloatingIPs, Tags: []string{"a"},
-	}}, ref)
 	var refused []string
-	for _, err := range append(errs, floating...) {
+	for _, err := range errs {
 		if err.Detail == poolspec.NotSupported {
 			refused = append(refused, strings.TrimPrefix(err.Field, "spec."))
 		}

@@ -247,7 +247,7 @@ func (b *bench) expectModestCalls() {
 	b.t.Helper()
 	for _, call := range b.Calls() {
 		query, err := url.ParseQuery(call.Query)
-		isFiltered := query.Get("description") != "" && query.Get("floating_network_id") != "" && query.Get("project_id") != ""
+		isFiltered := query.Get("description")+query.Get("floating_ip_address") != "" && query.Get("floating_network_id") != "" && query.Get("project_id") != ""
 		if call.Name == "ListFloatingIPs" && (err != nil || !isFiltered) {
 			b.t.Errorf("an unfiltered list: %+v", call)
 		}

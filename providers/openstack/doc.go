@@ -12,6 +12,8 @@
 //   - A floating IP is deleted, or its owner cleared, only if judge allows it (giveback.go): by the
 //     caller's proof, the pool's key, the claim's UID, without a port, and on condition of the
 //     revision that was judged.
+//   - One that was there before Weir is never deleted, and one that others have described never changed.
+//     A claim takes only what judgeStock allows (stock.go), on condition of the revision that was judged.
 //   - Credentials come from the pool's Secret, read live at each use. They are in no error and no
 //     log. No text of a server is in an error.
 //   - No call waits for another one's end: a cloud that hangs holds a bounded number of workers.

@@ -27,7 +27,7 @@ const retry = 30 * time.Second
 var told = map[neutron.Kind]string{
 	neutron.Unauthorized: "the cloud refuses the log-in",
 	neutron.Forbidden:    "the cloud forbids what is asked of it",
-	neutron.NotFound:     "the cloud has no such network",
+	neutron.NotFound:     "the cloud has no such network or subnet",
 	neutron.Conflict:     "the cloud refuses the change",
 	neutron.Quota:        "the cloud's quota of floating IPs is used up",
 	neutron.NoAddress:    "the network has no free address",

@@ -6,6 +6,7 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -45,14 +46,14 @@ func judge(seen neutron.FloatingIP, key string, proof external.Proof) (releasabl
 	return releasable{seen}, released
 }
 
-// giveBack gives back what the proof covers: one list, and one deletion for each floating IP. While
-// any of them is bound, none is touched. It returns how many were given back.
-func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) (int, error) {
-	description, err := describe(pool.Key, proof.Claim())
+// giveBack gives back what the proof covers: one list, and one change for each floating IP. While any
+// of them is bound, none is touched. It returns how many were deleted.
+func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) (deleted int, err error) {
+	own, err := describeAll(pool.Key, proof.Claim())
 	if err != nil { // also without a proof
 		return 0, &claimant.KeptError{Reason: ipamv1.WaitingForCloudReason, Message: about(pool, err.Error()), After: retry}
 	}
-	found, err := cloud.FindByDescription(ctx, pool.Network, description)
+	found, err := cloud.FindByDescription(ctx, pool.Network, own...)
 	if err != nil {
 		return 0, err
 	}
@@ -67,12 +68,42 @@ func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, pr
 		case foreign:
 		}
 	}
-	for i, may := range all {
-		if err := end(ctx, cloud, pool.Key, may); err != nil {
-			return i, err
+	for _, may := range all {
+		how := endingOf(may, pool)
+		if err := end(ctx, cloud, pool.Key, may, how); err != nil {
+			return deleted, err
+		}
+		if how == deletion {
+			deleted++
 		}
 	}
-	return len(all), nil
+	return deleted, nil
+}
+
+// ending is what becomes of a floating IP that is given back.
+type ending string
+
+const (
+	// deletion: of what Weir made.
+	deletion ending = "deleted"
+	// keeping: it becomes free, for another claim of the pool.
+	keeping ending = "kept"
+	// returning: it is as it was before Weir took it, and says nothing.
+	returning ending = "returned"
+)
+
+// endingOf decides what becomes of a floating IP that may be given back. What Weir did not make, or
+// the pool lists, is never deleted, whatever the policy. What was taken from the pool's list says so
+// itself: the list may have become shorter since.
+func endingOf(may releasable, pool external.Pool) ending {
+	id, _ := parse(may.seen.Description)
+	switch {
+	case id.isLent, slices.Contains(listed(pool), may.seen.Address):
+		return returning
+	case pool.Source.ReclaimPolicy == ipamv1.RetainFloatingIPs:
+		return keeping
+	}
+	return deletion
 }
 
 func keptByPort(f neutron.FloatingIP) error {
@@ -83,12 +114,19 @@ func keptByPort(f neutron.FloatingIP) error {
 	}
 }
 
-// end deletes a floating IP. Where the cloud forbids that, it becomes free: no claim's.
-func end(ctx context.Context, cloud *neutron.Client, key string, may releasable) error {
-	err := cloud.Delete(ctx, may.seen)
-	if neutron.KindOf(err) == neutron.Forbidden {
-		ctrl.LoggerFrom(ctx).Info("The cloud forbids deleting a floating IP; it becomes free", "floatingIP", may.seen.Address, "id", may.seen.ID)
+// end ends what a claim has of a floating IP. Where the cloud forbids deletion, it becomes free.
+func end(ctx context.Context, cloud *neutron.Client, key string, may releasable, how ending) (err error) {
+	switch how {
+	case returning:
+		_, err = cloud.Describe(ctx, may.seen, "")
+	case keeping:
 		_, err = cloud.Describe(ctx, may.seen, describeFree(key))
+	case deletion:
+		err = cloud.Delete(ctx, may.seen)
+		if neutron.KindOf(err) == neutron.Forbidden {
+			ctrl.LoggerFrom(ctx).Info("The cloud forbids deleting a floating IP; it becomes free", "floatingIP", may.seen.Address, "id", may.seen.ID)
+			_, err = cloud.Describe(ctx, may.seen, describeFree(key))
+		}
 	}
 	if neutron.KindOf(err) == neutron.NotFound {
 		return nil

@@ -187,7 +187,7 @@ func TestOthersStay(t *testing.T) {
 func (b *bench) strangers() {
 	b.t.Helper()
 	for _, description := range []string{
-		"", "office", "weir/1/another-key/" + claimUID + "/infra/c", describeFree(poolKey), "weir/1/" + poolKey + "/another-uid/infra/c",
+		"", "office", "weir/1/another-key/" + claimUID + "/infra/c", describeFree("another-key"), "weir/1/" + poolKey + "/another-uid/infra/c",
 		"weir/1/" + poolKey + "/" + claimUID + "x/infra/c", "weir/2/" + poolKey + "/" + claimUID + "/infra/c",
 	} {
 		if _, err := b.member.Create(b.t.Context(), neutron.CreateOptions{NetworkID: b.pool.Network, Description: description}); err != nil {

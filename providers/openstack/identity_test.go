@@ -35,11 +35,18 @@ func TestDescriptions(t *testing.T) {
 		if err != nil || got != test.want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
-		if id, ok := parse(got); !ok || id != (identity{poolKey, claimUID}) {
+		if id, ok := parse(got); !ok || id != (identity{poolKey, claimUID, false}) {
 			t.Errorf("%s is read as %v, %t", name, id, ok)
 		}
 	}
-	if id, ok := parse(describeFree(poolKey)); !ok || id != (identity{poolKey, free}) || describeFree(poolKey) != "weir/1/"+poolKey+"/-" {
+	borrowed, err := describeLent(poolKey, claim)
+	if err != nil || borrowed != "weir/1/"+poolKey+"/"+claimUID+"/+/default/server-0-floating-ip-address" {
+		t.Errorf("lent: %q, %v", borrowed, err)
+	}
+	if id, ok := parse(borrowed); !ok || id != (identity{poolKey, claimUID, true}) {
+		t.Errorf("lent is read as %v, %t", id, ok)
+	}
+	if id, ok := parse(describeFree(poolKey)); !ok || id != (identity{poolKey, free, false}) || describeFree(poolKey) != "weir/1/"+poolKey+"/-" {
 		t.Errorf("free is read as %v, %t", id, ok)
 	}
 }
@@ -80,7 +87,7 @@ func FuzzDescription(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, uid, namespace, name string) {
 		text, err := describe(key, ipamv1.ClaimReference{Namespace: namespace, Name: name, UID: uid})
 		if err == nil {
-			if id, ok := parse(text); !ok || id != (identity{key, uid}) {
+			if id, ok := parse(text); !ok || id.key != key || id.owner != uid {
 				t.Errorf("%q is read as %v, %t", text, id, ok)
 			}
 			if n := utf8.RuneCountInString(text); n > neutron.MaxDescription {

@@ -38,7 +38,7 @@ const (
 )
 
 // timeouts bound how long a cloud that hangs holds a worker: a log-in and a method's two calls take
-// at most two minutes. A change that takes longer is Uncertain, and found by the next search.
+// at most two minutes and a half, and one call more for each hundred floating IPs that a pool lists. A change that takes longer is Uncertain, and found by the next search.
 var timeouts = neutron.Timeouts{ResponseHeader: 15 * time.Second, Call: 30 * time.Second}
 
 // Provider backs pools with floating IPs.
@@ -60,12 +60,22 @@ func New(o Options) *Provider {
 	return &Provider{options: o, calls: make(slots, max(1, o.Concurrency/2)), clouds: map[account]*cloud{}} //nolint:mnd // half
 }
 
-// Identify implements external.Provider: one list of networks.
+// Identify implements external.Provider: one list of networks, one of subnets if the pool names one by
+// name, and one of floating IPs for each hundred that the pool lists.
 func (p *Provider) Identify(ctx context.Context, pool external.Pool) (external.Identity, error) {
 	var is external.Identity
 	err := p.call(ctx, pool, func(cloud *neutron.Client) error {
 		network, err := cloud.FindNetwork(ctx, networkOf(pool))
+		if err != nil {
+			return err
+		}
+		at := pool
+		at.Network = network.ID
+		if _, err = subnetOf(ctx, cloud, at); err != nil {
+			return err
+		}
 		is = external.Identity{Project: cloud.Project(), Network: network.ID}
+		is.Doubts, err = doubts(ctx, cloud, at)
 		return err
 	})
 	return is, asFault(ctx, pool, err)

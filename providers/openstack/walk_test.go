@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
 )
 
@@ -37,6 +37,8 @@ type walk struct {
 	records map[netip.Addr]string
 	late    []func()
 	counts  map[string]int
+	// lent are those that the pool lists.
+	lent []neutron.FloatingIP
 }
 
 type walkClaim struct {
@@ -58,6 +60,17 @@ const (
 // for its claim's release to see it; or it was never this pool's, and is as it was.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
+	for _, policy := range []ipamv1.FloatingIPReclaimPolicy{ipamv1.DeleteFloatingIPs, ipamv1.RetainFloatingIPs} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			randomWalk(t, policy)
+		})
+	}
+}
+
+// randomWalk walks in a pool with that policy. That which retains has been lent floating IPs, too.
+func randomWalk(t *testing.T, policy ipamv1.FloatingIPReclaimPolicy) {
+	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	w := &walk{
@@ -66,6 +79,10 @@ func TestRandomWalk(t *testing.T) {
 	}
 	w.strangers()
 	before := w.FloatingIPs()
+	w.pool.Source.ReclaimPolicy = policy
+	if policy == ipamv1.RetainFloatingIPs {
+		w.lent = w.lend("", "")
+	}
 	var managers sync.WaitGroup
 	for range 2 {
 		managers.Go(w.manage)
@@ -76,7 +93,16 @@ func TestRandomWalk(t *testing.T) {
 	w.expectOwners(before)
 	w.expectChanges(before)
 	t.Logf("%d claims, %d changes in the cloud: %v", len(w.claims), len(w.Changes()), w.counts)
-	for _, what := range []string{"told", "gone", "died", "WaitingForPort", "busy", "PoolNotReady"} {
+	happens := []string{"told", "gone", "died", "WaitingForPort", "busy", "PoolNotReady"}
+	if policy == ipamv1.RetainFloatingIPs {
+		happens = append(happens, "taken from stock")
+		for _, f := range w.lent {
+			if !slices.ContainsFunc(w.FloatingIPs(), func(g fake.FloatingIP) bool { return g.ID == f.ID }) {
+				t.Errorf("%+v was lent, and has gone", f)
+			}
+		}
+	}
+	for _, what := range happens {
 		if w.counts[what] == 0 {
 			t.Errorf("it never happened: %s", what)
 		}
@@ -241,7 +267,7 @@ func (w *walk) superfluous() map[netip.Addr]*walkClaim {
 
 // disturb has something go wrong with the next calls, or a port come or go.
 func (w *walk) disturb() {
-	calls := []string{logIn, extensions, list, create, create, remove, remove, ""}
+	calls := []string{logIn, extensions, list, create, create, remove, describing, ""}
 	switch call := calls[w.n(len(calls))]; w.n(12) {
 	case 0, 1, 2:
 		effects := []fake.Effect{fake.CutBefore, fake.CutAfter, fake.CutAnswer, fake.Late}
@@ -330,7 +356,6 @@ func (w *walk) settle() {
 
 // expectOwners checks whose each floating IP is, and that each claim has what it was told.
 func (w *walk) expectOwners(strangers []fake.FloatingIP) {
-	created := w.created()
 	has := map[netip.Addr]string{}
 	for _, f := range w.FloatingIPs() {
 		if isOneOf(strangers, f.ID) {
@@ -339,11 +364,11 @@ func (w *walk) expectOwners(strangers []fake.FloatingIP) {
 		id, ok := parse(f.Description)
 		c := w.claims[id.owner]
 		switch {
-		case ok && id.owner == free:
+		case ok && id.owner == free, w.isLent(f.ID) && f.Description == "":
 			w.counts["free at the end"]++
 		case !ok || c == nil:
 			w.t.Errorf("nobody's: %+v", f)
-		case c.gone && created[f.ID] < c.releasedSince:
+		case c.gone && w.described(f) < c.releasedSince:
 			w.t.Errorf("it was left behind: %+v", f)
 		case c.gone:
 			w.counts["created after the release"]++
@@ -354,15 +379,18 @@ func (w *walk) expectOwners(strangers []fake.FloatingIP) {
 	w.expectTold(has)
 }
 
-// created returns the place of each creation among the changes, by id.
-func (w *walk) created() map[string]int {
-	created := map[string]int{}
+// described returns the place among the changes at which a floating IP got the owner that it has.
+func (w *walk) described(f fake.FloatingIP) (place int) {
 	for i, change := range w.Changes() {
-		if change.Before.ID == "" {
-			created[change.After.ID] = i
+		if change.After.ID == f.ID && change.After.Description == f.Description && change.Before.Description != f.Description {
+			place = i
 		}
 	}
-	return created
+	return place
+}
+
+func (w *walk) isLent(id string) bool {
+	return slices.ContainsFunc(w.lent, func(f neutron.FloatingIP) bool { return f.ID == id })
 }
 
 // expectTold checks that living claims were told what they have, and that there are no other
@@ -385,23 +413,50 @@ func (w *walk) expectTold(has map[netip.Addr]string) {
 func (w *walk) expectChanges(strangers []fake.FloatingIP) {
 	for i, change := range w.Changes() {
 		isEnd := change.Call == remove || change.Call == describing
-		if !isEnd {
-			continue
-		}
-		f := change.Before
-		id, _ := parse(f.Description)
-		c := w.claims[id.owner]
 		switch {
-		case isOneOf(strangers, f.ID) || c == nil:
+		case !isEnd:
+		case isOneOf(strangers, change.Before.ID):
 			w.t.Errorf("a stranger's: %+v", change)
-		case f.PortID != "":
+		case change.Before.PortID != "":
 			w.t.Errorf("it was bound: %+v", change)
-		case c.told == f.Address && (!c.dying || i < c.dyingSince):
-			w.t.Errorf("its claim lived: %+v", change)
-		case change.Call == describing && !strings.HasSuffix(change.After.Description, "/"+free):
-			w.t.Errorf("it got another owner: %+v", change)
+		case w.isLent(change.Before.ID) && change.Call == remove:
+			w.t.Errorf("it was lent: %+v", change)
+		case w.claimOf(change.Before) == "":
+			w.expectTaking(change)
+		default:
+			w.expectEnd(i, change)
 		}
 	}
+}
+
+// expectTaking checks that a claim has taken what was free.
+func (w *walk) expectTaking(change fake.Change) {
+	isFree := change.Before.Description == describeFree(poolKey) || w.isLent(change.Before.ID) && change.Before.Description == ""
+	if !isFree || change.Call != describing || w.claimOf(change.After) == "" {
+		w.t.Errorf("a stranger's: %+v", change)
+	}
+	w.counts["taken from stock"]++
+}
+
+// expectEnd checks that a claim has given back what it did not need.
+func (w *walk) expectEnd(place int, change fake.Change) {
+	c := w.claims[w.claimOf(change.Before)]
+	isFree := change.After.Description == describeFree(poolKey) || w.isLent(change.Before.ID) && change.After.Description == ""
+	switch {
+	case c.told == change.Before.Address && (!c.dying || place < c.dyingSince):
+		w.t.Errorf("its claim lived: %+v", change)
+	case change.Call == describing && !isFree:
+		w.t.Errorf("it got another owner: %+v", change)
+	}
+}
+
+// claimOf returns the UID of the claim that a floating IP of the pool names; "" for none.
+func (w *walk) claimOf(f fake.FloatingIP) string {
+	id, _ := parse(f.Description)
+	if c := w.claims[id.owner]; c != nil && id.key == poolKey {
+		return c.ref.UID
+	}
+	return ""
 }
 
 func isOneOf(all []fake.FloatingIP, id string) bool {

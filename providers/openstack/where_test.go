@@ -47,7 +47,7 @@ func TestWhereAPoolIs(t *testing.T) {
 		got, err := b.Identify(b.ctx(), pool)
 		var fault *external.FaultError
 		switch {
-		case test.reason == "" && (err != nil || got != where):
+		case test.reason == "" && (err != nil || got.Project != where.Project || got.Network != where.Network || len(got.Doubts) > 0):
 			t.Errorf("%s: %+v, %v", sentence, got, err)
 		case test.reason != "" && (!errors.As(err, &fault) || fault.Reason != test.reason || fault.After < retry || !strings.HasPrefix(fault.Message, "spec.openStack: ") || !strings.Contains(fault.Message, test.words)):
 			t.Errorf("%s: %v", sentence, err)

@@ -21,7 +21,8 @@ import (
 // FloatingIPOwner parses the description of a floating IP, independently of Weir's code: the key of
 // its pool, and UID and name of its claim. It returns false for a floating IP of no claim.
 func FloatingIPOwner(f openstack.FloatingIP) (pool string, claim types.UID, of types.NamespacedName, isOwned bool) {
-	fields := strings.SplitN(f.Description, "/", 6)
+	// What Weir did not make has one field more.
+	fields := strings.SplitN(strings.Replace(f.Description, "/+/", "/", 1), "/", 6)
 	if len(fields) < 6 || fields[0] != "weir" || fields[1] != "1" || fields[3] == "-" {
 		return "", "", of, false
 	}

@@ -118,6 +118,10 @@ func Connect(ctx context.Context, credentials Credentials, options Options) (*Cl
 	return c, nil
 }
 
+// IsConditional reports whether the cloud honours the condition of a change: without that, one that
+// comes between a look and the change is lost.
+func (c *Client) IsConditional() bool { return c.isConditional }
+
 // CloseIdleConnections closes the connections that no call uses: for a client that is no longer wanted.
 func (c *Client) CloseIdleConnections() { c.service.HTTPClient.CloseIdleConnections() }
 

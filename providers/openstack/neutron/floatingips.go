@@ -70,6 +70,20 @@ func (c *Client) FindByAddress(ctx context.Context, networkID string, address ne
 	return found[0], nil
 }
 
+// FindByAddresses returns those of the project's floating IPs of a network that have one of these
+// addresses, in the order of their ids. No address is Invalid. The URL has some 40 characters for each.
+func (c *Client) FindByAddresses(ctx context.Context, networkID string, addresses ...netip.Addr) ([]FloatingIP, error) {
+	if len(addresses) == 0 {
+		return nil, &Error{Call: callList, Kind: Invalid, Message: "floating_ip_address: required"}
+	}
+	wanted := make([]string, 0, len(addresses))
+	for _, address := range addresses {
+		wanted = append(wanted, address.String())
+	}
+	return c.list(ctx, networkID, url.Values{"floating_ip_address": wanted},
+		func(f FloatingIP) bool { return slices.Contains(addresses, f.Address) })
+}
+
 // FindByDescription returns all of the project's floating IPs of a network with exactly one of these
 // descriptions, in the order of their ids; there may be none. An empty description, or none, is
 // Invalid.

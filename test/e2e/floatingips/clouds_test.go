@@ -103,7 +103,7 @@ func (p *project) addStrangers(ctx context.Context, keys ...string) {
 	others := []string{"the office's", "", "weir/1/", "weir/2/" + uid + "/" + uid + "/team/a", "weir/1/" + uid + "/" + uid + "/team/a"}
 	descriptions := slices.Clone(others)
 	for _, key := range keys {
-		descriptions = append(descriptions, "weir/1/"+key+"/"+uid+"/team/a", "weir/1/"+key+"/-", "weir/1/"+key)
+		descriptions = append(descriptions, "weir/1/"+key+"/"+uid+"/team/a", "weir/1/"+key+"/-/team/a", "weir/1/"+key)
 	}
 	ids := make([]string, 0, len(descriptions))
 	for _, description := range descriptions {

@@ -221,12 +221,4 @@ var _ = Describe("A pool of floating IPs", onFakeOnce(func(s *spec) {
 		child.Spec.PrefixLength = ptr.To[int32](32)
 		Expect(k.Create(ctx, child)).To(MatchError(ContainSubstring("floating IPs")))
 	}, SpecTimeout(limit))
-
-	for _, field := range []string{
-		"reclaimPolicy: Retain", "tags: [a]", "preAllocatedFloatingIPs: [198.18.0.99]", "subnet: {name: public-a}",
-	} {
-		It("is refused with "+field+", in its create call", func(ctx SpecContext) {
-			Expect(k.Create(ctx, s.newPool("p", field))).To(suite.Refused(422, "spec.openStack", "not supported yet"))
-		}, SpecTimeout(limit))
-	}
 }))

@@ -1,0 +1,110 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
+)
+
+// existing creates a floating IP of the project without a description, which the spec deletes.
+func (s *spec) existing(ctx SpecContext) neutron.FloatingIP {
+	GinkgoHelper()
+	made, err := s.member.Create(ctx, neutron.CreateOptions{NetworkID: s.public})
+	Expect(err).NotTo(HaveOccurred())
+	return made
+}
+
+// discard deletes a floating IP that no claim has, and expects its description.
+func (s *spec) discard(ctx SpecContext, id, description string) {
+	GinkgoHelper()
+	seen, err := s.member.Get(ctx, id)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(seen).To(And(HaveField("Description", description), HaveField("PortID", "")))
+	Expect(s.member.Delete(ctx, seen)).To(Succeed())
+}
+
+var _ = Describe("The stock of a pool of floating IPs", onEvery(func(s *spec) {
+	It("is handed out first: what existed before is returned as it was, and what was created is kept for the next claim", func(ctx SpecContext) {
+		office, lent := s.stranger(ctx, s.public, "the office's"), s.existing(ctx)
+		pool := s.pool(ctx, fmt.Sprintf("preAllocatedFloatingIPs: [%s, %s]", office.Address, lent.Address), "reclaimPolicy: Retain", "tags: [weir, prod]")
+		hasCondition(ctx, pool, ipamv1.ReadyCondition, metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason, office.Address.String(), "the office's")
+
+		first, f := s.newAllocated(ctx, "first")
+		Expect(f.ID).To(Equal(lent.ID))
+		Expect(f.Description).To(Equal(fmt.Sprintf("weir/1/%s/%s/+/%s/first", pool.GetUID(), first.UID, s.ns)))
+		second, made := s.newAllocated(ctx, "second")
+		Expect(made.Description).To(Equal(fmt.Sprintf("weir/1/%s/%s/%s/second", pool.GetUID(), second.UID, s.ns)))
+		Expect(s.member.Get(ctx, made.ID)).To(HaveField("Tags", ConsistOf("weir", "prod")))
+		s.isBalanced(ctx)
+
+		free := fmt.Sprintf("weir/1/%s/-", pool.GetUID())
+		s.deleted(ctx, second)
+		Expect(s.outside(ctx)).To(ContainElement(And(HaveField("ID", made.ID), HaveField("Description", free))))
+		third, again := s.newAllocated(ctx, "third")
+		Expect(again.ID).To(Equal(made.ID))
+		s.isBalanced(ctx)
+
+		suite.Change(ctx, k, pool, func() { sourceOf(pool).PreAllocatedFloatingIPs = nil })
+		s.deleted(ctx, first, third)
+		s.discard(ctx, lent.ID, "")
+		s.discard(ctx, made.ID, free)
+	}, SpecTimeout(limit))
+
+	It("keeps a deleted claim while a floating IP that existed before is bound", func(ctx SpecContext) {
+		lent := s.existing(ctx)
+		s.pool(ctx, fmt.Sprintf("preAllocatedFloatingIPs: [%s]", lent.Address))
+		c, f := s.newAllocated(ctx, "a")
+		Expect(f.ID).To(Equal(lent.ID))
+		port, err := s.Bind(ctx, f.ID)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		s.isKept(ctx, c, ipamv1.WaitingForPortReason, port)
+		s.hasAll(ctx, c, f)
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+		s.gone(ctx, c)
+		s.discard(ctx, lent.ID, "")
+	}, SpecTimeout(limit))
+}))
+
+var _ = Describe("The subnet of a pool of floating IPs", onFake(func(s *spec) {
+	It("is used by its id, is immutable, and is told if the project does not see it by its name", func(ctx SpecContext) {
+		second := s.subnet(ctx, "public-b")
+		pool := s.pool(ctx, "subnet: {id: "+second+"}")
+		_, f := s.newAllocated(ctx, "a")
+		Expect(f.Address.String()).To(MatchRegexp(`^198\.18\.(1[6-9]|2[0-9]|3[01])\.`))
+		without := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"openStack": {"subnet": null}}}`))
+		Expect(k.Patch(ctx, pool, without)).To(suite.Refused(422, "subnet is immutable"))
+		s.isBalanced(ctx)
+
+		hidden := s.newPool("hidden", "subnet: {name: public-b}")
+		Expect(k.Create(ctx, hidden)).To(Succeed())
+		hasCondition(ctx, hidden, ipamv1.ReadyCondition, metav1.ConditionFalse, ipamv1.PoolReadyNetworkNotFoundReason, "subnet")
+	}, SpecTimeout(limit))
+}))
+
+// subnet returns the id of a subnet of the public network, which the administrator sees.
+func (s *spec) subnet(ctx SpecContext, name string) string {
+	GinkgoHelper()
+	credentials, err := neutron.ParseClouds(s.CloudsYAML(), nil, openstack.Admin, "")
+	Expect(err).NotTo(HaveOccurred())
+	policy, err := neutron.ParseEndpointPolicy([]string{loopback})
+	Expect(err).NotTo(HaveOccurred())
+	admin, err := neutron.Connect(ctx, credentials, neutron.Options{Policy: policy})
+	Expect(err).NotTo(HaveOccurred())
+	defer admin.CloseIdleConnections()
+	found, err := admin.Subnet(ctx, s.public, "", name)
+	Expect(err).NotTo(HaveOccurred())
+	return found.ID
+}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
@@ -22,138 +21,72 @@ import (
 )
 
 // Explain says what the controller would do about a claim now: it asks the controller's own questions, in their order, and writes nothing.
-// The ledger may be an offline one, which need not have all. What the clients may not read ends its question
-// as unknown, and what may still be asked is. An error is one of the API server's other than that, a NotFound where there is no such claim.
-func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName, unread Unread) (*explanation.Explanation, error) {
+// The ledger may be an offline one, which need not have all. An error is one of the API server's other than that something is forbidden, a
+// NotFound where there is no such claim.
+func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName, unread claimant.Unread) (*explanation.Explanation, error) {
 	claim, err := r.observer.getClaim(ctx, r.Client, key)
 	if err != nil {
 		return nil, err
 	}
 	s := r.observer.newScope(claim)
 	s.began = r.clock.Now()
-	w := &walk{Reconciler: r, scope: s, unread: unread, explained: &explanation.Explanation{}}
-	for _, q := range questions {
-		if err := w.ask(ctx, q); err != nil {
+	w := &walk{Reconciler: r, scope: s, Walk: claimant.Walk{Unread: unread, Open: []error{errWaiting, errArriving}}}
+	for _, q := range w.questions() {
+		if err := w.Ask(ctx, q); err != nil {
 			return nil, err
 		}
 	}
-	if w.isSure() {
-		if ready, ok := r.reporter.readyCondition(ctx, s, w.outcome); ok {
-			w.explained.Ready = &ready
+	if w.isForThePool() {
+		w.blamePool()
+	}
+	if w.IsSure() {
+		if ready, ok := r.reporter.readyCondition(ctx, s, w.Outcome); ok {
+			w.Explained.Ready = &ready
 		}
 	}
-	return w.explained, nil
-}
-
-// Unread is why an offline ledger has not all; nil for what it has.
-type Unread struct {
-	// Records are Weir's: of the claim's pool, those above it, and the claim's name.
-	Records error
-	// Others are the addresses of other providers, which matter to what is free alone.
-	Others error
+	return &w.Explained, nil
 }
 
 // walk is one claim on its way through the questions.
 type walk struct {
 	*Reconciler
 	*scope
+	claimant.Walk
 
-	explained *explanation.Explanation
-	unread    Unread
 	// decision is what is done about the claim; "" before that is known. refusal is why there is no offer.
 	decision action
 	refusal  error
 	// held is what the claim's answer stands for; the zero value where it has none that is to become its own.
 	held netip.Prefix
-	// outcome is what the claim would be told; ended says that no question is left.
-	outcome error
-	ended   bool
 }
 
-// question is one that the controller asks about a claim.
-type question struct {
-	id explanation.StepID
-	// ask returns what was found, and what ends the walk, as the controller's error; nil if it goes on.
-	ask func(*walk, context.Context) (found string, outcome error)
-	// isVital: without an answer nothing more can be asked. isOfRecords: all records are needed to answer it.
-	isVital, isOfRecords bool
-}
-
-var questions = []question{
-	{explanation.Served, (*walk).served, true, false},
-	{explanation.Unhalted, (*walk).unhalted, false, false},
-	{explanation.Living, (*walk).living, false, false},
-	{explanation.Named, (*walk).named, false, false},
-	{explanation.Offered, (*walk).offered, true, true},
-	{explanation.Decided, (*walk).decided, true, true},
-	{explanation.Asked, (*walk).asked, true, true},
-	{explanation.Free, (*walk).free, true, true},
-}
-
-// ask asks one question, and notes what came of it.
-func (w *walk) ask(ctx context.Context, q question) error {
-	step := explanation.Step{ID: q.id, Verdict: explanation.NotReached}
-	defer func() { w.explained.Steps = append(w.explained.Steps, step) }()
-	if w.ended {
-		return nil
+// questions are those that the controller asks, in their order.
+func (w *walk) questions() []claimant.Question {
+	return []claimant.Question{
+		{ID: explanation.Served, Ask: w.served, IsVital: true},
+		{ID: explanation.Unhalted, Ask: w.unhalted},
+		{ID: explanation.Living, Ask: w.living},
+		{ID: explanation.Named, Ask: w.named},
+		{ID: explanation.Offered, Ask: w.offered, IsVital: true, IsOfRecords: true},
+		{ID: explanation.Decided, Ask: w.decided, IsVital: true, IsOfRecords: true},
+		{ID: explanation.Asked, Ask: w.asked, IsVital: true, IsOfRecords: true},
+		{ID: explanation.Free, Ask: w.free, IsVital: true, IsOfRecords: true},
 	}
-	found, outcome := "", w.unread.Records
-	if !q.isOfRecords || outcome == nil {
-		found, outcome = q.ask(w, ctx)
-	}
-	step.Text = found
-	switch {
-	case outcome == nil:
-		step.Verdict = explanation.Passed
-	case apierrors.IsForbidden(outcome), errors.Is(outcome, errElsewhere):
-		step.Verdict, step.Text = explanation.Unknown, outcome.Error()
-		w.ended = q.isVital
-	case isOutcome(outcome):
-		step.Verdict, w.outcome, w.ended = explanation.Stops, outcome, true
-		if step.Text == "" {
-			step.Text = textOf(outcome)
+}
+
+// blamePool says that it is the pool that stops the claim, not what is done then.
+func (w *walk) blamePool() {
+	verdicts := map[explanation.StepID]explanation.Verdict{explanation.Offered: explanation.Stops, explanation.Decided: explanation.Passed}
+	for i := range w.Explained.Steps {
+		if verdict, ok := verdicts[w.Explained.Steps[i].ID]; ok {
+			w.Explained.Steps[i].Verdict = verdict
 		}
-		if q.id == explanation.Decided && w.isForThePool() {
-			step.Verdict = explanation.Passed
-			w.explained.Steps[len(w.explained.Steps)-1].Verdict = explanation.Stops // that is Offered
-		}
-	default:
-		return outcome
 	}
-	return nil
 }
 
 // isForThePool says whether what was decided is so because of what the pool offers.
 func (w *walk) isForThePool() bool {
 	return w.decision == withhold || w.decision == refuseNew || w.decision == refuseClaim
-}
-
-// errElsewhere: only somebody else knows, who is not asked.
-var errElsewhere = errors.New("is decided outside of the cluster")
-
-// isOutcome says whether an error is one that the controller makes of what it has read.
-func isOutcome(err error) bool {
-	var refusal *claimant.Refusal
-	return errors.As(err, &refusal) || slices.ContainsFunc([]error{
-		errWaiting, errArriving, ledger.ErrExhausted, ledger.ErrTaken, ledger.ErrRefused, ledger.ErrNotReady, ledger.ErrBusy,
-	}, func(known error) bool { return errors.Is(err, known) })
-}
-
-// textOf is what an outcome says where the question has found nothing else to say.
-func textOf(outcome error) string {
-	var refusal *claimant.Refusal
-	if errors.As(outcome, &refusal) {
-		if refusal.Paused != "" {
-			return refusal.Paused
-		}
-		return refusal.Message
-	}
-	return outcome.Error()
-}
-
-// isSure says whether every question that was asked has an answer.
-func (w *walk) isSure() bool {
-	return !slices.ContainsFunc(w.explained.Steps, func(s explanation.Step) bool { return s.Verdict == explanation.Unknown })
 }
 
 // served asks whether the claim is Weir's.
@@ -215,16 +148,16 @@ func (w *walk) named(ctx context.Context) (string, error) {
 func (w *walk) offered(ctx context.Context) (string, error) {
 	offer, err := w.observer.offer(ctx, w.claim)
 	switch {
-	case err != nil && !isOutcome(err):
+	case err != nil && !w.IsOutcome(err):
 		return "", err
 	case err != nil:
 		w.refusal = err
-		return textOf(err), nil // the decision says whether that matters
+		return claimant.OutcomeText(err), nil // the decision says whether that matters
 	}
 	w.offer = offer
 	for _, why := range []error{offer.Hidden, offer.Halted, offer.Closed} {
 		if why != nil {
-			return textOf(why), nil
+			return claimant.OutcomeText(why), nil
 		}
 	}
 	return fmt.Sprintf("%s %s hands out addresses", w.claim.Pool.Kind, w.claim.Pool.Name), nil
@@ -237,14 +170,14 @@ func (w *walk) decided(ctx context.Context) (string, error) {
 	}
 	answer := w.observer.choose(w.answers, w.claim)
 	w.decision = w.executor.records.observe(w.scope, answer).decide()
-	w.explained.Decision = string(w.decision)
+	w.Explained.Decision = string(w.decision)
 	var outcome error
 	switch w.decision {
 	case allocateAfresh:
 	case adoptAnswer, adoptHeld, reserveAsked:
 		w.answer = answer
 	case keepAnswer:
-		w.answer, w.ended = answer, true
+		w.answer, w.Ended = answer, true
 	case rejectAnswer:
 		outcome = w.executor.objects.reject(w.scope, answer)
 	case refuseSeveral:
@@ -289,7 +222,7 @@ func (w *walk) asked(context.Context) (string, error) {
 func (w *walk) free(ctx context.Context) (string, error) {
 	switch {
 	case w.offer.Outside != nil && w.answer == nil:
-		return "", errElsewhere
+		return "", claimant.ErrElsewhere
 	case w.answer == nil:
 		return w.freeOf(ctx)
 	case w.executor.records.holds(w.scope, w.held.Addr()), w.observer.about(w.scope).Holds(w.held.Addr()):
@@ -344,8 +277,8 @@ func (w *walk) preview(ctx context.Context, want netip.Prefix, purpose ledger.Pu
 		return "", w.reporter.adoptError(ctx, w.scope, w.answer, purpose, err)
 	case err != nil:
 		return w.reporter.told(ctx, w.scope, err), err
-	case w.unread.Others != nil:
-		return "", w.unread.Others
+	case w.Unread.Others != nil:
+		return "", w.Unread.Others
 	}
 	return cidr.String() + " is free", nil
 }

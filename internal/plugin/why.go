@@ -39,7 +39,7 @@ type WhyObject struct {
 	Answer     *survey.Address `json:"answer,omitempty"`
 	// Pool is that of a claim.
 	Pool *WhyPool `json:"pool,omitempty"`
-	// Decision is what would be done about a claim of a front door now; absent of any other.
+	// Decision is what would be done about a claim now; absent of a pool.
 	Decision *WhyDecision `json:"decision,omitempty"`
 	// Conditions begin with Ready. Where there is none it is Unknown, with reason Unreported or, of a
 	// claim for another provider's pool, OtherProvider.
@@ -80,7 +80,7 @@ func whyCommand(o *options) *cobra.Command {
 		Use:   "why [KIND/]NAME",
 		Short: "Show why a claim has no address, or a pool does not serve, and what to do",
 		Long: "Show what Weir has committed to the status of a claim or pool, what it means and what to do.\n" +
-			"About a claim of Cluster API or Metal3 it decides anew, as a manager would, by what you may see.\n" +
+			"About a claim it decides anew, as a manager would, by what you may see.\n" +
 			"KIND is claim or pool, for those of any kind; a kind of the API server; or a kind that owns claims, as Machine and Cluster do.\n" +
 			"Exit code 1 means that there is something to do, or no such object.\n\n" + exitCodes,
 		Example: "  kubectl weir why -n team-red claim/md-9\n  kubectl weir why -n team-red machine/prod-eu-md-0-x7k2p\n" +

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -25,7 +25,7 @@ type reading struct {
 	client   client.Client
 	registry *pools.Registry
 	// unread is why not all could be read: the API server forbids it to the user.
-	unread claim.Unread
+	unread claimant.Unread
 
 	records map[types.UID]*ipamv1.IPAllocation
 	// revision is the oldest one that a list showed.

@@ -24,7 +24,10 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/direct"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/explanation"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 )
@@ -43,14 +46,19 @@ type Stage struct {
 // ErrNoDoor: no front door has claims of the kind.
 var ErrNoDoor = errors.New("no front door has such claims")
 
-// Explain says what a manager would do about a claim of a front door now. It errs with ErrNoDoor where no front door has claims of the kind, and
-// else with the API server's errors. What the user may not read ends no rehearsal: the questions that need it have no answer.
+// Explain says what a manager would do about a claim now: an IPClaim, or one of a front door. It errs with ErrNoDoor where there are no such
+// claims, and else with the API server's errors. What the user may not read ends no rehearsal: the questions that need it have no answer.
 func (s *Stage) Explain(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (*explanation.Explanation, error) {
+	reader := &direct.Client{Client: s.Client, Indices: map[string]client.IndexerFunc{}}
+	registry := s.registry(reader)
+	read := &reading{client: s.Client, registry: registry}
+	if kind == kinds.IPClaim {
+		return s.explainIPClaim(ctx, reader, read, key)
+	}
 	form, of := formOf(kind)
 	if form == nil {
 		return nil, ErrNoDoor
 	}
-	reader := &direct.Client{Client: s.Client, Indices: map[string]client.IndexerFunc{}}
 	if field := form.Kinds().ClaimField; field != "" {
 		reader.Indices[field] = func(obj client.Object) []string { return []string{form.ClaimOf(obj).Name} }
 	}
@@ -58,10 +66,8 @@ func (s *Stage) Explain(ctx context.Context, kind schema.GroupKind, key types.Na
 	if err := reader.Get(ctx, key, stored); err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, key, err)
 	}
-	registry := s.registry(reader)
 	source := of.Source(registry)
 	asks := form.Asks(stored)
-	read := &reading{client: s.Client, registry: registry}
 	var ref ipamv1.PoolReference
 	if source.Serves(asks.Pool) {
 		ref = source.Reference(asks.Pool, key.Namespace)
@@ -75,6 +81,32 @@ func (s *Stage) Explain(ctx context.Context, kind schema.GroupKind, key types.Na
 		Client: reader, Live: reader, Ledger: book, Form: form, Source: source, Rules: registry.Rules, Outside: registry,
 		Arrivals: claim.NewArrivals(s.Clock, 0), Clock: s.Clock,
 	}).Explain(ctx, key, read.unread)
+}
+
+// errUnchosen: the records of all pools that a selector matches would have to be read.
+var errUnchosen = errors.New("the claim has no spec.poolRef yet, which its admission writes")
+
+// explainIPClaim is Explain for one of Weir's own claims.
+func (s *Stage) explainIPClaim(ctx context.Context, reader client.Client, read *reading, key types.NamespacedName) (*explanation.Explanation, error) {
+	stored := &ipamv1.IPClaim{}
+	if err := reader.Get(ctx, key, stored); err != nil {
+		return nil, fmt.Errorf("reading IPClaim %s: %w", key, err)
+	}
+	var ref ipamv1.PoolReference
+	if named := stored.Spec.PoolRef; named != nil {
+		ref = entitlement.PoolOf(stored, named.Kind, named.Name)
+	} else {
+		read.unread.Records = errUnchosen
+	}
+	book, err := read.ledger(ctx, ref, key, s.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	read.registry.Ledger = book
+	r := &ipclaim.Reconciler{
+		Client: reader, Live: reader, Ledger: book, Entitled: &entitlement.IPClaims{Client: reader, Registry: read.registry},
+	}
+	return r.Explain(ctx, key, read.unread)
 }
 
 // formOf returns the form of claims of a kind, and its front door; nil if there is none.

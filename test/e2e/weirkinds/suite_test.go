@@ -61,10 +61,14 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 var _ = AfterEach(func(ctx SpecContext) {
 	suite.Evidence(site)
+	agree(ctx)
 	report, err := fsck.Check(ctx, site.Config())
 	Expect(err).NotTo(HaveOccurred())
 	suite.Safe(report)
-}, NodeTimeout(2*time.Minute))
+}, NodeTimeout(5*time.Minute))
 
 // What a spec leaves over is named by its namespace. Repair needs its grace only once for all of them.
-var _ = AfterSuite(func(ctx SpecContext) { suite.AtRest(ctx, site.Config()) }, NodeTimeout(10*time.Minute))
+var _ = AfterSuite(func(ctx SpecContext) {
+	suite.AtRest(ctx, site.Config())
+	countAgreed()
+}, NodeTimeout(10*time.Minute))

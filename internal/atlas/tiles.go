@@ -4,11 +4,10 @@
 package atlas
 
 import (
-	"net/netip"
-
 	"go4.org/netipx"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 )
 
@@ -143,7 +142,7 @@ func paint(under, over []tile) []tile {
 			next++
 		}
 		for i := next; from.IsValid() && i < len(over) && over[i].From().Compare(base.To()) <= 0; i++ {
-			begin, end := later(from, over[i].From()), earlier(base.To(), over[i].To())
+			begin, end := ipspace.Later(from, over[i].From()), ipspace.Earlier(base.To(), over[i].To())
 			if from.Less(begin) {
 				painted = append(painted, tile{netipx.IPRangeFrom(from, begin.Prev()), base.letter})
 			}
@@ -168,18 +167,4 @@ func merge(tiles []tile) []tile {
 		merged = append(merged, t)
 	}
 	return merged
-}
-
-func later(a, b netip.Addr) netip.Addr {
-	if a.Less(b) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b netip.Addr) netip.Addr {
-	if b.Less(a) {
-		return b
-	}
-	return a
 }

@@ -114,7 +114,7 @@ func within(entries []entry, cidr netip.Prefix) []entry {
 	var inside []entry
 	for _, e := range entries {
 		if e.addrs.Overlaps(bounds) {
-			e.addrs = netipx.IPRangeFrom(later(e.addrs.From(), bounds.From()), earlier(e.addrs.To(), bounds.To()))
+			e.addrs = netipx.IPRangeFrom(ipspace.Later(e.addrs.From(), bounds.From()), ipspace.Earlier(e.addrs.To(), bounds.To()))
 			inside = append(inside, e)
 		}
 	}
@@ -140,20 +140,6 @@ func without(entries []entry, subnets []part) []entry {
 		}
 	}
 	return outside
-}
-
-func later(a, b netip.Addr) netip.Addr {
-	if a.Less(b) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b netip.Addr) netip.Addr {
-	if b.Less(a) {
-		return b
-	}
-	return a
 }
 
 func (r *resolver) readNetwork(p *part) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"go4.org/netipx"
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 )
 
 // taken is a set of addresses of one family: disjoint ranges, ascending.
@@ -30,7 +32,7 @@ func (t *taken) add(r netipx.IPRange) (fresh []netipx.IPRange) {
 	}
 	merged := r
 	if next > first {
-		merged = netipx.IPRangeFrom(lower(r.From(), (*t)[first].From()), higher(r.To(), (*t)[next-1].To()))
+		merged = netipx.IPRangeFrom(ipspace.Earlier(r.From(), (*t)[first].From()), ipspace.Later(r.To(), (*t)[next-1].To()))
 	}
 	*t = slices.Replace(*t, first, next, merged)
 	return fresh
@@ -45,18 +47,4 @@ func (t *taken) contains(a netip.Addr) bool {
 func (t *taken) firstNotBefore(a netip.Addr) int {
 	i, _ := slices.BinarySearchFunc(*t, a, func(r netipx.IPRange, a netip.Addr) int { return r.To().Compare(a) })
 	return i
-}
-
-func lower(a, b netip.Addr) netip.Addr {
-	if b.Less(a) {
-		return b
-	}
-	return a
-}
-
-func higher(a, b netip.Addr) netip.Addr {
-	if a.Less(b) {
-		return b
-	}
-	return a
 }

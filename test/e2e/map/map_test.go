@@ -5,11 +5,12 @@
 //
 //   - TestPage: the pools are shown, chosen and zoomed, by mouse and by keys; names stay text; nothing is asked of a network.
 //   - TestManyRecords: 20,000 records are few elements.
-//   - TestPictures: writes pictures, with -pictures FOLDER only.
+//   - TestPictures: draws pictures, and keeps them with -pictures FOLDER.
 //   - world_test.go: the sites.
 package mapping
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -39,7 +40,7 @@ const (
 	mostElements = 1500
 )
 
-var pictures = flag.String("pictures", "", "write pictures of the page to this folder")
+var pictures = flag.String("pictures", "", "keep the pictures of the page in this folder")
 
 // browser is a page in a browser, with what it has asked for and complained of.
 type browser struct {
@@ -262,11 +263,9 @@ func TestManyRecords(t *testing.T) {
 	b.contains(b.labels(), "held")
 }
 
-// TestPictures writes pictures for people to look at.
+// TestPictures draws the page as people look at it, wide and narrow, light and dark.
 func TestPictures(t *testing.T) {
-	if *pictures == "" {
-		t.Skip("no folder is given by -pictures")
-	}
+	folder := cmp.Or(*pictures, t.TempDir())
 	for site, in := range map[string]atlas.Input{"fleet": fleet(), "crowd": crowd(20_000)} {
 		b := open(t, in)
 		for _, width := range []int64{1440, 400} {
@@ -280,7 +279,7 @@ func TestPictures(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				name := filepath.Join(*pictures, fmt.Sprintf("map-%s-%d-%s.png", site, width, scheme))
+				name := filepath.Join(folder, fmt.Sprintf("map-%s-%d-%s.png", site, width, scheme))
 				if err := os.WriteFile(name, png, 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -65,9 +65,12 @@ const (
 )
 
 // StoppedBy returns the step that stops the walk; false if none does.
-func (e *Explanation) StoppedBy() (Step, bool) {
+func (e *Explanation) StoppedBy() (Step, bool) { return e.First(Stops) }
+
+// First returns the first step of a verdict; false if there is none.
+func (e *Explanation) First(v Verdict) (Step, bool) {
 	for _, s := range e.Steps {
-		if s.Verdict == Stops {
+		if s.Verdict == v {
 			return s, true
 		}
 	}

@@ -64,7 +64,7 @@ func command(config Config) *cobra.Command {
 	cmd.SetErr(config.Stderr)
 	cmd.SetIn(config.Stdin)
 	o.addFlags(cmd)
-	cmd.AddCommand(treeCommand(o), whoCommand(o), whyCommand(o), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs))
+	cmd.AddCommand(treeCommand(o), whoCommand(o), whyCommand(o, config.Stdin), poolsCommand(o), statusCommand(o), fsckCommand(o, config.FloatingIPs))
 	cmd.AddCommand(planCommand(o, config.Stdin, config.Forms), historyCommand(o, config.Stdin), freeCommand(o, config.Stdin), mapCommand(o))
 	return cmd
 }

@@ -5,7 +5,10 @@ package plugin
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +30,9 @@ type Why struct {
 	Owner *survey.Object `json:"owner,omitempty"`
 	// Objects are claims and pools.
 	Objects []WhyObject `json:"objects"`
+	// Attempts are the claims and pools of manifests, in their order; NotTried is what is neither.
+	Attempts []WhyAttempt    `json:"attempts,omitempty"`
+	NotTried []survey.Object `json:"notTried,omitempty"`
 }
 
 // WhyObject is a claim or pool with what Weir has committed to its status.
@@ -75,47 +81,64 @@ type WhyCondition struct {
 	Docs string `json:"docs,omitempty"`
 }
 
-func whyCommand(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "why [KIND/]NAME",
+func whyCommand(o *options, stdin io.Reader) *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "why ([KIND/]NAME | -f FILE)",
 		Short: "Show why a claim has no address, or a pool does not serve, and what to do",
 		Long: "Show what Weir has committed to the status of a claim or pool, what it means and what to do.\n" +
 			"About a claim it decides anew, as a manager would, by what you may see.\n" +
 			"KIND is claim or pool, for those of any kind; a kind of the API server; or a kind that owns claims, as Machine and Cluster do.\n" +
+			"With -f it asks the API server, on dry run, whether it would store the claims and pools of manifests, and who refuses what.\n" +
 			"Exit code 1 means that there is something to do, or no such object.\n\n" + exitCodes,
 		Example: "  kubectl weir why -n team-red claim/md-9\n  kubectl weir why -n team-red machine/prod-eu-md-0-x7k2p\n" +
-			"  kubectl weir why globalippool/fleet -o json",
-		Args: cobra.ExactArgs(1),
+			"  kubectl weir why globalippool/fleet -o json\n  kubectl weir why -f claim.yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if (len(args) == 1) == (len(files) > 0) || len(args) > 1 {
+				return errors.New("name one claim, pool or owner of claims, or manifests by -f")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, _, err := o.contextNamespace()
-			if err != nil {
-				return err
+			if len(files) > 0 {
+				return o.whyFiles(cmd.Context(), stdin, files)
 			}
-			s, err := o.survey(survey.Scope{Only: namespace})
-			if err == nil {
-				err = s.Find()
-			}
-			if err != nil {
-				return err
-			}
-			kind, name, hasKind := strings.Cut(args[0], "/")
-			if !hasKind {
-				kind, name = "", args[0]
-			}
-			answer, err := s.Told(cmd.Context(), namespace, kind, name)
-			if err != nil {
-				return err
-			}
-			w := why(answer, s.Gaps().List())
-			if err = o.decide(cmd.Context(), s, w); err != nil {
-				return err
-			}
-			if err = o.printWhy(w); err != nil {
-				return err
-			}
-			return w.verdict(args[0], namespace, answer.IsHidden)
+			return o.whyNamed(cmd.Context(), args[0])
 		},
 	}
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Manifests of claims and pools, in YAML or JSON: files, folders or URLs; - is standard input")
+	return cmd
+}
+
+// whyNamed explains the claims and pools of a name, or the claims of an owner.
+func (o *options) whyNamed(ctx context.Context, asked string) error {
+	namespace, _, err := o.contextNamespace()
+	if err != nil {
+		return err
+	}
+	s, err := o.survey(survey.Scope{Only: namespace})
+	if err == nil {
+		err = s.Find()
+	}
+	if err != nil {
+		return err
+	}
+	kind, name, hasKind := strings.Cut(asked, "/")
+	if !hasKind {
+		kind, name = "", asked
+	}
+	answer, err := s.Told(ctx, namespace, kind, name)
+	if err != nil {
+		return err
+	}
+	w := why(answer, s.Gaps().List())
+	if err = o.decide(ctx, s, w); err != nil {
+		return err
+	}
+	if err = o.printWhy(w); err != nil {
+		return err
+	}
+	return w.verdict(asked, namespace, answer.IsHidden)
 }
 
 // why puts what was read into the object that is printed.

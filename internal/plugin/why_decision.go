@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -110,7 +109,7 @@ func agreementOf(decided *metav1.Condition, told *WhyCondition) Agreement {
 
 // text says of a decision what the condition does not.
 func (d *WhyDecision) text() string {
-	unseen := slices.IndexFunc(d.Steps, func(s explanation.Step) bool { return s.Verdict == explanation.Unknown })
+	unseen, isUnseen := d.First(explanation.Unknown)
 	switch {
 	case d.Agreement == Same:
 		return "decided anew, with the same result"
@@ -118,8 +117,8 @@ func (d *WhyDecision) text() string {
 		return "a manager would say now: " + conditionText(d.Ready) + "; none has yet: kubectl weir status"
 	case d.Agreement == Untold:
 		return "a manager would say: " + conditionText(d.Ready)
-	case unseen >= 0:
-		return "cannot be decided here: " + d.Steps[unseen].Text
+	case isUnseen:
+		return "cannot be decided here: " + unseen.Text
 	}
 	return "a manager would say nothing new"
 }
@@ -149,16 +148,21 @@ var marks = map[explanation.Verdict]string{
 }
 
 // printDecision prints the decision, and the way to it where something is to be done.
-func (o *options) printDecision(w *WhyObject, line func(name, text string)) {
+func (o *options) printDecision(w *WhyObject) {
 	d := w.Decision
 	if d == nil {
 		return
 	}
-	line("now", d.text())
+	o.line("now", d.text())
 	if w.Conditions[0].IsGood && d.Agreement != Different {
 		return
 	}
-	for _, step := range d.Steps {
+	o.printSteps(d.Steps)
+}
+
+// printSteps prints the way to a decision.
+func (o *options) printSteps(steps []explanation.Step) {
+	for _, step := range steps {
 		fmt.Fprintln(o.stdout, strings.TrimRight(fmt.Sprintf("          %-3s %-18s %s", marks[step.Verdict], titles[step.ID], step.Text), " "))
 	}
 }

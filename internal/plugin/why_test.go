@@ -6,7 +6,6 @@ package plugin
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -185,7 +184,7 @@ func TestWhySaysHowADecisionAndTheConditionGoTogether(t *testing.T) {
 			object.Decision = &WhyDecision{
 				Explanation: explanation.Explanation{Steps: steps, Ready: test.decided}, Agreement: agreementOf(test.decided, &object.Conditions[0]),
 			}
-			o.printDecision(object, func(name, text string) { fmt.Fprintf(&out, "  %-7s %s\n", name, text) })
+			o.printDecision(object)
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
 				t.Error(diff)
 			}

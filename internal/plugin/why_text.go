@@ -19,7 +19,10 @@ func (o *options) printWhy(w *Why) error {
 		return printObject(o.stdout, o.format, w)
 	case o.format == formatName:
 		for i := range w.Objects {
-			fmt.Fprintf(o.stdout, "%s.%s/%s\n", strings.ToLower(w.Objects[i].Kind), w.Objects[i].APIGroup, w.Objects[i].Name)
+			o.printName(&w.Objects[i].Object)
+		}
+		for i := range w.Attempts {
+			o.printName(&w.Attempts[i].Object)
 		}
 		return nil
 	}
@@ -27,15 +30,27 @@ func (o *options) printWhy(w *Why) error {
 	for i := range w.Objects {
 		o.printWhyObject(&w.Objects[i])
 	}
+	for i := range w.Attempts {
+		o.printAttempt(&w.Attempts[i])
+	}
+	for _, other := range w.NotTried {
+		fmt.Fprintf(o.stdout, "%s: not tried, it is neither a claim nor a pool of Weir's\n", other)
+	}
 	return nil
 }
 
-func (o *options) printWhyObject(w *WhyObject) {
-	line := func(name, text string) {
-		if text != "" {
-			fmt.Fprintf(o.stdout, "  %-7s %s\n", name, text)
-		}
+func (o *options) printName(named *survey.Object) {
+	fmt.Fprintf(o.stdout, "%s.%s/%s\n", strings.ToLower(named.Kind), named.APIGroup, named.Name)
+}
+
+// line prints a named line about the object above it, unless there is nothing to say.
+func (o *options) line(name, text string) {
+	if text != "" {
+		fmt.Fprintf(o.stdout, "  %-7s %s\n", name, text)
 	}
+}
+
+func (o *options) printWhyObject(w *WhyObject) {
 	ready := &w.Conditions[0]
 	color := red
 	if ready.IsGood {
@@ -46,14 +61,14 @@ func (o *options) printWhyObject(w *WhyObject) {
 		head = colored(color, head)
 	}
 	fmt.Fprintln(o.stdout, head)
-	line("message", ready.Message)
-	o.printAdvice(w, ready, line)
-	o.printDecision(w, line)
+	o.line("message", ready.Message)
+	o.printAdvice(w, ready)
+	o.printDecision(w)
 	if p := w.Pool; p != nil && !ready.IsGood {
-		line("pool", fmt.Sprintf("%s   %s", p.Object, poolState(p)))
+		o.line("pool", fmt.Sprintf("%s   %s", p.Object, poolState(p)))
 	}
 	if !w.DeletingSince.IsZero() {
-		line("deleted", o.moment(w.DeletingSince)+", kept by finalizers "+strings.Join(w.Finalizers, ", "))
+		o.line("deleted", o.moment(w.DeletingSince)+", kept by finalizers "+strings.Join(w.Finalizers, ", "))
 	}
 	for i := range w.Conditions[1:] {
 		c := &w.Conditions[i+1]
@@ -61,8 +76,8 @@ func (o *options) printWhyObject(w *WhyObject) {
 		if c.Message != "" {
 			text += ": " + c.Message
 		}
-		line("also", text)
-		o.printAdvice(w, c, line)
+		o.line("also", text)
+		o.printAdvice(w, c)
 	}
 }
 
@@ -90,16 +105,16 @@ func (o *options) sinceText(c *WhyCondition) string {
 }
 
 // printAdvice prints what a condition means and what to do, unless it is good news.
-func (o *options) printAdvice(w *WhyObject, c *WhyCondition, line func(name, text string)) {
+func (o *options) printAdvice(w *WhyObject, c *WhyCondition) {
 	if c.ObservedGeneration > 0 && c.ObservedGeneration != w.Generation {
-		line("stale", fmt.Sprintf("this is of generation %d; the object is at %d now, which no manager has looked at", c.ObservedGeneration, w.Generation))
+		o.line("stale", fmt.Sprintf("this is of generation %d; the object is at %d now, which no manager has looked at", c.ObservedGeneration, w.Generation))
 	}
 	if c.IsGood {
 		return
 	}
-	line("means", c.Means)
-	line("do", c.Do)
-	line("docs", c.Docs)
+	o.line("means", c.Means)
+	o.line("do", c.Do)
+	o.line("docs", c.Docs)
 }
 
 func poolState(p *WhyPool) string {

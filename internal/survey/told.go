@@ -89,7 +89,7 @@ func (s *Survey) Told(ctx context.Context, namespace, kind, name string) (*Answe
 		}
 		found := []*unstructured.Unstructured{object}
 		if !slices.Contains(slices.Concat(claimKinds, poolKinds), candidate) {
-			answer.Owner = objectOf(object)
+			answer.Owner = ObjectOf(object)
 			if found, err = s.ownedClaims(ctx, object); err != nil {
 				return nil, err
 			}
@@ -132,18 +132,43 @@ func (s *Survey) kindsOf(word string) ([]schema.GroupKind, error) {
 	return found, nil
 }
 
-func objectOf(o *unstructured.Unstructured) *Object {
+// ObjectOf returns how an object is named.
+func ObjectOf(o *unstructured.Unstructured) *Object {
 	kind := o.GroupVersionKind()
 	return &Object{APIGroup: kind.Group, Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// IsClaim reports whether an object is a claim of a kind that Weir answers, for whatever pool.
+func IsClaim(o *unstructured.Unstructured) bool {
+	return slices.Contains(claimKinds, o.GroupVersionKind().GroupKind())
+}
+
+// IsPool reports whether an object is a pool of Weir's.
+func IsPool(o *unstructured.Unstructured) bool {
+	return slices.Contains(poolKinds, o.GroupVersionKind().GroupKind())
+}
+
+// PoolOf returns the pool of Weir's that a claim names; nil if it names none.
+func PoolOf(claim *unstructured.Unstructured) (*Object, error) {
+	var fields claimFields
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(claim.Object, &fields); err != nil {
+		return nil, errors.Join(fmt.Errorf("reading %s", ObjectOf(claim)), err)
+	}
+	read := fields.claim(*ObjectOf(claim))
+	if read == nil {
+		return nil, nil
+	}
+	kind := read.Pool.GroupKind()
+	return &Object{APIGroup: kind.Group, Kind: kind.Kind, Namespace: read.Pool.Namespace, Name: read.Pool.Name}, nil
 }
 
 func (s *Survey) told(ctx context.Context, object *unstructured.Unstructured) (*Told, error) {
 	var fields claimFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &fields); err != nil {
-		return nil, errors.Join(fmt.Errorf("reading %s", objectOf(object)), err)
+		return nil, errors.Join(fmt.Errorf("reading %s", ObjectOf(object)), err)
 	}
 	t := &Told{
-		Object: *objectOf(object), Generation: object.GetGeneration(), Conditions: fields.Status.Conditions, ErrorMessage: fields.Status.ErrorMessage,
+		Object: *ObjectOf(object), Generation: object.GetGeneration(), Conditions: fields.Status.Conditions, ErrorMessage: fields.Status.ErrorMessage,
 	}
 	if deleted := object.GetDeletionTimestamp(); deleted != nil {
 		t.DeletingSince, t.Finalizers = deleted.Time, object.GetFinalizers()

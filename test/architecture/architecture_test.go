@@ -215,7 +215,7 @@ func TestThePluginKnowsNoController(t *testing.T) {
 		t.Fatal("there is no rehearsal")
 	}
 	known := append([]string{
-		"internal/plugin", "internal/survey", "internal/reasons", "internal/fsck", "internal/kinds", "internal/poolspec", "internal/audit",
+		"internal/plugin", "internal/survey", "internal/trial", "internal/reasons", "internal/fsck", "internal/kinds", "internal/poolspec", "internal/audit",
 		"internal/demand", "internal/atlas", "providers/metal3/capm3", "providers/openstack/neutron",
 		"internal/rehearsal",
 	}, slices.Concat(purePackages, all[i].ownDeps())...)

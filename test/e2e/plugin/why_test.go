@@ -6,6 +6,8 @@ package plugin
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
@@ -35,6 +37,29 @@ func whySpecs() {
 		Entry("that nobody may see", nobody, "why-nobody.txt", plugin.ExitForbidden, "-n", red, "claim/md-0"),
 		Entry("of a kind that the API server has not", "", "why-no-kind.txt", plugin.ExitUsage, "-n", red, "nope/md-0"),
 	)
+
+	DescribeTable("says what would come of manifests", shown,
+		Entry("that would be answered", "", "why-file.txt", plugin.ExitOK, "-n", red, "-f", "testdata/manifests/good.yaml"),
+		Entry("as JSON", "", "why-file.json", plugin.ExitOK, "-n", red, "-f", "testdata/manifests/good.yaml", "-o", "json"),
+		Entry("of a claim that would wait", "", "why-file-waiting.txt", plugin.ExitBadNews, "-n", red, "-f", "testdata/manifests/waiting.yaml"),
+		Entry("that are refused, in colour", "", "why-file-refused.txt", plugin.ExitBadNews,
+			"-n", red, "-f", "testdata/manifests/refused.yaml", "--color=always"),
+		Entry("of a claim together with its pool", "", "why-file-pool.txt", plugin.ExitBadNews, "-n", red, "-f", "testdata/manifests/pool.yaml"),
+		Entry("that change what there is", "", "why-file-changed.txt", plugin.ExitBadNews, "-n", red, "-f", "testdata/manifests/changed.yaml"),
+		Entry("by names", "", "why-file-names.txt", plugin.ExitOK, "-n", red, "-f", "testdata/manifests/good.yaml", "-o", "name"),
+		Entry("to a viewer, who may create nothing", vera, "why-file-viewer.txt", plugin.ExitForbidden, "-n", red, "-f", "testdata/manifests/good.yaml"),
+		Entry("in a namespace that there is not", "", "why-file-no-namespace.txt", plugin.ExitBadNews, "-n", "nope", "-f", "testdata/manifests/good.yaml"),
+		Entry("in another namespace than they say", "", "why-file-elsewhere.txt", plugin.ExitUsage, "-n", blue, "-f", "testdata/manifests/changed.yaml"),
+		Entry("and wants some", "", "why-file-none.txt", plugin.ExitUsage, "-n", red, "-f", "testdata/manifests/none.yaml"),
+		Entry("and not a name as well", "", "why-file-and-name.txt", plugin.ExitUsage, "-n", red, "claim/md-0", "-f", "testdata/manifests/good.yaml"),
+	)
+	It("stores nothing of manifests", func(ctx SpecContext) {
+		for _, obj := range []client.Object{
+			builder.IPAddressClaim(red, "new-0", ipamv1.IPPoolKind, "vips").Build(), builder.IPClaim(red, "new-1").Build(), builder.IPPool(red, "new-2").Build(),
+		} {
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		}
+	})
 
 	Describe("of what waits", Ordered, func() {
 		BeforeAll(func(ctx SpecContext) {

@@ -5,7 +5,7 @@
 // kube-apiserver, what that costs in API requests, and how it compares with
 // what the API server itself can do: creating the claims and nothing else. Its
 // parts are the answers to Cluster API's claims, their dependence on the number
-// of records, and the calls that create IPClaims.
+// of records, the calls that create IPClaims, and commands of kubectl weir.
 //
 // Floor and Weir alternate, because a machine's speed drifts. It is an error
 // if a claim is not answered or an address is handed out twice, never that it
@@ -17,6 +17,7 @@
 //   - scale.go: the same with many records.
 //   - calls.go, calls_made.go, calls_known.go: the calls that create IPClaims, and the calls of a
 //     client that knows the answers.
+//   - plugin.go: commands of kubectl weir with many records.
 //   - stopwatch.go: when each claim was answered.
 //   - cpu.go, profile.go: where the processor's time goes.
 //   - report.go, calls_report.go: what is printed.
@@ -131,6 +132,7 @@ func run(ctx context.Context, o options) error {
 		{answersPart, (*environment).measureAll},
 		{scalePart, (*environment).measureScale},
 		{callsPart, (*environment).measureCalls},
+		{pluginPart, (*environment).measurePlugin},
 	} {
 		if !o.parts.has(part.name) {
 			continue

@@ -14,9 +14,10 @@ const (
 	answersPart = "answers"
 	scalePart   = "scale"
 	callsPart   = "calls"
+	pluginPart  = "plugin"
 )
 
-var allParts = parts{answersPart, scalePart, callsPart}
+var allParts = parts{answersPart, scalePart, callsPart, pluginPart}
 
 // parts is a flag: what to measure.
 type parts []string

@@ -42,6 +42,8 @@ type report struct {
 	Ceiling []*floorRound `json:"ceiling,omitempty"`
 	Scale   []*scaleRound `json:"scale,omitempty"`
 	Calls   *calls        `json:"calls,omitempty"`
+	// Plugin are commands of kubectl weir with many records.
+	Plugin []*pluginCommand `json:"plugin,omitempty"`
 }
 
 // mode holds the rounds with one number of creators; Median is computed at the
@@ -257,6 +259,7 @@ func (r *report) tables() string {
 		m.writeDetails(&text)
 	}
 	r.writeCalls(&text)
+	r.writePlugin(&text)
 	return text.String() + "\n"
 }
 

@@ -6,11 +6,8 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,8 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -35,6 +34,10 @@ var many = size.Of(2000, 20000, 20000)
 const (
 	// rowBytes is more than a row of a table has, and less than half of an object.
 	rowBytes = 450
+	// objectBytes is more than a record has as JSON.
+	objectBytes = 1100
+	// fixedBytes is what discovery and the few objects of the site take at most.
+	fixedBytes = 300_000
 	// creators make records at once.
 	creators = 16
 )
@@ -45,6 +48,9 @@ func manySpecs() {
 		pool := builder.IPPool(blue, "big").WithCIDR("172.16.0.0/16").WithSpace("big").Build()
 		Expect(k.Create(ctx, pool)).To(Succeed())
 		await(ctx, pool, func() bool { return isReady(pool) })
+		claim := builder.IPClaim(blue, "first").From(ipamv1.IPPoolKind, "big").Build()
+		Expect(k.Create(ctx, claim)).To(Succeed())
+		await(ctx, claim, func() bool { return isReady(claim) })
 		group, created := errgroup.WithContext(ctx)
 		group.SetLimit(creators)
 		for i := range many {
@@ -60,6 +66,30 @@ func manySpecs() {
 		Expect(bytes).To(BeNumerically("<", rowBytes*many+200_000), "bytes")
 	}, SpecTimeout(3*time.Minute))
 
+	// So many requests are enough for any number of records, and so many bytes for each.
+	DescribeTable("asks for few requests and bytes", func(ctx SpecContext, code, requests, perRecord int, args ...string) {
+		meter := metered()
+		began := time.Now()
+		got, stdout, stderr := run(ctx, "", append(args, "--server="+meter.URL())...)
+		took := time.Since(began)
+		asked, bytes := meter.Read()
+		AddReportEntry("account", fmt.Sprintf("%v, %d records: %d requests, %d bytes, %s", args, many, asked, bytes, took))
+		Expect(got).To(Equal(code), "%.2000s%.2000s", stdout, stderr)
+		Expect(asked).To(BeNumerically("<=", requests), "requests")
+		Expect(bytes).To(BeNumerically("<", perRecord*many+fixedBytes), "bytes")
+	},
+		Entry("for the tree", plugin.ExitOK, 8, 0, "tree"),
+		Entry("for the tree with claims", plugin.ExitOK, 20, rowBytes, "tree", "--claims"),
+		Entry("for an address", plugin.ExitOK, 12, rowBytes, "who", address(0).String()),
+		Entry("for a claim", plugin.ExitOK, 20, objectBytes, "why", "-n", blue, "claim/first"),
+		Entry("for a manifest", plugin.ExitOK, 20, objectBytes, "why", "-n", blue, "-f", "testdata/manifests/big.yaml"),
+		Entry("for what pools have", plugin.ExitOK, 12, 0, "pools", "-n", blue),
+		Entry("for how all is, without managers' pods", plugin.ExitBadNews, 20, rowBytes, "status"),
+		Entry("for a plan", plugin.ExitOK, 20, 0, "plan", "-n", red, "--filename=testdata/plan.yaml"),
+		Entry("for a check, which finds that the claims are missing", plugin.ExitBadNews, 50, 2*objectBytes, "fsck"),
+		Entry("for the map", plugin.ExitOK, 12, rowBytes, "map", "-o", "json"),
+	)
+
 	It("reads objects where the CRD is older", func(ctx SpecContext) {
 		older(ctx)
 		found, _, bytes := whoCounted(ctx)
@@ -68,7 +98,7 @@ func manySpecs() {
 	}, SpecTimeout(3*time.Minute))
 }
 
-// record is the i-th record of the pool: of every second address.
+// record is the i-th record of the pool: of every second address, but for the first two.
 func record(i int) *ipamv1.IPAllocation {
 	return &ipamv1.IPAllocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: blue, Name: fmt.Sprintf("many-%d", i)},
@@ -85,22 +115,30 @@ func record(i int) *ipamv1.IPAllocation {
 }
 
 func address(i int) netip.Addr {
-	return netip.AddrFrom4([4]byte{172, 16, byte((2*i + 2) >> 8), byte(2*i + 2)})
+	return netip.AddrFrom4([4]byte{172, 16, byte((2*i + 4) >> 8), byte(2*i + 4)})
 }
 
 // whoCounted looks for the address of a record in the middle, and counts requests and bytes. Neighbours
 // are asked for, however many claims the pool says it has.
 func whoCounted(ctx context.Context) (found *survey.Whereabouts, asked, bytes int) {
 	GinkgoHelper()
-	count := &counting{}
-	config := site.Config()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { count.next = next; return count })
-	s, err := survey.New(config, k.RESTMapper(), survey.Scope{Fallback: metav1.NamespaceDefault})
+	meter := metered()
+	s, err := survey.New(meter.Config(), k.RESTMapper(), survey.Scope{Fallback: metav1.NamespaceDefault})
 	Expect(err).NotTo(HaveOccurred())
 	found, err = s.Who(ctx, netip.PrefixFrom(address(many/2), 32), survey.AllNeighbours)
 	Expect(err).NotTo(HaveOccurred())
-	AddReportEntry("account", fmt.Sprintf("%d records: %d requests, %d bytes", many, count.asked.Load(), count.bytes.Load()))
-	return found, int(count.asked.Load()), int(count.bytes.Load())
+	asked, bytes = meter.Read()
+	AddReportEntry("account", fmt.Sprintf("%d records: %d requests, %d bytes", many, asked, bytes))
+	return found, asked, bytes
+}
+
+// metered returns a meter for the rest of the spec.
+func metered() *framework.Meter {
+	GinkgoHelper()
+	meter, err := framework.NewMeter(site.Config())
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(meter.Stop)
+	return meter
 }
 
 func hasNeighbours(found *survey.Whereabouts) {
@@ -145,30 +183,4 @@ func tableOf(ctx context.Context) (string, error) {
 	text, err := c.Get().Resource("ipallocations").Param("limit", "1").
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
 	return string(text), err
-}
-
-// counting counts requests, and the bytes of their answers.
-type counting struct {
-	next         http.RoundTripper
-	asked, bytes atomic.Int64
-}
-
-func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.asked.Add(1)
-	response, err := c.next.RoundTrip(r)
-	if err == nil {
-		response.Body = &countingBody{response.Body, &c.bytes}
-	}
-	return response, err
-}
-
-type countingBody struct {
-	io.ReadCloser
-	bytes *atomic.Int64
-}
-
-func (b *countingBody) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	b.bytes.Add(int64(n))
-	return n, err
 }

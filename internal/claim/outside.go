@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,15 +44,19 @@ func (r *executor) allocateOutside(ctx context.Context, s *scope, want netip.Pre
 	if why != nil || err != nil {
 		return errors.Join(why, err)
 	}
-	allocation, err := r.acquire(ctx, s)
+	allocation, err := r.acquire(ctx, s, live)
 	if err != nil {
 		return err
 	}
 	return r.commit(ctx, s, allocation)
 }
 
-// acquire acquires an address in the cloud and records it. Until then the claim counts towards the pool's limit.
-func (r *executor) acquire(ctx context.Context, s *scope) (ledger.Allocation, error) {
+// patience is for how long a claim waits for a floating IP that is free before its former claim's record has gone. It gets a new one then: the
+// former claim may be paused.
+const patience = 30 * time.Second
+
+// acquire acquires an address in the cloud for a claim that was just read, and records it. Until then the claim counts towards the pool's limit.
+func (r *executor) acquire(ctx context.Context, s *scope, live *door.Claim) (ledger.Allocation, error) {
 	pool := s.offer.Outside.Pool
 	room, done, err := s.offer.Outside.Begin(s.ref)
 	if err != nil {
@@ -59,8 +64,11 @@ func (r *executor) acquire(ctx context.Context, s *scope) (ledger.Allocation, er
 	}
 	defer done()
 	pool.Room = room
-	holds := func(address netip.Addr) bool { return r.observer.about(s).Holds(address) }
-	address, err := s.offer.Outside.Provider.Acquire(ctx, pool, s.ref, holds)
+	address, err := s.offer.Outside.Provider.Acquire(ctx, pool, external.Request{
+		Claim: s.ref, IsTold: live.AnswerName != "", IsPatient: r.Clock.Since(live.GetCreationTimestamp().Time) < patience,
+		Holds:    func(address netip.Addr) bool { return r.observer.about(s).Holds(address) },
+		IsOthers: func(address netip.Addr) bool { return s.offer.Outside.IsOthers(s.ref, address) },
+	})
 	if isPools(err) {
 		r.Ledger.Notices().PoolChanged(s.offer.Pool)
 	}

@@ -47,6 +47,23 @@ type Backing struct {
 	// Room there is for it. It errs with ledger.ErrBusy if claims that this manager is working on may
 	// take what is left.
 	Begin func(claim ipamv1.ClaimReference) (room int, done func(), err error)
+	// IsOthers reports whether a record of another claim than this holds an address.
+	IsOthers func(claim ipamv1.ClaimReference, address netip.Addr) bool
+}
+
+// Request is a claim that is to get an address, and what is known of it here.
+type Request struct {
+	Claim ipamv1.ClaimReference
+	// IsTold: the claim's status names an IPAddress. A port that has the claim's address may be that of
+	// its own consumer.
+	IsTold bool
+	// IsPatient: the claim waits for an address that its former claim is about to leave, rather than have
+	// another one created.
+	IsPatient bool
+	// Holds reports whether a record of the claim holds an address: that one is preferred if there are
+	// several. IsOthers reports whether a record of another claim does: that claim's IPAddress may be
+	// there, and its consumer may bind the address.
+	Holds, IsOthers func(netip.Addr) bool
 }
 
 // Shortage is why a cloud did not create an address; "" if it did, or may do so again.
@@ -104,13 +121,13 @@ type Provider interface {
 	// id of the network. It changes nothing. It errs with a *FaultError, or with ledger.ErrBusy.
 	Identify(ctx context.Context, pool Pool) (Identity, error)
 	// Acquire returns the address that is the claim's outside, and creates one if there is none.
-	// The caller has proved that the claim lives, by a live read. holds reports whether a record of
-	// the claim holds an address: that one is preferred if there are several.
+	// The caller has proved that the claim lives, by a live read. A claim that was not told gets no
+	// address that was in use when Acquire looked last, once no record of another claim held it.
 	//
-	// It errs with a *claimant.Refusal, which says when to try again, or ledger.ErrBusy. Whatever
-	// it errs with, there may be an address that is the claim's: it is found by the next call, and
-	// goes with GiveBack.
-	Acquire(ctx context.Context, pool Pool, claim ipamv1.ClaimReference, holds func(netip.Addr) bool) (Address, error)
+	// It errs with a *claimant.Refusal, which says when to try again; together with ledger.ErrTaken if a
+	// record of another claim is in the way; or with ledger.ErrBusy. Whatever it errs with, there may be
+	// an address that is the claim's: it is found by the next call, and goes with GiveBack.
+	Acquire(ctx context.Context, pool Pool, request Request) (Address, error)
 	// Adopt returns nil if an address is the claim's outside. It changes nothing. It errs with a
 	// *claimant.Refusal if the address is not the claim's, or if the cloud cannot be asked; or with
 	// ledger.ErrBusy.

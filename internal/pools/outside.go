@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +20,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
@@ -45,6 +48,10 @@ func (r *Registry) Outside(p *Known) *external.Backing {
 	return &external.Backing{
 		Provider: r.External, Pool: r.OutsidePool(own, p.Says),
 		Begin: func(claim ipamv1.ClaimReference) (int, func(), error) { return r.begin(ref, claim, isLimited) },
+		IsOthers: func(claim ipamv1.ClaimReference, address netip.Addr) bool {
+			recorded := r.Ledger.Overlapping(p.Says.Space, netip.PrefixFrom(address, address.BitLen()))
+			return slices.ContainsFunc(recorded, func(h ledger.Holding) bool { return h.Claim.UID != claim.UID })
+		},
 	}
 }
 

@@ -5,6 +5,7 @@ package openstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -18,11 +19,9 @@ import (
 
 // acquire returns the floating IP of a claim. If there is none it takes one of the pool's stock, or
 // creates one: one list, one more for each hundred that the pool lists, at most one change, and one to
-// set tags.
-func acquire(
-	ctx context.Context, cloud *neutron.Client, pool external.Pool, claim ipamv1.ClaimReference, holds func(netip.Addr) bool,
-) (neutron.FloatingIP, error) {
-	own, err := describeAll(pool.Key, claim)
+// set tags. One look more at what a claim has and was not told.
+func acquire(ctx context.Context, cloud *neutron.Client, pool external.Pool, request external.Request) (neutron.FloatingIP, error) {
+	own, err := describeAll(pool.Key, request.Claim)
 	if err != nil {
 		return neutron.FloatingIP{}, &claimant.Refusal{Reason: ipamv1.ClaimReadyAllocationFailedReason, Message: err.Error()}
 	}
@@ -35,20 +34,64 @@ func acquire(
 	found = slices.DeleteFunc(found, func(f neutron.FloatingIP) bool { return !isOwn(f) })
 	switch {
 	case len(found) > 0:
-		return tag(ctx, cloud, pool, choose(found, holds))
+		return reuse(ctx, cloud, pool, found, request)
 	case pool.Room == 0:
 		return neutron.FloatingIP{}, &claimant.Refusal{
 			Reason: ipamv1.ClaimReadyPoolExhaustedReason, Message: about(pool, "it has handed out as many floating IPs as spec.openStack.maxIPs allows"), After: retry,
 		}
 	}
-	may, isThere, err := findStock(ctx, cloud, pool, claim, kept)
+	may, isThere, err := findStock(ctx, cloud, pool, request, kept)
 	switch {
 	case err != nil:
 		return neutron.FloatingIP{}, err
 	case isThere:
-		return take(ctx, cloud, pool.Key, claim, may)
+		return take(ctx, cloud, pool.Key, request.Claim, may)
 	}
 	return createFor(ctx, cloud, pool, own[0])
+}
+
+// reuse returns that one of the claim's floating IPs which the claim is to have.
+func reuse(
+	ctx context.Context, cloud *neutron.Client, pool external.Pool, found []neutron.FloatingIP, request external.Request,
+) (neutron.FloatingIP, error) {
+	has := choose(found, request)
+	if !request.IsTold {
+		if err := proveUnused(ctx, cloud, has, request); err != nil {
+			return neutron.FloatingIP{}, err
+		}
+	}
+	return tag(ctx, cloud, pool, has)
+}
+
+// proveUnused errs while a port has a floating IP, or may get it without the claim's doing: the address was another claim's before, whose
+// consumer binds it as long as that claim's IPAddress is there. That goes before its record does. So the port is looked for
+// after that.
+func proveUnused(ctx context.Context, cloud *neutron.Client, seen neutron.FloatingIP, request external.Request) error {
+	if request.IsOthers(seen.Address) {
+		return awaitFormer(seen)
+	}
+	now, err := cloud.Get(ctx, seen.ID)
+	switch {
+	case neutron.KindOf(err) == neutron.NotFound, err == nil && now.Description != seen.Description:
+		return fmt.Errorf("floating IP %s is not the claim's any more: %w", seen.Address, ledger.ErrBusy)
+	case err != nil:
+		return err
+	case now.PortID != "":
+		return &claimant.Refusal{
+			Reason: ipamv1.ClaimReadyAllocationFailedReason, After: retry,
+			Message: fmt.Sprintf("floating IP %s is bound to port %s, not by this claim's consumer, which was not told of it: disassociate it", now.Address, now.PortID),
+		}
+	}
+	return nil
+}
+
+// awaitFormer has a claim wait until no record of another claim holds the address of a floating IP.
+func awaitFormer(f neutron.FloatingIP) error {
+	why := &claimant.Refusal{
+		Reason:  ipamv1.ClaimReadyAllocationFailedReason,
+		Message: fmt.Sprintf("floating IP %s: the claim that had this address before is not released yet", f.Address), After: retry,
+	}
+	return errors.Join(why, ledger.ErrTaken)
 }
 
 // createFor creates a floating IP with that description.
@@ -90,11 +133,15 @@ func tag(ctx context.Context, cloud *neutron.Client, pool external.Pool, f neutr
 	return f, err
 }
 
-// choose returns the floating IP that a record holds, else that of the lowest id: managers that see
-// the same choose the same. The others are given back with the claim.
-func choose(found []neutron.FloatingIP, holds func(netip.Addr) bool) neutron.FloatingIP {
-	recorded := slices.IndexFunc(found, func(f neutron.FloatingIP) bool { return holds(f.Address) })
-	return found[max(recorded, 0)]
+// choose returns the floating IP that a record holds; else the first that a port has if the claim was told,
+// and that none has if it was not; else that of the lowest id. Managers that see the same choose the
+// same. The others are given back with the claim.
+func choose(found []neutron.FloatingIP, request external.Request) neutron.FloatingIP {
+	best := slices.IndexFunc(found, func(f neutron.FloatingIP) bool { return request.Holds(f.Address) })
+	if best < 0 {
+		best = slices.IndexFunc(found, func(f neutron.FloatingIP) bool { return (f.PortID != "") == request.IsTold })
+	}
+	return found[max(best, 0)]
 }
 
 // adopt looks whether an address is the claim's: one list.

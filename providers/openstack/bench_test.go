@@ -169,12 +169,23 @@ func claim(name, uid string) ipamv1.ClaimReference {
 	return ipamv1.ClaimReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim", Namespace: "infra", Name: name, UID: uid}
 }
 
-func holdsNothing(netip.Addr) bool { return false }
+// asks returns the request of a claim that was not told, and of which nothing is recorded.
+func asks(c ipamv1.ClaimReference) external.Request {
+	nothing := func(netip.Addr) bool { return false }
+	return external.Request{Claim: c, Holds: nothing, IsOthers: nothing}
+}
+
+// asksAgain returns the request of a claim whose record holds an address.
+func asksAgain(c ipamv1.ClaimReference, address netip.Addr) external.Request {
+	request := asks(c)
+	request.Holds = func(a netip.Addr) bool { return a == address }
+	return request
+}
 
 // acquire calls the provider and checks its error.
 func (b *bench) acquire(ctx context.Context, c ipamv1.ClaimReference) (external.Address, error) {
 	b.t.Helper()
-	address, err := b.Acquire(ctx, b.pool, c, holdsNothing)
+	address, err := b.Acquire(ctx, b.pool, asks(c))
 	b.expectOneOf(err, true)
 	return address, err
 }

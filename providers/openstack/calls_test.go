@@ -5,7 +5,6 @@ package openstack
 
 import (
 	"errors"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +21,7 @@ const (
 	logIn      = "LogIn"
 	extensions = "ListExtensions"
 	list       = "ListFloatingIPs"
+	look       = "GetFloatingIP"
 	create     = "CreateFloatingIP"
 	describing = "DescribeFloatingIP"
 	remove     = "DeleteFloatingIP"
@@ -39,7 +39,7 @@ func TestTwoCallsToAllocateAndTwoToRelease(t *testing.T) {
 	if again := b.mustAcquire(first); again != has {
 		t.Errorf("it was %v, and is %v", has, again)
 	}
-	b.expectCalls("the first claim once more", list)
+	b.expectCalls("the first claim once more", list, look)
 	if err := b.adopt(b.ctx(), first, has.Addr); err != nil {
 		t.Error(err)
 	}
@@ -80,7 +80,7 @@ func TestARecordedAddressIsPreferred(t *testing.T) {
 		t.Errorf("without a record: %v", has)
 	}
 	for _, f := range all {
-		has, err := b.Acquire(b.ctx(), b.pool, c, func(a netip.Addr) bool { return a == f.Address })
+		has, err := b.Acquire(b.ctx(), b.pool, asksAgain(c, f.Address))
 		if err != nil || has != (external.Address{Addr: f.Address, ID: f.ID}) {
 			t.Errorf("the record holds %s: %v, %v", f.Address, has, err)
 		}
@@ -165,7 +165,7 @@ func TestWhatHasNoUIDGetsNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, uid := range []string{"", "-", "a/b"} {
-		_, err := b.Acquire(b.ctx(), b.pool, claim("c", uid), holdsNothing)
+		_, err := b.Acquire(b.ctx(), b.pool, asks(claim("c", uid)))
 		if reasonOf(err) != "AllocationFailed" {
 			t.Errorf("UID %q: %v", uid, err)
 		}
@@ -189,7 +189,7 @@ func TestACloudThatHangsHoldsFourCalls(t *testing.T) {
 	other := b.pool
 	other.Source = other.Source.DeepCopy()
 	other.Source.IdentityRef.CloudName = openstack.Other
-	if _, err := b.Acquire(b.ctx(), other, claim("warm", "warm"), holdsNothing); err != nil {
+	if _, err := b.Acquire(b.ctx(), other, asks(claim("warm", "warm"))); err != nil {
 		t.Fatal(err)
 	}
 	b.Reset()
@@ -198,7 +198,7 @@ func TestACloudThatHangsHoldsFourCalls(t *testing.T) {
 	hang := func(pool external.Pool, uid string) fake.Hold {
 		hold := b.Hold(create, fake.Delay)
 		done.Go(func() {
-			if _, err := b.Acquire(b.ctx(), pool, claim(uid, uid), holdsNothing); err != nil {
+			if _, err := b.Acquire(b.ctx(), pool, asks(claim(uid, uid))); err != nil {
 				t.Errorf("%s: %v", uid, err)
 			}
 		})
@@ -216,7 +216,7 @@ func TestACloudThatHangsHoldsFourCalls(t *testing.T) {
 		}
 	}
 	holds = append(holds, hang(other, "f")) // the last of all
-	if _, err := b.Acquire(b.ctx(), other, claim("g", "g"), holdsNothing); !errors.Is(err, ledger.ErrBusy) {
+	if _, err := b.Acquire(b.ctx(), other, asks(claim("g", "g"))); !errors.Is(err, ledger.ErrBusy) {
 		t.Errorf("the sixth of all: %v", err)
 	}
 	if b.secrets.reads != reads+1 {
@@ -239,7 +239,7 @@ func TestOneCallLogsIn(t *testing.T) {
 	hold := b.Hold(logIn, fake.Delay)
 	done := make(chan error)
 	go func() {
-		_, err := b.Acquire(b.ctx(), b.pool, claim("first", "first"), holdsNothing)
+		_, err := b.Acquire(b.ctx(), b.pool, asks(claim("first", "first")))
 		done <- err
 	}()
 	<-hold.Arrived
@@ -265,7 +265,7 @@ func TestUnusedClientsAreDropped(t *testing.T) {
 	other.Source.IdentityRef.CloudName = openstack.Other
 	b.mustAcquire(claim("c", "c"))
 	for i, want := range []int{2, 2, 1} {
-		if _, err := b.Acquire(b.ctx(), other, claim("d", "d"), holdsNothing); err != nil {
+		if _, err := b.Acquire(b.ctx(), other, asks(claim("d", "d"))); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(b.clouds); n != want {
@@ -275,5 +275,5 @@ func TestUnusedClientsAreDropped(t *testing.T) {
 	}
 	b.Reset()
 	b.mustAcquire(claim("c", "c"))
-	b.expectCalls("a client that was dropped", logIn, extensions, list)
+	b.expectCalls("a client that was dropped", logIn, extensions, list, look)
 }

@@ -94,10 +94,10 @@ func TestASecretIsReadAtEachUse(t *testing.T) {
 	b.Reset()
 	b.secrets.set(string(b.CloudsYAML()), "", nil)
 	b.mustAcquire(ours)
-	b.expectCalls("the same bytes", list)
+	b.expectCalls("the same bytes", list, look)
 	b.secrets.set(string(b.CloudsYAML())+"# another\n", "", nil)
 	b.mustAcquire(ours)
-	b.expectCalls("other bytes", logIn, extensions, list)
+	b.expectCalls("other bytes", logIn, extensions, list, look)
 	id, err := b.ApplicationCredential(t.Context(), "weir", "hunter2")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestASecretIsReadAtEachUse(t *testing.T) {
 	b.secrets.set(fmt.Sprintf(`{clouds: {member: {auth: {auth_url: "%s/identity", application_credential_id: %s,
 		application_credential_secret: hunter2}}}}`, b.URL(), id), "\n", nil)
 	b.mustAcquire(ours)
-	b.expectCalls("an application credential", logIn, extensions, list)
+	b.expectCalls("an application credential", logIn, extensions, list, look)
 }
 
 // TestTokensAndEndpointsAreRenewed: a token that is refused costs a log-in, and a cloud that has
@@ -117,11 +117,11 @@ func TestTokensAndEndpointsAreRenewed(t *testing.T) {
 	b.Reset()
 	b.RevokeTokens()
 	b.mustAcquire(ours)
-	b.expectCalls("a revoked token", list, logIn, list)
+	b.expectCalls("a revoked token", list, logIn, list, look)
 	for _, test := range []struct {
 		age  time.Duration
 		want []string
-	}{{age: 0, want: []string{list, list}}, {age: fresh, want: []string{list, logIn, extensions, list}}} {
+	}{{age: 0, want: []string{list, list, look}}, {age: fresh, want: []string{list, logIn, extensions, list, look}}} {
 		b.clock.Step(test.age)
 		b.Inject(fake.Fault{Call: list, Effect: fake.Refuse, Code: 404})
 		if _, err := b.acquire(b.ctx(), ours); reasonOf(err) != "PoolNotReady" {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -171,8 +170,7 @@ func TestALateCreationIsSurplus(t *testing.T) {
 	has := b.mustAcquire(ours)
 	release()
 	b.eventually("the late creation", func() bool { return len(b.owned(claimUID)) == 2 })
-	recorded := func(a netip.Addr) bool { return a == has.Addr }
-	if again, err := b.Acquire(b.ctx(), b.pool, ours, recorded); err != nil || again != has {
+	if again, err := b.Acquire(b.ctx(), b.pool, asksAgain(ours, has.Addr)); err != nil || again != has {
 		t.Errorf("it had %v, and has %v, %v", has, again, err)
 	}
 	if err := b.giveBack(b.ctx(), external.ClaimReleased(ours)); err != nil || len(b.owned(claimUID)) != 0 {
@@ -188,7 +186,7 @@ func TestTwoManagersCreateOneEach(t *testing.T) {
 	hold := b.Hold(create, fake.Delay)
 	done := make(chan external.Address)
 	go func() {
-		has, err := other.Acquire(b.ctx(), b.pool, ours, holdsNothing)
+		has, err := other.Acquire(b.ctx(), b.pool, asks(ours))
 		if err != nil {
 			t.Error(err)
 		}

@@ -91,12 +91,10 @@ func networkOf(pool external.Pool) neutron.NetworkFilter {
 }
 
 // Acquire implements external.Provider.
-func (p *Provider) Acquire(
-	ctx context.Context, pool external.Pool, claim ipamv1.ClaimReference, holds func(netip.Addr) bool,
-) (external.Address, error) {
+func (p *Provider) Acquire(ctx context.Context, pool external.Pool, request external.Request) (external.Address, error) {
 	var has neutron.FloatingIP
 	err := p.call(ctx, pool, func(cloud *neutron.Client) (err error) {
-		has, err = acquire(ctx, cloud, pool, claim, holds)
+		has, err = acquire(ctx, cloud, pool, request)
 		p.noteCreation(pool, err)
 		return err
 	})

@@ -107,30 +107,41 @@ func findListed(ctx context.Context, cloud *neutron.Client, pool external.Pool, 
 }
 
 // findStock returns a floating IP of the pool's stock that the claim may take; false if there is none. Those that the source lists come
-// first. kept are those that the pool has kept.
-func findStock(ctx context.Context, cloud *neutron.Client, pool external.Pool, claim ipamv1.ClaimReference, kept []neutron.FloatingIP) (may available, ok bool, err error) {
+// first. kept are those that the pool has kept. What is free, while its former claim's record is there, is not taken: the consumer of
+// that claim may bind it. A patient claim waits for it, if there is nothing else, with an error.
+func findStock(
+	ctx context.Context, cloud *neutron.Client, pool external.Pool, request external.Request, kept []neutron.FloatingIP,
+) (may available, ok bool, err error) {
 	if !cloud.IsConditional() {
 		return available{}, false, nil
 	}
 	addresses := listed(pool)
-	err = findListed(ctx, cloud, pool, startingAt(addresses, claim.UID), func(found []neutron.FloatingIP) bool {
-		may, ok = firstTakeable(startingAt(found, claim.UID), pool.Key, addresses)
+	var leaving []available
+	consider := func(found []neutron.FloatingIP) (goOn bool) {
+		all := takeables(startingAt(found, request.Claim.UID), pool.Key, addresses)
+		free := slices.IndexFunc(all, func(a available) bool { return !request.IsOthers(a.seen.Address) })
+		if ok = free >= 0; ok {
+			may = all[free]
+		}
+		leaving = append(leaving, all...)
 		return !ok
-	})
-	if err != nil || ok {
-		return may, ok, err
 	}
-	may, ok = firstTakeable(startingAt(kept, claim.UID), pool.Key, addresses)
-	return may, ok, nil
+	err = findListed(ctx, cloud, pool, startingAt(addresses, request.Claim.UID), consider)
+	if err == nil && !ok && consider(kept) && len(leaving) > 0 && request.IsPatient {
+		err = awaitFormer(leaving[0].seen)
+	}
+	return may, ok, err
 }
 
-func firstTakeable(found []neutron.FloatingIP, key string, listed []netip.Addr) (available, bool) {
+// takeables returns those that a claim of the pool with that key may take.
+func takeables(found []neutron.FloatingIP, key string, listed []netip.Addr) []available {
+	all := make([]available, 0, len(found))
 	for _, f := range found {
 		if may, is := judgeStock(f, key, slices.Contains(listed, f.Address)); is == takeable {
-			return may, true
+			all = append(all, may)
 		}
 	}
-	return available{}, false
+	return all
 }
 
 // startingAt returns all elements, beginning at one that differs from claim to claim: claims that come

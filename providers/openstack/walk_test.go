@@ -152,7 +152,7 @@ func (w *walk) step(ctx context.Context, provider *Provider, dies bool) bool {
 		w.release(ctx, provider, c)
 		return true
 	}
-	has, err := provider.Acquire(ctx, w.pool, ref, func(a netip.Addr) bool { return w.holder(a) == ref.UID })
+	has, err := provider.Acquire(ctx, w.pool, w.asks(c))
 	w.expectOneOf(err, true)
 	w.count(reasonOf(err))
 	if err != nil || !w.record(ref.UID, has.Addr) {
@@ -187,6 +187,18 @@ func (w *walk) look(c *walkClaim) (ipamv1.ClaimReference, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return c.ref, c.dying
+}
+
+// asks returns what a manager asks for a claim.
+func (w *walk) asks(c *walkClaim) external.Request {
+	isPatient := w.n(2) == 0
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return external.Request{
+		Claim: c.ref, IsTold: c.told.IsValid(), IsPatient: isPatient,
+		Holds:    func(a netip.Addr) bool { return w.holder(a) == c.ref.UID },
+		IsOthers: func(a netip.Addr) bool { return w.holder(a) != "" && w.holder(a) != c.ref.UID },
+	}
 }
 
 func (w *walk) holder(a netip.Addr) string {
@@ -343,7 +355,7 @@ func (w *walk) settle() {
 			if c.dying && !c.gone {
 				w.release(w.ctx(), provider, c)
 			} else if !c.dying {
-				if has, err := provider.Acquire(w.ctx(), w.pool, c.ref, func(a netip.Addr) bool { return w.holder(a) == c.ref.UID }); err != nil {
+				if has, err := provider.Acquire(w.ctx(), w.pool, w.asks(c)); err != nil {
 					w.t.Errorf("at the end: %v", err)
 				} else if w.record(c.ref.UID, has.Addr) {
 					w.commit(c, has.Addr)

@@ -8,9 +8,13 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
@@ -33,6 +37,25 @@ func (s *spec) discard(ctx SpecContext, id, description string) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(seen).To(And(HaveField("Description", description), HaveField("PortID", "")))
 	Expect(s.member.Delete(ctx, seen)).To(Succeed())
+}
+
+// isTried waits until a manager has tried to answer a claim, with whatever result.
+func (s *spec) isTried(ctx SpecContext, c *ipamv1beta2.IPAddressClaim) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+		g.Expect(meta.FindStatusCondition(c.GetConditions(), ipamv1.ReadyCondition)).NotTo(BeNil())
+	}, patience, "20ms").Should(Succeed())
+}
+
+// strip takes all finalizers off objects, and deletes them.
+func (s *spec) strip(ctx SpecContext, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		stripped, _ := object.DeepCopyObject().(client.Object)
+		suite.Change(ctx, k, stripped, func() { stripped.SetFinalizers(nil) })
+		Expect(client.IgnoreNotFound(k.Delete(ctx, stripped))).To(Succeed())
+	}
 }
 
 var _ = Describe("The stock of a pool of floating IPs", onEvery(func(s *spec) {
@@ -62,7 +85,47 @@ var _ = Describe("The stock of a pool of floating IPs", onEvery(func(s *spec) {
 		s.discard(ctx, made.ID, free)
 	}, SpecTimeout(limit))
 
-	It("keeps a deleted claim while a floating IP that existed before is bound", func(ctx SpecContext) {
+	It("is not told while a port has it that its former claim's consumer has bound, and is told once more to the claim that was told it", func(ctx SpecContext) {
+		pool := s.pool(ctx, "reclaimPolicy: Retain")
+		former, f := s.newAllocated(ctx, "former")
+		record := s.record(ctx, former)
+		suite.Change(ctx, k, record, func() { controllerutil.AddFinalizer(record, inUse) })
+		Expect(k.Delete(ctx, former)).To(Succeed())
+		s.leaves(ctx, former)
+
+		next := s.claim(ctx, "next")
+		s.isTried(ctx, next)
+		port, err := s.Bind(ctx, f.ID)
+		Expect(err).NotTo(HaveOccurred())
+		suite.Change(ctx, k, record, func() { controllerutil.RemoveFinalizer(record, inUse) })
+		made := s.allocated(ctx, next)
+		Expect(made.ID).NotTo(Equal(f.ID))
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+
+		_, err = s.Bind(ctx, made.ID)
+		Expect(err).NotTo(HaveOccurred())
+		address, lost := s.address(ctx, next), s.record(ctx, next)
+		suite.Change(ctx, k, next, func() { metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.PausedAnnotation, "") })
+		hasCondition(ctx, next, clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason)
+		s.strip(ctx, address, lost)
+		suite.Change(ctx, k, next, func() { delete(next.Annotations, clusterv1.PausedAnnotation) })
+		Eventually(func(g Gomega) {
+			again := s.records(ctx, next)
+			g.Expect(again).To(ConsistOf(And(HaveField("Spec.CIDR", made.Address.String()+"/32"), HaveField("UID", Not(Equal(lost.UID))))))
+			stored := address.DeepCopy()
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(address), stored)).To(Succeed())
+			g.Expect(stored).To(HaveValue(And(HaveField("UID", Not(Equal(address.UID))), HaveField("Spec.Address", made.Address.String()))))
+		}, patience, "50ms").Should(Succeed())
+		s.unbindAll(ctx)
+		s.deleted(ctx, next)
+		for _, free := range s.outside(ctx) {
+			s.discard(ctx, free.ID, fmt.Sprintf("weir/1/%s/-", pool.GetUID()))
+		}
+	}, SpecTimeout(limit))
+}))
+
+var _ = Describe("A floating IP that existed before", onFake(func(s *spec) {
+	It("keeps a deleted claim while it is bound", func(ctx SpecContext) {
 		lent := s.existing(ctx)
 		s.pool(ctx, fmt.Sprintf("preAllocatedFloatingIPs: [%s]", lent.Address))
 		c, f := s.newAllocated(ctx, "a")

@@ -66,6 +66,9 @@ const (
 	// TemplateAnnotation on a delegated pool is the UID of that pool at the hub. The hub writes it, and it travels
 	// with the pool: by it the member's report names the pool at the hub.
 	TemplateAnnotation = "ipam.weir.dev/template"
+	// SiblingOfAnnotation on a delegated pool is the name of the pool that it was created beside, because that
+	// one ran low (spec.expansion). Weir writes it with the create.
+	SiblingOfAnnotation = "ipam.weir.dev/sibling-of"
 )
 
 // FieldManager is under which name Weir makes records and IPAddresses, and writes finalizers: by that its webhooks leave it alone. Anybody

@@ -42,6 +42,9 @@ const (
 	// DelegatedCondition is true on a delegated pool at the hub while its member serves it, as
 	// status.member has it. It does not count towards Ready: the block stands whatever the member says.
 	DelegatedCondition = "Delegated"
+	// ExpandedCondition is false on a delegated pool with spec.expansion while it needs a further pool
+	// and cannot have one. It is there at the hub only, and does not count towards Ready.
+	ExpandedCondition = "Expanded"
 	// DeletingCondition is true on a claim that is being deleted and that finalizers of others keep,
 	// or what backs it outside of the cluster. It is absent otherwise.
 	DeletingCondition = "Deleting"
@@ -86,6 +89,26 @@ const (
 	// DelegatedNotReportedReason: nothing is known of the member's copy; the message says why.
 	DelegatedNotReportedReason = "NotReported"
 )
+
+// Reasons of the Expanded condition.
+const (
+	// ExpandedSufficientReason: enough is available.
+	ExpandedSufficientReason = "Sufficient"
+	// ExpandedSiblingPendingReason: a further pool was created, and its member has not reported it yet.
+	ExpandedSiblingPendingReason = "SiblingPending"
+	// ExpandedNotReportedReason: the member has not reported how much of the pool is available.
+	ExpandedNotReportedReason = "NotReported"
+	// ExpandedNotServingReason: the pool's mode is not Serving, so it is not expanded.
+	ExpandedNotServingReason = "NotServing"
+	// ExpandedMaxPoolsReason: there are as many further pools as there may be.
+	ExpandedMaxPoolsReason = "MaxPoolsReached"
+	// ExpandedRefusedReason: the further pool is refused, for instance because its parent is full; the
+	// message has the words.
+	ExpandedRefusedReason = "Refused"
+)
+
+// SiblingCreatedReason of an event: a further pool was created beside a delegated one that runs low.
+const SiblingCreatedReason = "SiblingCreated"
 
 // Reasons of a pool's Exhausted condition.
 const (

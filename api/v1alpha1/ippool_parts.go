@@ -237,9 +237,13 @@ type PreAllocation struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Expansion lets the hub carve a sibling of a delegated pool that runs low.
+// Expansion has the hub create siblings of a delegated pool that runs low: further pools, named after
+// it with "-2" and so on, that are carved from the same parent, delegated to the same member, and owned
+// by it. They have its spec without cidr, preAllocations, mode and expansion.
 type Expansion struct {
-	// thresholdPercent of available capacity below which a sibling is carved.
+	// thresholdPercent of the addresses of the pool and its siblings. A sibling is created while less
+	// than that is available, as the member has reported last. A pool that was not reported counts as
+	// wholly available.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=99
@@ -251,13 +255,15 @@ type Expansion struct {
 	// +kubebuilder:validation:Maximum=128
 	PrefixLength int32 `json:"prefixLength,omitempty"`
 
-	// maxPools is the greatest number of siblings.
+	// maxPools is the greatest number of siblings. Weir deletes none where it is lowered.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxPools int32 `json:"maxPools,omitempty"`
 
-	// labels of the siblings.
+	// labels of the siblings, for instance those that claims select pools by. Labels of ipam.weir.dev,
+	// karmada.io, argoproj.io, fluxcd.io and app.kubernetes.io are refused: they are set by what manages
+	// a pool.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Labels map[string]string `json:"labels,omitempty"`

@@ -114,7 +114,8 @@ type IPPoolSpec struct {
 	// +optional
 	Mode PoolMode `json:"mode,omitempty"`
 
-	// expansion of a delegated pool at the hub. Not supported yet: a pool with it is refused.
+	// expansion of a delegated pool: the hub creates a further pool before this one is full. It may change at any time. A pool
+	// with network.gateway or subnets cannot have it.
 	// +optional
 	Expansion *Expansion `json:"expansion,omitempty"`
 

@@ -22,7 +22,7 @@ const annotationPrefix = "ipam.weir.dev/"
 var knownAnnotations = []string{
 	ipamv1.AddressAnnotation, ipamv1.DNSServersAnnotation, ipamv1.ArrivedAnnotation, ipamv1.HomeAnnotation, ipamv1.LeaveBehindAnnotation,
 	ipamv1.HeldAnnotation, ipamv1.MovedAnnotation, ipamv1.ForceReleaseAnnotation, ipamv1.OpenStackAnnotation,
-	ipamv1.TemplateAnnotation,
+	ipamv1.TemplateAnnotation, ipamv1.SiblingOfAnnotation,
 }
 
 // unknownAnnotations warns of annotations that look like Weir's and mean

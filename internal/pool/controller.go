@@ -34,7 +34,7 @@ import (
 // statusInterval is the least time between two writes of a pool's capacity.
 const statusInterval = 3 * time.Second
 
-// parentIndex finds the carved pools that have no block yet, by their parent.
+// parentIndex finds the carved pools that have no block yet, or are refused a sibling, by their parent.
 const parentIndex = "weir.parent"
 
 // SetupWithManager registers the controller for one kind of pool.
@@ -58,15 +58,20 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 }
 
 // written has a pool looked at again some time after the cache shows a new status. Until then a reconciliation compares with the one
-// before, and leaves unwritten what is as it was then: nothing else may happen that would show it.
+// before, and leaves unwritten what is as it was then: nothing else may happen that would show it. Of a sibling the pool is looked at, too,
+// that it was created beside.
 func (r *Reconciler) written() handler.Funcs {
-	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-		before, ok := e.ObjectOld.(pools.Object)
-		after, ok2 := e.ObjectNew.(pools.Object)
-		if ok && ok2 && !equality.Semantic.DeepEqual(r.Kind.Status(before), r.Kind.Status(after)) {
-			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)}, statusInterval)
-		}
-	}}
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, ok := e.ObjectOld.(pools.Object)
+			after, ok2 := e.ObjectNew.(pools.Object)
+			if ok && ok2 && !equality.Semantic.DeepEqual(r.Kind.Status(before), r.Kind.Status(after)) {
+				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)}, statusInterval)
+				firstOf(after, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { firstOf(e.Object, q) },
+	}
 }
 
 // WatchClusters has pools looked at when their Cluster is paused, unpaused or appears, and has them say what a move would leave
@@ -133,7 +138,7 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 	return nil
 }
 
-// waiting names the carved pools that have no block of this parent yet: it may serve, or have room, now.
+// waiting names the carved pools that have no block of this parent yet, or no sibling: it may serve, or have room, now.
 func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) []reconcile.Request {
 	list := r.Kind.NewList()
 	if err := r.Client.List(ctx, list, client.MatchingFields{parentIndex: keyOf(parent)}, client.UnsafeDisableDeepCopy); err != nil {
@@ -150,10 +155,10 @@ func (r *Reconciler) waiting(ctx context.Context, parent ipamv1.PoolReference) [
 	return requests
 }
 
-// waitsFor names the parent of a pool that has no block yet, or not all of them.
+// waitsFor names the parent of a pool that has no block yet, or not all of them, or whose sibling was refused.
 func (r *Reconciler) waitsFor(obj client.Object) []string {
 	p, ok := obj.(pools.Object)
-	if !ok || hasBlocks(p) {
+	if !ok || hasBlocks(p) && conditions.GetReason(p, ipamv1.ExpandedCondition) != ipamv1.ExpandedRefusedReason {
 		return nil
 	}
 	says := r.Registry.Says(p)

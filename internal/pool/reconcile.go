@@ -59,7 +59,9 @@ type Options struct {
 	// answers, and claims that are their own. It is asked before a block is handed back.
 	RecordStored func(ctx context.Context, pool ipamv1.PoolReference) error
 	// Members are asked what is reported of delegated pools; nil where nobody follows that.
-	Members     Members
+	Members Members
+	// Expander creates further pools beside delegated ones that run low; nil where none are.
+	Expander    Expander
 	WatchFilter string
 	// Namespace is the only one that is served; empty means all are.
 	Namespace   string
@@ -110,6 +112,8 @@ type scope struct {
 	unrecorded string
 	// awaits is what a pool that is being deleted waits for while its block is with a member; "" for nothing.
 	awaits string
+	// expanded is the condition Expanded; the zero value where that is not known.
+	expanded metav1.Condition
 	// tidying is what went wrong with what the pool does not need any more, or with the order to hand its block back: it serves, or goes, all the same.
 	tidying error
 	// released: the pool's finalizer is off, so there is nothing left to write a status to.
@@ -157,12 +161,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// retryDoubts is when a pool is looked at again in whose cloud something is not as the pool lists it: no watch tells when that changes.
+// retryDoubts is when a pool is looked at again in whose cloud something is not as the pool lists it, or whose sibling was refused: no watch tells
+// when that changes.
 const retryDoubts = time.Minute
 
 // next is when a pool is looked at again that is as it should be, given when something cools down; 0 for never.
 func (s *scope) next(wake time.Duration) time.Duration {
-	if len(s.doubts) > 0 && (wake == 0 || wake > retryDoubts) {
+	isRefused := s.expanded.Reason == ipamv1.ExpandedRefusedReason
+	if (len(s.doubts) > 0 || isRefused) && (wake == 0 || wake > retryDoubts) {
 		return retryDoubts
 	}
 	return wake
@@ -266,7 +272,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	}
 	r.grant(s, blocks)
 	markDelegated(s)
-	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks))
+	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks), r.expand(ctx, s))
 	return r.letGo(ctx, s)
 }
 

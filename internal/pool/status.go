@@ -37,6 +37,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	capacity, known := account.Capacity()
 	isForeign := r.Registry.IsForeign(s.pool) || !s.says.IsServedHere()
 	r.showMember(s)
+	showExpanded(s)
 	r.showReleased(s)
 	r.Kind.Show(s.pool, &pools.Report{
 		Says: s.says, Invalid: len(s.invalid) > 0, Capacity: capacity, Counted: known, Foreign: isForeign, Holdings: account.Holdings,
@@ -57,6 +58,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	}
 	r.announce(s.pool, before, ready)
 	r.announceRoom(s.before, s.pool)
+	r.announceExpanded(s.before, s.pool)
 	r.announceForeign(s.before, s.pool)
 	r.announceOffLink(s.before, s.pool)
 	r.measure(s, capacity, isForeign)

@@ -10,6 +10,4 @@
 //   - Every mistake is reported, at the path of its field.
 //   - The verdict depends on the spec and the pool's kind and namespace alone.
 //     What other pools have and what is in use is for the caller to check.
-//   - A field whose behaviour does not exist yet is refused with NotSupported,
-//     never ignored.
 package poolspec

@@ -37,7 +37,6 @@ func (r *resolver) resolve() *pooltree.Pool {
 	if r.spec.OpenStack != nil {
 		return r.resolveOpenStack()
 	}
-	r.checkSupported()
 	r.checkDelegation()
 	r.checkSource()
 	r.checkParent()
@@ -45,6 +44,7 @@ func (r *resolver) resolve() *pooltree.Pool {
 	r.checkClusterName()
 	r.checkVisibility()
 	r.readBlocks()
+	r.checkExpansion()
 	r.readExcluded()
 	r.readNetworks()
 	r.readLengths()

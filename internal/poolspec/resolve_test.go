@@ -349,14 +349,36 @@ preAllocations:
 				`spec.preAllocations[2].address: Invalid value: "192.0.2.240": is not in the pool`,
 			},
 		},
-		"everything that is not supported yet": {
-			spec: `
-parentRef: {kind: IPPool, name: parent}
-prefixLength: 28
-expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}`,
+		"expansion of a pool that is not delegated": {
+			spec: `{cidr: 192.0.2.0/24, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}}`,
+			want: []string{`spec.expansion: Forbidden: only a pool with delegateTo is expanded`},
+		},
+		"expansion with a gateway": {
+			spec: `{cidr: 192.0.2.0/24, parentRef: {kind: IPPool, name: parent}, delegateTo: edge, network: {gateway: 192.0.2.1},
+expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}}`,
+			want: []string{`spec.expansion: Forbidden: a further pool is another subnet, so it cannot have the gateway of spec.network`},
+		},
+		"expansion with subnets": {
+			spec: `{cidr: 192.0.2.0/24, parentRef: {kind: IPPool, name: parent}, delegateTo: edge, subnets: [{cidr: 192.0.2.0/28, network: {prefixLength: 28}}],
+expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3}}`,
+			want: []string{`spec.expansion: Forbidden: a further pool has none of the addresses of spec.subnets`},
+		},
+		"expansion by blocks of the other family": {
+			spec: `{cidr: 192.0.2.0/24, parentRef: {kind: IPPool, name: parent}, delegateTo: edge, expansion: {thresholdPercent: 10, prefixLength: 64, maxPools: 3}}`,
+			want: []string{`spec.expansion.prefixLength: Invalid value: 64: must be between 1 and 32 in a pool of IPv4`},
+		},
+		"expansion with labels that are for others, or none": {
+			spec: `{cidr: 192.0.2.0/24, parentRef: {kind: IPPool, name: parent}, delegateTo: edge, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 3, labels: {
+ipam.weir.dev/delegated-to: edge-b, argocd.argoproj.io/instance: a, propagationpolicy.karmada.io/name: a, kustomize.toolkit.fluxcd.io/name: a, app.kubernetes.io/instance: a,
+mykarmada.io/tier: ok, tier: ok, bad/key/: a, value: "a b"}}}`,
 			want: []string{
-				`spec.expansion: Forbidden: not supported yet`,
-				`spec.cidr: Required value: no block has been carved from the parent yet`,
+				`spec.expansion.labels[app.kubernetes.io/instance]: Forbidden: labels of app.kubernetes.io are set by what manages a pool`,
+				`spec.expansion.labels[argocd.argoproj.io/instance]: Forbidden: labels of argoproj.io`,
+				`spec.expansion.labels[bad/key/]: Invalid value: "a": is no label: `,
+				`spec.expansion.labels[ipam.weir.dev/delegated-to]: Forbidden: labels of ipam.weir.dev`,
+				`spec.expansion.labels[kustomize.toolkit.fluxcd.io/name]: Forbidden: labels of fluxcd.io`,
+				`spec.expansion.labels[propagationpolicy.karmada.io/name]: Forbidden: labels of karmada.io`,
+				`spec.expansion.labels[value]: Invalid value: "a b": is no label: `,
 			},
 		},
 		"a root that is delegated": {

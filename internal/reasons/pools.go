@@ -236,6 +236,41 @@ var pools = []Condition{
 			See:   "guides/troubleshooting.md#members-that-do-not-report",
 		},
 	}},
+	{Pools, ipamv1.ExpandedCondition, "Whether a delegated pool with `spec.expansion` has the further pools that it needs, at the hub. " +
+		"A reason with False is also an event, with `Expansion` before it; the event `SiblingCreated` names a pool that was created.", []Reason{
+		{
+			Name: ipamv1.ExpandedSufficientReason, Status: metav1.ConditionTrue,
+			Means: "Enough is available in the pool and its siblings, as the member has reported last.",
+		},
+		{
+			Name: ipamv1.ExpandedSiblingPendingReason, Status: metav1.ConditionTrue,
+			Means: "A sibling was created, which the message names, and the member has not reported it yet. There is no further one until it has.",
+			Do:    "Where this lasts, see the condition `Delegated` of that pool.",
+		},
+		{
+			Name: ipamv1.ExpandedNotReportedReason, Status: metav1.ConditionUnknown,
+			Means: "The member has not reported how much of the pool is available, so it counts as empty.",
+			Do:    "See the condition `Delegated`.",
+		},
+		{
+			Name: ipamv1.ExpandedNotServingReason, Status: metav1.ConditionFalse,
+			Means: "The pool's `spec.mode` is not `Serving`: it is not expanded.",
+		},
+		{
+			Name: ipamv1.ExpandedMaxPoolsReason, Status: metav1.ConditionFalse,
+			Means: "More is needed, and there are as many siblings as `spec.expansion.maxPools` allows. Other pools that have names of siblings are named, and " +
+				"count against it.",
+			Do: "Raise `maxPools`, or delete what is not needed at the member.",
+		},
+		{
+			Name: ipamv1.ExpandedRefusedReason, Status: metav1.ConditionFalse,
+			Means: "More is needed, and the sibling is refused, in the words of the message: the parent is full, the manager lacks the right to create " +
+				"pools, or the spec does not suit another block.",
+			Do: "Correct what the message names. It is tried again each minute, and when something of the parent is freed. The right is in " +
+				"`config/components/federation`.",
+			See: "guides/federation.md#a-further-pool-before-the-first-is-full",
+		},
+	}},
 	{Pools, ipamv1.BlocksHeldCondition, "Whether members may use blocks of the pool whose own pools are gone. It is absent if not.", []Reason{
 		{
 			Name: ipamv1.PoolGoneReason, Status: metav1.ConditionTrue,

@@ -26,6 +26,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/federation"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -135,6 +136,7 @@ func (w *wiring) pools(ctx context.Context, name string, kind pools.Kind) error 
 	bindings := w.bindingsOf(kind)
 	if bindings != nil {
 		options.Members = bindings
+		options.Expander = &federation.Expander{Kind: kind, Client: w.GetClient(), Live: w.GetAPIReader(), Recorder: w.recorder()}
 	}
 	r := pool.NewReconciler(options)
 	if err := r.SetupWithManager(ctx, w, name); err != nil {

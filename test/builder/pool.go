@@ -100,6 +100,12 @@ func (b *PoolBuilder[P]) DelegatedTo(cluster string) *PoolBuilder[P] {
 	return b
 }
 
+// WithExpansion has siblings of this length created below a threshold, with labels if there are any.
+func (b *PoolBuilder[P]) WithExpansion(percent, bits, most int32, labels map[string]string) *PoolBuilder[P] {
+	b.spec.Expansion = &ipamv1.Expansion{ThresholdPercent: percent, PrefixLength: bits, MaxPools: most, Labels: labels}
+	return b
+}
+
 // WithLengths sets which prefix lengths may be asked for, and which one is the
 // default. Zero stands for what is left out.
 func (b *PoolBuilder[P]) WithLengths(shortest, longest, absent int32) *PoolBuilder[P] {

@@ -8,6 +8,7 @@
 //   - released_test.go: what ends a hold without a report.
 //   - reported_test.go: what members report, and when that ends a hold.
 //   - refused_test.go: what is left of creates that the API server refuses.
+//   - expanded_test.go: further pools beside one that runs low, with three managers.
 //   - helpers_test.go: the pools of a spec, and what is expected of them.
 package delegation
 

@@ -121,7 +121,12 @@ var _ = Describe("Root pools", func() {
 		grant(ctx, "rooter", home, rbacv1.PolicyRule{Resources: []string{"ippools"}, Verbs: []string{"createroot"}})
 		r := as(ctx, "rooter")
 		Eventually(func() error { return r.Create(ctx, pool(home, "root", root)) }, "1m").Should(Succeed())
-		Expect(r.Create(ctx, pool(home, "delegated", delegated))).To(Succeed())
+		lone := pool(home, "delegated", delegated)
+		Expect(r.Create(ctx, lone)).To(Succeed())
+		expanded := lone.DeepCopy()
+		expanded.Spec.Expansion = &ipamv1.Expansion{ThresholdPercent: 10, PrefixLength: 28, MaxPools: 2}
+		forbidden(u.Patch(ctx, expanded.DeepCopy(), client.MergeFrom(lone)), "spec.expansion: only who has the verb createroot on ippools.ipam.weir.dev")
+		Expect(r.Patch(ctx, expanded.DeepCopy(), client.MergeFrom(lone))).To(Succeed())
 		forbidden(r.Create(ctx, pool("default", "root", root)), "createroot")
 
 		ranged := pool(home, "ranged", func(spec *ipamv1.IPPoolSpec) {

@@ -165,7 +165,7 @@ var mistakes = []mistake{
 	{"a subnet outside the pool", `{cidr: 192.0.2.0/24, subnets: [{cidr: 198.51.100.0/28, network: {gateway: 198.51.100.1}}]}`, "spec.subnets[0].cidr", []string{"contains no address of the pool"}},
 	{"a gateway outside its subnet", `{cidr: 192.0.2.0/24, subnets: [{cidr: 192.0.2.0/28, network: {gateway: 192.0.2.17}}]}`, "spec.subnets[0].network.gateway", []string{"is not in the network"}},
 	{"delegation while its gate is closed", `{cidr: 192.0.2.0/24, delegateTo: edge}`, "spec.delegateTo", []string{"feature gate Federation"}},
-	{"expansion", `{cidr: 192.0.2.0/24, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 2}}`, "spec.expansion", []string{"not supported yet"}},
+	{"expansion of a pool that is not delegated", `{cidr: 192.0.2.0/24, expansion: {thresholdPercent: 10, prefixLength: 28, maxPools: 2}}`, "spec.expansion", []string{"only a pool with delegateTo is expanded"}},
 	{"OpenStack while its gate is closed", `{openStack: {identityRef: {name: cloud, cloudName: lab}, floatingNetwork: {id: x}}}`, "spec.openStack", []string{"feature gate OpenStack"}},
 	{"a bound of the other family", `{cidr: 192.0.2.0/24, allocation: {minPrefixLength: 48}}`, "spec.allocation.minPrefixLength", []string{"between 1 and 32"}},
 	{"bounds without a default inside them", `{cidr: 192.0.2.0/24, allocation: {maxPrefixLength: 28}}`, "spec.allocation.defaultPrefixLength", []string{"excludes single addresses"}},

@@ -34,6 +34,10 @@ type Input struct {
 	Records []survey.Record
 	Sight   Sight
 	Gaps    []survey.Gap
+	// Namespace is the only one that was looked at, "" for all.
+	Namespace string
+	// MachineOf returns the Machine that a claim is for, "" for none; nil if Machines were not looked at.
+	MachineOf func(ipamv1.ClaimReference) string
 	// Revision is that of the list of records, "" if it is not known; Taken is when it was read.
 	Revision string
 	Taken    time.Time
@@ -43,6 +47,8 @@ type Input struct {
 type Map struct {
 	Revision string    `json:"revision,omitempty"`
 	Taken    time.Time `json:"taken"`
+	// Namespace is the only one that was looked at, "" for all.
+	Namespace string `json:"namespace,omitempty"`
 	// Gaps are what the user may not see.
 	Gaps []survey.Gap `json:"gaps"`
 	// Strings are those that records name by number. The first one is empty.
@@ -103,10 +109,11 @@ type Records struct {
 	Size []Number `json:"size"`
 	// States has a letter of tiles for each record.
 	States string `json:"states"`
-	// Kind, Namespace, Name of the claim or carved pool, and its Cluster, are numbers of Map.Strings.
+	// Kind, Namespace, Name of the claim or carved pool, and its Machine and Cluster, are numbers of Map.Strings.
 	Kind      []int `json:"kind"`
 	Namespace []int `json:"namespace"`
 	Name      []int `json:"name"`
+	Machine   []int `json:"machine"`
 	Cluster   []int `json:"cluster"`
 	// Since is for how many seconds before Map.Taken the record has been there, or has been released.
 	Since []int64 `json:"since"`
@@ -115,12 +122,14 @@ type Records struct {
 // Draw makes a map. Records of pools that are not shown are left out.
 func Draw(in Input) *Map {
 	d := drawing{
-		Map:    &Map{Revision: in.Revision, Taken: in.Taken.UTC().Truncate(time.Second), Gaps: append([]survey.Gap{}, in.Gaps...)},
+		Map: &Map{
+			Revision: in.Revision, Taken: in.Taken.UTC().Truncate(time.Second), Namespace: in.Namespace, Gaps: append([]survey.Gap{}, in.Gaps...),
+		},
 		pools:  slices.Clone(in.Pools),
-		number: map[ipamv1.PoolReference]int{}, words: map[string]int{}, sight: in.Sight,
+		number: map[ipamv1.PoolReference]int{}, words: map[string]int{}, sight: in.Sight, machineOf: in.MachineOf,
 	}
 	d.Records = Records{
-		At: []Number{}, Size: []Number{}, Kind: []int{}, Namespace: []int{}, Name: []int{}, Cluster: []int{}, Since: []int64{},
+		At: []Number{}, Size: []Number{}, Kind: []int{}, Namespace: []int{}, Name: []int{}, Machine: []int{}, Cluster: []int{}, Since: []int64{},
 	}
 	d.Spaces, d.Pools = []string{}, []Pool{}
 	d.word("")
@@ -148,6 +157,8 @@ type drawing struct {
 	words  map[string]int
 	sight  Sight
 	states []byte
+	// machineOf is Input.MachineOf.
+	machineOf func(ipamv1.ClaimReference) string
 }
 
 // comparePools orders by first address; larger pools come before what is carved from them.
@@ -306,10 +317,19 @@ func (d *drawing) list(addresses *netipx.IPSet, records []survey.Record) {
 		c.Kind = append(c.Kind, d.word(kind))
 		c.Namespace = append(c.Namespace, d.word(r.Claim.Namespace))
 		c.Name = append(c.Name, d.word(r.Claim.Name))
+		c.Machine = append(c.Machine, d.word(d.machine(r)))
 		c.Cluster = append(c.Cluster, d.word(r.Cluster))
 		c.Since = append(c.Since, d.since(r))
 	}
 	c.States = string(d.states)
+}
+
+// machine is the one that a record's claim is for.
+func (d *drawing) machine(r *survey.Record) string {
+	if d.machineOf == nil {
+		return ""
+	}
+	return d.machineOf(r.Claim)
 }
 
 // since is for how many seconds the record has been as it is, by the clock of who draws the map.

@@ -177,8 +177,10 @@ func TestRecordsAreColumns(t *testing.T) {
 	hidden := poolOf("hidden", "10.9.0.0/24")
 	cooling := record(b, "10.0.1.9/32", ipamv1.CoolingState)
 	cooling.ReleasedAt, cooling.Cluster = taken.Add(-time.Minute), "prod"
+	machines := map[string]string{cooling.Claim.Name: "prod-x7k2p"}
 	m := decoded(t, Draw(Input{
-		Pools: []*survey.Pool{v6, b, a}, Revision: "812345", Taken: taken, Gaps: []survey.Gap{{Text: "you may not list pods"}},
+		Pools: []*survey.Pool{v6, b, a}, Revision: "812345", Taken: taken, Namespace: "team",
+		MachineOf: func(claim ipamv1.ClaimReference) string { return machines[claim.Name] }, Gaps: []survey.Gap{{Text: "you may not list pods"}},
 		Records: []survey.Record{
 			cooling, record(b, "10.0.1.8/32", ""), record(v6, "2001:db8:0:8000::/64", ""), record(hidden, "10.9.0.0/32", ""), record(a, "10.0.0.7/32", ""),
 		},
@@ -187,20 +189,21 @@ func TestRecordsAreColumns(t *testing.T) {
 	for _, p := range m.Pools {
 		for i := p.First; i < p.First+p.Count; i++ {
 			r := &m.Records
-			got = append(got, fmt.Sprintf("%s %s: %s+%s %c %s %s/%s %q %d", m.Spaces[p.Space], p.Title, r.At[i].value, r.Size[i].value, r.States[i],
-				m.Strings[r.Kind[i]], m.Strings[r.Namespace[i]], m.Strings[r.Name[i]], m.Strings[r.Cluster[i]], r.Since[i]))
+			got = append(got, fmt.Sprintf("%s %s: %s+%s %c %s %s/%s %q %q %d", m.Spaces[p.Space], p.Title, r.At[i].value, r.Size[i].value, r.States[i],
+				m.Strings[r.Kind[i]], m.Strings[r.Namespace[i]], m.Strings[r.Name[i]], m.Strings[r.Machine[i]], m.Strings[r.Cluster[i]],
+				r.Since[i]))
 		}
 	}
 	want := []string{
-		`default IPPool team/a: 7+1 h IPClaim team/claim-10.0.0.7/32 "" 3600`,
-		`default IPPool team/b: 8+1 h IPClaim team/claim-10.0.1.8/32 "" 3600`,
-		`default IPPool team/b: 9+1 c IPClaim team/claim-10.0.1.9/32 "prod" 60`,
-		`lab IPPool team/c: 604462909807314587353088+18446744073709551616 h IPClaim team/claim-2001:db8:0:8000::/64 "" 3600`,
+		`default IPPool team/a: 7+1 h IPClaim team/claim-10.0.0.7/32 "" "" 3600`,
+		`default IPPool team/b: 8+1 h IPClaim team/claim-10.0.1.8/32 "" "" 3600`,
+		`default IPPool team/b: 9+1 c IPClaim team/claim-10.0.1.9/32 "prod-x7k2p" "prod" 60`,
+		`lab IPPool team/c: 604462909807314587353088+18446744073709551616 h IPClaim team/claim-2001:db8:0:8000::/64 "" "" 3600`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if m.Revision != "812345" || !m.Taken.Equal(taken) || len(m.Gaps) != 1 || len(slices.Compact(slices.Sorted(slices.Values(m.Strings)))) != len(m.Strings) {
+	if m.Revision != "812345" || !m.Taken.Equal(taken) || len(m.Gaps) != 1 || m.Namespace != "team" || len(slices.Compact(slices.Sorted(slices.Values(m.Strings)))) != len(m.Strings) {
 		t.Errorf("got %+v", m)
 	}
 }

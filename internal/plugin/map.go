@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/atlas"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
@@ -79,12 +80,20 @@ func (o *options) drawMap(ctx context.Context) (drawn *atlas.Map, isAllowed bool
 	if err != nil {
 		return nil, false, err
 	}
-	in := atlas.Input{Taken: o.now()}
+	in := atlas.Input{Taken: o.now(), Namespace: scope.Only}
 	if in.Pools, isAllowed, err = s.Pools(ctx); err != nil {
 		return nil, false, err
 	}
-	in.Revision, _, err = s.RecordsAt(ctx, "", func(r survey.Record) { in.Records = append(in.Records, r) })
-	if err != nil {
+	group, reads := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		in.Revision, _, err = s.RecordsAt(reads, "", func(r survey.Record) { in.Records = append(in.Records, r) })
+		return err
+	})
+	group.Go(func() (err error) {
+		in.MachineOf, err = s.Machines(reads)
+		return err
+	})
+	if err = group.Wait(); err != nil {
 		return nil, false, err
 	}
 	in.Gaps = s.Gaps().List()

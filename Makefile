@@ -218,6 +218,10 @@ verify-gen: generate-go-deepcopy generate-manifests generate-crd-docs generate-r
 	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 		test -z "$$untracked" || { echo "verify-gen: generated but not added to git:"; echo "$$untracked"; exit 1; }
 
+.PHONY: screenshots
+screenshots: ## Draw the pictures of kubectl weir map in docs/images anew (needs what make chromium-packages installs)
+	go test -count 1 ./test/e2e/map -run TestScreenshots -screenshots $(abspath docs/images)
+
 .PHONY: verify-web
 verify-web: web-modules ## Fail if the page of kubectl weir map is not what its sources make (needs node and npm; part of CI where npm is)
 	@rm -rf $(OUT)/web && mkdir -p $(OUT)/web && cd web && node build.mjs ../$(OUT)/web
@@ -357,6 +361,7 @@ test-soak: ## Run all tests at soak size, and each fuzz target for ten minutes (
 .PHONY: bench
 bench: control-plane manager release-manifests ## Measure claims per second and writes per claim on a real control plane
 	go run ./test/bench
+	go test -run '^$$' -bench FirstPicture -benchtime 3x ./test/e2e/map
 
 .PHONY: demo
 demo: $(E2E_NEEDS) ## Show Weir at work on a throw-away control plane (KEEP=1 leaves it running, OPENSTACK=1 adds floating IPs, FEDERATION=1 shows a hub and two members instead)

@@ -154,3 +154,38 @@ function widen(bin, part, right, worse) {
   bin.width = right - bin.x;
   bin.merged++;
 }
+
+/**
+ * @param {Object} tree
+ * @param {Area} area
+ * @param {bigint} value An address of the pool.
+ * @param {number} width Of the picture.
+ * @returns {{at: number, span: number, pool: {at: number, span: number}}|null} Where the part with the address lies before zooming, and where
+ *   the part of the pool around it. Null if the pool has no place.
+ */
+export function placeOf(tree, area, value, width) {
+  let pool = null, node = tree, at = 0, span = width;
+  while (node?.children) {
+    const sum = node.children.reduce((all, child) => all + child.data.weight, 0) || 1;
+    let next = null, begin = at, inside = 0;
+    for (const child of node.children) {
+      const w = span * child.data.weight / sum;
+      if (!next && child.data.from <= value && value <= child.data.to && isAbove(child.data, area)) {
+        [next, at, inside] = [child, begin, w];
+      }
+      begin += w;
+    }
+    if (!next) return null;
+    [node, span] = [next, inside];
+    if (node.data.child === area) pool = {at, span};
+    if (pool && !node.data.child) return {at, span, pool};
+  }
+  return pool && {at: pool.at, span: pool.span, pool};
+}
+
+/** Whether a part is of the pool, or of one that is above it or carved from it. Roots of one address may lie beside each other. */
+function isAbove(part, area) {
+  if (!part.child) return part.area === area;
+  const isIn = (inner, outer) => inner === outer || outer.children.some((child) => isIn(inner, child));
+  return isIn(area, part.child) || isIn(part.child, area);
+}

@@ -29,12 +29,13 @@
  * @typedef {Object} Model
  * @property {string} [revision]
  * @property {string} taken
+ * @property {string} [namespace] The only one that was looked at.
  * @property {{text: string}[]} gaps
  * @property {string[]} strings
  * @property {string[]} spaces
  * @property {Pool[]} pools
  * @property {{at: (number|string)[], size: (number|string)[], states: string, kind: number[], namespace: number[], name: number[],
- *   cluster: number[], since: number[]}} records
+ *   machine: number[], cluster: number[], since: number[]}} records
  *
  * @typedef {Object} Tile A range of addresses that are in use for the same.
  * @property {bigint} from
@@ -47,6 +48,15 @@ export const LETTERS = {
   h: ['held', '█'], p: ["pool's block", '▓'], c: ['cooling', '▒'], r: ['retained', 'R'], m: ['moved', 'M'], b: ['handed back', 'B'],
   x: ['excluded', 'x'], g: ['gateway', 'g'], k: ['kept', 'k'], '!': ['conflict', '!'], u: ['not shown', '?'], f: ['free', '·'],
 };
+
+/** Lines over the colour of a letter, in a square of 8 pixels: what tells them apart where there is no room for a sign. */
+export const PATTERNS = {
+  c: 'M0 2H8M0 6H8', r: 'M2 0V8M6 0V8', m: 'M0 8L8 0', b: 'M0 0L8 8', x: 'M0 0L8 8M0 8L8 0', g: 'M0 4H4', k: 'M0 4H8M4 0V8',
+  '!': 'M0 1H8M0 3H8M0 6H8', u: 'M0 4H2', f: 'M0 8L8 0',
+};
+
+/** @param {string} letter @returns {string} Its name in classes. */
+export const className = (letter) => (letter === '!' ? 'conflict' : letter);
 
 /** The letters from the one that matters least to the one that matters most, for what stands for several. */
 export const WORST = 'fupxgkhbcrm!';
@@ -68,6 +78,24 @@ export function parseAddress(text) {
   const zeros = after === undefined ? 0 : 8 - left.length - right.length;
   const all = [...left, ...Array(zeros).fill('0'), ...right];
   return {value: all.reduce((sum, group) => (sum << 16n) + BigInt('0x' + group), 0n), bits: 128};
+}
+
+/**
+ * @param {string} text An address, or a prefix.
+ * @returns {{from: bigint, to: bigint, bits: number}|null} Null for another text.
+ */
+export function parsePrefix(text) {
+  const [address, length, more] = text.split('/');
+  const isFour = /^\d{1,3}(\.\d{1,3}){3}$/.test(address) && address.split('.').every((part) => Number(part) < 256);
+  const isSix = /^[0-9a-f:]*(:\d{1,3}(\.\d{1,3}){3})?$/i.test(address) && (address.match(/::/g) || []).length <= 1 &&
+    address.split(':').length >= 3 && address.split(':').length <= 9 && address.split(':').every((part) => part.length <= 4 || part.includes('.')) &&
+    (address.includes('::') || address.split(':').length === (address.includes('.') ? 7 : 8));
+  if (more !== undefined || !(isFour || isSix)) return null;
+  const {value, bits} = parseAddress(address);
+  const ones = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : bits + 1;
+  if (ones > bits) return null;
+  const size = 1n << BigInt(bits - ones), from = value - value % size;
+  return {from, to: from + size - 1n, bits};
 }
 
 /** @param {bigint} value @param {number} bits 32 or 128. @returns {string} The address as people write it (RFC 5952). */
@@ -132,6 +160,26 @@ export class Area {
   get from() { return this.ranges.length > 0 ? this.ranges[0].from : 0n; }
   get to() { return this.ranges.length > 0 ? this.ranges[this.ranges.length - 1].to : 0n; }
 
+  /** @returns {bigint} How many addresses it has. */
+  get size() { return this.ranges.reduce((sum, range) => sum + range.to - range.from + 1n, 0n); }
+
+  /** @param {bigint} value @param {bigint} [to] @returns {boolean} Whether an address, or all from it to another one, is the pool's. */
+  has(value, to = value) { return this.ranges.some((range) => range.from <= value && to <= range.to); }
+
+  /** @param {bigint} from @param {bigint} to @returns {Area|undefined} The pool that is carved from it there. */
+  carved(from, to) { return this.children.find((child) => child.from === from && child.to === to); }
+
+  /** @param {bigint} value @returns {string} The letter of an address; "" if it is none of the pool's. */
+  letterAt(value) {
+    let low = 0, high = this.tiles.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.tiles[middle].to < value) low = middle + 1; else high = middle;
+    }
+    const tile = this.tiles[low];
+    return tile && tile.from <= value ? tile.letter : '';
+  }
+
   /** @param {bigint} from @param {bigint} to @returns {number[]} Numbers of the records that overlap the range, at most 50. */
   recordsIn(from, to) {
     const {at, size} = this.model.records;
@@ -149,14 +197,16 @@ export class Area {
     return found;
   }
 
-  /** @param {number} i Number of a record. @returns {{from: bigint, to: bigint, letter: string, kind: string, name: string, cluster: string, since: number}} */
+  /** @param {number} i Number of a record. @returns {{from: bigint, to: bigint, letter: string, kind: string, namespace: string,
+   *   name: string, machine: string, cluster: string, since: number}} The name is with the namespace. */
   record(i) {
     const {strings, records} = this.model;
     const from = this.from + BigInt(records.at[i]);
     const namespace = strings[records.namespace[i]];
     return {
       from, to: from + BigInt(records.size[i]) - 1n, letter: records.states[i], kind: strings[records.kind[i]],
-      name: (namespace ? namespace + '/' : '') + strings[records.name[i]], cluster: strings[records.cluster[i]], since: records.since[i],
+      namespace,
+      name: (namespace ? namespace + '/' : '') + strings[records.name[i]], machine: strings[records.machine[i]], cluster: strings[records.cluster[i]], since: records.since[i],
     };
   }
 }

@@ -5,14 +5,15 @@
 //
 //   - TestPage: the pools are shown, chosen and zoomed, by mouse and by keys; names stay text; nothing is asked of a network.
 //   - TestManyRecords: 20,000 records are few elements.
-//   - TestPictures: draws pictures, and keeps them with -pictures FOLDER.
+//   - pictures_test.go: pictures, kept with -pictures FOLDER; contrast.
+//   - bench_test.go: how long the first picture takes.
+//   - search_test.go: what is found by which name, and what a sent address of the page shows.
+//   - readers_test.go: the grid, the tree and the table, by keys.
 //   - world_test.go: the sites.
 package mapping
 
 import (
-	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,7 +23,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -40,48 +40,46 @@ const (
 	mostElements = 1500
 )
 
-var pictures = flag.String("pictures", "", "keep the pictures of the page in this folder")
-
 // browser is a page in a browser, with what it has asked for and complained of.
 type browser struct {
 	context.Context //nolint:containedctx // chromedp keeps the browser in it
-	t               *testing.T
+	t               testing.TB
 
 	mu         sync.Mutex
 	asked      []string
 	complaints []string
 }
 
-// open draws a map and opens its file.
-func open(t *testing.T, in atlas.Input) *browser {
-	t.Helper()
+// open draws a map and opens its file, with the view that a fragment names.
+func open(tb testing.TB, in atlas.Input, view string) *browser {
+	tb.Helper()
 	path, err := exec.LookPath(browserProgram)
 	if err != nil {
-		t.Fatalf("%v; make chromium-packages installs it", err)
+		tb.Fatalf("%v; make chromium-packages installs it", err)
 	}
-	file := filepath.Join(t.TempDir(), "map.html")
+	file := filepath.Join(tb.TempDir(), "map.html")
 	written, err := os.Create(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err = atlas.WritePage(written, atlas.Draw(in)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err = written.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	bounded, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
+	bounded, cancel := context.WithTimeout(tb.Context(), patience)
+	tb.Cleanup(cancel)
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.NoSandbox}
-	b := &browser{t: t}
+	b := &browser{t: tb}
 	tab, closeTab := chromedp.NewContext(bounded, chromedp.WithAllocatorOptions(options...), chromedp.WithListener(b.note))
-	t.Cleanup(closeTab)
+	tb.Cleanup(closeTab)
 	b.Context = tab
 	b.run(chromedp.EmulateViewport(1440, 900))
 	if _, err = chromedp.Call(tab, network.Enable, network.EnableParams{}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	b.run(chromedp.Navigate("file://"+file), chromedp.WaitReady(chromedp.CSS("html[data-drawn]")))
+	b.run(chromedp.Navigate("file://"+file+view), chromedp.WaitReady(chromedp.CSS("html[data-drawn]")))
 	return b
 }
 
@@ -154,7 +152,7 @@ func (b *browser) click(label string) {
 }
 
 func TestPage(t *testing.T) {
-	b := open(t, fleet())
+	b := open(t, fleet(), "")
 	b.contains(b.labels(), "GlobalIPPool fleet 10.0.0.0/8", "GlobalIPPool east", "west", "prod-eu", "nodes", "fleet-v6 2001:db8::/48")
 	b.contains(b.text("#notes"), "not shown: you may not list ipaddressclaims", "revision 812345", "2026-11-27T18:02:11Z")
 	b.contains(b.text("#legend"), "held", "pool's block", "cooling", "conflict", "not shown")
@@ -190,7 +188,7 @@ func TestPage(t *testing.T) {
 		b.run(chromedp.KeyEvent(kb.ArrowRight))
 		b.contains(b.text("#details"), "10.0.0.1", "gateway", "kubectl weir who 10.0.0.1")
 		b.run(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
-		b.contains(b.text("#details"), "IPAddressClaim team-red/prod-eu-md-0-x7k2p-0 of Cluster prod-eu", "held for 4d")
+		b.contains(b.text("#details"), "IPAddressClaim team-red/prod-eu-md-0-x7k2p-0, Machine prod-eu-md-0-x7k2p of Cluster prod-eu", "held for 4d")
 		zoomed := b.text("#zoom")
 		b.run(chromedp.KeyEvent("+"))
 		if zoom := b.text("#zoom"); zoom == zoomed || zoom == "zoom 1.0×" {
@@ -245,7 +243,7 @@ func (b *browser) askedNothing() {
 
 func TestManyRecords(t *testing.T) {
 	const many = 20_000
-	b := open(t, crowd(many))
+	b := open(t, crowd(many), "")
 	drawn := b.number(`document.querySelectorAll("#bars *").length`)
 	t.Logf("%d records are %v elements, drawn %s ms after the start", many, drawn, value[string](b, "document.documentElement.dataset.drawn"))
 	if drawn > mostElements || drawn < 100 {
@@ -261,29 +259,4 @@ func TestManyRecords(t *testing.T) {
 		}
 	}
 	b.contains(b.labels(), "held")
-}
-
-// TestPictures draws the page as people look at it, wide and narrow, light and dark.
-func TestPictures(t *testing.T) {
-	folder := cmp.Or(*pictures, t.TempDir())
-	for site, in := range map[string]atlas.Input{"fleet": fleet(), "crowd": crowd(20_000)} {
-		b := open(t, in)
-		for _, width := range []int64{1440, 400} {
-			for _, scheme := range []string{"light", "dark"} {
-				b.run(chromedp.EmulateViewport(width, 900))
-				features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
-				if _, err := chromedp.Call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
-					t.Fatal(err)
-				}
-				png, err := chromedp.Run(b, chromedp.FullScreenshot(100))
-				if err != nil {
-					t.Fatal(err)
-				}
-				name := filepath.Join(folder, fmt.Sprintf("map-%s-%d-%s.png", site, width, scheme))
-				if err := os.WriteFile(name, png, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
 }

@@ -6,6 +6,7 @@ package mapping
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"go4.org/netipx"
@@ -65,7 +66,7 @@ func (w *world) record(p *survey.Pool, prefix netip.Prefix, state ipamv1.Allocat
 // fleet is a tree of pools of a fleet with what can be the matter with addresses.
 func fleet() atlas.Input {
 	w := &world{atlas.Input{
-		Revision: "812345", Taken: taken, Gaps: []survey.Gap{{Text: "you may not list ipaddressclaims.ipam.cluster.x-k8s.io of namespace infra"}},
+		Revision: "812345", Taken: taken, MachineOf: machineOf, Gaps: []survey.Gap{{Text: "you may not list ipaddressclaims.ipam.cluster.x-k8s.io of namespace infra"}},
 	}}
 	root := w.pool(nil, "", "fleet", "10.0.0.0/8")
 	east := w.pool(root, "", "east", "10.0.0.0/12")
@@ -104,10 +105,19 @@ func fleet() atlas.Input {
 	return w.Input
 }
 
+// machineOf returns the Machine of all claims that are named after it.
+func machineOf(claim ipamv1.ClaimReference) string {
+	const machine = "prod-eu-md-0-x7k2p"
+	if claim.Name == hostile || strings.HasPrefix(claim.Name, machine) {
+		return machine
+	}
+	return ""
+}
+
 // crowd is a pool of which every second address is held.
 func crowd(n int) atlas.Input {
 	w := &world{atlas.Input{Taken: taken, Revision: "9"}}
-	big := w.pool(nil, "team-blue", "big", "172.16.0.0/15")
+	big := w.pool(nil, "team-blue", "big", "172.16.0.0/14")
 	a := netip.MustParseAddr("172.16.0.0")
 	for i := range n {
 		w.record(big, netip.PrefixFrom(a, 32), ipamv1.ActiveState, fmt.Sprintf("many-%d", i))

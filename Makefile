@@ -220,7 +220,7 @@ verify-gen: generate-go-deepcopy generate-manifests generate-crd-docs generate-r
 
 .PHONY: screenshots
 screenshots: ## Draw the pictures of kubectl weir map in docs/images anew (needs what make chromium-packages installs)
-	go test -count 1 ./test/e2e/map -run TestScreenshots -screenshots $(abspath docs/images)
+	go test -count 1 ./test/e2e/map -run TestPictures -screenshots $(abspath docs/images)
 
 .PHONY: verify-web
 verify-web: web-modules ## Fail if the page of kubectl weir map is not what its sources make (needs node and npm; part of CI where npm is)

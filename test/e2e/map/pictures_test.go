@@ -78,21 +78,22 @@ func TestPictures(t *testing.T) {
 				}
 			}
 		}
+		if name != "crowd" {
+			b.documented(name)
+		}
 	}
 }
 
-// TestScreenshots draws the pictures for the documentation: what of the page is in a window.
-func TestScreenshots(t *testing.T) {
-	folder := cmp.Or(*screenshots, t.TempDir())
-	for name, view := range map[string]string{"fleet": "", "nodes": ofNodes} {
-		b := open(t, fleet(), view)
-		b.run(chromedp.EmulateViewport(1200, 640))
-		b.prefers("prefers-color-scheme", "light")
-		picture := b.keep(chromedp.CaptureScreenshot(), filepath.Join(folder, fmt.Sprintf("map-%s-light.png", name)))
-		shown, err := png.DecodeConfig(bytes.NewReader(picture))
-		if err != nil || shown.Width != 1200 || shown.Height != 640 {
-			t.Errorf("a picture of %d by %d: %v", shown.Width, shown.Height, err)
-		}
+// documented checks, and keeps with -screenshots, the picture for the documentation: what of the page is in a window.
+func (b *browser) documented(name string) {
+	b.t.Helper()
+	b.run(chromedp.EmulateViewport(1200, 640))
+	b.prefers("prefers-color-scheme", "light")
+	folder := cmp.Or(*screenshots, b.t.TempDir())
+	picture := b.keep(chromedp.CaptureScreenshot(), filepath.Join(folder, fmt.Sprintf("map-%s-light.png", name)))
+	shown, err := png.DecodeConfig(bytes.NewReader(picture))
+	if err != nil || shown.Width != 1200 || shown.Height != 640 {
+		b.t.Errorf("a picture of %d by %d: %v", shown.Width, shown.Height, err)
 	}
 }
 

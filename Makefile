@@ -312,7 +312,7 @@ test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clus
 	GOGC=400 $(call gotest,e2e,-p 3 -count 1 -timeout 30m $(E2E_FIRST:%=./test/e2e/%) ./test/e2e/...)
 
 .PHONY: test-image
-test-image: ## Run the tests of the image, which build it twice
+test-image: $(KUSTOMIZE) $(CLUSTERCTL) ## Run the tests of the image and the release, which make it twice
 	go run ./hack/testsummary -costs=$(COSTS) -out $(OUT)/test-image.json -- go -C hack/tools/image test -json -timeout 25m ./... $(GOTESTFLAGS)
 
 # What test-repeat runs, how often, and the seed of its first run; 0 takes one from the clock.
@@ -414,9 +414,33 @@ image: release-managers $(IMAGE_TOOL) ## Write the image, for every released pla
 image-push: release-managers $(IMAGE_TOOL) ## Push the image, for every released platform, to REGISTRY (needs a login: ~/.docker/config.json)
 	@$(call IMAGE_OF,-push $(IMG))
 
+# Which platforms the plugin is released for, and where its binaries are until they are packed.
+PLUGINS ?= $(foreach os,linux darwin windows,$(foreach arch,amd64 arm64,$(os)/$(arch)))
+PLUGIN_DIR := $(OUT)/release-plugins/$(VERSION)
+# $(call plugin-binary,platform) is the path of the plugin's binary for a platform such as linux/amd64.
+plugin-binary = $(PLUGIN_DIR)/kubectl-weir_$(subst /,_,$(1))
+# The heading of CHANGELOG.md whose text the release's notes are. A tag's workflow names the version.
+NOTES ?= Unreleased
+
+.PHONY: release-plugins
+release-plugins: ## Write the plugin's binaries, for every released platform, to out/release-plugins/VERSION
+	@rm -rf $(PLUGIN_DIR) && mkdir -p $(PLUGIN_DIR)
+	@$(foreach platform,$(PLUGINS),CGO_ENABLED=0 GOOS=$(firstword $(subst /, ,$(platform))) GOARCH=$(lastword $(subst /, ,$(platform))) \
+		go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -o $(call plugin-binary,$(platform)) ./cmd/kubectl-weir;)
+
+.PHONY: release-sboms
+release-sboms: release-managers release-plugins $(IMAGE_TOOL) ## Write the SPDX documents of all released binaries to out/ipam-weir/VERSION
+	@$(call IMAGE_OF,-sbom $(RELEASE_DIR))
+	@$(IMAGE_TOOL) -version $(VERSION) -created $(SOURCE_DATE_EPOCH) -program kubectl-weir -sbom $(RELEASE_DIR) \
+		$(foreach platform,$(PLUGINS),$(platform)=$(call plugin-binary,$(platform)))
+
 .PHONY: release
-release: release-manifests image ## Write manifests, the image, manager binaries and checksums to out/ipam-weir/VERSION
-	@cd $(RELEASE_DIR) && rm -f SHA256SUMS && sha256sum * > SHA256SUMS && cat SHA256SUMS
+release: ## Write a whole release to out/ipam-weir/VERSION: manifests, image, binaries, plugin, SPDX documents, notes, checksums (cold: 10 minutes)
+	@rm -rf $(RELEASE_DIR)
+	@$(MAKE) --no-print-directory release-manifests image release-sboms
+	@cp templates/cluster-template-*.yaml LICENSE $(RELEASE_DIR)/
+	@go run ./hack/release -version $(VERSION) -created $(SOURCE_DATE_EPOCH) -section $(NOTES) -plugins $(PLUGIN_DIR) $(RELEASE_DIR)
+	@cat $(RELEASE_DIR)/SHA256SUMS
 
 ##@ Clean
 

@@ -34,6 +34,8 @@ const (
 type Release struct {
 	// Version is the tag, such as "v0.1.0", and Revision the commit.
 	Version, Revision string
+	// Program is what the SPDX documents call the binaries, such as "manager".
+	Program string
 	// Created is the time of the commit, so that the same commit gives the same image.
 	Created time.Time
 }

@@ -220,12 +220,6 @@ func TestARegistryListsTheSBOM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkDocument(t, sbom)
-}
-
-// checkDocument sees to it that the document lists the modules of the binary.
-func checkDocument(t *testing.T, sbom v1.Image) {
-	t.Helper()
 	layers, err := sbom.Layers()
 	if err != nil || len(layers) != 1 {
 		t.Fatalf("%d layers, %v", len(layers), err)
@@ -234,8 +228,14 @@ func checkDocument(t *testing.T, sbom v1.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkDocument(t, content)
+}
+
+// checkDocument sees to it that the document lists the modules of the binary, and returns it.
+func checkDocument(t *testing.T, content io.Reader) spdx.Document {
+	t.Helper()
 	var doc spdx.Document
-	if err = json.NewDecoder(content).Decode(&doc); err != nil {
+	if err := json.NewDecoder(content).Decode(&doc); err != nil {
 		t.Fatal(err)
 	}
 	info, err := buildinfo.ReadFile(binary(t))
@@ -250,6 +250,24 @@ func checkDocument(t *testing.T, sbom v1.Image) {
 			return p.PackageName == dependency.Path && p.PackageVersion == dependency.Version
 		}) {
 			t.Errorf("%s %s is missing", dependency.Path, dependency.Version)
+		}
+	}
+	return doc
+}
+
+func TestTheDocumentsOfAProgramAreFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := run(t.Context(), flagsOf("-program", "kubectl-weir", "-sbom", dir, "linux/amd64="+binary(t), "windows/arm64="+binary(t))); err != nil {
+		t.Fatal(err)
+	}
+	for _, platform := range []string{"linux_amd64", "windows_arm64"} {
+		content, err := os.ReadFile(filepath.Join(dir, "kubectl-weir_"+platform+".spdx.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "kubectl-weir-v0.1.0-" + strings.ReplaceAll(platform, "_", "-"); checkDocument(t, bytes.NewReader(content)).DocumentName != want {
+			t.Errorf("the document of %s is not called %s", platform, want)
 		}
 	}
 }

@@ -5,6 +5,8 @@
 // SPDX document for each. The same commit gives the same digest, on every machine.
 //
 //	image -version v0.1.0 -revision 0a1b2c -created 1764200000 -output image.tar linux/amd64=manager-amd64 linux/arm64=manager-arm64
+//
+// With -sbom it writes the SPDX documents of any program's binaries as files, and no image.
 package main
 
 import (
@@ -38,6 +40,8 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&r.Revision, "revision", "", "The commit that the binaries were built from.")
 	created := flags.Int64("created", 0, "The time of the commit, in seconds since 1970.")
 	output := flags.String("output", "", "The OCI archive to write.")
+	flags.StringVar(&r.Program, "program", entryPoint, "What the SPDX documents call the binaries.")
+	sboms := flags.String("sbom", "", "The folder to write the SPDX document of each binary to, as PROGRAM_OS_ARCH.spdx.json.")
 	push := flags.String("push", "", "The image, with tag, to push to its registry.")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -47,8 +51,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if r.Version == "" || *output == "" && *push == "" {
-		return errors.New("-version, and one of -output and -push, are required")
+	if r.Version == "" || *output == "" && *push == "" && *sboms == "" {
+		return errors.New("-version, and one of -output, -push and -sbom, are required")
+	}
+	if *sboms != "" {
+		return r.writeSBOMs(*sboms, binaries)
 	}
 	built, err := r.Build(binaries)
 	if err != nil {

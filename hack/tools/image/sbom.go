@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"time"
@@ -26,7 +27,7 @@ const source = "https://github.com/weir-ipam/cluster-api-ipam-provider-weir"
 // unknown is SPDX's word for what nobody has looked at.
 const unknown = "NOASSERTION"
 
-// Binary is a manager for one platform.
+// Binary is a program for one platform.
 type Binary struct {
 	Platform v1.Platform
 	Path     string
@@ -43,7 +44,7 @@ func (r Release) sbom(b Binary) ([]byte, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(content)
-	name := fmt.Sprintf("%s-%s-%s", entryPoint, r.Version, b.Platform.Architecture)
+	name := fmt.Sprintf("%s-%s-%s-%s", r.Program, r.Version, b.Platform.OS, b.Platform.Architecture)
 	doc := spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: name,
 		DocumentNamespace: source + "/spdx/" + name + "-" + hex.EncodeToString(sum[:8]),
@@ -69,6 +70,21 @@ func (r Release) sbom(b Binary) ([]byte, error) {
 	var text bytes.Buffer
 	err = spdxjson.Write(&doc, &text)
 	return text.Bytes(), err
+}
+
+// writeSBOMs writes the document of each binary to the folder.
+func (r Release) writeSBOMs(dir string, binaries []Binary) error {
+	for _, b := range binaries {
+		document, err := r.sbom(b)
+		if err != nil {
+			return fmt.Errorf("SBOM of %s: %w", b.Platform, err)
+		}
+		name := fmt.Sprintf("%s_%s_%s.spdx.json", r.Program, b.Platform.OS, b.Platform.Architecture)
+		if err = os.WriteFile(filepath.Join(dir, name), document, 0o644); err != nil { //nolint:gosec // a release is for everybody to read
+			return err
+		}
+	}
+	return nil
 }
 
 // notAllowed is what an SPDX identifier may not have.

@@ -49,20 +49,6 @@ func TestAVersionIsOneOfTheModuleAndHasASeries(t *testing.T) {
 	}
 }
 
-// TestTheRepositoryIsReadyForItsVersion holds the version that the Makefile names against go.mod and metadata.yaml.
-func TestTheRepositoryIsReadyForItsVersion(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(text), "\nVERSION ?= ")
-	version, _, _ := strings.Cut(rest, "\n")
-	if err := checkVersion(version, "../../go.mod", "../../metadata.yaml"); !found || err != nil {
-		t.Errorf("version %q: %v", version, err)
-	}
-}
-
 const changelog = `# Changelog
 
 ## Unreleased

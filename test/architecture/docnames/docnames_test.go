@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestNamesInDocsExist finds names of code in docs/ and README.md that the code does not have. A
+// TestNamesInDocsExist finds names of code in docs/, README.md, CONTRIBUTING.md and SECURITY.md that the code does not have. A
 // page names code in backticks, outside of fenced blocks. Taken for names of code are
 //
 //   - words such as TestXxx, FuzzXxx and BenchmarkXxx: a function of that name exists;
@@ -52,7 +52,7 @@ var repositoryFolders = []string{".ci", "api", "cmd", "config", "docs", "hack", 
 // pages are the paths of all pages that are checked.
 func pages(t *testing.T) []string {
 	t.Helper()
-	return append(filesUnder(t, root+"docs", ".md"), root+"README.md")
+	return append(filesUnder(t, root+"docs", ".md"), root+"README.md", root+"CONTRIBUTING.md", root+"SECURITY.md")
 }
 
 // goFiles are the names of all Go files in repositoryFolders, without the folders.

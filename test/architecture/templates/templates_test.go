@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package templates tests that the kinds' own schemas admit what is in templates/, as an API server checks it: Weir's kinds and Metal3's from
+// Package templates tests that the kinds' own schemas admit what is in templates/ and config/samples/operator, as an API server checks it: Weir's kinds and Metal3's from
 // config/, Cluster API's from its module, and the consumers' from testdata. Rules in CEL and webhooks are not part of it.
 package templates
 
@@ -38,9 +38,13 @@ var values = map[string]string{
 
 func TestSchemasAdmitTemplates(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(root, "templates", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("found %v: %v", files, err)
+	var files []string
+	for _, folder := range []string{"templates", "config/samples/operator"} {
+		found, err := filepath.Glob(filepath.Join(root, folder, "*.yaml"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("found %v: %v", found, err)
+		}
+		files = append(files, found...)
 	}
 	schemas := schemasIn(t)
 	for _, file := range files {
@@ -48,7 +52,7 @@ func TestSchemasAdmitTemplates(t *testing.T) {
 			t.Parallel()
 			for _, object := range objectsIn(t, file) {
 				kind := object.GroupVersionKind()
-				if kind.Group == "" { // a Secret
+				if kind.Group == "" { // a Secret, a Namespace
 					continue
 				}
 				if mistakes := mistakesIn(t, object, schemas[kind]); len(mistakes) > 0 {

@@ -306,6 +306,13 @@ test-integration: control-plane ## Run the tests against a real API server
 	GOGC=400 $(call gotest,integration,-p 3 -timeout 25m $(SERIAL))
 	GOGC=400 $(call gotest,integration-race,$(RACE) -p 3 -timeout 25m $(CONCURRENT))
 
+# The suites that need nothing but a control plane, of any version that Weir is for.
+ANY_VERSION = $(filter-out ./test/integration/neutron ./test/integration/openstack,$(wildcard ./test/integration/*))
+
+.PHONY: test-kubernetes
+test-kubernetes: ## Run the integration tests that any Kubernetes is enough for, on the control plane in KUBEBUILDER_ASSETS
+	GOGC=400 $(call gotest,kubernetes,-p 2 -timeout 25m $(ANY_VERSION))
+
 # Three at a time, too. Their processes live for seconds, on machines with memory to spare: collecting garbage would be a tenth of the work.
 .PHONY: test-e2e
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane

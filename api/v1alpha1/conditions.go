@@ -16,6 +16,9 @@ const (
 	// BlocksHeldCondition is true on a pool while members may use blocks of it whose pools are gone. It is absent otherwise, and does
 	// not count towards Ready.
 	BlocksHeldCondition = "BlocksHeld"
+	// FloatingIPsCondition is false on a pool of floating IPs that differ from the records of the pool: a claim's does not exist, or one
+	// names a claim that does not. Weir compares them every ten minutes. It does not count towards Ready.
+	FloatingIPsCondition = "FloatingIPs"
 	// ForeignAddressesCondition is true on a pool of the address space default while IPAddresses of other IPAM providers name addresses
 	// of it: the pool hands those out to nobody. The message counts them and names the first. It is absent otherwise, and does not count
 	// towards Ready.
@@ -109,6 +112,16 @@ const (
 
 // SiblingCreatedReason of an event: a further pool was created beside a delegated one that runs low.
 const SiblingCreatedReason = "SiblingCreated"
+
+// Reasons of a pool's FloatingIPs condition.
+const (
+	// FloatingIPsAsRecordedReason: they agree with the records.
+	FloatingIPsAsRecordedReason = "AsRecorded"
+	// FloatingIPsMissingReason: those of some claims do not exist, or are others'.
+	FloatingIPsMissingReason = "Missing"
+	// FloatingIPsLeftOverReason: some name claims that are not here.
+	FloatingIPsLeftOverReason = "LeftOver"
+)
 
 // Reasons of a pool's Exhausted condition.
 const (

@@ -139,7 +139,60 @@ type Provider interface {
 	// It errs with a *claimant.KeptError if it cannot be given back now: it is in use, in which
 	// case nothing was changed, or the cloud cannot be asked; or with ledger.ErrBusy.
 	GiveBack(ctx context.Context, pool Pool, proof Proof) error
+	// Survey compares all that is outside of a pool with what is known here. It changes nothing. It errs with a *FaultError, or with
+	// ledger.ErrBusy. Errors of known are returned as they are.
+	Survey(ctx context.Context, pool Pool, known Known) (Survey, error)
 	// LastAnswer returns what the cloud has said last of its room for the pool, to this manager; false
 	// if that has not asked it. It calls nobody.
 	LastAnswer(pool Pool) (Answer, bool)
 }
+
+// Record is what the ledger has of an address of a pool.
+type Record struct {
+	Claim   ipamv1.ClaimReference
+	Address netip.Addr
+}
+
+// Life is how a claim stands, by a live read.
+type Life string
+
+const (
+	// Living: the claim of that UID is here, and is not being deleted.
+	Living Life = "living"
+	// Ending: it is here, and is being deleted.
+	Ending Life = "ending"
+	// NotHere: no claim of that UID is here. It may live in another cluster.
+	NotHere Life = "not here"
+)
+
+// Known is what is known here of a pool's addresses and claims. Each answer is of the moment of its call.
+type Known struct {
+	// Records returns the records of the pool, but those of claims that have moved to another cluster.
+	Records func() []Record
+	// IsHeld reports whether any record holds an address.
+	IsHeld func(netip.Addr) bool
+	// Life reads a claim live, by its UID. The name in the reference may be cut: isCut says so.
+	Life func(ctx context.Context, claim ipamv1.ClaimReference, isCut bool) (Life, error)
+}
+
+// Leftover is what is outside and names a claim that is not here.
+type Leftover struct {
+	// ID is that of the floating IP.
+	ID      string
+	Address netip.Addr
+	// Claim is what the description says.
+	Claim ipamv1.ClaimReference
+}
+
+// Survey is how what is outside differs from the records.
+type Survey struct {
+	// Unknown names claims that are not here, in the order of their ids. They may live in another cluster: nothing is done about
+	// them.
+	Unknown []Leftover
+	// Missing are records of living claims whose address does not exist outside, ascending; Taken, those whose address is another
+	// claim's or nobody's there.
+	Missing, Taken []Record
+}
+
+// IsEmpty reports whether nothing differs.
+func (s Survey) IsEmpty() bool { return len(s.Unknown)+len(s.Missing)+len(s.Taken) == 0 }

@@ -9,6 +9,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
 )
@@ -19,6 +20,9 @@ var (
 	capacityAddresses = metrics.Gauge("pool", "capacity_addresses", "Addresses of a pool by state; exact up to 2^53.", withState...)
 	poolRecords       = metrics.Gauge("pool", "records",
 		"Records of a pool by state, but those of its own blocks; those whose object nobody has seen are pending as well.", withState...)
+	externalLeftovers = metrics.Gauge("external", "leftovers",
+		"Floating IPs of a pool that name claims which are not here (unknown), and claims whose floating IP does not exist or is another's (missing).",
+		append(metrics.PoolLabels[:3:3], "found")...)
 	poolReady = metrics.Gauge("pool", "ready", "Whether a pool is Ready: 1 or 0.", metrics.PoolLabels...)
 )
 
@@ -49,6 +53,16 @@ func observeRecords(ref ipamv1.PoolReference, pool ledger.PoolView) {
 	poolRecords.WithLabelValues(inState(ref, "pending")...).Set(float64(pending))
 }
 
+// observeSurvey sets the gauges of how the floating IPs of a pool differ from its records, if that is known.
+func observeSurvey(ref ipamv1.PoolReference, found *external.Survey) {
+	if found == nil {
+		return
+	}
+	for what, n := range map[string]int{"unknown": len(found.Unknown), "missing": len(found.Missing) + len(found.Taken)} {
+		externalLeftovers.WithLabelValues(inState(ref, what)...).Set(float64(n))
+	}
+}
+
 // observeReady sets the gauge of a pool's readiness.
 func observeReady(ref ipamv1.PoolReference, isReady bool) {
 	value := 0.0
@@ -64,6 +78,7 @@ func unobserve(ref ipamv1.PoolReference) {
 	capacityAddresses.DeletePartialMatch(of)
 	poolRecords.DeletePartialMatch(of)
 	poolReady.DeletePartialMatch(of)
+	externalLeftovers.DeletePartialMatch(of)
 }
 
 // forget drops all series of a pool that is gone.

@@ -75,6 +75,9 @@ func (r *Reconciler) serveOutside(ctx context.Context, s *scope) error {
 	now := r.Clock.Now()
 	if last, ok := r.looks.recent(s.says.Ref, s.pool, now); ok && (last.err != nil || s.says.Cloud.IsKnown()) {
 		s.doubts = last.doubts
+		if last.err == nil {
+			return r.survey(ctx, s, own)
+		}
 		return last.err
 	}
 	is, err := r.Registry.External.Identify(ctx, r.Registry.OutsidePool(own, s.says))
@@ -83,8 +86,11 @@ func (r *Reconciler) serveOutside(ctx context.Context, s *scope) error {
 	}
 	s.doubts = is.Doubts
 	r.looks.note(s.says.Ref, s.pool, now, is.Doubts, err)
-	if err != nil || s.says.Cloud.IsKnown() {
+	if err != nil {
 		return err
+	}
+	if s.says.Cloud.IsKnown() {
+		return r.survey(ctx, s, own)
 	}
 	return r.settleCloud(ctx, s, poolspec.Cloud{Key: string(s.pool.GetUID()), Project: is.Project, Network: is.Network})
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -83,8 +84,9 @@ type reporter struct {
 	doors []pools.Door
 	// remains is what a move would leave behind.
 	remains preflight.Remains
-	// looks remembers how pools stand outside of the cluster.
-	looks looks
+	// looks remembers how pools stand outside of the cluster, and surveys how that differs from the records.
+	looks   looks
+	surveys surveys
 	// outdated remembers how many answers carry other network settings than their pool.
 	outdated outdated
 }
@@ -103,6 +105,10 @@ type scope struct {
 	invalid    field.ErrorList
 	// doubts say what the cloud of a pool of floating IPs does not have as the pool lists it.
 	doubts []string
+	// survey is how the floating IPs of the pool differ from its records; nil if that is not known.
+	survey *external.Survey
+	// nextSurvey is when they are to be compared again; 0 for never.
+	nextSurvey time.Duration
 	// overlap is set when somebody else holds one of the pool's blocks.
 	overlap *ledger.TakenError
 	// holdings are what keeps a pool that is being deleted, or whose block the hub takes back, and users the finalizers of others that do.
@@ -167,11 +173,18 @@ const retryDoubts = time.Minute
 
 // next is when a pool is looked at again that is as it should be, given when something cools down; 0 for never.
 func (s *scope) next(wake time.Duration) time.Duration {
-	isRefused := s.expanded.Reason == ipamv1.ExpandedRefusedReason
-	if (len(s.doubts) > 0 || isRefused) && (wake == 0 || wake > retryDoubts) {
-		return retryDoubts
+	if len(s.doubts) > 0 || s.expanded.Reason == ipamv1.ExpandedRefusedReason {
+		wake = sooner(wake, retryDoubts)
 	}
-	return wake
+	return sooner(wake, s.nextSurvey)
+}
+
+// sooner returns the shorter one of two times, of which 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // bring brings the pool's blocks to where they should be.

@@ -50,6 +50,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	r.setRoom(s, capacity, known && !isForeign)
 	conditions.Set(s.pool, claimant.PausedCondition(""))
 	claimant.SetWithinPool(s.pool, r.overridden(s))
+	r.setFloatingIPs(ctx, s)
 	r.setForeign(ctx, s)
 	r.setGatewayReachable(s)
 	unsure := errors.Join(r.setMovable(ctx, s, capacity), r.setNetworkCurrent(ctx, s), r.setByHand(ctx, s), r.setBlocksHeld(ctx, s)) // the rest is known all the same
@@ -79,6 +80,7 @@ func (r *reporter) measure(s *scope, c ledger.Capacity, isForeign bool) {
 		return
 	}
 	observe(s.says.Ref, capacity)
+	observeSurvey(s.says.Ref, s.survey)
 	observeRecords(s.says.Ref, r.Ledger.Of(s.says.Ref))
 	observeReady(s.says.Ref, conditions.IsTrue(s.pool, ipamv1.ReadyCondition))
 }

@@ -249,7 +249,7 @@ var pools = []Condition{
 		},
 		{
 			Name: ipamv1.ExpandedNotReportedReason, Status: metav1.ConditionUnknown,
-			Means: "The member has not reported how much of the pool is available, so it counts as empty.",
+			Means: "The member has not reported how much of the pool is available, so all of it counts as available.",
 			Do:    "See the condition `Delegated`.",
 		},
 		{
@@ -269,6 +269,25 @@ var pools = []Condition{
 			Do: "Correct what the message names. It is tried again each minute, and when something of the parent is freed. The right is in " +
 				"`config/components/federation`.",
 			See: "guides/federation.md#a-further-pool-before-the-first-is-full",
+		},
+	}},
+	{Pools, ipamv1.FloatingIPsCondition, "Of a pool of floating IPs: whether they agree with the pool's records. Weir compares them every ten minutes.", []Reason{
+		{
+			Name: ipamv1.FloatingIPsAsRecordedReason, Status: metav1.ConditionTrue,
+			Means: "They agree.",
+		},
+		{
+			Name: ipamv1.FloatingIPsMissingReason, Status: metav1.ConditionFalse,
+			Means: "The floating IPs of the named claims do not exist any more, or are others' in the cloud. CAPO deletes those of a bastion, and of a control " +
+				"plane without managed load balancer. Nothing is renumbered.",
+			Do:  "Delete those machines, and with them the claims: they get another address. Use such pools for workers only.",
+			See: "guides/openstack.md#what-differs",
+		},
+		{
+			Name: ipamv1.FloatingIPsLeftOverReason, Status: metav1.ConditionFalse,
+			Means: "The named floating IPs are of claims that are not here. Weir keeps them: the claim may live in another cluster.",
+			Do:    "Look for the claim in the clusters that the pool's objects were moved or copied to. If there is none, delete the floating IP.",
+			See:   "guides/openstack.md#what-differs",
 		},
 	}},
 	{Pools, ipamv1.BlocksHeldCondition, "Whether members may use blocks of the pool whose own pools are gone. It is absent if not.", []Reason{

@@ -82,3 +82,20 @@ func parse(description string) (identity, bool) {
 	}
 	return identity{key: fields[0], owner: fields[1], isLent: len(fields) > 2 && fields[2] == lent}, true
 }
+
+// claimIn returns the claim that a description of Weir names. The end of its name may be missing.
+func claimIn(description string) ipamv1.ClaimReference {
+	id, isWeirs := parse(description)
+	if !isWeirs || id.owner == free {
+		return ipamv1.ClaimReference{}
+	}
+	fields := strings.Split(strings.TrimPrefix(description, descriptionPrefix), "/")[2:]
+	if id.isLent {
+		fields = fields[1:]
+	}
+	claim := ipamv1.ClaimReference{UID: id.owner}
+	if len(fields) > 0 {
+		claim.Namespace, claim.Name = fields[0], strings.Join(fields[1:], "/")
+	}
+	return claim
+}

@@ -81,6 +81,22 @@ func (p *Provider) Identify(ctx context.Context, pool external.Pool) (external.I
 	return is, asFault(ctx, pool, err)
 }
 
+// Survey implements external.Provider: one list of all floating IPs of the network, page by page, and a second one if something differs.
+func (p *Provider) Survey(ctx context.Context, pool external.Pool, known external.Known) (external.Survey, error) {
+	var found external.Survey
+	var ours error
+	err := p.call(ctx, pool, func(cloud *neutron.Client) (err error) {
+		s := survey{cloud: cloud, pool: pool, known: known}
+		found, err = s.compare(ctx)
+		ours = s.failed
+		return err
+	})
+	if ours != nil {
+		return external.Survey{}, ours
+	}
+	return found, asFault(ctx, pool, err)
+}
+
 // networkOf returns what chooses the network of a pool.
 func networkOf(pool external.Pool) neutron.NetworkFilter {
 	if pool.Network != "" {

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -221,5 +222,32 @@ var _ = Describe("A pause", onFake(func(s *spec) {
 
 		suite.Change(ctx, k, cluster, func() { cluster.Spec.Paused = nil })
 		s.gone(ctx, c)
+	}, SpecTimeout(limit))
+}))
+
+var _ = Describe("The comparison of floating IPs with the records", onFake(func(s *spec) {
+	It("names the claim whose floating IP was deleted, and the floating IP of a claim that is not here, which stays", func(ctx SpecContext) {
+		pool := s.pool(ctx)
+		whole, _ := s.newAllocated(ctx, "whole")
+		robbed, f := s.newAllocated(ctx, "robbed")
+		suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{"first"} })
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
+
+		left := s.stranger(ctx, s.public, fmt.Sprintf("weir/1/%s/no-such-uid/%s/left", pool.GetUID(), s.ns))
+		seen, err := s.member.Get(ctx, f.ID)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(s.member.Delete(ctx, seen)).To(Succeed())
+		suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{"second"} })
+		words := []string{f.Address.String(), left.Address.String(), left.ID}
+		if s.kind == ipamv1.IPPoolKind {
+			words = append(words, s.ns+"/robbed", s.ns+"/left")
+		}
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsMissingReason, words...)
+		Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition).Message).NotTo(ContainSubstring("whole"))
+
+		s.deleted(ctx, robbed)
+		suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{"third"} })
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsLeftOverReason, left.ID)
+		s.deleted(ctx, whole)
 	}, SpecTimeout(limit))
 }))

@@ -541,15 +541,17 @@ func (s *spec) clearPools(ctx context.Context) {
 	suite.Gone(ctx, k, all...)
 }
 
-// isModest expects that every list of floating IPs was of one description or address, and that none
-// was deleted or described anew while it had a port.
+// isModest expects that every list of floating IPs was of one description or address, but for those that compare a pool whose spec has
+// changed, and that none was deleted or described anew while it had a port.
 func isModest(f *fake.Cloud) {
 	GinkgoHelper()
+	comparing := 0
 	for _, call := range f.Calls() {
-		if call.Name == "ListFloatingIPs" {
-			Expect(call.Query).To(Or(ContainSubstring("description="), ContainSubstring("floating_ip_address=")))
+		if call.Name == "ListFloatingIPs" && !strings.Contains(call.Query, "description=") && !strings.Contains(call.Query, "floating_ip_address=") {
+			comparing++
 		}
 	}
+	Expect(comparing).To(BeNumerically("<=", mostComparing))
 	for _, change := range f.Changes() {
 		if change.Call == "DeleteFloatingIP" || change.Call == "DescribeFloatingIP" {
 			Expect(change.Before.PortID).To(BeEmpty())
@@ -589,6 +591,9 @@ func (s *spec) showsNoSecret(ctx context.Context) {
 
 // wrongPassword is a password that no cloud accepts.
 const wrongPassword = "secret-that-no-cloud-takes"
+
+// mostComparing is how many lists the comparisons of a spec make at most: two for each change of a pool's spec.
+const mostComparing = 8
 
 func (s *spec) isReal() bool {
 	_, isReal := s.cloud.(*openstack.Cloud)

@@ -1,0 +1,148 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
+)
+
+// A survey compares the floating IPs of a network with the records of a pool. Both change meanwhile: an allocation makes the floating IP
+// first and the record last, and so does a release. So what differs is looked at a second time, in this order:
+//
+//	list of the cloud -> records -> live reads of claims -> list of the cloud -> records
+//
+// What names a claim that was not here at the live read was given back before, unless it is left over: then the second list has it.
+// What a record of a living claim holds was there before the record, so the second list lacks it only if it has gone.
+
+// left is what a floating IP of the pool's network is to a survey.
+type left string
+
+const (
+	// elsewhere: it is of another pool, or not Weir's.
+	elsewhere left = "elsewhere"
+	// stock: it is free.
+	stock left = "stock"
+	// recorded: a record of its claim holds it.
+	recorded left = "recorded"
+	// heldForOther: a record of another UID holds it: that of a claim that has moved, for instance.
+	heldForOther left = "held for another"
+	// unrecorded: no record holds it. Its claim may be about to get it.
+	unrecorded left = "unrecorded"
+)
+
+// judgeLeft decides what a floating IP is to the pool with that key, given the pool's records of the address, and whether any record holds it.
+func judgeLeft(seen neutron.FloatingIP, key string, records []external.Record, isHeld bool) left {
+	id, isWeirs := parse(seen.Description)
+	isIts := func(r external.Record) bool { return r.Claim.UID == id.owner }
+	switch {
+	case !isWeirs, id.key != key:
+		return elsewhere
+	case id.owner == free:
+		return stock
+	case slices.ContainsFunc(records, isIts):
+		return recorded
+	case isHeld:
+		return heldForOther
+	}
+	return unrecorded
+}
+
+// survey is one comparison. failed is an error of what is known here, which ended it.
+type survey struct {
+	cloud  *neutron.Client
+	pool   external.Pool
+	known  external.Known
+	failed error
+}
+
+func (s *survey) compare(ctx context.Context) (external.Survey, error) {
+	listed, err := s.cloud.List(ctx, s.pool.Network)
+	if err != nil {
+		return external.Survey{}, err
+	}
+	suspects := s.differences(listed)
+	if suspects.IsEmpty() {
+		return suspects, nil
+	}
+	suspects.Unknown = s.keep(ctx, suspects.Unknown)
+	suspects.Missing = s.keepRecords(ctx, suspects.Missing)
+	suspects.Taken = s.keepRecords(ctx, suspects.Taken)
+	if suspects.IsEmpty() || s.failed != nil {
+		return external.Survey{}, s.failed
+	}
+	if listed, err = s.cloud.List(ctx, s.pool.Network); err != nil {
+		return external.Survey{}, err
+	}
+	again := s.differences(listed)
+	return external.Survey{
+		Unknown: both(suspects.Unknown, again.Unknown),
+		Missing: both(suspects.Missing, again.Missing),
+		Taken:   both(suspects.Taken, again.Taken),
+	}, nil
+}
+
+// differences returns what differs, whatever has become of the claims.
+func (s *survey) differences(listed []neutron.FloatingIP) external.Survey {
+	var found external.Survey
+	records := s.known.Records()
+	at, outside := map[netip.Addr][]external.Record{}, map[netip.Addr]neutron.FloatingIP{}
+	for _, r := range records {
+		at[r.Address] = append(at[r.Address], r)
+	}
+	for _, f := range listed {
+		outside[f.Address] = f
+		if judgeLeft(f, s.pool.Key, at[f.Address], s.known.IsHeld(f.Address)) == unrecorded {
+			found.Unknown = append(found.Unknown, external.Leftover{ID: f.ID, Address: f.Address, Claim: claimIn(f.Description)})
+		}
+	}
+	slices.SortFunc(records, func(a, b external.Record) int { return a.Address.Compare(b.Address) })
+	for _, r := range records {
+		switch f, exists := outside[r.Address]; {
+		case !exists:
+			found.Missing = append(found.Missing, r)
+		case !isOf(f, s.pool.Key, r.Claim):
+			found.Taken = append(found.Taken, r)
+		}
+	}
+	slices.SortFunc(found.Unknown, func(a, b external.Leftover) int { return cmp.Compare(a.ID, b.ID) })
+	return found
+}
+
+func isOf(f neutron.FloatingIP, key string, claim ipamv1.ClaimReference) bool {
+	id, isWeirs := parse(f.Description)
+	return isWeirs && id.key == key && id.owner == claim.UID
+}
+
+// keep returns those whose claims are not here.
+func (s *survey) keep(ctx context.Context, all []external.Leftover) []external.Leftover {
+	return slices.DeleteFunc(slices.Clone(all), func(l external.Leftover) bool { return s.life(ctx, l.Claim) != external.NotHere })
+}
+
+// keepRecords returns those whose claims live: what is being released is given back before its record goes.
+func (s *survey) keepRecords(ctx context.Context, all []external.Record) []external.Record {
+	return slices.DeleteFunc(slices.Clone(all), func(r external.Record) bool { return s.life(ctx, r.Claim) != external.Living })
+}
+
+// life reads a claim live; "" once a read has failed.
+func (s *survey) life(ctx context.Context, claim ipamv1.ClaimReference) external.Life {
+	if s.failed != nil {
+		return ""
+	}
+	var life external.Life
+	isCut := len(descriptionPrefix+s.pool.Key+claim.UID+claim.Namespace+claim.Name)+len("/+///") >= neutron.MaxDescription
+	life, s.failed = s.known.Life(ctx, claim, isCut)
+	return life
+}
+
+// both returns what is in both lists.
+func both[T comparable](first, second []T) []T {
+	return slices.DeleteFunc(slices.Clone(first), func(one T) bool { return !slices.Contains(second, one) })
+}

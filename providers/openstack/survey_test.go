@@ -1,0 +1,213 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
+)
+
+// TestJudgeLeft: only what names this pool and a claim, with no record of the address, may be left over.
+func TestJudgeLeft(t *testing.T) {
+	t.Parallel()
+	own, _ := describe(poolKey, ours)
+	borrowed, _ := describeLent(poolKey, ours)
+	address := netip.MustParseAddr("198.18.0.10")
+	record := func(uid string) []external.Record {
+		return []external.Record{{Claim: ipamv1.ClaimReference{UID: uid}, Address: address}}
+	}
+	for name, test := range map[string]struct {
+		description string
+		records     []external.Record
+		isHeld      bool
+		want        left
+	}{
+		"a person's":                       {"office", nil, false, elsewhere},
+		"nobody's":                         {"", nil, false, elsewhere},
+		"another pool's":                   {"weir/1/another-key/" + claimUID + "/infra/c", nil, false, elsewhere},
+		"free":                             {describeFree(poolKey), nil, false, stock},
+		"free, and recorded":               {describeFree(poolKey), record(claimUID), true, stock},
+		"a claim's":                        {own, record(claimUID), true, recorded},
+		"lent to a claim":                  {borrowed, record(claimUID), true, recorded},
+		"a claim's of two records":         {own, append(record("other"), record(claimUID)...), true, recorded},
+		"recorded for another claim":       {own, record("other"), true, heldForOther},
+		"recorded for a claim that moved":  {own, nil, true, heldForOther},
+		"a claim's without a record":       {own, nil, false, unrecorded},
+		"lent to a claim without a record": {borrowed, nil, false, unrecorded},
+	} {
+		seen := neutron.FloatingIP{Description: test.description, Address: address}
+		if got := judgeLeft(seen, poolKey, test.records, test.isHeld); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// here is what is known of the bench's pool.
+type here struct {
+	*bench
+
+	records map[netip.Addr]ipamv1.ClaimReference
+	lives   map[string]external.Life
+	// before is called before a live read.
+	before func()
+	err    error
+	asked  []string
+}
+
+func (h *here) known() external.Known {
+	return external.Known{
+		Records: func() []external.Record {
+			all := make([]external.Record, 0, len(h.records))
+			for address, claim := range h.records {
+				all = append(all, external.Record{Claim: claim, Address: address})
+			}
+			return all
+		},
+		IsHeld: func(address netip.Addr) bool { return h.records[address].UID != "" },
+		Life: func(_ context.Context, claim ipamv1.ClaimReference, isCut bool) (external.Life, error) {
+			h.asked = append(h.asked, fmt.Sprint(claim.Namespace, "/", claim.Name, " ", isCut))
+			if h.before != nil {
+				h.before()
+			}
+			if life := h.lives[claim.UID]; life != "" {
+				return life, h.err
+			}
+			return external.NotHere, h.err
+		},
+	}
+}
+
+func newHere(t *testing.T) *here {
+	t.Helper()
+	return &here{bench: newBench(t), records: map[netip.Addr]ipamv1.ClaimReference{}, lives: map[string]external.Life{}}
+}
+
+// compare surveys the pool with these calls, and without any change.
+func (h *here) compare(calls ...string) external.Survey {
+	h.t.Helper()
+	before := h.FloatingIPs()
+	found, err := h.Survey(h.ctx(), h.pool, h.known())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ended := h.Calls()
+	got := make([]string, 0, len(ended))
+	for _, call := range ended {
+		got = append(got, call.Name)
+	}
+	if h.Reset(); fmt.Sprint(got) != fmt.Sprint(calls) {
+		h.t.Errorf("calls %v, want %v", got, calls)
+	}
+	if h.before == nil {
+		h.expectUntouched(before)
+	}
+	return found
+}
+
+// TestASurveyTellsWhatDiffers and changes nothing: each row of what may be found.
+func TestASurveyTellsWhatDiffers(t *testing.T) {
+	t.Parallel()
+	h := newHere(t)
+	recordedClaim, pending, dying, unknown := claim("recorded", "r"), claim("pending", "p"), claim("dying", "d"), claim("unknown", "u")
+	for _, c := range []ipamv1.ClaimReference{recordedClaim, pending, dying, unknown} {
+		has := h.mustAcquire(c)
+		if c == recordedClaim {
+			h.records[has.Addr] = c
+		}
+	}
+	h.lives = map[string]external.Life{"r": external.Living, "p": external.Living, "d": external.Ending, "m": external.Living, "t": external.Living, "g": external.Ending}
+	h.lend("office", describeFree(poolKey), "weir/1/another-key/x/infra/x")
+	theirs := h.lend("weir/1/another-key/t/infra/t")[0]
+	h.Reset()
+	found := h.compare(list, list)
+	if len(found.Unknown) != 1 || found.Unknown[0].Claim.UID != "u" || found.Unknown[0].Claim.Name != "unknown" || len(found.Missing)+len(found.Taken) != 0 {
+		t.Errorf("found %+v", found)
+	}
+	missing, taken := claim("missing", "m"), claim("taken", "t")
+	h.records[netip.MustParseAddr("198.18.9.9")] = missing
+	h.records[netip.MustParseAddr("198.18.9.8")] = claim("going", "g")
+	h.records[theirs.Address] = taken
+	found = h.compare(list, list)
+	if len(found.Missing) != 1 || found.Missing[0].Claim != missing || len(found.Taken) != 1 || found.Taken[0].Claim != taken || len(found.Unknown) != 1 {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// TestASurveyOfWhatAgrees is one list, and reads no claim.
+func TestASurveyOfWhatAgrees(t *testing.T) {
+	t.Parallel()
+	h := newHere(t)
+	h.records[h.mustAcquire(ours).Addr] = ours
+	h.Reset()
+	if found := h.compare(list); !found.IsEmpty() || len(h.asked) != 0 {
+		t.Errorf("found %+v, asked of %v", found, h.asked)
+	}
+}
+
+// TestWhatEndsDuringASurveyIsNotTold: a release, an allocation, and one that fails.
+func TestWhatEndsDuringASurveyIsNotTold(t *testing.T) {
+	t.Parallel()
+	for name, during := range map[string]func(h *here, has external.Address){
+		"released": func(h *here, _ external.Address) {
+			if err := h.giveBack(h.ctx(), external.ClaimReleased(ours)); err != nil {
+				h.t.Error(err)
+			}
+		},
+		"recorded": func(h *here, has external.Address) { h.records[has.Addr] = ours },
+	} {
+		h := newHere(t)
+		has := h.mustAcquire(ours)
+		h.before = func() { during(h, has) }
+		found, err := h.Survey(h.ctx(), h.pool, h.known())
+		if err != nil || !found.IsEmpty() {
+			t.Errorf("%s: found %+v, %v", name, found, err)
+		}
+		h.Reset()
+	}
+}
+
+// TestASurveyThatFailsTellsNothing, whichever call it was, and no words of the server to claims.
+func TestASurveyThatFailsTellsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHere(t)
+	h.mustAcquire(ours)
+	h.err = errors.New("the API server is away")
+	if found, err := h.Survey(h.ctx(), h.pool, h.known()); !errors.Is(err, h.err) || !found.IsEmpty() {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	h.err = nil
+	h.Inject(fake.Fault{Call: list, Effect: fake.Refuse, Code: 503, Times: -1})
+	var fault *external.FaultError
+	if found, err := h.Survey(h.ctx(), h.pool, h.known()); !errors.As(err, &fault) || !found.IsEmpty() {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	h.ClearFaults()
+	h.Reset()
+}
+
+// TestANameThatWasCutIsSaidToBe, so that its claim is looked for by its UID.
+func TestANameThatWasCutIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	h := newHere(t)
+	long := claim(strings.Repeat("c", 250), "long")
+	h.mustAcquire(long)
+	h.mustAcquire(claim("short", "short"))
+	h.Reset()
+	if found := h.compare(list, list); len(found.Unknown) != 2 {
+		t.Errorf("found %+v", found)
+	}
+	all := strings.Join(h.asked, "\n")
+	if !strings.Contains(all, "infra/short false") || !strings.Contains(all, "c true") {
+		t.Errorf("asked of %s", all)
+	}
+}

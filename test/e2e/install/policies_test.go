@@ -125,7 +125,7 @@ var _ = Describe("Root pools", func() {
 		Expect(r.Create(ctx, lone)).To(Succeed())
 		expanded := lone.DeepCopy()
 		expanded.Spec.Expansion = &ipamv1.Expansion{ThresholdPercent: 10, PrefixLength: 28, MaxPools: 2}
-		forbidden(u.Patch(ctx, expanded.DeepCopy(), client.MergeFrom(lone)), "spec.expansion: only who has the verb createroot on ippools.ipam.weir.dev")
+		forbidden(u.Patch(ctx, expanded.DeepCopy(), client.MergeFrom(lone)), "createroot on ippools.ipam.weir.dev may set or change it")
 		Expect(r.Patch(ctx, expanded.DeepCopy(), client.MergeFrom(lone))).To(Succeed())
 		forbidden(r.Create(ctx, pool("default", "root", root)), "createroot")
 

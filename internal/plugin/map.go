@@ -20,6 +20,9 @@ import (
 // mapFileMode is for the user alone: the file has the names of all claims that the user sees.
 const mapFileMode = 0o600
 
+// errNoPools is returned where the user may list no pools.
+var errNoPools = forbidden("you may list no pools; ask for the right to, or choose a --namespace")
+
 // Map is what the command map writes as JSON and YAML.
 type Map struct {
 	Header `json:",inline"`
@@ -29,15 +32,17 @@ type Map struct {
 func mapCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "map --output FILE.html",
-		Short: "Write a map of the pools and of what their addresses are in use for",
-		Long: "Write a map of the pools and of what their addresses are in use for: one page for a browser, which needs no network.\n" +
-			"The file has the names of all claims that you may see.\n\n" + exitCodes,
-		Example: "  kubectl weir map --output map.html\n  kubectl weir map -o json",
+		Use:   "map [--output FILE.html]",
+		Short: "Show a map of the pools and of what their addresses are in use for",
+		Long: "Show a map of the pools and of what their addresses are in use for: one page for a browser.\n" +
+			"Without --output the page is served on a loopback address until you interrupt the command, and follows what changes. Its address, which is\n" +
+			"printed, has a secret: who has it sees what you may see.\n" +
+			"With --output the page is one file that needs no network. It has the names of all claims that you may see.\n\n" + exitCodes,
+		Example: "  kubectl weir map\n  kubectl weir map --output map.html\n  kubectl weir map -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output == "" {
-				return errors.New("nothing to write to; name a file by --output")
+				return o.liveMap(cmd.Context())
 			}
 			return o.writeMap(cmd.Context(), output)
 		},
@@ -65,7 +70,7 @@ func (o *options) writeMap(ctx context.Context, output string) error {
 		}
 	}
 	if err == nil && !isAllowed {
-		err = forbidden("you may list no pools; ask for the right to, or choose a --namespace")
+		err = errNoPools
 	}
 	return err
 }

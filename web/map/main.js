@@ -21,9 +21,9 @@ const LETTER = 7, DOWNWARDS = 16;
 /** How far the map zooms in at most, and how wide what is gone to is then at least. */
 const MAX_ZOOM = 1e7, SEEN = 24;
 
-const model = JSON.parse(element('model').textContent);
-const areas = areasOf(model);
-const search = new Search(model, areas);
+let model = JSON.parse(element('model').textContent);
+let areas = areasOf(model);
+let search = new Search(model, areas);
 const worse = (a, b) => (WORST.indexOf(b) > WORST.indexOf(a) ? b : a);
 
 /** Chosen is a box, or a range of a pool that has no box. Records are those of a Machine or Cluster, for the table. */
@@ -317,8 +317,51 @@ function legend() {
   }
 }
 
+/** Shows what the model has beside the pools. */
+function present() {
+  element('space').replaceChildren(...model.spaces.map((space, i) => make('option', space || 'not known', {value: String(i)})));
+  const notes = [
+    ...(model.namespace ? [`only namespace ${model.namespace} was looked at: what others have is drawn as not shown`] : []),
+    ...model.gaps.map((gap) => 'not shown: ' + gap.text),
+  ];
+  element('gaps').replaceChildren(...notes.map((note) => make('p', note)));
+  element('taken').textContent = `${plural(model.pools.length, 'pool')}, ${plural(model.records.at.length, 'record')}; ` +
+    (model.revision ? `revision ${model.revision}, ` : '') + `taken ${model.taken}`;
+}
+
+/** Shows a newer model, with the same view. */
+function renew(newer) {
+  model = newer;
+  areas = areasOf(model);
+  search = new Search(model, areas);
+  table.forget();
+  element('grid').dataset.key = '';
+  present();
+  recall();
+}
+
+/** Follows the server of the page: shows each newer model, and says whether there may be one. */
+function follow() {
+  let shown = -1, asked = Promise.resolve();
+  const say = (text) => { element('live').textContent = text; };
+  const events = new EventSource('events');
+  events.onerror = () => say('○ no connection to kubectl weir map; trying again');
+  events.onmessage = ({data}) => {
+    const {number, trouble} = JSON.parse(data);
+    asked = asked.then(async () => {
+      if (number !== shown) {
+        const answer = await fetch('model');
+        if (!answer.ok) throw new Error(answer.statusText);
+        renew(await answer.json());
+        shown = number;
+      }
+      say(trouble ? `○ as of ${model.taken}: ${trouble}` : '● live');
+    }).catch((error) => say(`○ ${error.message}`));
+  };
+}
+
 function begin() {
-  element('space').append(...model.spaces.map((space, i) => make('option', space || 'not known', {value: String(i)})));
+  present();
   element('space').addEventListener('change', () => { state.space = Number(element('space').value); plant(); });
   for (const name of ['fit', 'true']) element(name).addEventListener('click', () => rescale(name));
   element('scheme').addEventListener('click', recolour);
@@ -328,16 +371,13 @@ function begin() {
     element('bars').focus();
   });
   legend();
-  if (model.namespace) element('notes').append(make('p', `only namespace ${model.namespace} was looked at: what others have is drawn as not shown`));
-  for (const gap of model.gaps) element('notes').append(make('p', 'not shown: ' + gap.text));
-  element('taken').textContent = `${plural(model.pools.length, 'pool')}, ${plural(model.records.at.length, 'record')}; ` +
-    (model.revision ? `revision ${model.revision}, ` : '') + `taken ${model.taken}`;
   svg.call(zooming).on('dblclick.zoom', null);
   document.addEventListener('keydown', onKey);
   recall();
   window.addEventListener('hashchange', recall);
   new ResizeObserver(() => draw()).observe(element('bars').parentElement);
   window.addEventListener('resize', () => draw());
+  if (location.protocol === 'http:') follow();
   document.documentElement.dataset.drawn = String(Math.round(performance.now()));
 }
 

@@ -129,6 +129,9 @@ export class RecordTable {
     this.page(title, numbers);
   }
 
+  /** Has what is shown next shown anew. */
+  forget() { this.key = null; }
+
   /** Shows the records from the first one on. */
   page(title, numbers) {
     if (title === '') return this.host.replaceChildren(make('p', 'The records of the chosen pool are listed here.'));

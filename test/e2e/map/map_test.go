@@ -9,6 +9,7 @@
 //   - bench_test.go: how long the first picture takes.
 //   - search_test.go: what is found by which name, and what a sent address of the page shows.
 //   - readers_test.go: the grid, the tree and the table, by keys.
+//   - live_test.go: the page of a server, whose site changes.
 //   - world_test.go: the sites.
 package mapping
 
@@ -53,10 +54,6 @@ type browser struct {
 // open draws a map and opens its file, with the view that a fragment names.
 func open(tb testing.TB, in atlas.Input, view string) *browser {
 	tb.Helper()
-	path, err := exec.LookPath(browserProgram)
-	if err != nil {
-		tb.Fatalf("%v; make chromium-packages installs it", err)
-	}
 	file := filepath.Join(tb.TempDir(), "map.html")
 	written, err := os.Create(file)
 	if err != nil {
@@ -67,6 +64,16 @@ func open(tb testing.TB, in atlas.Input, view string) *browser {
 	}
 	if err = written.Close(); err != nil {
 		tb.Fatal(err)
+	}
+	return visit(tb, "file://"+file+view)
+}
+
+// visit opens a page.
+func visit(tb testing.TB, url string) *browser {
+	tb.Helper()
+	path, err := exec.LookPath(browserProgram)
+	if err != nil {
+		tb.Fatalf("%v; make chromium-packages installs it", err)
 	}
 	bounded, cancel := context.WithTimeout(tb.Context(), patience)
 	tb.Cleanup(cancel)
@@ -79,7 +86,7 @@ func open(tb testing.TB, in atlas.Input, view string) *browser {
 	if _, err = chromedp.Call(tab, network.Enable, network.EnableParams{}); err != nil {
 		tb.Fatal(err)
 	}
-	b.run(chromedp.Navigate("file://"+file+view), chromedp.WaitReady(chromedp.CSS("html[data-drawn]")))
+	b.run(chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS("html[data-drawn]")))
 	return b
 }
 

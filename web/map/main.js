@@ -329,8 +329,9 @@ function present() {
     (model.revision ? `revision ${model.revision}, ` : '') + `taken ${model.taken}`;
 }
 
-/** Shows a newer model, with the same view. */
+/** Shows a newer model, with the same view. What had the focus is made anew, and gets it again. */
 function renew(newer) {
+  const focused = ['outline', 'grid'].find((id) => element(id).contains(document.activeElement));
   model = newer;
   areas = areasOf(model);
   search = new Search(model, areas);
@@ -338,6 +339,8 @@ function renew(newer) {
   element('grid').dataset.key = '';
   present();
   recall();
+  if (focused) element(focused).querySelector('[tabindex="0"]')?.focus();
+  if (document.activeElement === element('search')) element('search').dispatchEvent(new Event('input')); // what was found is of the older one
 }
 
 /** Follows the server of the page: shows each newer model, and says whether there may be one. */

@@ -101,6 +101,7 @@ func TestLive(t *testing.T) {
 	b.run(chromedp.KeyEvent(kb.Enter))
 	b.contains(b.text("#details"), "10.0.1.9", "free")
 	zoom := b.text("#zoom")
+	b.run(chromedp.KeyEvent("o"))
 
 	w := &world{fleet()}
 	for _, p := range w.Pools {
@@ -114,6 +115,9 @@ func TestLive(t *testing.T) {
 	source.change <- struct{}{}
 	b.await(`document.querySelector("#details").textContent.includes("made-just-now")`)
 	b.contains(b.text("#details"), "10.0.1.9", "held")
+	if focus := value[string](b, `document.activeElement.closest("[role=treeitem]")?.textContent || "nothing"`); !strings.Contains(focus, "IPPool team-red/vips") {
+		t.Errorf("the focus is on %q", focus)
+	}
 	if now := b.text("#zoom"); now != zoom {
 		t.Errorf("it was %s, and is %s", zoom, now)
 	}

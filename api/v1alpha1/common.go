@@ -61,7 +61,7 @@ const (
 	// cluster, and the claim's pool stays: Weir lets it go once what it has here is on its way to be held. It is the claim's UID. An
 	// IPAllocation that Weir marks as moved for such a claim has it, too.
 	MovedAnnotation = "ipam.weir.dev/moved"
-	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has let go of the block.
+	// ForceReleaseAnnotation on a delegated pool states that the named member cluster has released the block.
 	ForceReleaseAnnotation = "ipam.weir.dev/force-release"
 	// TemplateAnnotation on a delegated pool is the UID of that pool at the hub. The hub writes it, and it travels
 	// with the pool: by it the member's report names the pool at the hub.

@@ -82,7 +82,7 @@ const (
 	// PoolBlockPurpose: the prefix is a block of the pool that claimRef names, carved from the pool that poolRef names. Where both are the
 	// same, that is a root pool: such records keep the roots of an address space disjoint.
 	PoolBlockPurpose AllocationPurpose = "PoolBlock"
-	// HandBackPurpose: a member cluster has let go of the block of the delegated pool that poolRef names, and hands out nothing of it.
+	// HandBackPurpose: a member cluster has released the block of the delegated pool that poolRef names, and hands out nothing of it.
 	// The uid in claimRef is that of the pool at the hub.
 	HandBackPurpose AllocationPurpose = "HandBack"
 )

@@ -69,7 +69,7 @@ const (
 	ServingMode PoolMode = "Serving"
 	// DrainingMode: the pool hands out nothing more.
 	DrainingMode PoolMode = "Draining"
-	// ClosingMode: the pool was deleted at the hub, and the member cluster that has its block is to let go of
+	// ClosingMode: the pool was deleted at the hub, and the member cluster that has its block is to release
 	// it. Only the hub's controller sets it, on a delegated pool that is being deleted. Nobody takes it back.
 	ClosingMode PoolMode = "Closing"
 )

@@ -172,7 +172,7 @@ type Capacity struct {
 	Delegated string `json:"delegated,omitempty"`
 }
 
-// ReleasedTemplate names the propagated template that a member cluster has let go of.
+// ReleasedTemplate names the propagated template that a member cluster has released.
 type ReleasedTemplate struct {
 	// templateUID is the UID of the template at the hub.
 	// +required
@@ -312,7 +312,7 @@ type IPPoolStatus struct {
 	// +optional
 	Member *MemberStatus `json:"member,omitempty"`
 
-	// released is set by a member cluster that has let go of a delegated pool: nothing of its block is in use there, nor will be.
+	// released is set by a member cluster that has released a delegated pool: nothing of its block is in use there, nor will be.
 	// +optional
 	Released *ReleasedTemplate `json:"released,omitempty"`
 }

@@ -228,7 +228,7 @@ func statusFor(c ledger.Claim, err error) *apierrors.StatusError {
 	case errors.Is(err, ledger.ErrTaken) && c.Want.IsValid():
 		return status(http.StatusConflict, fmt.Sprintf("spec.cidr: %s is in use, or part of it", c.Want))
 	case errors.As(err, &taken):
-		return status(http.StatusConflict, fmt.Sprintf("%s keeps %s for the claim, and somebody else holds it, or part of it", nameOf(c.Pool), taken.CIDR))
+		return status(http.StatusConflict, fmt.Sprintf("preAllocation %s of %s is held by another claim, or part of it", taken.CIDR, nameOf(c.Pool)))
 	case errors.Is(err, ledger.ErrNotReady):
 		return again("%s does not hand out prefixes now; see its Ready condition", nameOf(c.Pool))
 	default:

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
 )
 
-var exhausted = metrics.Counter("claim", "exhausted_total", "How often a claim was told that the pool is exhausted.", metrics.PoolLabels...)
+var exhausted = metrics.Counter("claim", "exhausted_total", "How often a claim had to wait because the pool is exhausted.", metrics.PoolLabels...)
 
 // answerBounds begin with a second: that is how exactly the API server says when a claim was created.
 var answerBounds = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200}

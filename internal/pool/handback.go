@@ -52,7 +52,7 @@ func (r *Reconciler) orderBack(ctx context.Context, s *scope) error {
 func awaitsMessage(p pools.Object, member, waitsFor string) string {
 	message := fmt.Sprintf("the block is delegated to cluster %q, which is to hand it back: %s", member, waitsFor)
 	if own, isOwn := p.(pools.Own); isOwn && own.PoolSpec().Mode != ipamv1.ClosingMode {
-		message += "; it has not been told so, because spec.mode could not be written: see the manager's log"
+		message += "; that could not be asked of it, because spec.mode could not be written: see the manager's log"
 	}
 	if forced := p.GetAnnotations()[ipamv1.ForceReleaseAnnotation]; forced != "" && forced != member {
 		message += fmt.Sprintf("; the annotation %s names %q instead", ipamv1.ForceReleaseAnnotation, forced)
@@ -158,7 +158,7 @@ func (r *reporter) heldMessage(ctx context.Context, p pools.Object, h ledger.Hol
 	if r.Registry.Rules.MayName(ctx, p.GetNamespace(), h.Claim) {
 		gone, record = h.String(), "IPAllocation "+h.Record.String()
 	}
-	return fmt.Sprintf("%s is delegated to %s and %s is gone: create it again with this cidr and delegateTo and delete it, or, if %s has let go, delete %s",
+	return fmt.Sprintf("%s is delegated to %s and %s is gone: create it again with this cidr and delegateTo and delete it, or, if %s does not use it any more, delete %s",
 		h.CIDR, h.Member, gone, h.Member, record)
 }
 

@@ -126,7 +126,7 @@ func TestWhatADeletedPoolWaitsFor(t *testing.T) {
 		"edge-b": `hand it back: it has 12; the annotation ipam.weir.dev/force-release names "edge-b" instead; if`,
 	} {
 		p := delegatedPool(map[string]string{ipamv1.ForceReleaseAnnotation: said})
-		if message := awaitsMessage(p, "edge-a", "it has 12"); !strings.Contains(message, "has not been told so") {
+		if message := awaitsMessage(p, "edge-a", "it has 12"); !strings.Contains(message, "could not be asked of it") {
 			t.Errorf("before it closes: %s", message)
 		}
 		p.Spec.Mode = ipamv1.ClosingMode
@@ -149,7 +149,7 @@ func TestWhoIsToldWhatIsHeld(t *testing.T) {
 	}
 	local := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "root"}}
 	want := "10.1.0.0/16 is delegated to edge-a and IPPool fleet/edge is gone: create it again with this cidr and delegateTo and delete it, " +
-		"or, if edge-a has let go, delete IPAllocation fleet/x"
+		"or, if edge-a does not use it any more, delete IPAllocation fleet/x"
 	if got := r.heldMessage(t.Context(), local, h); got != want {
 		t.Errorf("told the namespace: %s", got)
 	}

@@ -19,7 +19,7 @@ var (
 
 	capacityAddresses = metrics.Gauge("pool", "capacity_addresses", "Addresses of a pool by state; exact up to 2^53.", withState...)
 	poolRecords       = metrics.Gauge("pool", "records",
-		"Records of a pool by state, but those of its own blocks; those whose object nobody has seen are pending as well.", withState...)
+		"Records of a pool by state, but those of its own blocks; those whose object was not seen yet are pending as well.", withState...)
 	externalLeftovers = metrics.Gauge("external", "leftovers",
 		"Floating IPs of a pool that name claims which are not here (unknown), and claims whose floating IP does not exist or is another's (missing).",
 		append(metrics.PoolLabels[:3:3], "found")...)

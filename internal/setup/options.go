@@ -107,7 +107,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookCertSecret, "webhook-cert-secret", "",
 		"A Secret of the manager's own namespace, mounted at --webhook-cert-dir, that the manager makes and replaces the webhooks' certificate in. Empty leaves that to others, such as cert-manager.")
 	fs.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", "",
-		"A PEM file with the CA of the API servers' client certificates: nobody else may call the webhooks. Empty lets everybody who reaches the port.")
+		"A PEM file with the CA of the API servers' client certificates: no other client may call the webhooks. Empty allows every client that reaches the port.")
 	fs.StringVar(&o.WebhookClientName, "webhook-client-name", "",
 		"The common name, or a DNS name, of the client certificate that may call the webhooks. Empty allows every one of --webhook-client-ca-file.")
 	fs.StringVar(&o.ClusterName, "cluster-name", "", "The name that pools are delegated to this cluster by (spec.delegateTo). Empty means that none can be. Needs the feature gate Federation.")

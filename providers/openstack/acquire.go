@@ -79,7 +79,7 @@ func proveUnused(ctx context.Context, cloud *neutron.Client, seen neutron.Floati
 	case now.PortID != "":
 		return &claimant.Refusal{
 			Reason: ipamv1.ClaimReadyAllocationFailedReason, After: retry,
-			Message: fmt.Sprintf("floating IP %s is bound to port %s, not by this claim's consumer, which was not told of it: disassociate it", now.Address, now.PortID),
+			Message: fmt.Sprintf("floating IP %s is bound to port %s, not by this claim's consumer, which does not know it yet: disassociate it", now.Address, now.PortID),
 		}
 	}
 	return nil

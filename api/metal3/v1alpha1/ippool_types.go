@@ -140,7 +140,7 @@ type IPPoolStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="Capacity",type="integer",JSONPath=".status.capacity",description="Addresses that can be handed out"
 // +kubebuilder:printcolumn:name="Available IPs",type="integer",JSONPath=".status.availableIPCount",description="Addresses that are not handed out"
-// +kubebuilder:printcolumn:name="Capacity Capped",type="boolean",JSONPath=".status.capacityCapped",description="Whether there are more addresses than can be told"
+// +kubebuilder:printcolumn:name="Capacity Capped",type="boolean",JSONPath=".status.capacityCapped",description="Whether there are more addresses than can be shown"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool hands out addresses"
 type IPPool struct {
 	metav1.TypeMeta `json:",inline"`

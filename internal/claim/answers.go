@@ -235,22 +235,30 @@ func (r *observer) storedHoldings(ctx context.Context, s *scope) ([]ledger.Holdi
 // remake makes the answer that the claim's status names, and that somebody has removed, once more: the claim was told of its address. Without a
 // record nobody can say which one that was.
 func (r *executor) remake(ctx context.Context, s *scope) error {
-	for _, h := range r.observer.about(s).Recorded() {
+	told, ok := r.observer.recordOfTold(s)
+	if !ok {
+		return refuse(ipamv1.ClaimReadyAddressConflictReason,
+			"status names %s %s, which is not there, and no record tells its address: delete the claim", r.observer.answerKind(), s.claim.AnswerName)
+	}
+	allocation, err := r.records.reserve(ctx, s, told.CIDR, ledger.ForAdopted)
+	if err != nil {
+		return err
+	}
+	return r.commit(ctx, s, allocation)
+}
+
+// recordOfTold returns that record of the claim which the answer that its status names stands for; false if there is none. The claim may have
+// others: managers that were late have left them.
+func (r *observer) recordOfTold(s *scope) (ledger.Holding, bool) {
+	for _, h := range r.about(s).Recorded() {
 		if h.Claim.UID != s.ref.UID || h.Pool != s.offer.Pool || h.Purpose == ledger.ForMoved {
 			continue
 		}
-		composed := r.Form.Compose(s.claim, s.offer, h.CIDR, s.offer.Network(h.CIDR.Addr()))
-		if composed.GetName() != s.claim.AnswerName {
-			continue
+		if r.Form.Compose(s.claim, s.offer, h.CIDR, s.offer.Network(h.CIDR.Addr())).GetName() == s.claim.AnswerName {
+			return h, true
 		}
-		allocation, err := r.records.reserve(ctx, s, h.CIDR, ledger.ForAdopted)
-		if err != nil {
-			return err
-		}
-		return r.commit(ctx, s, allocation)
 	}
-	return refuse(ipamv1.ClaimReadyAddressConflictReason,
-		"status names %s %s, which is not there, and no record tells its address: delete the claim", r.observer.answerKind(), s.claim.AnswerName)
+	return ledger.Holding{}, false
 }
 
 // cameTogether says whether several answers came from elsewhere to a claim that does not say which one it had: its status was lost in a move.

@@ -153,31 +153,6 @@ func (v poolValidator[P]) inTheWay(ctx context.Context, to *audience, p P, c cha
 	return standing(ctx, append(v.overlaps(ctx, to, p, c), v.promised(ctx, to, p, c)...))
 }
 
-// overlaps refuses addresses that the pool did not have before and that
-// another root pool of the address space has.
-func (v poolValidator[P]) overlaps(ctx context.Context, to *audience, p P, c change) field.ErrorList {
-	spec, space := p.PoolSpec(), poolspec.Space(p.PoolSpec())
-	if says := v.carver.registry.Says(p); says.IsCarved() || !says.IsServedHere() {
-		return nil // its block is a part of others, or is not handed out here
-	}
-	var collisions []string
-	total := 0
-	for _, prefix := range gained(c.shape, c.was) {
-		for _, h := range v.holdings.Overlapping(space, prefix) {
-			if h.Purpose != ledger.ForRoot || h.Pool == p.PoolReference() {
-				continue
-			}
-			if total++; to.mayGetPool(ctx, h.Pool) {
-				collisions = append(collisions, text(prefix)+" with "+text(h.CIDR)+" of "+nameOf(h.Pool))
-			}
-		}
-	}
-	if total == 0 {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(sourceOf(spec), "overlaps other pools of address space "+space+someOf(collisions, total))}
-}
-
 // promised refuses to keep for a claim what another one holds, unless the pool
 // kept it for that claim before.
 func (v poolValidator[P]) promised(ctx context.Context, to *audience, p P, c change) field.ErrorList {

@@ -83,7 +83,7 @@ func (v verdict) check(t *testing.T, got admission.Response) {
 }
 
 // byOthersPattern matches the parts of messages that say what other stored objects have.
-var byOthersPattern = regexp.MustCompile(`overlaps other pools|is in use: |with 198\.51\.100|203\.0\.113\.5 for IPAddressClaim team/left|preAllocations\[0\]\.address: $`)
+var byOthersPattern = regexp.MustCompile(`overlaps other pools|is in use: |shares 198\.51\.100|203\.0\.113\.5 for IPAddressClaim team/left|preAllocations\[0\]\.address: $`)
 
 // rehearsed is the answer to a dry run: a warning where others stand in the way, and the same otherwise.
 func (v verdict) rehearsed() verdict {
@@ -97,7 +97,10 @@ func (v verdict) rehearsed() verdict {
 func TestPoolCreation(t *testing.T) {
 	t.Parallel()
 	other := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "other", Name: "rack"}
-	records := held{root(other, "192.0.2.0/25"), root(global, "198.51.100.0/24"), claimed(other, "192.0.2.9/32", "claim"), claimed(team, "203.0.113.5/32", "left")}
+	records := held{
+		root(other, "10.0.0.1/32"), root(other, "10.0.0.2/31"), root(other, "10.0.0.4/31"), root(other, "10.0.0.6/32"), root(other, "192.0.2.0/25"),
+		root(global, "198.51.100.0/24"), claimed(other, "192.0.2.9/32", "claim"), claimed(team, "203.0.113.5/32", "left"),
+	}
 	tests := map[string]struct {
 		pool ipamv1.PoolReference
 		spec string
@@ -109,14 +112,18 @@ func TestPoolCreation(t *testing.T) {
 		"an overlap with a pool of another namespace": {
 			pool: team, spec: `{cidr: 192.0.2.64/26}`,
 			want: verdict{code: 422, parts: []string{
-				`IPPool.ipam.weir.dev "pool" is invalid: `, `spec.cidr: Forbidden: overlaps other pools of address space default: 192.0.2.64/26 with 192.0.2.0/25 of IPPool other/rack`,
+				`IPPool.ipam.weir.dev "pool" is invalid: `, `spec.cidr: Forbidden: overlaps other pools of address space default: 192.0.2.64/26 shares 192.0.2.64/26 with IPPool other/rack`,
 			}},
 		},
 		"an overlap of addresses with two pools": {
 			pool: team, spec: `{addresses: [192.0.2.127-192.0.2.128, 198.51.100.1]}`,
 			want: verdict{code: 422, parts: []string{
-				`spec.addresses: Forbidden: `, `192.0.2.127 with 192.0.2.0/25 of IPPool other/rack, 198.51.100.1 with 198.51.100.0/24 of GlobalIPPool pool`,
+				`spec.addresses: Forbidden: `, `192.0.2.127-192.0.2.128 shares 192.0.2.127 with IPPool other/rack, 198.51.100.1 shares 198.51.100.1 with GlobalIPPool pool`,
 			}},
+		},
+		"an overlap of ranges, each one named once": {
+			pool: team, spec: `{addresses: [10.0.0.5-10.0.0.20]}`,
+			want: verdict{code: 422, parts: []string{`overlaps other pools of address space default: 10.0.0.5-10.0.0.20 shares 10.0.0.5-10.0.0.6 with IPPool other/rack`}},
 		},
 		"a kept address that nobody holds": {
 			pool: team, spec: `{cidr: 203.0.113.0/24, preAllocations: [{claimName: a, address: 203.0.113.9}]}`,
@@ -297,7 +304,7 @@ func TestPoolUpdate(t *testing.T) {
 		"a growth over a neighbour": {
 			held: held{root(global, "192.0.2.128/25")},
 			old:  `{addresses: [192.0.2.0/25]}`, new: `{addresses: [192.0.2.0/24]}`,
-			want: verdict{code: 422, parts: []string{`spec.addresses: Forbidden: overlaps other pools of address space default: 192.0.2.128/25 with 192.0.2.128/25 of GlobalIPPool pool`}},
+			want: verdict{code: 422, parts: []string{`spec.addresses: Forbidden: overlaps other pools of address space default: 192.0.2.0/24 shares 192.0.2.128/25 with GlobalIPPool pool`}},
 		},
 		"a growth of a pool that overlaps already": {
 			held: held{root(global, "192.0.2.0/25")},

@@ -73,7 +73,7 @@ func TestNothingIsNamedThatTheRequesterMayNotGet(t *testing.T) {
 		},
 		"an overlap with one that he may get": {
 			held: held{root(neighbour, "192.0.2.0/25"), root(global, "192.0.2.192/26")}, rights: onlyIn("green"), new: `{cidr: 192.0.2.0/24}`,
-			says: `invalid: spec.cidr: Forbidden: overlaps other pools of address space default: 192.0.2.0/24 with 192.0.2.0/25 of IPPool green/rack, ...`,
+			says: `invalid: spec.cidr: Forbidden: overlaps other pools of address space default: 192.0.2.0/24 shares 192.0.2.0/25 with IPPool green/rack, ...`,
 		},
 		"what falls out": {
 			held: mixed, rights: onlyIn("green"), old: `{addresses: [192.0.2.0/24]}`, new: `{addresses: [192.0.2.128/25]}`,

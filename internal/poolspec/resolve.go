@@ -56,7 +56,7 @@ func (r *resolver) resolve() *pooltree.Pool {
 	shape := pooltree.New(r.config())
 	if n := len(shape.Blocks()); n > ipamv1.MaxBlocks {
 		r.invalid(r.path.Child("addresses"), fmt.Sprintf("%d entries", len(r.spec.Addresses)),
-			"come to %d prefixes, each of which is recorded; a pool may have %d", n, ipamv1.MaxBlocks)
+			"come to %d prefixes, each of which is recorded; a pool may have %d%s", n, ipamv1.MaxBlocks, r.wholeNetworkHint())
 		return nil
 	}
 	if n := len(shape.Excluded()); n > ipamv1.MaxExclusions {
@@ -68,6 +68,18 @@ func (r *resolver) resolve() *pooltree.Pool {
 		return nil
 	}
 	return shape
+}
+
+// wholeNetworkHint says what to write in place of a range that is a network without its ends: such ranges are
+// many prefixes each. It is "" if there is none.
+func (r *resolver) wholeNetworkHint() string {
+	for _, e := range r.entries {
+		around := netipx.IPRangeFrom(e.addrs.From().Prev(), e.addrs.To().Next())
+		if network, ok := around.Prefix(); ok && !network.IsSingleIP() {
+			return fmt.Sprintf(": write %s for %s; its first and last address are not handed out, unless allocation.reservedAddresses is Allocate", network, e.text)
+		}
+	}
+	return ""
 }
 
 // Space returns the address space that the pool's addresses are unique in; ""

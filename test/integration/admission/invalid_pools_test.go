@@ -87,7 +87,7 @@ var mistakes = []mistake{
 	{"an exclusion of the other family", `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.1, "2001:db8::1"]}`, "spec.excludedAddresses[1]", []string{"IPv6 in a pool of IPv4"}},
 	{"an exclusion that is not canonical", `{cidr: "2001:db8::/64", excludedAddresses: ["2001:db8::0001"]}`, "spec.excludedAddresses[0]", []string{"2001:db8::1"}},
 	{"an exclusion that runs backwards", `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.9-192.0.2.1]}`, "spec.excludedAddresses[0]", []string{"runs backwards"}},
-	{"addresses that come to too many prefixes", `{addresses: [` + ragged(100) + `]}`, "spec.addresses", []string{"1400", "1024"}},
+	{"addresses that come to too many prefixes", `{addresses: [` + ragged(100) + `]}`, "spec.addresses", []string{"1400", "1024", "write 10.0.1.0/24 for 10.0.1.1-10.0.1.254"}},
 	{"too many subnets", `{cidr: 10.0.0.0/8, subnets: [` + subnets(65) + `]}`, "spec.subnets", []string{"64"}},
 	{"exclusions that come to too many prefixes", `{cidr: "2001:db8:1::/48", excludedAddresses: [` + jagged(300) + `]}`,
 		"spec.excludedAddresses", []string{"300 entries", "37800", "16384"}},

@@ -61,7 +61,7 @@ var _ = Describe("A new pool", func() {
 			Pool: ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: "rack"},
 		})
 		pool := builder.IPPool("team", "p").WithCIDR("192.0.2.128/25")
-		expectInvalid(k.Create(ctx, pool.Build()), "spec.cidr", "192.0.2.128/25 with 192.0.2.0/24 of GlobalIPPool rack")
+		expectInvalid(k.Create(ctx, pool.Build()), "spec.cidr", "192.0.2.128/25 shares 192.0.2.128/25 with GlobalIPPool rack")
 		Expect(k.Create(ctx, pool.Build(), client.DryRunAll)).To(Succeed(), "GlobalIPPool rack may be smaller by the time of the create")
 		stored(ctx, pool.WithSpace("lab").Build())
 	})

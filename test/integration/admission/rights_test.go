@@ -95,6 +95,6 @@ var _ = Describe("What a refusal names is what the user may get:", func() {
 	It("everything to the administrator", func(ctx SpecContext) {
 		Expect(k.Delete(ctx, pool)).To(MatchError(HaveSuffix("192.0.2.1 for IPAddressClaim team/seen, 192.0.2.2 for IPAddressClaim secret/hidden")))
 		err := k.Create(ctx, builder.IPPool("team", "q").WithCIDR("198.51.0.0/16").Build())
-		expectInvalid(err, "spec.cidr", "198.51.0.0/16 with 198.51.100.0/24 of IPPool secret/rack")
+		expectInvalid(err, "spec.cidr", "198.51.0.0/16 shares 198.51.100.0/24 with IPPool secret/rack")
 	})
 })

@@ -62,10 +62,7 @@ func freeCommand(o *options, stdin io.Reader) *cobra.Command {
 }
 
 func (f *freeing) run(ctx context.Context) error {
-	s, err := f.survey(survey.Scope{Only: f.namespace})
-	if err == nil {
-		err = s.Find()
-	}
+	s, err := f.surveyOfWeir(survey.Scope{Only: f.namespace})
 	if err != nil {
 		return err
 	}

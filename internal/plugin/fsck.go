@@ -69,10 +69,7 @@ func fsckCommand(o *options, clouds listFloatingIPs) *cobra.Command {
 }
 
 func (c *checkup) run(ctx context.Context) error {
-	s, err := c.survey(survey.Scope{})
-	if err == nil {
-		err = s.Find()
-	}
+	_, err := c.surveyOfWeir(survey.Scope{})
 	if err != nil {
 		return err
 	}

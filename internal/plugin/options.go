@@ -88,3 +88,12 @@ func (o *options) survey(scope survey.Scope) (*survey.Survey, error) {
 	}
 	return survey.New(config, mapper, scope)
 }
+
+// surveyOfWeir is survey for what asks about Weir's kinds by name. It errs with survey.ErrNoWeir where the API server does not serve them.
+func (o *options) surveyOfWeir(scope survey.Scope) (*survey.Survey, error) {
+	s, err := o.survey(scope)
+	if err == nil {
+		err = s.Find()
+	}
+	return s, err
+}

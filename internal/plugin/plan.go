@@ -127,10 +127,7 @@ func (p *planning) run(ctx context.Context) error {
 			return err
 		}
 	}
-	s, err := p.survey(survey.Scope{Only: p.question.Namespace})
-	if err == nil {
-		err = s.Find()
-	}
+	s, err := p.surveyOfWeir(survey.Scope{Only: p.question.Namespace})
 	if err != nil {
 		return err
 	}

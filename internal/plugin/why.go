@@ -116,10 +116,7 @@ func (o *options) whyNamed(ctx context.Context, asked string) error {
 	if err != nil {
 		return err
 	}
-	s, err := o.survey(survey.Scope{Only: namespace})
-	if err == nil {
-		err = s.Find()
-	}
+	s, err := o.surveyOfWeir(survey.Scope{Only: namespace})
 	if err != nil {
 		return err
 	}

@@ -44,10 +44,7 @@ func (o *options) whyFiles(ctx context.Context, stdin io.Reader, files []string)
 	if err != nil {
 		return err
 	}
-	s, err := o.survey(survey.Scope{Only: namespace})
-	if err == nil {
-		err = s.Find()
-	}
+	s, err := o.surveyOfWeir(survey.Scope{Only: namespace})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ type scripted struct {
 	broken chan error
 	change chan struct{}
 	ready  chan struct{}
+	// again lets the map try again after a mistake.
+	again chan struct{}
 }
 
 func (s *scripted) Draw(context.Context) (*Map, error) {
@@ -55,17 +57,28 @@ func (s *scripted) Changes(ctx context.Context, ready, changed func()) error {
 	}
 }
 
-// hasty waits for nothing.
-type hasty struct{}
+// hasty waits for nothing, but after a mistake until a test lets it try again.
+type hasty struct {
+	again chan struct{}
+}
 
-func (hasty) Now() time.Time                      { return taken }
-func (hasty) Wait(context.Context, time.Duration) {}
+func (hasty) Now() time.Time { return taken }
+
+func (h hasty) Wait(ctx context.Context, long time.Duration) {
+	if long != retrying {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-h.again:
+	}
+}
 
 // serve runs a live map.
 func serve(t *testing.T) (*scripted, *Live, *httptest.Server) {
 	t.Helper()
-	source := &scripted{revision: "1", broken: make(chan error), change: make(chan struct{}), ready: make(chan struct{}, 16)}
-	live, err := NewLive(t.Context(), source, hasty{})
+	source := &scripted{revision: "1", broken: make(chan error), change: make(chan struct{}), ready: make(chan struct{}, 16), again: make(chan struct{})}
+	live, err := NewLive(t.Context(), source, hasty{source.again})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,6 +194,7 @@ func TestLiveMapFollows(t *testing.T) {
 	source.become("3")
 	source.broken <- errors.New("the API server is away")
 	await("a mistake", `"trouble":"the API server is away"`, func() bool { return true })
+	source.again <- struct{}{}
 	<-source.ready
 	await("what is there after it", `data: {"number":`, has("3"))
 }

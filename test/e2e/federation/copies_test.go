@@ -188,7 +188,7 @@ var _ = DescribeTable("A copy that overlaps a root of the member's is refused in
 		By("refusing the root once the copy is there")
 		w.a.Delete(ctx, root)
 		answers(ctx, w.a, "first", arrived(ctx, w.a, p), "10.0.0.0/24")
-		w.a.Refuses(ctx, w.a.Root("lab", "10.0.0.128/25").Build(), http.StatusUnprocessableEntity, "spec.cidr", "overlaps", "10.0.0.0/24")
+		w.a.Refuses(ctx, w.a.Root("lab", "10.0.0.128/25").Build(), http.StatusUnprocessableEntity, "spec.cidr", "overlaps", "10.0.0.128/25", "team")
 	},
 	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
 	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),

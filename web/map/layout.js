@@ -161,7 +161,7 @@ function widen(bin, part, right, worse) {
  * @param {bigint} value An address of the pool.
  * @param {number} width Of the picture.
  * @returns {{at: number, span: number, pool: {at: number, span: number}}|null} Where the part with the address lies before zooming, and where
- *   the part of the pool around it. Null if the pool has no place.
+ *   the part of the pool around it; both are that of the pool where the address is one of a pool carved from it. Null if the pool has no place.
  */
 export function placeOf(tree, area, value, width) {
   let pool = null, node = tree, at = 0, span = width;
@@ -175,7 +175,7 @@ export function placeOf(tree, area, value, width) {
       }
       begin += w;
     }
-    if (!next) return null;
+    if (!next) break;
     [node, span] = [next, inside];
     if (node.data.child === area) pool = {at, span};
     if (pool && !node.data.child) return {at, span, pool};
@@ -183,9 +183,9 @@ export function placeOf(tree, area, value, width) {
   return pool && {at: pool.at, span: pool.span, pool};
 }
 
-/** Whether a part is of the pool, or of one that is above it or carved from it. Roots of one address may lie beside each other. */
+/** Whether a part is of the pool, or is the block of it or of one above it. Roots of one address may lie beside each other. */
 function isAbove(part, area) {
   if (!part.child) return part.area === area;
-  const isIn = (inner, outer) => inner === outer || outer.children.some((child) => isIn(inner, child));
-  return isIn(area, part.child) || isIn(part.child, area);
+  const isIn = (outer) => outer === area || outer.children.some(isIn);
+  return isIn(part.child);
 }

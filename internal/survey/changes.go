@@ -21,7 +21,7 @@ const watchAccept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.i
 // errEnded is returned where a watch ended, as each does after a while.
 var errEnded = errors.New("the watch ended")
 
-// Changes calls ready once pools and records are watched, and changed after each change of them. It returns an error when it can
+// Changes calls ready once pools, records and claims are watched, and changed after each change of them. It returns an error when it can
 // tell of no further change: what changed since is not known then. Calls of changed may come at the same time. What may not be
 // listed is not watched.
 func (s *Survey) Changes(ctx context.Context, ready, changed func()) error {
@@ -29,7 +29,7 @@ func (s *Survey) Changes(ctx context.Context, ready, changed func()) error {
 	defer stop() // ends all watches
 	group, watching := errgroup.WithContext(ctx)
 	var watches []io.ReadCloser
-	for _, r := range []resource{ipallocations, ippools, globalippools, metal3ippools} {
+	for _, r := range watched() {
 		if !s.isServed(r) {
 			continue
 		}
@@ -53,6 +53,17 @@ func (s *Survey) Changes(ctx context.Context, ready, changed func()) error {
 		return context.Cause(watching)
 	})
 	return group.Wait()
+}
+
+// watched are pools, records, and claims, whose owners name Machines.
+func watched() []resource {
+	pools := []resource{ippools, globalippools, metal3ippools}
+	all := append(make([]resource, 0, 1+len(pools)+len(claimForms)), ipallocations)
+	all = append(all, pools...)
+	for _, form := range claimForms {
+		all = append(all, form.resource)
+	}
+	return all
 }
 
 // watch begins to watch a resource in the scope, from now on; nil if the user may not list it.

@@ -25,6 +25,9 @@ func TestChangesAreTold(t *testing.T) {
 			weirPath + "/ipallocations": `{"type":"ADDED","object":{}}{"type":"MODIFIED","object":{}}{"type":"DELETED","object":{}}`,
 			weirPath + "/ippools":       "", weirPath + "/globalippools": "",
 		}, 3, "the watch ended"},
+		"claims": {map[string]string{
+			weirPath + "/ipclaims": `{"type":"MODIFIED","object":{}}`, weirPath + "/ipallocations": "",
+		}, 1, "the watch ended"},
 		"fallback":  {map[string]string{weirPath + "/namespaces/team/ipallocations": `{"type":"ADDED","object":{}}`}, 1, "the watch ended"},
 		"too late":  {map[string]string{weirPath + "/ipallocations": `{"type":"ERROR","object":{"code":410}}`}, 0, "the watch ended"},
 		"forbidden": {map[string]string{weirPath + "/ipallocations": "-"}, 0, "watching ipallocations.ipam.weir.dev"},

@@ -20,6 +20,8 @@ const LABEL = 22, BAR = 96;
 const LETTER = 7, DOWNWARDS = 16;
 /** How far the map zooms in at most, and how wide what is gone to is then at least. */
 const MAX_ZOOM = 1e7, SEEN = 24;
+/** In how many parts the width of a box is told apart. */
+const PARTS = 2 ** 40;
 
 let model = JSON.parse(element('model').textContent);
 let areas = areasOf(model);
@@ -156,10 +158,22 @@ function tell(merged, leftOut) {
   element('merged').textContent = merged === 0 && leftOut === 0 ? 'Each range is drawn by itself.'
     : `${merged} ranges narrower than 3 px are drawn in bins: the height is use, colour and pattern the worst state.` +
       (leftOut > 0 ? ` ${leftOut} ranges are not drawn; zoom in to see them.` : '');
-  const [first, last] = [state.boxes.find((box) => box.depth === 0), state.boxes.filter((box) => box.depth === 0).pop()];
-  element('first').textContent = first ? formatRange(first.from, first.from, first.area.bits) : 'no pool of this address space has addresses';
-  element('last').textContent = last ? formatRange(last.to, last.to, last.area.bits) : '';
+  const [first, last] = ends();
+  element('first').textContent = first || 'no pool of this address space has addresses';
+  element('last').textContent = last;
   element('zoom').textContent = `zoom ${state.transform.k < 10 ? state.transform.k.toFixed(1) : Math.round(state.transform.k)}×`;
+}
+
+/** @returns {[string, string]} The first and the last address in sight; "" if there is none. */
+function ends() {
+  const over = (x) => state.boxes.filter((box) => box.x <= x && x <= box.x + box.width).pop();
+  const before = (box, x) => BigInt(Math.round((x - box.x) / box.width * PARTS)) * (box.to - box.from + 1n);
+  const text = (box, value) => formatRange(value, value, box.area.bits);
+  const first = over(0.5), last = over(width() - 0.5);
+  return [
+    first ? text(first, first.x > -0.5 ? first.from : first.from + before(first, 0) / BigInt(PARTS)) : '',
+    last ? text(last, last.x + last.width < width() + 0.5 ? last.to : last.from + (before(last, width()) - 1n) / BigInt(PARTS)) : '',
+  ];
 }
 
 /** Whether a box is what is chosen, or has it and is the innermost that does. */

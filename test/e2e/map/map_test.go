@@ -238,6 +238,22 @@ func TestPage(t *testing.T) {
 	b.askedNothing()
 }
 
+// TestEnds: the ends of the bars have the first and the last address in sight.
+func TestEnds(t *testing.T) {
+	b := open(t, fleet(), "")
+	for _, c := range []struct{ view, ends string }{
+		{"#space=default", "10.0.0.0 to 2001:db8:0:ffff:ffff:ffff:ffff:ffff"},
+		{"#space=default&pool=IPPool+team-red%2Fvips", "10.0.1.0 to 10.0.1.15"},
+		{"#space=default&pool=GlobalIPPool+west", "10.16.0.0 to 10.31.255.255"},
+		{"#space=lab&zoom=4,0.25", "10.0.0.64 to 10.0.0.127"},
+	} {
+		value[bool](b, fmt.Sprintf("(location.hash = %q) && dispatchEvent(new Event('hashchange'))", c.view))
+		if got := b.text("#first") + " to " + b.text("#last"); got != c.ends {
+			t.Errorf("%s: %s, not %s", c.view, got, c.ends)
+		}
+	}
+}
+
 // askedNothing checks that the page has asked for itself only, and has complained of nothing.
 func (b *browser) askedNothing() {
 	b.t.Helper()

@@ -21,7 +21,7 @@ var claims = []Condition{
 			Means: "The pool has nothing free of the length that the claim asks for. Weir made sure that its view was current before it said so. " +
 				"Of a pool of floating IPs the message says whether `maxIPs`, the quota or the network ends it.",
 			Do:  "Add addresses to the pool, or delete claims that are not needed. The claim is answered by itself as soon as there is room.",
-			See: "guides/openstack.md#when-something-is-wrong",
+			See: "guides/pools.md#growing",
 		},
 		{
 			Name: ipamv1.ClaimReadyPoolNotReadyReason, Status: metav1.ConditionFalse,

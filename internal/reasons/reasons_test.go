@@ -92,6 +92,26 @@ func TestReasonsAreFoundOnce(t *testing.T) {
 	}
 }
 
+// TestReadyOfClaimsSendsToNoProvidersPage: claims of any kind of pool have these reasons, and a pool without a cloud has nothing to do with one.
+func TestReadyOfClaimsSendsToNoProvidersPage(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, c := range All {
+		if c.Subject != Claims || c.Type != "Ready" {
+			continue
+		}
+		for _, r := range c.Reasons {
+			found++
+			if strings.HasPrefix(r.See, "guides/openstack.md") {
+				t.Errorf("%s sends to %s", r.Name, r.See)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d reasons were read", found)
+	}
+}
+
 var heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 
 // TestPagesThatReasonsNameExist with their headings.

@@ -141,6 +141,13 @@ openstack-packages: ## Install the real Keystone and Neutron that tests start (D
 chromium-packages: ## Install the browser without a window that tests start (Debian 12; needs root, cold about 1 minute)
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core >/dev/null
+
+# What makes the pages of docs/ a site.
+.PHONY: site-packages
+site-packages: ## Install Hugo, which makes the site of the docs (Debian 12; needs root, cold less than a minute)
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends hugo >/dev/null
+
 .PHONY: prometheus-packages
 prometheus-packages: ## Install the Prometheus and promtool that tests run (Debian 12; needs root, cold about half a minute)
 	apt-get update -qq
@@ -221,6 +228,13 @@ verify-gen: generate-go-deepcopy generate-manifests generate-crd-docs generate-r
 .PHONY: screenshots
 screenshots: ## Draw the pictures of kubectl weir map in docs/images anew (needs what make chromium-packages installs)
 	go test -count 1 ./test/e2e/map -run TestPictures -screenshots $(abspath docs/images)
+
+# Where make site writes to.
+SITE_DIR ?= $(OUT)/site
+
+.PHONY: site
+site: ## Make a site of the pages of docs/ in out/site: open index.html, no server is needed (needs what make site-packages installs)
+	@hugo --quiet --noBuildLock --panicOnWarning --cleanDestinationDir --source site --destination $(abspath $(SITE_DIR))
 
 .PHONY: verify-web
 verify-web: web-modules ## Fail if the page of kubectl weir map is not what its sources make (needs node and npm; part of CI where npm is)

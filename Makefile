@@ -234,7 +234,7 @@ SITE_DIR ?= $(OUT)/site
 
 .PHONY: site
 site: ## Make a site of the pages of docs/ in out/site: open index.html, no server is needed (needs what make site-packages installs)
-	@hugo --quiet --noBuildLock --panicOnWarning --cleanDestinationDir --source site --destination $(abspath $(SITE_DIR))
+	@hugo --quiet --noBuildLock --panicOnWarning --cleanDestinationDir --source web/site --destination $(abspath $(SITE_DIR))
 
 .PHONY: verify-web
 verify-web: web-modules ## Fail if the page of kubectl weir map is not what its sources make (needs node and npm; part of CI where npm is)

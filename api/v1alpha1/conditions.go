@@ -49,7 +49,8 @@ const (
 	// and cannot have one. It is there at the hub only, and does not count towards Ready.
 	ExpandedCondition = "Expanded"
 	// DeletingCondition is true on a claim that is being deleted and that finalizers of others keep,
-	// or what backs it outside of the cluster. It is absent otherwise.
+	// or what backs it outside of the cluster, or a write that the API server refuses. It is absent
+	// otherwise.
 	DeletingCondition = "Deleting"
 )
 
@@ -65,6 +66,9 @@ const (
 	WaitingForPoolReason = "WaitingForPool"
 	// WaitingForSecretReason: the Secret with the credentials for the cloud does not exist.
 	WaitingForSecretReason = "WaitingForSecret"
+	// WaitingForAPIServerReason: the API server refuses a write by which what the claim has is released; the message has its words. It is
+	// tried again.
+	WaitingForAPIServerReason = "WaitingForAPIServer"
 )
 
 // AddressesOutdatedReason of the NetworkCurrent condition: the message counts the IPAddresses. They are gone when their machines have

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,14 +74,15 @@ func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 	return nil
 }
 
-// reportRelease has a claim that is being deleted say why what backs it outside of the cluster is not given back yet, and returns the error
-// it was given.
+// reportRelease has a claim that is being deleted say why it keeps what it has, and returns when to go on with it.
 func (r *reporter) reportRelease(ctx context.Context, s *scope, outcome error) error {
 	if outcome == nil { // the claim is gone
 		return nil
 	}
-	var kept *claimant.KeptError
-	errors.As(outcome, &kept)
+	kept := claimant.WhyKept(outcome, s.claim.Stored, r.Clock.Now())
+	if kept != nil {
+		outcome = kept
+	}
 	after, _ := s.claim.Stored.DeepCopyObject().(claimant.Claimant)
 	claimant.SetKept(after, kept)
 	if equality.Semantic.DeepEqual(r.Form.Status(after), r.Form.Status(s.claim.Stored)) {
@@ -88,6 +90,9 @@ func (r *reporter) reportRelease(ctx context.Context, s *scope, outcome error) e
 	}
 	if err := r.patchStatus(ctx, after); err != nil {
 		return err
+	}
+	if kept != nil && kept.Reason == ipamv1.WaitingForAPIServerReason {
+		r.Recorder.Eventf(s.claim.Stored, nil, corev1.EventTypeWarning, kept.Reason, keepAction, "%s", kept.Message)
 	}
 	return outcome
 }

@@ -40,7 +40,7 @@ func (h Hints) SetDeleting(claim Claimant, finalizers []string) {
 	})
 }
 
-// SetKept has a claim say why what backs it outside of the cluster is not given back yet; nothing of that for nil.
+// SetKept has a claim say why it keeps what it has; nothing of that for nil.
 func SetKept(claim Claimant, kept *KeptError) {
 	if kept == nil {
 		if conditions.GetReason(claim, ipamv1.DeletingCondition) != ipamv1.WaitingForFinalizersReason {

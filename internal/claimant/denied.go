@@ -28,15 +28,31 @@ func Denied(err error, of conditions.Getter, now time.Time) error {
 		return err
 	}
 	return errors.Join(&Refusal{
-		Reason: ipamv1.ClaimReadyRefusedByAPIServerReason, Message: denied.Error(), After: retryDenied(of, now),
+		Reason: ipamv1.ClaimReadyRefusedByAPIServerReason, Message: denied.Error(),
+		After: retryDenied(conditions.Get(of, ipamv1.ReadyCondition), metav1.ConditionFalse, now),
 	}, err)
 }
 
-// retryDenied is when the write is tried again: the longer the object has not been ready, the later.
-func retryDenied(of conditions.Getter, now time.Time) time.Duration {
-	ready := conditions.Get(of, ipamv1.ReadyCondition)
-	if ready == nil || ready.Status != metav1.ConditionFalse {
+// WhyKept is why a claim that is being deleted keeps what it has, by what came of its release: what the outcome says, or a write that the
+// API server refuses. It is nil for every other outcome.
+func WhyKept(outcome error, of conditions.Getter, now time.Time) *KeptError {
+	var kept *KeptError
+	var denied *ledger.DeniedError
+	switch {
+	case outcome == nil, errors.As(outcome, &kept):
+	case errors.As(ledger.WriteError("what the claim has could not be released", outcome), &denied):
+		kept = &KeptError{
+			Reason: ipamv1.WaitingForAPIServerReason, Message: denied.Error(),
+			After: retryDenied(conditions.Get(of, ipamv1.DeletingCondition), metav1.ConditionTrue, now),
+		}
+	}
+	return kept
+}
+
+// retryDenied is when the write is tried again: the longer the condition has said so, the later.
+func retryDenied(told *metav1.Condition, status metav1.ConditionStatus, now time.Time) time.Duration {
+	if told == nil || told.Status != status {
 		return firstDenied
 	}
-	return min(max(now.Sub(ready.LastTransitionTime.Time)/2, firstDenied), lastDenied)
+	return min(max(now.Sub(told.LastTransitionTime.Time)/2, firstDenied), lastDenied)
 }

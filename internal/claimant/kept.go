@@ -5,8 +5,9 @@ package claimant
 
 import "time"
 
-// KeptError says why what backs a claim outside of the cluster is not given back yet. Until it is,
-// what the claim has in the cluster stays as well. It is shown in the Deleting condition.
+// KeptError says why a claim that is being deleted keeps what it has: what backs it outside of the
+// cluster is not given back yet, or the API server refuses a write. It is shown in the Deleting
+// condition.
 type KeptError struct {
 	// Reason of the Deleting condition.
 	Reason  string

@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case why != nil:
 		return settle(r.tell(ctx, s, why))
 	case !claim.DeletionTimestamp.IsZero():
-		return settle(errors.Join(r.tell(ctx, s, errOpen), r.release(ctx, claim)))
+		return settle(errors.Join(r.tell(ctx, s, errOpen), r.reportRelease(ctx, claim, r.release(ctx, claim))))
 	}
 	if _, err := finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
 		return settle(client.IgnoreNotFound(err))

@@ -93,6 +93,26 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	return nil
 }
 
+// reportRelease has a claim that is being deleted say why it keeps what it has, and returns when to go on with it.
+func (r *Reconciler) reportRelease(ctx context.Context, claim *ipamv1.IPClaim, outcome error) error {
+	kept := claimant.WhyKept(outcome, claim, clock.RealClock{}.Now())
+	if kept != nil {
+		outcome = kept
+	}
+	after := claim.DeepCopy()
+	claimant.SetKept(after, kept)
+	if equality.Semantic.DeepEqual(after.Status, claim.Status) {
+		return outcome
+	}
+	if err := r.patchStatus(ctx, after); err != nil {
+		return err
+	}
+	if kept != nil {
+		r.Recorder.Eventf(claim, nil, corev1.EventTypeWarning, kept.Reason, keepAction, "%s", kept.Message)
+	}
+	return outcome
+}
+
 // pausedBy says why the claim is paused; nothing if it is not.
 func pausedBy(outcome error) string {
 	var refusal *claimant.Refusal

@@ -108,6 +108,12 @@ var claims = []Condition{
 			Do: "Wait for their owners. Take one off by hand only when you know that its owner is done.",
 		},
 		{
+			Name: ipamv1.WaitingForAPIServerReason, Status: metav1.ConditionTrue,
+			Means: "The API server refuses a write by which Weir releases what the claim has. The message has its words, which name the webhook, the policy " +
+				"or the right. The claim keeps its address until the write succeeds; Weir tries again after a minute at most.",
+			Do: "Correct what refuses it. Take Weir's finalizer off by hand only if you have deleted the claim's IPAllocation yourself.",
+		},
+		{
 			Name: ipamv1.WaitingForPortReason, Status: metav1.ConditionTrue,
 			Means: "The claim's floating IP is bound to the port that the message names.",
 			Do:    "Nothing: it is given back when the port is gone, or the floating IP is disassociated.",

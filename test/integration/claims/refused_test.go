@@ -5,15 +5,19 @@ package claims
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var _ = Describe("A write that the API server refuses", func() {
@@ -48,6 +52,23 @@ var _ = Describe("A write that the API server refuses", func() {
 		Expect(answered(ctx, claim).Spec.Address).To(Equal("10.1.0.1"))
 		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "100ms").Should(ContainElement("AddressAllocated"))
 	})
+
+	It("is reported by a deleted claim whose IPAddress it keeps, with the API server's words, until it succeeds", func(ctx SpecContext) {
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		answered(ctx, claim)
+		kept := suite.KeepAll(ctx, k, ns, ipamv1beta2.GroupVersion.WithKind("IPAddress"), "ipaddresses", "IPAddresses stay for the audit")
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(conditions.GetReason(claim, ipamv1.DeletingCondition)).To(Equal(ipamv1.WaitingForAPIServerReason))
+		}, "1m", "100ms").Should(Succeed())
+		Expect(conditions.GetMessage(claim, ipamv1.DeletingCondition)).To(And(
+			HavePrefix("what the claim has could not be released: "), ContainSubstring("IPAddresses stay for the audit")))
+		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "100ms").Should(ContainElement("WaitingForAPIServer"))
+		kept()
+		gone(ctx, claim)
+	}, SpecTimeout(4*time.Minute))
 
 	It("is reported by the pool whose block's record it is, until it succeeds", func(ctx SpecContext) {
 		quota := limit(ctx, "count/ipallocations.ipam.weir.dev", "3")

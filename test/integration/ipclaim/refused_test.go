@@ -157,6 +157,22 @@ var _ = Describe("A quota on records", func() {
 		Expect(records(ctx, ns)).To(BeEmpty())
 	}, NodeTimeout(patience))
 
+	It("is named by an IPClaim that is being deleted, and keeps its record, until it succeeds", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
+		claim := create(ctx, newClaim(ns, "c", "root"))
+		becomes(ctx, claim, ipamv1.ReadyCondition)
+		end := suite.KeepAll(ctx, k, ns, ipamv1.GroupVersion.WithKind("IPAllocation"), "ipallocations", "records stay for the audit")
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(conditions.GetReason(claim, ipamv1.DeletingCondition)).To(Equal(ipamv1.WaitingForAPIServerReason))
+			g.Expect(conditions.GetMessage(claim, ipamv1.DeletingCondition)).To(ContainSubstring("records stay for the audit"))
+		}, "1m", "50ms").Should(Succeed())
+		end()
+		suite.Gone(ctx, k, claim)
+	}, NodeTimeout(3*patience))
+
 	It("is named in the condition of an IPAddressClaim, which is answered when there is room in it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))

@@ -184,8 +184,9 @@ generate-manifests: $(CONTROLLER_GEN) ## Generate CRDs, RBAC and webhook configu
 		output:rbac:artifacts:config=config/metal3/rbac
 
 # $(call crd-docs,package,file) writes the reference of one group: kinds of several groups have the same names, and so the same anchors.
+# A placeholder such as <name> in a comment would be an element of HTML, which no reader sees.
 crd-docs = $(CRD_REF_DOCS) --log-level=ERROR --source-path=$(1) --config=hack/crd-ref-docs/config.yaml \
-	--renderer=markdown --output-path=docs/reference/$(2)
+	--renderer=markdown --output-path=docs/reference/$(2) && sed -i -E 's/<([A-Za-z]+)>/\&lt;\1\&gt;/g' docs/reference/$(2)
 
 .PHONY: generate-crd-docs
 generate-crd-docs: $(CRD_REF_DOCS) ## Generate the API references, docs/reference/{api,metal3}.md

@@ -34,6 +34,8 @@ type page struct {
 	title string
 	// ids are those of its elements, links where its links lead to, and parts what a browser loads with it.
 	ids, links, parts []string
+	// unknown are elements that HTML does not have: a placeholder such as <name> outside of backticks, which no reader sees.
+	unknown []string
 }
 
 // build makes the site, and returns its folder.
@@ -100,6 +102,9 @@ func (p *page) add(element *html.Node) {
 	if element.Data == "title" && element.FirstChild != nil {
 		p.title = element.FirstChild.Data
 	}
+	if element.DataAtom == 0 {
+		p.unknown = append(p.unknown, element.Data)
+	}
 	for _, attribute := range element.Attr {
 		switch {
 		case attribute.Key == "id":
@@ -148,6 +153,11 @@ func TestSite(t *testing.T) {
 
 func checkPages(t *testing.T, pages map[string]page) {
 	t.Helper()
+	for name, p := range pages {
+		if len(p.unknown) > 0 {
+			t.Errorf("%s has no text but elements %q", name, p.unknown)
+		}
+	}
 	docs := filesUnder(t, root+"docs", ".md")
 	for _, doc := range docs {
 		name := strings.TrimSuffix(doc, ".md") + ".html"

@@ -117,6 +117,9 @@ const (
 // SiblingCreatedReason of an event: a further pool was created beside a delegated one that runs low.
 const SiblingCreatedReason = "SiblingCreated"
 
+// FloatingIPsLeftReason of an event: a pool of floating IPs has gone, and the named ones stay in its cloud.
+const FloatingIPsLeftReason = "FloatingIPsLeft"
+
 // Reasons of a pool's FloatingIPs condition.
 const (
 	// FloatingIPsAsRecordedReason: they agree with the records.

@@ -31,6 +31,8 @@ type Outside interface {
 	// must not, because the pool is paused or moves; with ledger.ErrBusy if it is to be called again
 	// at once; and with an *AbandonedError if nobody can ever give it back.
 	GiveBack(ctx context.Context, pool ipamv1.PoolReference, proof external.Proof) error
+	// Close ends a pool outside. It errs like GiveBack, or with an error of known.
+	Close(ctx context.Context, pool ipamv1.PoolReference, end external.PoolEnd, known external.Known) (external.Remains, error)
 }
 
 // AbandonedError is why what backs a claim outside of the cluster stays there for good.
@@ -67,6 +69,17 @@ func (e *Exit) GiveBack(ctx context.Context, pool ipamv1.PoolReference, claim ip
 		return GivenBack{}, "", err
 	}
 	return why.givenBack(recorded), left, nil
+}
+
+// ClosePool ends what a pool has outside of the cluster. The pool is proved to be Deleted, and nothing is recorded of it. It is to go only
+// when nothing is awaited any more.
+//
+// It errs with a *KeptError while the cloud cannot be asked, and with an *AbandonedError if nobody can ever ask it.
+func (e *Exit) ClosePool(ctx context.Context, pool ipamv1.ClaimReference, why Deleted, known external.Known) (external.Remains, error) {
+	if !why.covers(ledger.Holding{Claim: pool}) {
+		return external.Remains{}, fmt.Errorf("ending what %s %s/%s has outside: nothing is proved of it", pool.Kind, pool.Namespace, pool.Name)
+	}
+	return e.Outside.Close(ctx, pool.Pool(), external.PoolReleased(pool.Pool()), known)
 }
 
 // IsBacked reports whether a claim of this pool may have something outside of the cluster.

@@ -30,6 +30,8 @@ type cloud struct {
 	backs bool
 	err   error
 	proof external.Proof
+	// covered: the pool that was closed was proved to end.
+	covered bool
 }
 
 func (c *cloud) Backs(context.Context, ipamv1.PoolReference) (bool, error) {
@@ -41,6 +43,12 @@ func (c *cloud) GiveBack(_ context.Context, _ ipamv1.PoolReference, proof extern
 	c.world.requests = append(c.world.requests, "give back")
 	c.proof = proof
 	return c.err
+}
+
+func (c *cloud) Close(_ context.Context, pool ipamv1.PoolReference, end external.PoolEnd, _ external.Known) (external.Remains, error) {
+	c.world.requests = append(c.world.requests, "close "+pool.Name)
+	c.covered = end.Covers(pool)
+	return external.Remains{}, c.err
 }
 
 func backed(a *ipamv1.IPAllocation) { a.Spec.External.ID = "f1" }
@@ -215,5 +223,33 @@ func TestGivingBackAllOfAClaim(t *testing.T) {
 				t.Error("the proof is not about all that the claim has")
 			}
 		})
+	}
+}
+
+// TestAPoolIsClosedForItsProof, and not for that of another one.
+func TestAPoolIsClosedForItsProof(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	outside := &cloud{world: w}
+	w.Outside = outside
+	pool := ipamv1.ClaimReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Namespace: "ns", Name: "p", UID: "pool-p"}
+	again := pool
+	again.UID = "another"
+	proof := Deleted{ofClaim{w.Observe(nil), pool}}
+	for name, test := range map[string]struct {
+		why  Deleted
+		pool ipamv1.ClaimReference
+		want bool
+	}{
+		"proved":                 {proof, pool, true},
+		"another of its name":    {proof, again, false},
+		"nothing is proved":      {Deleted{}, pool, false},
+		"nothing is known of it": {Deleted{}, ipamv1.ClaimReference{}, false},
+	} {
+		w.requests, outside.covered = nil, false
+		_, err := w.ClosePool(t.Context(), test.pool, test.why, external.Known{})
+		if isAsked := len(w.requests) > 0; (err == nil) != test.want || isAsked != test.want || outside.covered != test.want {
+			t.Errorf("%s: asked %v, %v", name, w.requests, err)
+		}
 	}
 }

@@ -142,6 +142,13 @@ type Provider interface {
 	// Survey compares all that is outside of a pool with what is known here. It changes nothing. It errs with a *FaultError, or with
 	// ledger.ErrBusy. Errors of known are returned as they are.
 	Survey(ctx context.Context, pool Pool, known Known) (Survey, error)
+	// Close ends a pool outside: what is free in it, and Weir made for it, is deleted if the pool's reclaimPolicy is Delete. While
+	// anything names a claim that is here, nothing is changed. The caller has read the pool live: neither it nor its Cluster is paused,
+	// and it does not move. Of known only Life is asked.
+	//
+	// It errs with a *claimant.KeptError while the cloud cannot be asked, or with ledger.ErrBusy. Errors of known are returned as
+	// they are.
+	Close(ctx context.Context, pool Pool, end PoolEnd, known Known) (Remains, error)
 	// LastAnswer returns what the cloud has said last of its room for the pool, to this manager; false
 	// if that has not asked it. It calls nobody.
 	LastAnswer(pool Pool) (Answer, bool)
@@ -175,13 +182,21 @@ type Known struct {
 	Life func(ctx context.Context, claim ipamv1.ClaimReference, isCut bool) (Life, error)
 }
 
-// Leftover is what is outside and names a claim that is not here.
+// Leftover is what is outside and has no record here.
 type Leftover struct {
 	// ID is that of the floating IP.
 	ID      string
 	Address netip.Addr
-	// Claim is what the description says.
+	// Claim is what the description says; the zero value of what is free.
 	Claim ipamv1.ClaimReference
+}
+
+// Remains are what is outside of a pool that ends, each in the order of the ids.
+type Remains struct {
+	// Awaited name claims that are here: the pool must not go before them, for what they have is released by it.
+	Awaited []Leftover
+	// Left stay outside for good: they name claims that are not here, or are free and not Weir's to delete.
+	Left []Leftover
 }
 
 // Survey is how what is outside differs from the records.

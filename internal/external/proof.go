@@ -37,3 +37,14 @@ func (p Proof) Claim() ipamv1.ClaimReference { return p.claim }
 func (p Proof) Covers(uid string, address netip.Addr) bool {
 	return uid != "" && uid == p.claim.UID && address.IsValid() && (p.isWhole || address == p.address)
 }
+
+// PoolEnd covers what is free in a pool that ends. It is proved that the pool is being deleted, that no finalizer of others is on it, that
+// it is not paused and does not move, and that nothing is recorded of it. Only the way out of the ledger, package claimant, makes one. The
+// zero value covers nothing.
+type PoolEnd struct{ pool ipamv1.PoolReference }
+
+// PoolReleased covers what is free in a pool, for which that is proved.
+func PoolReleased(pool ipamv1.PoolReference) PoolEnd { return PoolEnd{pool: pool} }
+
+// Covers reports whether it is this pool that ends.
+func (e PoolEnd) Covers(pool ipamv1.PoolReference) bool { return e.pool.Name != "" && e.pool == pool }

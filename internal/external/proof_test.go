@@ -40,3 +40,25 @@ func TestProofCoversWhatItSays(t *testing.T) {
 		}
 	}
 }
+
+func TestPoolEndCoversThatPool(t *testing.T) {
+	t.Parallel()
+	pool := ipamv1.PoolReference{APIGroup: "ipam.weir.dev", Kind: "IPPool", Namespace: "n", Name: "p"}
+	elsewhere, global := pool, pool
+	elsewhere.Namespace, global.Kind = "m", "GlobalIPPool"
+	for name, test := range map[string]struct {
+		end  PoolEnd
+		pool ipamv1.PoolReference
+		want bool
+	}{
+		"the pool":                     {PoolReleased(pool), pool, true},
+		"one of another namespace":     {PoolReleased(pool), elsewhere, false},
+		"one of another kind":          {PoolReleased(pool), global, false},
+		"nothing is proved":            {PoolEnd{}, pool, false},
+		"nothing is proved of no pool": {PoolEnd{}, ipamv1.PoolReference{}, false},
+	} {
+		if got := test.end.Covers(test.pool); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

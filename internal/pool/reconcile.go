@@ -411,7 +411,7 @@ func (r *Reconciler) releaseBlocks(
 
 // exit is the way out of the ledger.
 func (r *Reconciler) exit() *claimant.Exit {
-	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger, NewPool: r.Registry.NewPool}
+	return &claimant.Exit{Client: r.Client, Live: r.Live, Ledger: r.Ledger, NewPool: r.Registry.NewPool, Outside: r.Registry}
 }
 
 // claimOf is how the records of the pool's blocks name the pool.

@@ -99,6 +99,10 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if !deleted.IsProved() {
 		return err
 	}
+	left, err := r.closeOutside(ctx, s, deleted)
+	if err != nil {
+		return err
+	}
 	why, member := claimant.ClaimDeleted(deleted.WithNothingOutside()), memberOf(s.pool, blocks)
 	var back claimant.HandedBack
 	if member != "" {
@@ -116,7 +120,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		r.announceForced(s.pool, member, blocks)
 	}
 	err = finalizer.Remove(ctx, r.Client, live, r.Kind.Finalizer)
-	s.released = err == nil
+	if s.released = err == nil; s.released {
+		r.announceLeft(s, left)
+	}
 	return err
 }
 

@@ -173,7 +173,7 @@ func (r *reporter) obstacle(ctx context.Context, s *scope, outcome error) (reaso
 	var denied *ledger.DeniedError
 	switch {
 	case !s.pool.GetDeletionTimestamp().IsZero():
-		return ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s)
+		return ipamv1.PoolReadyDeletingReason, r.deletingMessage(ctx, s, outcome)
 	case len(s.invalid) > 0:
 		return ipamv1.PoolReadyInvalidSpecReason, invalidMessage(s.invalid)
 	case s.overlap != nil && s.overlap.By.Purpose == ledger.ForHandBack && s.says.Place == poolspec.Delegated:
@@ -287,8 +287,11 @@ func (r *reporter) closingMessage(ctx context.Context, s *scope) string {
 }
 
 // deletingMessage says what a pool that is being deleted waits for.
-func (r *reporter) deletingMessage(ctx context.Context, s *scope) string {
+func (r *reporter) deletingMessage(ctx context.Context, s *scope, outcome error) string {
+	var kept *claimant.KeptError
 	switch {
+	case errors.As(outcome, &kept):
+		return kept.Message
 	case s.unrecorded != "":
 		return r.closingMessage(ctx, s)
 	case s.awaits != "":

@@ -189,18 +189,11 @@ func (r *reporter) setFloatingIPs(ctx context.Context, s *scope) {
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason
 	}
-	name := func(claim ipamv1.ClaimReference) string {
-		if !r.Registry.Rules.MayName(ctx, s.pool.GetNamespace(), claim) {
-			return "a claim"
-		}
-		return claim.Namespace + "/" + claim.Name
-	}
+	name := func(claim ipamv1.ClaimReference) string { return r.claimName(ctx, s, claim) }
 	c.Message = strings.Join(slices.DeleteFunc([]string{
 		some("these claims have no floating IP in the cloud: ", s.survey.Missing, func(r external.Record) string { return fmt.Sprintf("%s (%s)", name(r.Claim), r.Address) }),
 		some("the floating IPs of these claims are others' in the cloud: ", s.survey.Taken, func(r external.Record) string { return fmt.Sprintf("%s (%s)", name(r.Claim), r.Address) }),
-		some("these floating IPs are of claims that are not here, and are kept: ", s.survey.Unknown, func(l external.Leftover) string {
-			return fmt.Sprintf("%s (%s, of %s)", l.Address, l.ID, name(l.Claim))
-		}),
+		some("these floating IPs are of claims that are not here, and are kept: ", s.survey.Unknown, r.leftoverNames(ctx, s)),
 	}, func(text string) bool { return text == "" }), "; ")
 	conditions.Set(s.pool, c)
 }

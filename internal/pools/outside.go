@@ -44,10 +44,10 @@ func (r *Registry) Outside(p *Known) *external.Backing {
 	if !ok || !p.Says.Cloud.IsKnown() || r.External == nil {
 		return nil
 	}
-	ref, isLimited := p.Says.Ref, own.PoolSpec().OpenStack.MaxIPs != nil
+	ref, uid, isLimited := p.Says.Ref, p.GetUID(), own.PoolSpec().OpenStack.MaxIPs != nil
 	return &external.Backing{
 		Provider: r.External, Pool: r.OutsidePool(own, p.Says),
-		Begin: func(claim ipamv1.ClaimReference) (int, func(), error) { return r.begin(ref, claim, isLimited) },
+		Begin: func(claim ipamv1.ClaimReference) (int, func(), error) { return r.begin(ref, uid, claim, isLimited) },
 		IsOthers: func(claim ipamv1.ClaimReference, address netip.Addr) bool {
 			recorded := r.Ledger.Overlapping(p.Says.Space, netip.PrefixFrom(address, address.BitLen()))
 			return slices.ContainsFunc(recorded, func(h ledger.Holding) bool { return h.Claim.UID != claim.UID })
@@ -86,15 +86,38 @@ func (r *Registry) GiveBack(ctx context.Context, ref ipamv1.PoolReference, proof
 		return err
 	}
 	backing := r.Outside(p)
-	err = backing.Provider.GiveBack(ctx, backing.Pool, proof)
+	err = orAbandoned(ref, p, backing.Provider.GiveBack(ctx, backing.Pool, proof))
 	var kept *claimant.KeptError
-	if !errors.As(err, &kept) {
-		return err
+	if errors.As(err, &kept) {
+		r.Ledger.Notices().PoolChanged(ref) // it finds out why
 	}
-	if kept.Reason == ipamv1.WaitingForSecretReason && !p.GetDeletionTimestamp().IsZero() {
+	return err
+}
+
+// Close implements claimant.Outside. While this manager is getting an address of the pool for a claim it errs with ledger.ErrBusy, and from
+// then on it begins to do so for none.
+func (r *Registry) Close(ctx context.Context, ref ipamv1.PoolReference, end external.PoolEnd, known external.Known) (external.Remains, error) {
+	p, err := r.readLive(ctx, ref)
+	if err == nil {
+		err = r.mayGiveBack(ctx, ref, p)
+	}
+	if err != nil {
+		return external.Remains{}, err
+	}
+	if !r.underway.seal(ref, p.GetUID()) {
+		return external.Remains{}, fmt.Errorf("a claim is getting an address of %s %q: %w", ref.Kind, ref.Name, ledger.ErrBusy)
+	}
+	backing := r.Outside(p)
+	remains, err := backing.Provider.Close(ctx, backing.Pool, end, known)
+	return remains, orAbandoned(ref, p, err)
+}
+
+// orAbandoned says that nobody can ever give anything back of a pool, if it is being deleted and its Secret does not exist.
+func orAbandoned(ref ipamv1.PoolReference, p Object, err error) error {
+	var kept *claimant.KeptError
+	if errors.As(err, &kept) && kept.Reason == ipamv1.WaitingForSecretReason && !p.GetDeletionTimestamp().IsZero() {
 		return &claimant.AbandonedError{Message: Sentence(ref, "is being deleted, and the Secret with its credentials does not exist any more")}
 	}
-	r.Ledger.Notices().PoolChanged(ref) // it finds out why
 	return err
 }
 

@@ -38,6 +38,11 @@ func (c *cloud) GiveBack(_ context.Context, pool external.Pool, _ external.Proof
 	return c.err
 }
 
+func (c *cloud) Close(_ context.Context, pool external.Pool, _ external.PoolEnd, _ external.Known) (external.Remains, error) {
+	c.asked = append(c.asked, pool)
+	return external.Remains{}, c.err
+}
+
 // world is a registry, and the API server that it reads.
 func world(t *testing.T, objects ...client.Object) *Registry {
 	t.Helper()
@@ -127,6 +132,51 @@ func TestWhenSomethingIsGivenBack(t *testing.T) {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhenAPoolIsClosed: not while a claim is getting an address; and the pool as it is at that moment decides.
+func TestWhenAPoolIsClosed(t *testing.T) {
+	t.Parallel()
+	p := &ipamv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p", UID: "pool-p", Annotations: known},
+		Spec: ipamv1.IPPoolSpec{OpenStack: &ipamv1.OpenStackSource{
+			IdentityRef: ipamv1.OpenStackIdentityReference{Name: "credentials", CloudName: "lab"}, FloatingNetwork: ipamv1.FloatingNetwork{ID: "0b7c"},
+		}},
+	}
+	terminate(p)
+	r, outside := world(t, p), &cloud{}
+	r.External = outside
+	closes := func(r *Registry) error {
+		_, err := r.Close(t.Context(), p.PoolReference(), external.PoolReleased(p.PoolReference()), external.Known{})
+		return err
+	}
+	_, done, err := r.begin(p.PoolReference(), p.UID, ipamv1.ClaimReference{UID: "a"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closes(r); !errors.Is(err, ledger.ErrBusy) || len(outside.asked) > 0 {
+		t.Errorf("while a claim is under way: %v, asked %v", err, outside.asked)
+	}
+	done()
+	if err := closes(r); err != nil || len(outside.asked) != 1 || outside.asked[0].Key != "first" {
+		t.Errorf("%v, asked %v", err, outside.asked)
+	}
+	outside.err = &claimant.KeptError{Reason: ipamv1.WaitingForSecretReason}
+	var left *claimant.AbandonedError
+	if err := closes(r); !errors.As(err, &left) {
+		t.Errorf("without its Secret: %v", err)
+	}
+	r.External = nil
+	var kept *claimant.KeptError
+	if err := closes(r); !errors.As(err, &kept) || kept.Reason != ipamv1.WaitingForCloudReason {
+		t.Errorf("with the gate closed: %v", err)
+	}
+	p.Annotations = map[string]string{ipamv1.OpenStackAnnotation: known[ipamv1.OpenStackAnnotation], clusterv1.PausedAnnotation: ""}
+	paused := world(t, p)
+	paused.External = outside
+	if err := closes(paused); !errors.As(err, &kept) || kept.Reason != ipamv1.WaitingForPoolReason {
+		t.Errorf("while it is paused: %v", err)
 	}
 }
 

@@ -345,6 +345,7 @@ func (r *Registry) Forget(ref ipamv1.PoolReference) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget(ref)
+	r.underway.forget(ref)
 }
 
 func (r *Registry) forget(ref ipamv1.PoolReference) {

@@ -9,6 +9,8 @@ import (
 	"math"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -19,12 +21,17 @@ import (
 type underway struct {
 	mu sync.Mutex
 	of map[ipamv1.PoolReference]map[ipamv1.ClaimReference]bool
+	// closed are the pools that end, by their UIDs.
+	closed map[ipamv1.PoolReference]types.UID
 }
 
-// begin adds a claim and returns the others of the pool.
-func (u *underway) begin(pool ipamv1.PoolReference, claim ipamv1.ClaimReference) (others []ipamv1.ClaimReference) {
+// begin adds a claim and returns the others of the pool. It errs with ErrBusy if the pool ends.
+func (u *underway) begin(pool ipamv1.PoolReference, uid types.UID, claim ipamv1.ClaimReference) (others []ipamv1.ClaimReference, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if sealed, isSealed := u.closed[pool]; isSealed && sealed == uid {
+		return nil, fmt.Errorf("%s %q is being deleted: %w", pool.Kind, pool.Name, ledger.ErrBusy)
+	}
 	if u.of == nil {
 		u.of = map[ipamv1.PoolReference]map[ipamv1.ClaimReference]bool{}
 	}
@@ -37,7 +44,25 @@ func (u *underway) begin(pool ipamv1.PoolReference, claim ipamv1.ClaimReference)
 		}
 	}
 	u.of[pool][claim] = true
-	return others
+	return others, nil
+}
+
+// seal has no claim of a pool begin any more. It reports whether none is under way.
+func (u *underway) seal(pool ipamv1.PoolReference, uid types.UID) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed == nil {
+		u.closed = map[ipamv1.PoolReference]types.UID{}
+	}
+	u.closed[pool] = uid
+	return len(u.of[pool]) == 0
+}
+
+// forget drops what is known of a pool that has gone.
+func (u *underway) forget(pool ipamv1.PoolReference) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.closed, pool)
 }
 
 func (u *underway) end(pool ipamv1.PoolReference, claim ipamv1.ClaimReference) {
@@ -51,12 +76,15 @@ func (u *underway) end(pool ipamv1.PoolReference, claim ipamv1.ClaimReference) {
 // begin is Backing.Begin. What a pool with a limit has handed out are its records. A claim under way
 // that has no record yet may be about to get one. Those of other managers are not known: several of
 // them may exceed the limit by what they have under way.
-func (r *Registry) begin(pool ipamv1.PoolReference, claim ipamv1.ClaimReference, isLimited bool) (room int, done func(), err error) {
-	if !isLimited {
-		return external.Unlimited, func() {}, nil
+func (r *Registry) begin(pool ipamv1.PoolReference, uid types.UID, claim ipamv1.ClaimReference, isLimited bool) (room int, done func(), err error) {
+	others, err := r.underway.begin(pool, uid, claim)
+	if err != nil {
+		return 0, func() {}, err
 	}
-	others := r.underway.begin(pool, claim)
 	done = func() { r.underway.end(pool, claim) }
+	if !isLimited {
+		return external.Unlimited, done, nil
+	}
 	unrecorded := 0
 	for _, other := range others {
 		if len(r.Ledger.RecordsOf(other)) == 0 {

@@ -39,7 +39,7 @@ func TestClaimsUnderWayCountTowardsTheLimit(t *testing.T) {
 		return done
 	}
 	for _, uid := range []string{"a", "b", "c"} {
-		defer begin(free, uid, external.Unlimited, nil)()
+		begin(free, uid, external.Unlimited, nil)()
 	}
 	endA := begin(limited, "a", 2, nil)
 	endB := begin(limited, "b", 2, nil)
@@ -51,5 +51,32 @@ func TestClaimsUnderWayCountTowardsTheLimit(t *testing.T) {
 	begin(limited, "c", 2, nil)()
 	if len(r.underway.of) > 0 {
 		t.Errorf("under way: %v", r.underway.of)
+	}
+}
+
+// TestNoClaimBeginsInAPoolThatEnds, and the pool waits for those that have begun. A later pool of the name is another one.
+func TestNoClaimBeginsInAPoolThatEnds(t *testing.T) {
+	t.Parallel()
+	var u underway
+	pool := ipamv1.PoolReference{Kind: "IPPool", Namespace: "team", Name: "p"}
+	a, b := ipamv1.ClaimReference{UID: "a"}, ipamv1.ClaimReference{UID: "b"}
+	if _, err := u.begin(pool, "first", a); err != nil {
+		t.Fatal(err)
+	}
+	if u.seal(pool, "first") {
+		t.Error("it ends while a claim is under way")
+	}
+	if _, err := u.begin(pool, "first", b); !errors.Is(err, ledger.ErrBusy) {
+		t.Errorf("a claim begins: %v", err)
+	}
+	u.end(pool, a)
+	if !u.seal(pool, "first") {
+		t.Error("it does not end")
+	}
+	if _, err := u.begin(pool, "second", b); err != nil {
+		t.Errorf("in the next pool of the name: %v", err)
+	}
+	if u.forget(pool); len(u.closed) > 0 {
+		t.Errorf("closed: %v", u.closed)
 	}
 }

@@ -12,6 +12,7 @@
 //   - A floating IP is deleted, or its owner cleared, only if judge allows it (giveback.go): by the
 //     caller's proof, the pool's key, the claim's UID, without a port, and on condition of the
 //     revision that was judged.
+//   - What is free is deleted only when its pool ends, and only if judgeEnd allows it (close.go).
 //   - One that was there before Weir is never deleted, and one that others have described never changed.
 //     A claim takes only what judgeStock allows (stock.go), on condition of the revision that was judged.
 //   - Credentials come from the pool's Secret, read live at each use. They are in no error and no

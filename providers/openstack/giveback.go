@@ -29,7 +29,7 @@ const (
 )
 
 // releasable is a floating IP that may be given back, as long as it is as it was judged. Only judge
-// makes one.
+// makes one, and judgeEnd of a pool that ends.
 type releasable struct{ seen neutron.FloatingIP }
 
 // judge decides whether a floating IP of the pool with that key may be given back: the proof covers
@@ -114,6 +114,11 @@ func keptByPort(f neutron.FloatingIP) error {
 	}
 }
 
+// deleteAsJudged deletes a floating IP on condition of the revision that was judged.
+func deleteAsJudged(ctx context.Context, cloud *neutron.Client, may releasable) error {
+	return cloud.Delete(ctx, may.seen)
+}
+
 // end ends what a claim has of a floating IP. Where the cloud forbids deletion, it becomes free.
 func end(ctx context.Context, cloud *neutron.Client, key string, may releasable, how ending) (err error) {
 	switch how {
@@ -122,7 +127,7 @@ func end(ctx context.Context, cloud *neutron.Client, key string, may releasable,
 	case keeping:
 		_, err = cloud.Describe(ctx, may.seen, describeFree(key))
 	case deletion:
-		err = cloud.Delete(ctx, may.seen)
+		err = deleteAsJudged(ctx, cloud, may)
 		if neutron.KindOf(err) == neutron.Forbidden {
 			ctrl.LoggerFrom(ctx).Info("The cloud forbids deleting a floating IP; it becomes free", "floatingIP", may.seen.Address, "id", may.seen.ID)
 			_, err = cloud.Describe(ctx, may.seen, describeFree(key))

@@ -83,6 +83,11 @@ func parse(description string) (identity, bool) {
 	return identity{key: fields[0], owner: fields[1], isLent: len(fields) > 2 && fields[2] == lent}, true
 }
 
+// isCut reports whether the end of a claim's name may be missing in the description that it was read from.
+func isCut(key string, claim ipamv1.ClaimReference) bool {
+	return len(descriptionPrefix+key+claim.UID+claim.Namespace+claim.Name)+len("/+///") >= neutron.MaxDescription
+}
+
 // claimIn returns the claim that a description of Weir names. The end of its name may be missing.
 func claimIn(description string) ipamv1.ClaimReference {
 	id, isWeirs := parse(description)

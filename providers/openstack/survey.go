@@ -137,8 +137,7 @@ func (s *survey) life(ctx context.Context, claim ipamv1.ClaimReference) external
 		return ""
 	}
 	var life external.Life
-	isCut := len(descriptionPrefix+s.pool.Key+claim.UID+claim.Namespace+claim.Name)+len("/+///") >= neutron.MaxDescription
-	life, s.failed = s.known.Life(ctx, claim, isCut)
+	life, s.failed = s.known.Life(ctx, claim, isCut(s.pool.Key, claim))
 	return life
 }
 

@@ -11,6 +11,7 @@
 //   - claims_test.go: the life of a claim, on every cloud; and what is refused.
 //   - capo_test.go: what CAPO does with claims, step by step, on every cloud.
 //   - pools_test.go: credentials, networks, pauses and deletion of pools; on the fake.
+//   - end_test.go: pools that are deleted; on the fake.
 //   - stock_test.go: floating IPs that exist before, or after, a claim has them; on every cloud. And the
 //     subnet of new ones; on the fake.
 //   - faults_test.go: lost and refused calls, a cloud that hangs, and how many calls are made; on the

@@ -117,6 +117,9 @@ const (
 // SiblingCreatedReason of an event: a further pool was created beside a delegated one that runs low.
 const SiblingCreatedReason = "SiblingCreated"
 
+// FloatingIPMissingReason of an event on a claim: its floating IP does not exist any more, or is another's in the cloud.
+const FloatingIPMissingReason = "FloatingIPMissing"
+
 // FloatingIPsLeftReason of an event: a pool of floating IPs has gone, and the named ones stay in its cloud.
 const FloatingIPsLeftReason = "FloatingIPsLeft"
 

@@ -12,8 +12,10 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -89,6 +91,7 @@ func (r *Reconciler) survey(ctx context.Context, s *scope, own pools.Own) error 
 		last.generation = s.pool.GetGeneration()
 		found, err := r.Registry.External.Survey(ctx, r.Registry.OutsidePool(own, s.says), r.known(s))
 		if last.next = now.Add(surveyInterval); err == nil {
+			r.announceMissing(ctx, last.result, &found)
 			last.result = &found
 		} else {
 			last.next = now.Add(retrySurvey)
@@ -98,6 +101,42 @@ func (r *Reconciler) survey(ctx context.Context, s *scope, own pools.Own) error 
 	}
 	s.survey, s.nextSurvey = last.result, last.next.Sub(now)
 	return nil
+}
+
+// announceMissing records an event on each claim that has no floating IP any more, and had one at the comparison before. After a start
+// there is none before.
+func (r *reporter) announceMissing(ctx context.Context, before, found *external.Survey) {
+	if before == nil {
+		before = &external.Survey{}
+	}
+	for _, record := range found.Missing {
+		if !slices.Contains(before.Missing, record) {
+			r.warnClaim(ctx, record.Claim, fmt.Sprintf("floating IP %s does not exist in the cloud any more: delete the claim, and the machine that has it", record.Address))
+		}
+	}
+	for _, record := range found.Taken {
+		if !slices.Contains(before.Taken, record) {
+			r.warnClaim(ctx, record.Claim, fmt.Sprintf("floating IP %s is another claim's in the cloud, or nobody's: its description was changed, or it was made anew", record.Address))
+		}
+	}
+}
+
+// warnClaim records an event on a claim whose floating IP is missing.
+func (r *reporter) warnClaim(ctx context.Context, claim ipamv1.ClaimReference, note string) {
+	for _, door := range r.doors {
+		kind, err := r.Client.GroupVersionKindFor(door.NewClaim())
+		if err != nil { // the pool's condition names it
+			ctrl.LoggerFrom(ctx).Error(err, "Finding the kind of a claim")
+			continue
+		}
+		if kind.GroupKind() != claim.GroupKind() {
+			continue
+		}
+		regarding := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name, UID: types.UID(claim.UID)}}
+		regarding.SetGroupVersionKind(kind)
+		r.Recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ipamv1.FloatingIPMissingReason, "Compare", "%s", note)
+		return
+	}
 }
 
 // knowsAllClaims reports whether every claim of the pool can be read: Cluster API's kinds are served, and those of every namespace.

@@ -4,16 +4,21 @@
 package pool
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // TestWhenAPoolIsCompared: some time after it is new, whatever its UID was before.
@@ -85,6 +90,54 @@ func TestConditionFloatingIPs(t *testing.T) {
 			if !strings.Contains(c.Message, word) {
 				t.Errorf("%s: %q does not have %q", name, c.Message, word)
 			}
+		}
+	}
+}
+
+// notes is a recorder that keeps what is recorded.
+type notes struct{ all []string }
+
+func (n *notes) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
+	obj, _ := meta.Accessor(regarding)
+	n.all = append(n.all, fmt.Sprintf("%s %s/%s %s %s: ", regarding.GetObjectKind().GroupVersionKind().Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID(), reason)+fmt.Sprintf(note, args...))
+}
+
+// claimDoor is a door of IPClaims, and poolDoor one of other objects.
+type claimDoor struct{ pools.Door }
+
+func (claimDoor) NewClaim() client.Object { return &ipamv1.IPClaim{} }
+
+type poolDoor struct{ pools.Door }
+
+func (poolDoor) NewClaim() client.Object { return &ipamv1.IPPool{} }
+
+// TestAClaimIsWarnedOnce that its floating IP is missing, and again if it was there in between.
+func TestAClaimIsWarnedOnce(t *testing.T) {
+	t.Parallel()
+	registry, said := site(t), &notes{}
+	r := &reporter{Options: Options{Client: registry.Client, Recorder: said}, doors: []pools.Door{poolDoor{}, claimDoor{}}}
+	record := func(name string) external.Record {
+		claim := ipamv1.ClaimReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPClaimKind, Namespace: "team", Name: name, UID: name + "-uid"}
+		return external.Record{Claim: claim, Address: netip.MustParseAddr("198.18.0.10")}
+	}
+	a, b := record("a"), record("b")
+	var before *external.Survey
+	for _, test := range []struct {
+		when  string
+		found external.Survey
+		want  []string
+	}{
+		{"nothing is missing", external.Survey{}, nil},
+		{"one is", external.Survey{Missing: []external.Record{a}}, []string{"IPClaim team/a a-uid FloatingIPMissing: floating IP 198.18.0.10 does not exist"}},
+		{"it still is, and another is taken", external.Survey{Missing: []external.Record{a}, Taken: []external.Record{b}}, []string{"IPClaim team/b b-uid FloatingIPMissing: floating IP 198.18.0.10 is another claim's"}},
+		{"it was made again", external.Survey{Taken: []external.Record{b}}, nil},
+		{"it is missing again", external.Survey{Missing: []external.Record{a}, Taken: []external.Record{b}}, []string{"IPClaim team/a"}},
+	} {
+		said.all = nil
+		r.announceMissing(t.Context(), before, &test.found)
+		before = &test.found
+		if len(said.all) != len(test.want) || len(test.want) == 1 && !strings.HasPrefix(said.all[0], test.want[0]) {
+			t.Errorf("%s: %q, want %q", test.when, said.all, test.want)
 		}
 	}
 }

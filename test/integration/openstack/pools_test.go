@@ -226,7 +226,7 @@ var _ = Describe("A pause", onFake(func(s *spec) {
 }))
 
 var _ = Describe("The comparison of floating IPs with the records", onFake(func(s *spec) {
-	It("names the claim whose floating IP was deleted, and the floating IP of a claim that is not here, which stays", func(ctx SpecContext) {
+	It("(record, no FIP) names the claim in the condition and in an event; (key, UID unknown here) names what stays; (key, UID with its record) nothing", func(ctx SpecContext) {
 		pool := s.pool(ctx)
 		whole, _ := s.newAllocated(ctx, "whole")
 		robbed, f := s.newAllocated(ctx, "robbed")
@@ -244,6 +244,8 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		}
 		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsMissingReason, words...)
 		Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition).Message).NotTo(ContainSubstring("whole"))
+		Eventually(func() []string { return s.notes(ctx, robbed) }, patience, "100ms").Should(ContainElement(ContainSubstring(f.Address.String())))
+		Expect(s.notes(ctx, whole)).To(BeEmpty())
 
 		s.deleted(ctx, robbed)
 		suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{"third"} })

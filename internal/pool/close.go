@@ -30,8 +30,7 @@ func (r *Reconciler) closeOutside(ctx context.Context, s *scope, deleted claiman
 	if _, isKnown := s.pool.GetAnnotations()[ipamv1.OpenStackAnnotation]; !s.says.External || !isKnown {
 		return "", nil // nothing was made before that was written
 	}
-	known := r.known(s)
-	known.Life = r.lifeAtEnd(s)
+	known := external.Known{Life: r.lifeAtEnd(s)}
 	remains, err := r.exit().ClosePool(ctx, r.claimOf(s.pool), deleted, known)
 	var abandoned *claimant.AbandonedError
 	switch {
@@ -70,7 +69,7 @@ func (r *Reconciler) lifeAtEnd(s *scope) func(context.Context, ipamv1.ClaimRefer
 
 // announceLeft records an event for what a pool that has gone leaves in its cloud.
 func (r *reporter) announceLeft(s *scope, left string) {
-	if left != "" {
+	if s.released && left != "" {
 		r.Recorder.Eventf(s.pool, nil, corev1.EventTypeWarning, ipamv1.FloatingIPsLeftReason, "Release", "%s", left)
 	}
 }

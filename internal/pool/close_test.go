@@ -86,17 +86,23 @@ func TestAPoolOfFloatingIPsEnds(t *testing.T) {
 			}
 			s := &scope{pool: pool, before: pool.DeepCopy(), says: registry.Says(pool)}
 			left, err := r.closeOutside(t.Context(), s, deleted)
-			var kept *claimant.KeptError
-			if isKept := errors.As(err, &kept); isKept != (test.kept != "") || err != nil && !isKept {
-				t.Fatalf("kept: %v", err)
-			}
-			if kept != nil && (!strings.Contains(kept.Message, test.kept) || !strings.Contains(r.deletingMessage(t.Context(), s, err), test.kept)) {
-				t.Errorf("it waits for: %v", err)
-			}
+			expectKept(t, err, test.kept, r.deletingMessage(t.Context(), s, err))
 			if outside.calls != test.calls || !strings.Contains(left, test.left) || (left == "") != (test.left == "") {
 				t.Errorf("%d calls, left: %q", outside.calls, left)
 			}
 		})
+	}
+}
+
+// expectKept checks that an error, and what Ready says of it, has these words; or that there is no error if they are "".
+func expectKept(t *testing.T, err error, words, shown string) {
+	t.Helper()
+	var kept *claimant.KeptError
+	if isKept := errors.As(err, &kept); isKept != (words != "") || err != nil && !isKept {
+		t.Fatalf("kept: %v", err)
+	}
+	if kept != nil && (!strings.Contains(kept.Message, words) || !strings.Contains(shown, words)) {
+		t.Errorf("it waits for: %v; Ready says %q", err, shown)
 	}
 }
 

@@ -120,9 +120,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		r.announceForced(s.pool, member, blocks)
 	}
 	err = finalizer.Remove(ctx, r.Client, live, r.Kind.Finalizer)
-	if s.released = err == nil; s.released {
-		r.announceLeft(s, left)
-	}
+	s.released = err == nil
+	r.announceLeft(s, left)
 	return err
 }
 

@@ -116,7 +116,7 @@ func (r *reporter) announceMissing(ctx context.Context, before, found *external.
 	}
 	for _, record := range found.Taken {
 		if !slices.Contains(before.Taken, record) {
-			r.warnClaim(ctx, record.Claim, fmt.Sprintf("floating IP %s is another claim's in the cloud, or nobody's: its description was changed, or it was made anew", record.Address))
+			r.warnClaim(ctx, record.Claim, fmt.Sprintf("floating IP %s does not name the claim in the cloud: its description was changed, or it was made anew", record.Address))
 		}
 	}
 }

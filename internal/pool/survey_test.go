@@ -129,7 +129,7 @@ func TestAClaimIsWarnedOnce(t *testing.T) {
 	}{
 		{"nothing is missing", external.Survey{}, nil},
 		{"one is", external.Survey{Missing: []external.Record{a}}, []string{"IPClaim team/a a-uid FloatingIPMissing: floating IP 198.18.0.10 does not exist"}},
-		{"it still is, and another is taken", external.Survey{Missing: []external.Record{a}, Taken: []external.Record{b}}, []string{"IPClaim team/b b-uid FloatingIPMissing: floating IP 198.18.0.10 is another claim's"}},
+		{"it still is, and another is taken", external.Survey{Missing: []external.Record{a}, Taken: []external.Record{b}}, []string{"IPClaim team/b b-uid FloatingIPMissing: floating IP 198.18.0.10 does not name the claim"}},
 		{"it was made again", external.Survey{Taken: []external.Record{b}}, nil},
 		{"it is missing again", external.Survey{Missing: []external.Record{a}, Taken: []external.Record{b}}, []string{"IPClaim team/a"}},
 	} {

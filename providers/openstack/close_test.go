@@ -199,8 +199,9 @@ func TestAPoolThatCannotBeEnded(t *testing.T) {
 // expectCallsOf is expectCalls, where the list of the whole network is right.
 func (h *here) expectCallsOf(what string, want ...string) {
 	h.t.Helper()
-	var got []string
-	for _, call := range h.Calls() {
+	calls := h.Calls()
+	got := make([]string, 0, len(calls))
+	for _, call := range calls {
 		got = append(got, call.Name)
 	}
 	if h.Reset(); fmt.Sprint(got) != fmt.Sprint(want) {

@@ -6,7 +6,8 @@
 # of a clusterctl local repository: ipam-components.yaml, and, to choose by their
 # URL instead, ipam-components-metal3.yaml, ipam-components-openstack.yaml, and
 # for members without Cluster API and cert-manager ipam-components-edge.yaml.
-# weir-monitoring.yaml is for the Prometheus operator and Grafana. Needs KUSTOMIZE, IMAGE and VERSION.
+# weir-hub-host.yaml and weir-hub-apiserver.yaml are for a hub whose API server
+# runs no pods. weir-monitoring.yaml is for the Prometheus operator and Grafana. Needs KUSTOMIZE, IMAGE and VERSION.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -35,6 +36,7 @@ build default ipam-components.yaml
 build metal3 ipam-components-metal3.yaml
 build openstack ipam-components-openstack.yaml
 build edge ipam-components-edge.yaml
+build hub/host weir-hub-host.yaml
 if grep -q 'cert-manager' "${overlay}/ipam-components-edge.yaml"; then
   echo "release-manifests: config/edge names cert-manager" >&2
   exit 1
@@ -51,6 +53,7 @@ for once in '- secrets' 'name: weir-system-openstack-secrets'; do
   fi
 done
 "${KUSTOMIZE}" build config/monitoring >"${dir}/weir-monitoring.yaml"
+"${KUSTOMIZE}" build config/hub/apiserver >"${dir}/weir-hub-apiserver.yaml" # which runs no image
 cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" \
-  "${overlay}/ipam-components-openstack.yaml" "${overlay}/ipam-components-edge.yaml" metadata.yaml "${dir}/"
+  "${overlay}/ipam-components-openstack.yaml" "${overlay}/ipam-components-edge.yaml" "${overlay}/weir-hub-host.yaml" metadata.yaml "${dir}/"
 echo "release-manifests: ${dir}"

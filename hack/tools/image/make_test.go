@@ -128,7 +128,7 @@ func checkNames(t *testing.T, files map[string][]byte) {
 		"LICENSE", "RELEASE_NOTES.md", "SHA256SUMS", "cluster-template-metal3.yaml", "cluster-template-vsphere.yaml", "image.tar",
 		"ipam-components-edge.yaml", "ipam-components-metal3.yaml", "ipam-components-openstack.yaml", "ipam-components.yaml",
 		"manager-linux-amd64", "manager-linux-arm64", "manager_linux_amd64.spdx.json", "manager_linux_arm64.spdx.json",
-		"metadata.yaml", "weir-monitoring.yaml", "weir.yaml",
+		"metadata.yaml", "weir-hub-apiserver.yaml", "weir-hub-host.yaml", "weir-monitoring.yaml", "weir.yaml",
 	}
 	for _, platform := range plugins() {
 		name := "kubectl-weir_" + strings.ReplaceAll(platform, "/", "_")

@@ -10,6 +10,7 @@
 //   - metal3_test.go: the component set with Metal3's API: clusterctl installs, upgrades and deletes it; its rights, samples and template, and kinds that appear later.
 //   - openstack_test.go: the component set for floating IPs: who may read Secrets, what the set adds, and a cloud at work with it.
 //   - edge_test.go: the component set for members without Cluster API and cert-manager: a delegated pool, and certificates that are replaced under load.
+//   - hub_test.go: the two parts for a hub whose API server runs no pods, and the policies for Karmada.
 //   - edge_rights_test.go: which of its rights that set uses.
 //   - components_test.go: the optional components for the webhooks' port.
 //   - diagnostics_test.go: who gets metrics and profiles.

@@ -328,6 +328,18 @@ ANY_VERSION = $(filter-out ./test/integration/neutron ./test/integration/opensta
 test-kubernetes: ## Run the integration tests that any Kubernetes is enough for, on the control plane in KUBEBUILDER_ASSETS
 	GOGC=400 $(call gotest,kubernetes,-p 2 -timeout 25m $(ANY_VERSION))
 
+# A real Karmada: the kubeconfigs of its API server and, with commas, of its members.
+HUB_KUBECONFIG ?=
+MEMBER_KUBECONFIGS ?=
+
+.PHONY: test-karmada
+test-karmada: $(KUBECTL) ## Run the specs about what carries pools on a real Karmada (HUB_KUBECONFIG=file MEMBER_KUBECONFIGS=file,file)
+	@test -n "$(HUB_KUBECONFIG)" && test -n "$(MEMBER_KUBECONFIGS)" || { echo "test-karmada: set HUB_KUBECONFIG and MEMBER_KUBECONFIGS"; exit 1; }
+	@for member in $(abspath $(subst $(comma),$(space),$(MEMBER_KUBECONFIGS))); do \
+		WEIR_KARMADA_HUB=$(abspath $(HUB_KUBECONFIG)) WEIR_KARMADA_MEMBER=$$member \
+			go test -count 1 -timeout 30m ./test/propagator $(GOTESTFLAGS); \
+	done
+
 # Three at a time, too. Their processes live for seconds, on machines with memory to spare: collecting garbage would be a tenth of the work.
 .PHONY: test-e2e
 test-e2e: $(E2E_NEEDS) ## Run the end-to-end tests: real manager processes, clusterctl, a real control plane

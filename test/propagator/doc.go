@@ -22,8 +22,8 @@
 //     deleted the binding goes, too, and is not made again: no later version reaches the member.
 //   - What the binding shows of a member that is not reached stays as it was.
 //
-// Each of these is a spec of its own (propagator_test.go), so that the same specs can run with
-// another Placement: a real Karmada.
+// Each of these is a spec of its own (propagator_test.go). make test-karmada runs the same specs with
+// another Placement, a real Karmada (karmada_test.go).
 //
 // Copy copies once, as a person does with kubectl.
 package propagator

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"testing"
 	"time"
 
@@ -25,13 +26,12 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-// What Karmada was seen to do with pools, a spec for each fact. Another Placement can take the propagator's place.
+// What Karmada was seen to do with pools, a spec for each fact. A real Karmada can take the propagator's place (karmada_test.go).
 
 const (
-	memberName = "edge-a"
-	namespace  = "default"
-	patience   = "2m"
-	holder     = "spec.weir.test/holds"
+	namespace = "default"
+	patience  = "2m"
+	holder    = "spec.weir.test/holds"
 )
 
 // Two kinds with a status, which take any spec.
@@ -40,13 +40,17 @@ var (
 	globalParcels = schema.GroupVersionKind{Group: "spec.weir.test", Version: "v1", Kind: "GlobalParcel"}
 	crds          = propagator.PermissiveCRD(parcels, "parcels", "Namespaced") + propagator.PermissiveCRD(globalParcels, "globalparcels", "Cluster")
 
-	hubSite, memberSite *framework.Site
-	hub, member         client.Client
+	// hubSite and memberSite are nil on a real Karmada.
+	hubSite, memberSite       *framework.Site
+	hub, member               client.Client
+	hubKubectl, memberKubectl propagator.Kubectl
+	memberName                = "edge-a"
 	// placement is what the specs are about.
 	placement propagator.Placement
-	// karmada is the same, for what a Placement is not asked for.
-	karmada *propagator.Propagator
-	count   int
+	// standIn is the same, for what a Placement is not asked for; nil on a real Karmada.
+	standIn *propagator.Propagator
+	// run tells the objects of one run from those of another.
+	run, count = time.Now().Unix(), 0
 )
 
 func TestPropagator(t *testing.T) {
@@ -55,12 +59,16 @@ func TestPropagator(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
+	if os.Getenv(hubEnv) != "" {
+		openKarmada(ctx)
+		return
+	}
 	hubSite = startSite(ctx, crds+propagator.BindingCRDs, framework.Options{ControllerManager: true}) // which follows kinds that are there
 	memberSite = startSite(ctx, crds, framework.Options{})
-	hub, member = hubSite.Client(), memberSite.Client()
-	karmada = propagator.New(hub, map[string]client.Client{memberName: member}, parcels, globalParcels)
-	karmada.Bind()
-	placement = karmada
+	hub, member, hubKubectl, memberKubectl = hubSite.Client(), memberSite.Client(), hubSite, memberSite
+	standIn = propagator.New(hub, map[string]client.Client{memberName: member}, parcels, globalParcels)
+	standIn.Bind()
+	placement = standIn
 }, NodeTimeout(2*time.Minute))
 
 func startSite(ctx context.Context, manifests string, options framework.Options) *framework.Site {
@@ -80,14 +88,18 @@ var _ = BeforeEach(func() {
 	DeferCleanup(placement.Stop)
 })
 
-var _ = AfterEach(func() { suite.Evidence(hubSite, memberSite) })
+var _ = AfterEach(func() {
+	if standIn != nil {
+		suite.Evidence(hubSite, memberSite)
+	}
+})
 
 // parcel returns a new object of the kind, which is to go to the member.
 func parcel(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	count++
 	p := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"cidr": "10.0.0.0/24"}}}
 	p.SetGroupVersionKind(kind)
-	p.SetName(fmt.Sprintf("parcel-%d", count))
+	p.SetName(fmt.Sprintf("parcel-%d-%d", run, count))
 	if kind == parcels {
 		p.SetNamespace(namespace)
 	}
@@ -327,7 +339,7 @@ var _ = It("So it is where the member holds the copy: that is told of later vers
 var _ = It("A namespace that is deleted at the hub loses its bindings first: copies go, no later version reaches them, and they are not made again", func(ctx SpecContext) {
 	leaving := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
 	for _, c := range []client.Client{hub, member} {
-		Expect(c.Create(ctx, leaving.DeepCopy())).To(Succeed())
+		Expect(client.IgnoreAlreadyExists(c.Create(ctx, leaving.DeepCopy()))).To(Succeed(), "Karmada makes the member's, too")
 	}
 	p := parcel(parcels)
 	p.SetNamespace(leaving.Name)
@@ -355,6 +367,7 @@ var _ = It("A namespace that is deleted at the hub loses its bindings first: cop
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("A version that the member refuses is sent again until it is taken", func(ctx SpecContext) {
+	onPropagator("it makes namespaces at members, so this version is not refused")
 	p := parcel(parcels)
 	p.SetNamespace("late")
 	Expect(hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "late"}})).To(Succeed())
@@ -425,6 +438,7 @@ var _ = DescribeTable("The whole status of a copy is in the binding at the hub, 
 )
 
 var _ = It("Where the member refuses an object the binding has its words, and no status", func(ctx SpecContext) {
+	onPropagator("it makes namespaces at members, so nothing is refused")
 	p := parcel(parcels)
 	p.SetNamespace("refusing")
 	Expect(hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "refusing"}})).To(Succeed())
@@ -445,8 +459,11 @@ var _ = It("The binding of an object goes with it and waits for no copy, and sta
 	stored := awaitCopy(ctx, p)
 	suite.Change(ctx, member, stored, func() { stored.SetFinalizers([]string{holder}) })
 	Expect(hub.Delete(ctx, p)).To(Succeed())
-	stored.Object["status"] = map[string]any{"counts": "7"}
-	Expect(member.Status().Update(ctx, stored)).To(Succeed())
+	Eventually(func() error { // the deletion is a new version, which is carried meanwhile
+		stored = awaitCopy(ctx, p)
+		stored.Object["status"] = map[string]any{"counts": "7"}
+		return member.Status().Update(ctx, stored)
+	}, patience, "20ms").Should(Succeed())
 	binding := awaitBinding(ctx, p, shows(map[string]any{"counts": "7"}))
 	suite.Change(ctx, hub, p, func() { p.SetFinalizers(nil) })
 	suite.Gone(ctx, hub, binding)
@@ -462,12 +479,13 @@ var _ = It("The binding of an object goes with it and waits for no copy, and sta
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("While a member is cut off bindings show what it has reported last, and name objects that have not been sent", func(ctx SpecContext) {
+	onPropagator("nothing here cuts its member off")
 	p := send(ctx)
 	stored := awaitCopy(ctx, p)
 	stored.Object["status"] = map[string]any{"counts": "7"}
 	Expect(member.Status().Update(ctx, stored)).To(Succeed())
 	awaitBinding(ctx, p, shows(map[string]any{"counts": "7"}))
-	mend := karmada.CutOff(memberName)
+	mend := standIn.CutOff(memberName)
 	defer mend()
 	later := send(ctx)
 	awaitBinding(ctx, later, func(g Gomega, item map[string]any) {
@@ -484,6 +502,7 @@ var _ = It("While a member is cut off bindings show what it has reported last, a
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("Between Stop and Start nothing is carried, and what has changed or gone meanwhile is carried after", func(ctx SpecContext) {
+	onPropagator("a suspended policy does not hold up deletions")
 	changes, goes := send(ctx), send(ctx)
 	awaitCopy(ctx, changes)
 	stays := awaitCopy(ctx, goes)
@@ -506,7 +525,7 @@ var _ = It("What kubectl copies is not marked, and keeps the finalizers of the h
 	Expect(hub.Create(ctx, p)).To(Succeed())
 	p.Object["status"] = map[string]any{"counts": "1"}
 	Expect(hub.Status().Update(ctx, p)).To(Succeed())
-	Expect(propagator.Copy(ctx, hubSite, memberSite, "parcels.spec.weir.test", p.GetName(), "--namespace="+namespace)).To(Succeed())
+	Expect(propagator.Copy(ctx, hubKubectl, memberKubectl, "parcels.spec.weir.test", p.GetName(), "--namespace="+namespace)).To(Succeed())
 	stored := awaitCopy(ctx, p)
 	Expect(stored.GetUID()).NotTo(Equal(p.GetUID()))
 	Expect(stored.GetLabels()).To(Equal(map[string]string{"says": "so"}))

@@ -107,7 +107,7 @@ func (p *play) installFleet(ctx context.Context) error {
 	return p.createNamespaces(ctx, fleetSpace)
 }
 
-// startCarrier installs Karmada's bindings, which the hub's manager may read, and begins to carry.
+// startCarrier installs Karmada's bindings, and what the hub's manager may do as a hub's (read them, create further pools), and begins to carry.
 func (f *fleet) startCarrier(ctx context.Context) error {
 	root, err := framework.RepoRoot()
 	if err != nil {
@@ -117,8 +117,7 @@ func (f *fleet) startCarrier(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	component := filepath.Join(root, "config", "components", "federation")
-	rights, err := framework.ReadManifests(filepath.Join(component, "bindings_reader_role.yaml"), filepath.Join(component, "role_binding.yaml"))
+	rights, err := framework.ReadManifests(filepath.Join(root, "config", "components", "federation"))
 	if err != nil {
 		return err
 	}

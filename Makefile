@@ -176,7 +176,7 @@ generate-go-deepcopy: $(CONTROLLER_GEN) ## Generate deep copies of the API types
 generate-manifests: $(CONTROLLER_GEN) ## Generate CRDs, RBAC and webhook configurations
 	$(CONTROLLER_GEN) crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role webhook \
-		paths="./internal/...;./providers/incluster/..." \
+		paths="./internal/...;./providers/weir/..." \
 		output:rbac:artifacts:config=config/rbac \
 		output:webhook:artifacts:config=config/webhook
 	$(CONTROLLER_GEN) crd paths=./api/metal3/... output:crd:artifacts:config=config/metal3/crd/bases

@@ -199,8 +199,8 @@ func TestAnotherControllersAnswerIsRefused(t *testing.T) {
 	t.Parallel()
 	const finalizer = "ipam.shared.test/answer"
 	doors := Doors{
-		Forms: []door.Form{clusterapi.Form{Others: map[string]clusterapi.Ways{
-			"ipam.shared.test": {Conventions: door.Conventions{AnswerFinalizer: finalizer, IsShared: true}},
+		Forms: []door.Form{clusterapi.Form{Others: map[schema.GroupKind]clusterapi.Ways{
+			{Group: "ipam.shared.test", Kind: "IPPool"}: {Conventions: door.Conventions{AnswerFinalizer: finalizer, IsShared: true}},
 		}}},
 		Live: fake.NewClientBuilder().Build(),
 	}

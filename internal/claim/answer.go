@@ -302,7 +302,7 @@ func (r *records) request(ctx context.Context, s *scope, want netip.Prefix, purp
 	return c, nil
 }
 
-// ownerOf returns the claim as controlling owner. It blocks the deletion of the answer's owner in the foreground, and
+// ownerOf returns the claim as owner, which controls as its form's conventions say. It blocks the deletion of the answer's owner in the foreground, and
 // of nothing for a record, which goes by the ledger's rules.
 func (r *objects) ownerOf(claim *door.Claim, blocks *bool) metav1.OwnerReference {
 	apiVersion, kind := r.Form.Kinds().Claim.ToAPIVersionAndKind()
@@ -311,7 +311,7 @@ func (r *objects) ownerOf(claim *door.Claim, blocks *bool) metav1.OwnerReference
 		Kind:               kind,
 		Name:               claim.GetName(),
 		UID:                claim.GetUID(),
-		Controller:         ptr.To(!r.Form.Conventions(claim.Pool).IsShared),
+		Controller:         ptr.To(r.Form.Conventions(claim.Pool).Controls),
 		BlockOwnerDeletion: blocks,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,24 +20,27 @@ import (
 var readDomains = []string{"ipAddress", "ipam.weir.dev", "cluster.x-k8s.io", "clusterctl.cluster.x-k8s.io"}
 
 // Transform keeps in the cache what Weir reads: of IPAddressClaims and IPAddresses no labels and annotations of others, and of those of
-// pools of other groups than these only what says that they are there, whose, and which address they name. It is for all kinds: naming one in the cache's options would
+// pools that Weir does not serve only what says that they are there, whose, and which address they name. It is for all kinds: naming one in the cache's options would
 // need its CRD when the manager starts.
 //
 // So what comes out of the cache is less than what is stored. Its lists, spec and status are whole; maps are not, and must be written
 // key by key.
-func Transform(groups ...string) toolscache.TransformFunc {
-	return func(obj any) (any, error) { return transform(obj, groups) }
+func Transform(serves Serves) toolscache.TransformFunc {
+	return func(obj any) (any, error) { return transform(obj, serves) }
 }
 
-func transform(obj any, groups []string) (any, error) {
+// Serves reports whether pools of a kind are Weir's to serve. Pools of other providers may be of the same API group.
+type Serves func(pool schema.GroupKind) bool
+
+func transform(obj any, serves Serves) (any, error) {
 	switch o := obj.(type) {
 	case *ipamv1beta2.IPAddressClaim:
-		if isForeign(o.Spec.PoolRef, groups) {
+		if !serves(poolName(o.Spec.PoolRef).GroupKind) {
 			*o = ipamv1beta2.IPAddressClaim{ObjectMeta: stub(o), Spec: ipamv1beta2.IPAddressClaimSpec{PoolRef: o.Spec.PoolRef}}
 		}
 		trim(&o.ObjectMeta)
 	case *ipamv1beta2.IPAddress:
-		if isForeign(o.Spec.PoolRef, groups) {
+		if !serves(poolName(o.Spec.PoolRef).GroupKind) {
 			*o = ipamv1beta2.IPAddress{ObjectMeta: stub(o), Spec: ipamv1beta2.IPAddressSpec{
 				PoolRef: o.Spec.PoolRef, Address: o.Spec.Address, Prefix: o.Spec.Prefix,
 			}}
@@ -44,11 +48,6 @@ func transform(obj any, groups []string) (any, error) {
 		trim(&o.ObjectMeta)
 	}
 	return cache.TransformStripManagedFields()(obj)
-}
-
-// isForeign reports whether a pool is of another API group than these.
-func isForeign(ref ipamv1beta2.IPPoolReference, groups []string) bool {
-	return !slices.Contains(groups, ref.APIGroup)
 }
 
 // stub is what is kept of the metadata of another provider's object.

@@ -6,11 +6,13 @@ package clusterapi
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 )
@@ -31,10 +33,15 @@ func fat() metav1.ObjectMeta {
 	return m
 }
 
+// servesKinds serves pools of these kinds.
+func servesKinds(kinds ...schema.GroupKind) Serves {
+	return func(pool schema.GroupKind) bool { return slices.Contains(kinds, pool) }
+}
+
 func TestTheCacheKeepsWhatWeirReads(t *testing.T) {
 	t.Parallel()
 	ours, theirs := ipamv1beta2.IPPoolReference{APIGroup: "ipam.weir.dev", Kind: "IPPool", Name: "p"},
-		ipamv1beta2.IPPoolReference{APIGroup: "ipam.example.com", Kind: "IPPool", Name: "p"}
+		ipamv1beta2.IPPoolReference{APIGroup: "ipam.weir.dev", Kind: "OtherPool", Name: "p"} // a group may be several providers'
 	known := fat()
 	known.Labels, known.Annotations = map[string]string{"cluster.x-k8s.io/cluster-name": "c"}, map[string]string{"ipam.weir.dev/address": "10.0.0.7"}
 	known.ManagedFields = nil
@@ -59,7 +66,7 @@ func TestTheCacheKeepsWhatWeirReads(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			got, err := Transform("ipam.weir.dev")(test.stored)
+			got, err := Transform(servesKinds(schema.GroupKind{Group: "ipam.weir.dev", Kind: "IPPool"}))(test.stored)
 			if err != nil {
 				t.Fatal(err)
 			}

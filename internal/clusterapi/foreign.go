@@ -27,11 +27,11 @@ var prefixPools = []schema.GroupKind{
 // NewAddress returns an empty IPAddress.
 func NewAddress() client.Object { return &ipamv1beta2.IPAddress{} }
 
-// Foreign returns what an IPAddress names that is of a pool of another API group than these; false for any other object, and where no
+// Foreign returns what an IPAddress names that is of a pool that Weir does not serve; false for any other object, and where no
 // address can be read.
-func Foreign(obj any, groups ...string) (foreign.Address, bool) {
+func Foreign(obj any, serves Serves) (foreign.Address, bool) {
 	o, ok := obj.(*ipamv1beta2.IPAddress)
-	if !ok || !isForeign(o.Spec.PoolRef, groups) {
+	if !ok || serves(poolName(o.Spec.PoolRef).GroupKind) {
 		return foreign.Address{}, false
 	}
 	address, err := netip.ParseAddr(o.Spec.Address)
@@ -50,15 +50,15 @@ func Foreign(obj any, groups ...string) (foreign.Address, bool) {
 	}, err == nil
 }
 
-// ListForeign returns what all IPAddresses name that are of pools of other API groups than these. Its error is the API server's.
-func ListForeign(ctx context.Context, c client.Reader, groups ...string) ([]foreign.Address, error) {
+// ListForeign returns what all IPAddresses name that are of pools that Weir does not serve. Its error is the API server's.
+func ListForeign(ctx context.Context, c client.Reader, serves Serves) ([]foreign.Address, error) {
 	list := &ipamv1beta2.IPAddressList{}
 	if err := c.List(ctx, list); err != nil {
 		return nil, err
 	}
 	found := []foreign.Address{}
 	for i := range list.Items {
-		if a, isForeign := Foreign(&list.Items[i], groups...); isForeign {
+		if a, isForeign := Foreign(&list.Items[i], serves); isForeign {
 			found = append(found, a)
 		}
 	}

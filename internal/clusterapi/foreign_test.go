@@ -15,6 +15,10 @@ func TestWhatIPAddressesOfOtherProvidersName(t *testing.T) {
 	inCluster := ipamv1beta2.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "p"}
 	prefixes := inCluster
 	prefixes.Kind = "GlobalInClusterPrefixPool"
+	weirs, metal3s := ipamv1beta2.IPPoolReference{APIGroup: "ipam.weir.dev", Kind: "IPPool"}, ipamv1beta2.IPPoolReference{APIGroup: "ipam.metal3.io", Kind: "IPPool"}
+	served := inCluster
+	served.Kind = "ServedPool"
+	serves := servesKinds(poolName(weirs).GroupKind, poolName(metal3s).GroupKind, poolName(served).GroupKind)
 	for sentence, test := range map[string]struct {
 		spec ipamv1beta2.IPAddressSpec
 		want string
@@ -26,23 +30,24 @@ func TestWhatIPAddressesOfOtherProvidersName(t *testing.T) {
 		"no length, of a pool of prefixes":    {ipamv1beta2.IPAddressSpec{PoolRef: prefixes, Address: "10.0.0.7"}, "10.0.0.7/32"},
 		"no length of the family":             {ipamv1beta2.IPAddressSpec{PoolRef: prefixes, Address: "10.0.0.7", Prefix: ptr.To(int32(64))}, ""},
 		"nothing that is an address":          {ipamv1beta2.IPAddressSpec{PoolRef: inCluster, Address: "10.0.0"}, ""},
-		"one of Weir's":                       {ipamv1beta2.IPAddressSpec{PoolRef: ipamv1beta2.IPPoolReference{APIGroup: "ipam.weir.dev"}, Address: "10.0.0.7"}, ""},
-		"one of Metal3's, which Weir serves":  {ipamv1beta2.IPAddressSpec{PoolRef: ipamv1beta2.IPPoolReference{APIGroup: "ipam.metal3.io"}, Address: "10.0.0.7"}, ""},
+		"one of Weir's":                       {ipamv1beta2.IPAddressSpec{PoolRef: weirs, Address: "10.0.0.7"}, ""},
+		"one of Metal3's, which Weir serves":  {ipamv1beta2.IPAddressSpec{PoolRef: metal3s, Address: "10.0.0.7"}, ""},
+		"one of a served kind of their group": {ipamv1beta2.IPAddressSpec{PoolRef: served, Address: "10.0.0.7"}, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			o := &ipamv1beta2.IPAddress{Spec: test.spec}
 			o.Namespace, o.Name = "team", "a"
-			if _, err := Transform("ipam.weir.dev", "ipam.metal3.io")(o); err != nil {
+			if _, err := Transform(serves)(o); err != nil {
 				t.Fatal(err)
 			}
-			got, ok := Foreign(o, "ipam.weir.dev", "ipam.metal3.io")
+			got, ok := Foreign(o, serves)
 			if ok != (test.want != "") || ok && (got.Prefix.String() != test.want || got.Namespace != "team" || got.Name != "a" || got.Pool != test.spec.PoolRef.Kind+" p") {
 				t.Errorf("got %v, %t", got, ok)
 			}
 		})
 	}
-	if _, ok := Foreign(&ipamv1beta2.IPAddressClaim{}); ok {
+	if _, ok := Foreign(&ipamv1beta2.IPAddressClaim{}, serves); ok {
 		t.Error("a claim names an address")
 	}
 }

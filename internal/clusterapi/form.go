@@ -28,8 +28,8 @@ import (
 
 // Form translates IPAddressClaims and IPAddresses.
 type Form struct {
-	// Others are the ways of pools of other APIs, by their group.
-	Others map[string]Ways
+	// Others are the ways of pools of other APIs, by their kind.
+	Others map[schema.GroupKind]Ways
 }
 
 // Ways are how claims that name a pool of some API, and their answers, are kept.
@@ -44,12 +44,12 @@ type Ways struct {
 
 // own are those of Weir's pools.
 var own = Ways{
-	Conventions:       door.Conventions{ClaimFinalizer: ipamv1.ClaimFinalizer, AnswerFinalizer: ipamv1.AddressFinalizer},
+	Conventions:       door.Conventions{ClaimFinalizer: ipamv1.ClaimFinalizer, AnswerFinalizer: ipamv1.AddressFinalizer, Controls: true},
 	AddressAnnotation: ipamv1.AddressAnnotation,
 }
 
-func (f Form) ways(group string) Ways {
-	if ways, ok := f.Others[group]; ok {
+func (f Form) ways(pool door.PoolName) Ways {
+	if ways, ok := f.Others[pool.GroupKind]; ok {
 		return ways
 	}
 	return own
@@ -57,7 +57,7 @@ func (f Form) ways(group string) Ways {
 
 // Conventions implements door.Form.
 func (f Form) Conventions(pool door.PoolName) *door.Conventions {
-	ways := f.ways(pool.Group)
+	ways := f.ways(pool)
 	return &ways.Conventions
 }
 
@@ -101,7 +101,7 @@ func (f Form) Asks(stored claimant.Claimant) door.Asks {
 	asks := door.Asks{
 		Pool: poolName(c.Spec.PoolRef), ClusterName: c.Spec.ClusterName, AnswerName: c.Status.AddressRef.Name,
 	}
-	annotation := f.ways(c.Spec.PoolRef.APIGroup).AddressAnnotation
+	annotation := f.ways(poolName(c.Spec.PoolRef)).AddressAnnotation
 	asks.AskedField = "metadata.annotations[" + annotation + "]"
 	if asked, ok := c.Annotations[annotation]; ok {
 		asks.Asked = &asked
@@ -134,7 +134,7 @@ func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedNa
 // ClaimOf implements door.Form.
 func (f Form) ClaimOf(stored client.Object) types.NamespacedName {
 	key := client.ObjectKeyFromObject(stored)
-	if a, ok := stored.(*ipamv1beta2.IPAddress); ok && f.ways(a.Spec.PoolRef.APIGroup).IsShared {
+	if a, ok := stored.(*ipamv1beta2.IPAddress); ok && f.ways(poolName(a.Spec.PoolRef)).IsShared {
 		key.Name = a.Spec.ClaimRef.Name
 	}
 	return key
@@ -152,7 +152,7 @@ func (f Form) Compose(c *door.Claim, _ *door.Offer, cidr netip.Prefix, network p
 			Gateway:  gatewayOf(network),
 		},
 	}
-	if f.ways(c.Pool.Group).PassesLabels {
+	if f.ways(c.Pool).PassesLabels {
 		answer.Labels = maps.Clone(c.GetLabels())
 	}
 	if servers := serversOf(network); servers != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
@@ -18,17 +19,17 @@ import (
 
 func TestAnAnswerHasTheLabelsOfItsClaimWhereThePoolPassesThemOn(t *testing.T) {
 	t.Parallel()
-	form := Form{Others: map[string]Ways{"passes.example": {PassesLabels: true}}}
+	form := Form{Others: map[schema.GroupKind]Ways{{Group: "example", Kind: "Passing"}: {PassesLabels: true}}}
 	labels := map[string]string{"a": "b"}
-	for group, want := range map[string]map[string]string{"passes.example": labels, "example": nil} {
+	for kind, want := range map[string]map[string]string{"Passing": labels, "IPPool": nil} {
 		stored := &ipamv1beta2.IPAddressClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", Labels: labels},
-			Spec:       ipamv1beta2.IPAddressClaimSpec{PoolRef: ipamv1beta2.IPPoolReference{APIGroup: group, Kind: "IPPool", Name: "p"}},
+			Spec:       ipamv1beta2.IPAddressClaimSpec{PoolRef: ipamv1beta2.IPPoolReference{APIGroup: "example", Kind: kind, Name: "p"}},
 		}
 		c := &door.Claim{Object: stored, Asks: form.Asks(stored), Stored: stored}
 		answer := form.Compose(c, &door.Offer{}, netip.MustParsePrefix("10.0.0.7/32"), pooltree.Network{Bits: 24})
 		if diff := cmp.Diff(want, answer.GetLabels(), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: %s", group, diff)
+			t.Errorf("%s: %s", kind, diff)
 		}
 	}
 }

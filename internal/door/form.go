@@ -58,9 +58,10 @@ type Kinds struct {
 type Conventions struct {
 	// ClaimFinalizer is on every claim that may have something, AnswerFinalizer on every answer.
 	ClaimFinalizer, AnswerFinalizer string
-	// IsShared: another controller may have made answers out of such pools. So an answer holds its address whoever made it, and the claim is
-	// no controlling owner of it.
+	// IsShared: another controller may have made answers out of such pools. So an answer holds its address whoever made it.
 	IsShared bool
+	// Controls: the claim is the controlling owner of its answer.
+	Controls bool
 }
 
 // Commit is what makes an answer the claim's for good.

@@ -5,6 +5,8 @@
 package doors
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -15,8 +17,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/weir"
 )
 
 // Door is a front door: kinds of pools and claims of others, which may be installed later than Weir.
@@ -42,20 +44,51 @@ type Door struct {
 // clusterAPIDoor is the name of the front door of IPAddressClaims.
 const clusterAPIDoor = "Cluster API"
 
-// Usual are the doors without any feature gate.
-func Usual() []Door {
-	return []Door{clusterAPI(clusterapi.Form{}, func(registry *pools.Registry) door.Source { return incluster.Source(registry) })}
+// Extension is what a feature gate adds: the pools of another API, which claims of Cluster API may name, and their door.
+type Extension struct {
+	door Door
+	// ways are how IPAddressClaims that name such pools are kept, and source offers the pools to them.
+	ways   map[schema.GroupKind]clusterapi.Ways
+	source func(*pools.Registry) *entitlement.Source
 }
 
-// WithMetal3 are the doors with the feature gate Metal3.
-func WithMetal3() []Door {
-	form := clusterapi.Form{Others: map[string]clusterapi.Ways{metal3.PoolKind.Group: metal3.ClusterAPI}}
-	return []Door{
-		clusterAPI(form, func(registry *pools.Registry) door.Source {
-			return entitlement.Sources{incluster.Source(registry), metal3.Source(registry, "spec.poolRef")}
-		}),
-		metal3Door(),
+// Metal3 is what the feature gate Metal3 adds.
+func Metal3() Extension {
+	return Extension{
+		door:   metal3Door(),
+		ways:   map[schema.GroupKind]clusterapi.Ways{metal3.PoolKind: metal3.ClusterAPI},
+		source: func(registry *pools.Registry) *entitlement.Source { return metal3.Source(registry, "spec.poolRef") },
 	}
+}
+
+// With returns the front doors where these extensions are open: Cluster API's, then theirs.
+func With(open ...Extension) []Door {
+	form := clusterapi.Form{}
+	all := make([]Door, 1, 1+len(open))
+	for _, extension := range open {
+		if form.Others == nil {
+			form.Others = map[schema.GroupKind]clusterapi.Ways{}
+		}
+		maps.Copy(form.Others, extension.ways)
+		all = append(all, extension.door)
+	}
+	all[0] = clusterAPI(form, func(registry *pools.Registry) door.Source { return sources(registry, open) })
+	return all
+}
+
+// Serves tells the pools that these extensions and Weir serve from those of other providers.
+func Serves(open ...Extension) clusterapi.Serves {
+	all := sources(nil, open) // which kinds are served no registry decides
+	return func(pool schema.GroupKind) bool { return all.Serves(door.PoolName{GroupKind: pool}) }
+}
+
+// sources are what IPAddressClaims may ask of Weir's pools, and of the extensions'.
+func sources(registry *pools.Registry, open []Extension) entitlement.Sources {
+	all := append(make(entitlement.Sources, 0, 1+len(open)), weir.Source(registry))
+	for _, extension := range open {
+		all = append(all, extension.source(registry))
+	}
+	return all
 }
 
 // clusterAPI is the front door of IPAddressClaims. With it controllers begin to follow Clusters.

@@ -25,16 +25,24 @@ import (
 type Source struct {
 	Registry *pools.Registry
 	Kinds    []pools.Kind
+	// Closed: the group has kinds of other providers, too, whose claims are left alone. Without it, a claim that names a kind that is not in
+	// Kinds is refused.
+	Closed bool
 	// Field is where claims name their pool.
 	Field string
 }
 
 var _ door.Source = &Source{}
 
-// Serves says whether the reference is to a pool of the kinds' group. A kind that the group does not have is served, so that it
-// can be refused.
-func (s *Source) Serves(name door.PoolName) bool {
-	return name.Group == s.Kinds[0].Group
+// Serves implements door.Source: pools of the kinds, and unless the source is closed every other kind of their group, which Offer refuses.
+func (s *Source) Serves(name door.PoolName) bool { return s.ServesKind(name.GroupKind) }
+
+// ServesKind reports whether claims that name pools of a kind are Weir's to answer or to refuse.
+func (s *Source) ServesKind(kind schema.GroupKind) bool {
+	if _, known := s.kindOf(kind); known || s.Closed {
+		return known
+	}
+	return kind.Group == s.Kinds[0].Group
 }
 
 // Reference implements door.Source. What is of no known kind counts as namespaced.

@@ -13,7 +13,6 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -46,10 +45,10 @@ func (r *Reconciler) carve(ctx context.Context, s *scope, own pools.Own) error {
 	return fmt.Errorf("carved %s: %w", block.CIDR, ledger.ErrBusy)
 }
 
-// settleHome makes this cluster the home of a GlobalIPPool that says nothing of one: it came past the webhooks.
+// settleHome makes this cluster the home of a pool that has one and says nothing of one: it came past the webhooks.
 func (r *Reconciler) settleHome(ctx context.Context, s *scope) error {
 	isCopy := s.says.Place == poolspec.Delegated // at home where it was delegated
-	if r.Kind.GroupKind != kinds.GlobalIPPool || r.Registry.Home == "" || isCopy || s.pool.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
+	if !r.Kind.HasHome || r.Registry.Home == "" || isCopy || s.pool.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
 		return nil
 	}
 	settled, _ := s.before.DeepCopyObject().(pools.Object)

@@ -62,6 +62,8 @@ type Kind struct {
 	Version string
 	// ClusterScoped: its pools have no namespace.
 	ClusterScoped bool
+	// HasHome: a pool is at home in one cluster, which its annotation ipam.weir.dev/home names. A copy in any other hands out nothing.
+	HasHome bool
 	// Finalizer keeps a pool until nothing is handed out of it.
 	Finalizer string
 	// New returns an empty pool, NewList an empty list of them, and Is says whether an object is one of them.
@@ -128,7 +130,7 @@ var (
 		Says:    says, Resolve: resolve, Status: status, Show: show,
 	}
 	GlobalIPPools = Kind{
-		GroupKind: kinds.GlobalIPPool, Version: ipamv1.GroupVersion.Version, ClusterScoped: true, Finalizer: ipamv1.PoolFinalizer,
+		GroupKind: kinds.GlobalIPPool, Version: ipamv1.GroupVersion.Version, ClusterScoped: true, HasHome: true, Finalizer: ipamv1.PoolFinalizer,
 		New:     func() Object { return &ipamv1.GlobalIPPool{} },
 		NewList: func() client.ObjectList { return &ipamv1.GlobalIPPoolList{} },
 		Is:      Is[*ipamv1.GlobalIPPool],

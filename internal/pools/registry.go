@@ -21,7 +21,6 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -323,14 +322,14 @@ func Sentence(ref ipamv1.PoolReference, why string) string {
 	return fmt.Sprintf("%s %q %s", ref.Kind, ref.Name, why)
 }
 
-// IsForeign says whether a GlobalIPPool was created in another cluster, whose Weir goes on handing out its addresses.
+// IsForeign says whether a pool that has a home was created in another cluster, whose Weir goes on handing out its addresses.
 func (r *Registry) IsForeign(p Object) bool {
 	if r.Says(p).Place == poolspec.Delegated { // the annotation came with it from the hub
 		return false
 	}
 	kind, _ := r.kindOfPool(p)
 	home := p.GetAnnotations()[ipamv1.HomeAnnotation]
-	return kind.GroupKind == kinds.GlobalIPPool && home != "" && r.Home != "" && home != r.Home
+	return kind.HasHome && home != "" && r.Home != "" && home != r.Home
 }
 
 func inNamespace(ref ipamv1.PoolReference) string {

@@ -16,6 +16,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
@@ -123,11 +124,7 @@ func (r *reading) noteForeign(ctx context.Context, book *ledger.Ledger) error {
 	if r.space != "" && r.space != ipamv1.DefaultAddressSpace {
 		return nil
 	}
-	groups := []string{}
-	for _, kind := range r.registry.Kinds() {
-		groups = append(groups, kind.Group)
-	}
-	others, err := clusterapi.ListForeign(ctx, r.client, groups...)
+	others, err := clusterapi.ListForeign(ctx, r.client, doors.Serves(doors.Metal3()))
 	if err != nil && !isAbsent(err) && missed(&r.unread.Others, err) != nil {
 		return fmt.Errorf("listing IPAddresses: %w", err)
 	}

@@ -111,7 +111,7 @@ func (s *Stage) explainIPClaim(ctx context.Context, reader client.Client, read *
 
 // formOf returns the form of claims of a kind, and its front door; nil if there is none.
 func formOf(kind schema.GroupKind) (door.Form, *doors.Door) {
-	all := doors.WithMetal3()
+	all := doors.With(doors.Metal3())
 	for i := range all {
 		for _, form := range all[i].Forms {
 			if form.Kinds().Claim.GroupKind() == kind {
@@ -128,7 +128,7 @@ func (s *Stage) registry(reader client.Client) *pools.Registry {
 	registry := &pools.Registry{
 		Client: reader, Live: reader, Rules: rules, Namespace: s.Namespace, Cluster: s.Cluster, Federation: s.Cluster != "",
 	}
-	for _, d := range doors.WithMetal3() {
+	for _, d := range doors.With(doors.Metal3()) {
 		for _, kind := range d.Pools {
 			registry.AddKind(kind)
 		}

@@ -35,7 +35,7 @@ var finalizers = []string{
 // cached is what is done to every object before the cache keeps it: of what tenants may write as much of as etcd stores, only what Weir reads
 // stays in memory.
 func (o *Options) cached() toolscache.TransformFunc {
-	next := federation.Transform(clusterapi.Transform(o.poolGroups()...))
+	next := federation.Transform(clusterapi.Transform(o.serves()))
 	return func(obj any) (any, error) {
 		slim(obj)
 		return next(obj)

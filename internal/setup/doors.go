@@ -119,12 +119,7 @@ func (w *wiring) known() admission.Doors {
 }
 
 // ownDoors are those that Weir brings along.
-func (o *Options) ownDoors() []doors.Door {
-	if o.isOn(metal3Gate) {
-		return doors.WithMetal3()
-	}
-	return doors.Usual()
-}
+func (o *Options) ownDoors() []doors.Door { return doors.With(o.extensions()...) }
 
 // pools registers the controller of a kind of pools.
 func (w *wiring) pools(ctx context.Context, name string, kind pools.Kind) error {
@@ -290,7 +285,11 @@ func (o *opener) isServed() bool {
 func (o *opener) open(ctx context.Context) error {
 	o.wiring.opening.Lock()
 	defer o.wiring.opening.Unlock()
-	source, claims := o.Source(o.wiring.registry), map[string]*claim.Reconciler{}
+	var source door.Source
+	if o.Source != nil {
+		source = o.Source(o.wiring.registry)
+	}
+	claims := map[string]*claim.Reconciler{}
 	for name, form := range o.Forms {
 		claims[name] = o.wiring.newClaims(form, source)
 	}

@@ -68,7 +68,7 @@ func (f *foreignAddresses) isServed(context.Context) (bool, error) {
 }
 
 func (f *foreignAddresses) note(stored any) {
-	if a, ok := clusterapi.Foreign(stored, f.wiring.options.poolGroups()...); ok {
+	if a, ok := clusterapi.Foreign(stored, f.wiring.options.serves()); ok {
 		f.wiring.book.NoteForeign(a)
 	}
 }

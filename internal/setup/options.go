@@ -18,8 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/flags"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -210,14 +209,17 @@ func (o *Options) checkFeatureGates() error {
 	return errors.Join(errs...)
 }
 
-// poolGroups are the API groups of the pools that claims may name.
-func (o *Options) poolGroups() []string {
-	groups := []string{ipamv1.GroupVersion.Group}
+// extensions are the pools of other APIs whose gates are open.
+func (o *Options) extensions() []doors.Extension {
+	var open []doors.Extension
 	if o.isOn(metal3Gate) {
-		groups = append(groups, m3v1.GroupVersion.Group)
+		open = append(open, doors.Metal3())
 	}
-	return groups
+	return open
 }
+
+// serves tells the pools that Weir serves from those of other providers.
+func (o *Options) serves() clusterapi.Serves { return doors.Serves(o.extensions()...) }
 
 // isOn says whether a gate was opened.
 func (o *Options) isOn(gate string) bool {

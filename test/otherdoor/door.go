@@ -111,7 +111,7 @@ var (
 	}
 )
 
-var conventions = door.Conventions{ClaimFinalizer: claimFinalizer, AnswerFinalizer: addressFinalizer}
+var conventions = door.Conventions{ClaimFinalizer: claimFinalizer, AnswerFinalizer: addressFinalizer, Controls: true}
 
 // Conventions implements door.Form.
 func (Form) Conventions(door.PoolName) *door.Conventions { return &conventions }

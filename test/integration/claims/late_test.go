@@ -31,7 +31,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/repair"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/weir"
 )
 
 // late reads from the API server, but the first so many reads of a claim show it as it once was: not there, if it had no UID yet.
@@ -106,7 +106,7 @@ func lateManagerThat(
 	rules := &tenancy.Rules{Client: k, Live: k, Platform: "platform", Namespace: "weir-system"}
 	registry := &pools.Registry{Client: k, Live: k, Ledger: book, Rules: rules, Namespace: "weir-system"}
 	r := claim.New(claim.Options{
-		Client: cache, Live: live, Ledger: book, Form: clusterapi.Form{}, Source: incluster.Source(registry), Rules: rules,
+		Client: cache, Live: live, Ledger: book, Form: clusterapi.Form{}, Source: weir.Source(registry), Rules: rules,
 		Recorder: events.NewFakeRecorder(100), Arrivals: claim.NewArrivals(clock, 10*time.Minute), Clock: clock,
 	})
 	return &lateReconciler{Reconciler: r, cache: cache, live: live, ledger: book, rules: rules, clock: clock}, clock

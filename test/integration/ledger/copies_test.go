@@ -28,7 +28,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pool"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/weir"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -63,7 +63,7 @@ func newCopies(ctx context.Context, ns string, c client.Client) *copies {
 func (m *copies) recordsWhatIsStored(c client.Client) {
 	charts := &claim.Charts{}
 	claim.New(claim.Options{
-		Client: c, Live: k, Ledger: m.Ledger, Form: clusterapi.Form{}, Source: incluster.Source(m.registry), Rules: m.registry.Rules,
+		Client: c, Live: k, Ledger: m.Ledger, Form: clusterapi.Form{}, Source: weir.Source(m.registry), Rules: m.registry.Rules,
 		Recorder: events.NewFakeRecorder(1000), Arrivals: claim.NewArrivals(clock.RealClock{}, time.Minute), Clock: clock.RealClock{}, Charts: charts,
 	})
 	m.recordStored = func(ctx context.Context, p ipamv1.PoolReference) error {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weir Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package incluster
+package weir
 
 import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"

@@ -158,8 +158,8 @@ prometheus-packages: ## Install the Prometheus and promtool that tests run (Debi
 GO_SOURCES := ./api/... ./cmd/... ./internal/... ./providers/...
 # Everything that `generate` writes; verify-gen compares exactly this.
 GENERATED := config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml \
-	config/metal3/crd/bases config/metal3/rbac/role.yaml \
-	docs/reference/api.md docs/reference/metal3.md docs/reference/cli.md docs/reference/reasons.md ':(glob)api/**/zz_generated.*.go'
+	config/metal3/crd/bases config/metal3/rbac/role.yaml config/incluster/crd/bases \
+	docs/reference/api.md docs/reference/metal3.md docs/reference/incluster.md docs/reference/cli.md docs/reference/reasons.md ':(glob)api/**/zz_generated.*.go'
 
 .PHONY: generate
 generate: generate-modules generate-go-deepcopy generate-manifests generate-crd-docs generate-reference ## Generate everything
@@ -180,6 +180,7 @@ generate-manifests: $(CONTROLLER_GEN) ## Generate CRDs, RBAC and webhook configu
 		output:rbac:artifacts:config=config/rbac \
 		output:webhook:artifacts:config=config/webhook
 	$(CONTROLLER_GEN) crd paths=./api/metal3/... output:crd:artifacts:config=config/metal3/crd/bases
+	$(CONTROLLER_GEN) crd paths=./api/incluster/... output:crd:artifacts:config=config/incluster/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=metal3-manager-role paths=./providers/metal3/... \
 		output:rbac:artifacts:config=config/metal3/rbac
 
@@ -189,10 +190,11 @@ crd-docs = $(CRD_REF_DOCS) --log-level=ERROR --source-path=$(1) --config=hack/cr
 	--renderer=markdown --output-path=docs/reference/$(2) && sed -i -E 's/<([A-Za-z]+)>/\&lt;\1\&gt;/g' docs/reference/$(2)
 
 .PHONY: generate-crd-docs
-generate-crd-docs: $(CRD_REF_DOCS) ## Generate the API references, docs/reference/{api,metal3}.md
+generate-crd-docs: $(CRD_REF_DOCS) ## Generate the API references, docs/reference/{api,metal3,incluster}.md
 	@mkdir -p docs/reference
 	$(call crd-docs,api/v1alpha1,api.md)
 	$(call crd-docs,api/metal3/v1alpha1,metal3.md)
+	$(call crd-docs,api/incluster/v1alpha2,incluster.md)
 
 .PHONY: generate-reference
 generate-reference: ## Generate the references of reasons and of kubectl weir, docs/reference/{reasons,cli}.md
@@ -244,7 +246,7 @@ verify-web: web-modules ## Fail if the page of kubectl weir map is not what its 
 
 .PHONY: verify-crd-docs
 verify-crd-docs: generate-crd-docs ## Fail if the API reference is not up to date
-	@git diff --exit-code -- docs/reference/api.md docs/reference/metal3.md
+	@git diff --exit-code -- docs/reference/api.md docs/reference/metal3.md docs/reference/incluster.md
 
 .PHONY: verify-modules
 verify-modules: ## Fail if go.mod or go.sum is not tidy

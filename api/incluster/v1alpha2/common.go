@@ -1,0 +1,23 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2
+
+// Kinds of pools, as they appear in references.
+const (
+	// InClusterIPPoolKind is the kind of pools of a namespace.
+	InClusterIPPoolKind = "InClusterIPPool"
+	// GlobalInClusterIPPoolKind is the kind of pools of the whole cluster.
+	GlobalInClusterIPPoolKind = "GlobalInClusterIPPool"
+)
+
+// Finalizers, as the in-cluster provider sets and removes them. Whichever of the two controllers runs can finish what the other began. Other
+// providers of this group use the same.
+const (
+	// PoolFinalizer holds a pool until nothing is allocated from it.
+	PoolFinalizer = "ipam.cluster.x-k8s.io/ProtectPool"
+	// ClaimFinalizer is on every IPAddressClaim that may have an address.
+	ClaimFinalizer = "ipam.cluster.x-k8s.io/ReleaseAddress"
+	// AddressFinalizer protects an IPAddress for as long as its claim lives.
+	AddressFinalizer = "ipam.cluster.x-k8s.io/ProtectAddress"
+)

@@ -158,7 +158,7 @@ prometheus-packages: ## Install the Prometheus and promtool that tests run (Debi
 GO_SOURCES := ./api/... ./cmd/... ./internal/... ./providers/...
 # Everything that `generate` writes; verify-gen compares exactly this.
 GENERATED := config/crd/bases config/rbac/role.yaml config/webhook/manifests.yaml \
-	config/metal3/crd/bases config/metal3/rbac/role.yaml config/incluster/crd/bases \
+	config/metal3/crd/bases config/metal3/rbac/role.yaml config/incluster/crd/bases config/incluster/rbac/role.yaml \
 	docs/reference/api.md docs/reference/metal3.md docs/reference/incluster.md docs/reference/cli.md docs/reference/reasons.md ':(glob)api/**/zz_generated.*.go'
 
 .PHONY: generate
@@ -181,6 +181,8 @@ generate-manifests: $(CONTROLLER_GEN) ## Generate CRDs, RBAC and webhook configu
 		output:webhook:artifacts:config=config/webhook
 	$(CONTROLLER_GEN) crd paths=./api/metal3/... output:crd:artifacts:config=config/metal3/crd/bases
 	$(CONTROLLER_GEN) crd paths=./api/incluster/... output:crd:artifacts:config=config/incluster/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=incluster-manager-role paths=./providers/incluster/... \
+		output:rbac:artifacts:config=config/incluster/rbac
 	$(CONTROLLER_GEN) rbac:roleName=metal3-manager-role paths=./providers/metal3/... \
 		output:rbac:artifacts:config=config/metal3/rbac
 

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/incluster"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/metal3"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/weir"
 )
@@ -58,6 +59,23 @@ func Metal3() Extension {
 		door:   metal3Door(),
 		ways:   map[schema.GroupKind]clusterapi.Ways{metal3.PoolKind: metal3.ClusterAPI},
 		source: func(registry *pools.Registry) *entitlement.Source { return metal3.Source(registry, "spec.poolRef") },
+	}
+}
+
+// InCluster is what the feature gate InCluster adds. Its door has pools only: their claims are Cluster API's.
+func InCluster() Extension {
+	return Extension{
+		door: Door{
+			Name: "In-cluster", After: clusterAPIDoor,
+			Kinds: []schema.GroupVersionKind{
+				incluster.PoolKind.WithVersion(incluster.Pools.Version), incluster.GlobalPoolKind.WithVersion(incluster.GlobalPools.Version),
+			},
+			Pools: map[string]pools.Kind{"inclusterippool": incluster.Pools, "globalinclusterippool": incluster.GlobalPools},
+		},
+		ways: map[schema.GroupKind]clusterapi.Ways{
+			incluster.PoolKind: incluster.ClusterAPI, incluster.GlobalPoolKind: incluster.ClusterAPI,
+		},
+		source: incluster.Source,
 	}
 }
 

@@ -25,14 +25,18 @@ func TestWhichPoolsAreServed(t *testing.T) {
 		pool door.PoolName
 		want bool
 	}{
-		"Weir's":                             {nil, pool("ipam.weir.dev", "IPPool"), true},
-		"Metal3's, its gate closed":          {nil, pool("ipam.metal3.io", "IPPool"), false},
-		"Metal3's, its gate open":            {[]Extension{Metal3()}, pool("ipam.metal3.io", "IPPool"), true},
-		"Weir's beside Metal3's":             {[]Extension{Metal3()}, pool("ipam.weir.dev", "GlobalIPPool"), true},
-		"another provider's":                 {[]Extension{Metal3()}, pool("ipam.example.com", "IPPool"), false},
-		"another provider's in CAPI's group": {[]Extension{Metal3()}, pool(kinds.IPAddress.Group, "NutanixIPPool"), false},
-		"the in-cluster provider's, as well": {[]Extension{Metal3()}, pool(kinds.IPAddress.Group, "InClusterIPPool"), false},
-		"none":                               {[]Extension{Metal3()}, pool("", ""), false},
+		"Weir's":                                   {nil, pool("ipam.weir.dev", "IPPool"), true},
+		"Metal3's, its gate closed":                {nil, pool("ipam.metal3.io", "IPPool"), false},
+		"Metal3's, its gate open":                  {[]Extension{Metal3()}, pool("ipam.metal3.io", "IPPool"), true},
+		"Weir's beside Metal3's":                   {[]Extension{Metal3()}, pool("ipam.weir.dev", "GlobalIPPool"), true},
+		"another provider's":                       {[]Extension{Metal3()}, pool("ipam.example.com", "IPPool"), false},
+		"another provider's in CAPI's group":       {[]Extension{Metal3()}, pool(kinds.IPAddress.Group, "NutanixIPPool"), false},
+		"the in-cluster provider's, as well":       {[]Extension{Metal3()}, pool(kinds.IPAddress.Group, "InClusterIPPool"), false},
+		"the in-cluster provider's, its gate open": {[]Extension{InCluster()}, pool(kinds.IPAddress.Group, "InClusterIPPool"), true},
+		"its global ones":                          {[]Extension{Metal3(), InCluster()}, pool(kinds.IPAddress.Group, "GlobalInClusterIPPool"), true},
+		"another provider's beside them":           {[]Extension{InCluster()}, pool(kinds.IPAddress.Group, "NutanixIPPool"), false},
+		"pools of prefixes":                        {[]Extension{InCluster()}, pool(kinds.IPAddress.Group, "InClusterPrefixPool"), false},
+		"none":                                     {[]Extension{Metal3()}, pool("", ""), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

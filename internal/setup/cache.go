@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
@@ -30,6 +31,7 @@ var readDomains = []string{
 // finalizers are those that the cache keeps, however many an object has.
 var finalizers = []string{
 	ipamv1.PoolFinalizer, ipamv1.ClaimFinalizer, m3v1.IPPoolFinalizer, m3v1.IPClaimFinalizer, m3v1.ClusterAPIClaimFinalizer,
+	icv1.PoolFinalizer,
 }
 
 // cached is what is done to every object before the cache keeps it: of what tenants may write as much of as etcd stores, only what Weir reads
@@ -53,6 +55,10 @@ func slim(obj any) {
 	case *ipamv1.IPClaim:
 		slimMeta(&o.ObjectMeta)
 	case *m3v1.IPPool:
+		slimMeta(&o.ObjectMeta)
+	case *icv1.InClusterIPPool:
+		slimMeta(&o.ObjectMeta)
+	case *icv1.GlobalInClusterIPPool:
 		slimMeta(&o.ObjectMeta)
 	case *m3v1.IPClaim:
 		slimMeta(&o.ObjectMeta)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -39,6 +40,7 @@ func TestTheCacheKeepsLittleOfMegabytesOfMetadata(t *testing.T) {
 	for _, stored := range []client.Object{
 		&ipamv1.IPPool{ObjectMeta: fat(ipamv1.PoolFinalizer)}, &ipamv1.GlobalIPPool{ObjectMeta: fat(ipamv1.PoolFinalizer)},
 		&ipamv1.IPClaim{ObjectMeta: fat(ipamv1.ClaimFinalizer)},
+		&icv1.InClusterIPPool{ObjectMeta: fat(icv1.PoolFinalizer)}, &icv1.GlobalInClusterIPPool{ObjectMeta: fat(icv1.PoolFinalizer)},
 		&m3v1.IPPool{ObjectMeta: fat(m3v1.IPPoolFinalizer)}, &m3v1.IPClaim{ObjectMeta: fat(m3v1.IPClaimFinalizer)},
 	} {
 		own := stored.GetFinalizers()[4000]

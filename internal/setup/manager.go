@@ -27,6 +27,7 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
@@ -73,6 +74,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	if o.isOn(metal3Gate) {
 		err = errors.Join(err, m3v1.AddToScheme(scheme))
+	}
+	if o.isOn(inClusterGate) {
+		err = errors.Join(err, icv1.AddToScheme(scheme))
 	}
 	if err != nil {
 		return err

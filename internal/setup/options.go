@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +38,8 @@ const defaultRequestTimeout = time.Minute
 const (
 	// metal3Gate opens the front door of ipam.metal3.io.
 	metal3Gate = "Metal3"
+	// inClusterGate opens the front door of the in-cluster provider's pools.
+	inClusterGate = "InCluster"
 	// openStackGate serves pools of floating IPs.
 	openStackGate = "OpenStack"
 	// federationGate serves delegated pools, at hub and member.
@@ -200,7 +203,7 @@ func (o *Options) checkFeatureGates() error {
 	for gate, value := range o.FeatureGates {
 		_, err := strconv.ParseBool(value)
 		switch {
-		case gate != metal3Gate && gate != openStackGate && gate != federationGate:
+		case !slices.Contains([]string{metal3Gate, inClusterGate, openStackGate, federationGate}, gate):
 			errs = append(errs, fmt.Errorf("--feature-gates: there is no gate %q", gate))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("--feature-gates: %s=%s: must be true or false", gate, value))
@@ -214,6 +217,9 @@ func (o *Options) extensions() []doors.Extension {
 	var open []doors.Extension
 	if o.isOn(metal3Gate) {
 		open = append(open, doors.Metal3())
+	}
+	if o.isOn(inClusterGate) {
+		open = append(open, doors.InCluster())
 	}
 	return open
 }

@@ -114,6 +114,15 @@ func InstallMetal3Policies(ctx context.Context, cfg *rest.Config) error {
 	return Apply(ctx, cfg, policies...)
 }
 
+// InstallInClusterCRDs installs the in-cluster provider's kinds of pools, as Weir ships them.
+func InstallInClusterCRDs(ctx context.Context, cfg *rest.Config) error {
+	root, err := RepoRoot()
+	if err != nil {
+		return err
+	}
+	return InstallCRDs(ctx, cfg, filepath.Join(root, "config", "incluster", "crd", "bases"))
+}
+
 // InstallMetal3CRDs installs the kinds of ipam.metal3.io, as Weir ships them.
 func InstallMetal3CRDs(ctx context.Context, cfg *rest.Config) error {
 	root, err := RepoRoot()

@@ -73,23 +73,14 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if predicates.IsMoving(s.pool) {
 		return nil
 	}
-	ref := s.says.Ref
 	s.tidying = r.orderBack(ctx, s)
-	err := r.shedStrays(ctx, s.pool)
-	if err != nil {
+	if err := r.shedStrays(ctx, s.pool); err != nil {
 		return err
 	}
-	if s.users = finalizer.Foreign(s.pool, r.Kind.Finalizer); len(s.users) > 0 {
-		s.holdings = r.Ledger.Of(ref).Holdings()
-		return nil
-	}
-	if s.holdings, err = r.holdings(ctx, ref); len(s.holdings) > 0 || err != nil {
+	if isUsed, err := r.isUsed(ctx, s); isUsed || err != nil {
 		return err
 	}
-	if err = errors.Join(r.letGo(ctx, s), r.reportFirst(s)); err != nil || len(s.holdings) > 0 {
-		return err
-	}
-	blocks := r.Ledger.Of(ref).OtherBlocks(s.pool.GetUID(), nil)
+	blocks := r.Ledger.Of(s.says.Ref).OtherBlocks(s.pool.GetUID(), nil)
 	seen := r.exit().Observe(blocks)
 	live, err := r.live(ctx, seen, s.pool)
 	if live == nil {
@@ -123,6 +114,20 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	s.released = err == nil
 	r.announceLeft(s, left)
 	return err
+}
+
+// isUsed says whether others hold on to a pool that is being deleted, or something is allocated from it; that it is nothing is proved.
+func (r *Reconciler) isUsed(ctx context.Context, s *scope) (bool, error) {
+	if s.users = finalizer.Foreign(s.pool, r.Kind.Finalizer); len(s.users) > 0 {
+		s.holdings = r.Ledger.Of(s.says.Ref).Holdings()
+		return true, nil
+	}
+	var err error
+	if s.holdings, err = r.holdings(ctx, s.says.Ref); len(s.holdings) > 0 || err != nil {
+		return true, err
+	}
+	err = errors.Join(r.letGo(ctx, s), r.reportFirst(s))
+	return len(s.holdings) > 0, err
 }
 
 // shedStrays releases what is recorded for other pools of the name: they were never stored, or are

@@ -24,7 +24,7 @@ const (
 	notItsOwn remainder = "not its own"
 	// ofAClaim: it names a claim, which may be here, elsewhere or nowhere.
 	ofAClaim remainder = "of a claim"
-	// staying: it is free in the pool, and stays: a port has it, the pool lists it, or the pool retains.
+	// staying: it is free in the pool, and stays: a port has it, the pool lists it, the pool retains, or a person has added to its description.
 	staying remainder = "staying"
 	// unneeded: it may be deleted.
 	unneeded remainder = "unneeded"
@@ -32,7 +32,8 @@ const (
 
 // judgeEnd decides what becomes of a floating IP when its pool ends. It may be deleted if
 //
-//   - the proof is about this pool, and its description says that it is free in it: it is no person's, no claim's, no other pool's;
+//   - the proof is about this pool, and its description is to the letter that of what is free in it: it is no person's, no claim's, no other
+//     pool's;
 //   - Weir made it: the pool does not list it;
 //   - no port has it;
 //   - the pool's reclaimPolicy is Delete.
@@ -45,7 +46,9 @@ func judgeEnd(seen neutron.FloatingIP, pool external.Pool, proof external.PoolEn
 		return releasable{}, notItsOwn
 	case id.owner != free:
 		return releasable{}, ofAClaim
-	case !proof.Covers(pool.Ref), seen.PortID != "", slices.Contains(listed(pool), seen.Address), pool.Source.ReclaimPolicy == ipamv1.RetainFloatingIPs:
+	case seen.Description != describeFree(pool.Key), seen.PortID != "", slices.Contains(listed(pool), seen.Address):
+		return releasable{}, staying
+	case !proof.Covers(pool.Ref), pool.Source.ReclaimPolicy == ipamv1.RetainFloatingIPs:
 		return releasable{}, staying
 	}
 	return releasable{seen}, unneeded

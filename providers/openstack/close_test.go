@@ -41,6 +41,7 @@ func TestJudgeEnd(t *testing.T) {
 		"free, and retained":                    {description: describeFree(poolKey), policy: ipamv1.RetainFloatingIPs, want: staying},
 		"free, and another pool ends":           {description: describeFree(poolKey), ends: other, want: staying},
 		"free, and nothing is proved":           {description: describeFree(poolKey), isUnproved: true, want: staying},
+		"free, with more than Weir writes":      {description: describeFree(poolKey) + "/infra/c", want: staying},
 		"free in another pool":                  {description: describeFree("another-key"), want: notItsOwn},
 		"free in a pool whose key begins alike": {description: describeFree(poolKey + "x"), want: notItsOwn},
 		"free, by a later version of this":      {description: "weir/2/" + poolKey + "/-", want: notItsOwn},

@@ -10,11 +10,15 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-// misdeeds says which calls and changes there must not have been in the fake: a list of more than one claim's floating IPs, a change of one that
-// somebody else has or that was bound, one that was not a claim's from its creation on, a deletion of what its claim needed still. isReleased
+// misdeeds says which calls and changes there must not have been in the fake: a list of more than one claim's floating IPs before pools end, a
+// change of one that somebody else has or that was bound, one that was not a claim's from its creation on, a deletion of what its claim needed still. isReleased
 // says whether the claim of that UID did without a floating IP when there were so many changes.
 func (p *project) misdeeds(isReleased func(claim string, f floatingIP, change int) bool) (found []string) {
-	for _, call := range p.fake.Calls() {
+	calls := p.fake.Calls()
+	if p.ending != nil {
+		calls = calls[:*p.ending]
+	}
+	for _, call := range calls {
 		query, err := url.ParseQuery(call.Query)
 		if call.Name == search && (err != nil || query.Get("description") == "") {
 			found = append(found, "a list that is not of one claim's: "+call.Query)

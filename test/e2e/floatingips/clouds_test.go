@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
@@ -41,6 +42,8 @@ type project struct {
 
 	// binding is locked while something is bound.
 	binding sync.Mutex
+	// ending is how many calls there were of the fake when the first pool was deleted: each pool that ends lists its network. Nil before.
+	ending *int
 }
 
 func open(ctx context.Context, c cloud) *project {
@@ -119,6 +122,13 @@ func (p *project) addStrangers(ctx context.Context, keys ...string) {
 		if slices.Contains(ids, f.ID) {
 			p.strangers = append(p.strangers, f)
 		}
+	}
+}
+
+// end notes that pools are deleted from now on.
+func (p *project) end() {
+	if p.fake != nil && p.ending == nil {
+		p.ending = ptr.To(len(p.fake.Calls()))
 	}
 }
 

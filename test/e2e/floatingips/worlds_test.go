@@ -101,6 +101,7 @@ func (w *world) furnish(ctx context.Context) {
 // deletePool deletes the pool and waits until it is gone.
 func (w *world) deletePool(ctx context.Context) {
 	GinkgoHelper()
+	w.project.end()
 	Expect(client.IgnoreNotFound(k.Delete(ctx, w.pool()))).To(Succeed())
 	suite.Gone(ctx, k, w.pool())
 }

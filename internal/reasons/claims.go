@@ -111,7 +111,7 @@ var claims = []Condition{
 			Name: ipamv1.WaitingForAPIServerReason, Status: metav1.ConditionTrue,
 			Means: "The API server refuses a write by which Weir releases what the claim has. The message has its words, which name the webhook, the policy " +
 				"or the right. The claim keeps its address until the write succeeds; Weir tries again after a minute at most.",
-			Do: "Correct what refuses it. Take Weir's finalizer off by hand only if you have deleted the claim's IPAllocation yourself.",
+			Do: "Correct what the message names: the policy, the webhook or the manager's rights. Leave Weir's finalizer on the claim.",
 		},
 		{
 			Name: ipamv1.WaitingForPortReason, Status: metav1.ConditionTrue,

@@ -211,7 +211,8 @@ func (b *chooser) pickKept(s *space, e *poolEntry, c Claim) (netip.Prefix, error
 
 // firstTry returns the prefix that another request for the claim's name has got, which was perhaps
 // the same client's first try, if the pool gives that still: what is recorded for an object that
-// may yet be stored, or promised to one; and what a member may use of an earlier pool of the name.
+// may yet be stored, or is about to be, or promised to one; and what a member may use of an earlier
+// pool of the name.
 func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool) {
 	if c.Want.IsValid() || c.Ref.Name == "" || c.Ref.APIGroup != ipamv1.GroupVersion.Group {
 		return netip.Prefix{}, false
@@ -227,7 +228,7 @@ func (b *chooser) firstTry(s *space, e *poolEntry, c Claim) (netip.Prefix, bool)
 			add(r)
 		}
 	}
-	for _, mark := range b.marks.promisedTo(c.Ref) {
+	for _, mark := range b.marks.ofName(c.Ref) {
 		add(mark)
 	}
 	slices.SortFunc(tried, netip.Prefix.Compare)

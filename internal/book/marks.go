@@ -97,11 +97,11 @@ func (b *marks) promises(e *poolEntry) bool {
 	return false
 }
 
-// promisedTo returns the promises to objects of the claim's name.
-func (b *marks) promisedTo(claim ipamv1.ClaimReference) []*records.Record {
+// ofName returns what is promised to objects of the claim's name, or just being recorded for them.
+func (b *marks) ofName(claim ipamv1.ClaimReference) []*records.Record {
 	var found []*records.Record
 	for mark := range b.all {
-		if mark.Role == promised && records.ClaimantOf(mark.Claim) == records.ClaimantOf(claim) {
+		if records.ClaimantOf(mark.Claim) == records.ClaimantOf(claim) {
 			found = append(found, mark)
 		}
 	}

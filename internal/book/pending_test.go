@@ -239,3 +239,23 @@ func TestUnstoredAreCountedByPoolAndNamespace(t *testing.T) {
 		t.Errorf("the first is overdue in %s, %v", in, ok)
 	}
 }
+
+// TestTriesAtOnceAreToldTheSamePrefix: the API server stores one of them. What another one had got would be nobody's; of a block that goes to a
+// member it would be held.
+func TestTriesAtOnceAreToldTheSamePrefix(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.serving(thirty)
+	b.wantPromise(t, tryOf("web", 1), "10.0.0.0/32")
+	first := tryOf("web", 1)
+	first.Want = netip.MustParsePrefix("10.0.0.0/32")
+	mark, err := b.x.Choose(first, at("web-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.wantPromise(t, tryOf("web", 2), "10.0.0.0/32") // the record of the first is on its way
+	b.put(recordOfTry("web", 1, "10.0.0.0/32"))
+	b.x.Unmark(mark)
+	b.wantPromise(t, tryOf("web", 3), "10.0.0.0/32")
+	b.wantPromise(t, tryOf("db", 1), "10.0.0.1/32")
+}

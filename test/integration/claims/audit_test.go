@@ -85,12 +85,15 @@ func (t *trail) last(kind, ns, name string) map[string]string {
 }
 
 // of returns what was told of a claim or pool in a namespace: message, reason and prefix of each line.
-func (t *trail) of(kind, ns, name string) []string {
+func (t *trail) of(kind, ns, name string) []string { return t.where("claim", kind+"/"+ns+"/"+name) }
+
+// where does so of the lines with that value.
+func (t *trail) where(key, value string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var told []string
 	for _, line := range t.lines {
-		if line["claim"] == kind+"/"+ns+"/"+name {
+		if line[key] == value {
 			told = append(told, strings.TrimSpace(line["msg"]+" "+line["reason"]+" "+line["prefix"]))
 		}
 	}
@@ -197,7 +200,9 @@ var _ = Describe("The audit trail", func() {
 		})
 		answered(ctx, create(ctx, former))
 		gone(ctx, record)
-		told("IPAddressClaim", "back", "Adopted Arrived 10.1.0.77/32")
+		// Where the IPAddress is seen before the record, it is recorded under its own UID first, and that is told too.
+		Eventually(func() []string { return logged.where("claimUID", string(former.UID)) }, "1m", "50ms").
+			Should(HaveExactElements("Adopted Arrived 10.1.0.77/32"))
 	})
 
 	It("leaves the log without errors while a namespace ends", func(ctx SpecContext) {

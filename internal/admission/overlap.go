@@ -42,7 +42,7 @@ func (v poolValidator[P]) overlaps(ctx context.Context, to *audience, p P, c cha
 			}
 		}
 	}
-	if len(found) == 0 {
+	if len(found) == 0 || v.areGivenUp(ctx, space, found) {
 		return nil
 	}
 	var shown []string
@@ -52,6 +52,22 @@ func (v poolValidator[P]) overlaps(ctx context.Context, to *audience, p P, c cha
 		}
 	}
 	return field.ErrorList{field.Forbidden(sourceOf(spec), "overlaps other pools of address space "+space+someOf(shown, len(found)))}
+}
+
+// areGivenUp reports whether the other pools, as they are stored now, have nothing of what is shared any more, and nothing of that is in
+// use. Their controller has not deleted the records yet, and the ledger has the new pool wait until it has.
+func (v poolValidator[P]) areGivenUp(ctx context.Context, space string, found []overlap) bool {
+	return !slices.ContainsFunc(found, func(o overlap) bool {
+		shared, err := o.shared.IPSet()
+		return err != nil || v.isInUse(space, shared) || !v.carver.registry.IsGivenUp(ctx, o.other, shared)
+	})
+}
+
+// isInUse reports whether a claim or a carved pool has something of these addresses.
+func (v poolValidator[P]) isInUse(space string, addresses *netipx.IPSet) bool {
+	return slices.ContainsFunc(addresses.Prefixes(), func(prefix netip.Prefix) bool {
+		return slices.ContainsFunc(inUse(v.holdings.Overlapping(space, prefix)), func(h ledger.Holding) bool { return h.Purpose != ledger.ForRoot })
+	})
 }
 
 // noteOverlap notes that a block of an entry meets one of another pool.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"go4.org/netipx"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,6 +55,24 @@ func (r *Registry) Resolve(ctx context.Context, p Object) (*pooltree.Pool, field
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.resolve(p, r.Says(p))
+}
+
+// IsGivenUp reports whether a pool, as the API server has it, has nothing of these addresses. It is false for a pool that does not exist, is
+// being deleted, cannot be read or cannot be served: what is recorded of such a pool counts.
+func (r *Registry) IsGivenUp(ctx context.Context, ref ipamv1.PoolReference, addresses *netipx.IPSet) bool {
+	if r.Live == nil {
+		return false
+	}
+	p, err := r.readLive(ctx, ref)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Reading a pool that overlaps")
+		return false
+	}
+	if p == nil || !p.GetDeletionTimestamp().IsZero() {
+		return false
+	}
+	shape, errs := r.Resolve(ctx, p.Object)
+	return len(errs) == 0 && !slices.ContainsFunc(addresses.Prefixes(), shape.Addresses().OverlapsPrefix)
 }
 
 // passOn gives the pools below the network settings that a pool has now. What they have stays while it is not registered.

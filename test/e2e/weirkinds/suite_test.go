@@ -13,6 +13,7 @@
 //   - exhaustion_test.go: full pools.
 //   - claims_refusals_test.go: which claims are refused, and that nothing of them is stored or recorded.
 //   - rejected_test.go: what a quota refuses after Weir has answered.
+//   - applied_test.go: manifests that kubectl applies at once, also with IPAddresses that are not Weir's.
 //   - dryrun_test.go: dry runs, generated names, and names that are taken or impossible.
 //   - events_test.go: reads the events about an object.
 //   - draining_test.go: a namespace that is deleted.

@@ -147,13 +147,14 @@ var _ = Describe("A released address", func() {
 		answered(ctx, claim)
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		record := cooling(ctx, ending)
-		Expect(k.Delete(ctx, record)).To(Succeed()) // as the namespace controller does
-		gone(ctx, record)
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ending}}
+		Expect(k.Delete(ctx, namespace)).To(Succeed())
+		gone(ctx, namespace)
 		moved := coolingBesideManager(ctx, string(claim.UID))
 		Expect(moved.Spec.CIDR).To(Equal("10.1.0.7/32"))
 		Expect(moved.Spec.ReleasedAt).To(Equal(record.Spec.ReleasedAt), "the cooldown does not begin anew")
 
-		second := create(ctx, newClaim(ending, "b", "GlobalIPPool", ns))
+		second := create(ctx, newClaim(ns, "b", "GlobalIPPool", ns))
 		ready(ctx, second, metav1.ConditionFalse, "PoolExhausted")
 		Expect(k.Delete(ctx, moved)).To(Succeed())
 		Consistently(func() error { return k.Get(ctx, client.ObjectKeyFromObject(moved), moved) }, "1s", "100ms").Should(Succeed())

@@ -5,6 +5,7 @@ package claims
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -86,6 +87,17 @@ var _ = Describe("An address that another provider has handed out", func() {
 		create(ctx, foreignIn(newBareNamespace(ctx), "100.64.202.7"))
 		pool := create(ctx, newBeside("100.64.202.0/24"))
 		Expect(foreignAddresses(ctx, pool, ipamv1.ForeignExcludedReason)).To(HaveSuffix(": 1: 100.64.202.7"))
+	})
+
+	It("is named among the first five of many", func(ctx SpecContext) {
+		for i := range 7 {
+			foreign := foreignIn(ns, fmt.Sprint("100.64.204.", 11+i))
+			foreign.Name = fmt.Sprint("other-", i)
+			create(ctx, foreign)
+		}
+		message := foreignAddresses(ctx, create(ctx, newBeside("100.64.204.0/24")), ipamv1.ForeignExcludedReason)
+		Expect(message).To(And(ContainSubstring(": 7: 100.64.204.11 (IPAddress "+ns+"/other-0 of "), ContainSubstring("100.64.204.15 ("), HaveSuffix(" and 2 more")))
+		Expect(message).NotTo(ContainSubstring("100.64.204.16"))
 	})
 
 	It("may go to a claim of a pool in another address space", func(ctx SpecContext) {

@@ -406,6 +406,7 @@ var _ = Describe("A pool", func() {
 		answered(ctx, claim)
 		Expect(k.Delete(ctx, pool)).To(Succeed())
 		Expect(poolReady(ctx, pool, metav1.ConditionFalse, "Deleting")).To(ContainSubstring("10.1.0.1/32 (IPAddressClaim " + ns + "/a)"))
+		Expect(pool.Status.Capacity.Available).To(Equal("0"))
 		late := create(ctx, newClaim(ns, "late", "IPPool", "p"))
 		Expect(ready(ctx, late, metav1.ConditionFalse, "PoolNotReady")).To(ContainSubstring("being deleted"))
 		Expect(k.Delete(ctx, claim)).To(Succeed())

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,6 +54,25 @@ var _ = Describe("A write that the API server refuses", func() {
 		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "100ms").Should(ContainElement("AddressAllocated"))
 	})
 
+	It("is reported by a claim where a policy wants a label of its IPAddress, in place of what the claim said before", func(ctx SpecContext) {
+		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
+		ready(ctx, claim, metav1.ConditionFalse, "PoolNotReady")
+		words := "each IPAddress has the label cost-centre"
+		sample := &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "sample"},
+			Spec: ipamv1beta2.IPAddressSpec{
+				Address: "10.1.0.9", Prefix: ptr.To[int32](24), PoolRef: claim.Spec.PoolRef, ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "sample"},
+			},
+		}
+		end := suite.WantOfNew(ctx, k, sample, "ipaddresses", "has(object.metadata.labels) && 'cost-centre' in object.metadata.labels", words)
+		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		Expect(ready(ctx, claim, metav1.ConditionFalse, ipamv1.ClaimReadyRefusedByAPIServerReason)).To(ContainSubstring(words))
+		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "100ms").Should(ContainElement("RefusedByAPIServer"))
+		Expect(logged.of("IPAddressClaim", ns, "a")).To(ContainElement("Refused RefusedByAPIServer"))
+		end()
+		Expect(answered(ctx, claim).Spec.Address).To(Equal("10.1.0.1"))
+	}, SpecTimeout(4*time.Minute))
+
 	It("is reported by a deleted claim whose IPAddress it keeps, with the API server's words, until it succeeds", func(ctx SpecContext) {
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
@@ -77,6 +97,7 @@ var _ = Describe("A write that the API server refuses", func() {
 		}))
 		message := poolReady(ctx, pool, metav1.ConditionFalse, ipamv1.PoolReadyRefusedByAPIServerReason)
 		Expect(message).To(And(ContainSubstring("the IPAllocation could not be created: "), ContainSubstring("exceeded quota: q")))
+		Expect(pool.Status.Capacity.Available).To(Equal("0"), "it hands out nothing")
 		Eventually(func() []string { return eventsAbout(ctx, pool) }, "1m", "100ms").Should(ContainElement("RefusedByAPIServer"))
 		Expect(logged.of("IPPool", ns, "p")).To(ContainElement("Refused RefusedByAPIServer"))
 		Expect(k.Delete(ctx, quota)).To(Succeed())

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -294,6 +295,11 @@ var _ = Describe("A claim", func() {
 			g.Expect(ptr.Deref(c.Status.ErrorMessage, "")).To(And(HavePrefix(m3v1.CreateFailedMessage+": "), ContainSubstring("M3I_x-10-0-0-1")))
 		}, patience).Should(Succeed())
 		Expect(c.Status.Conditions).To(ContainElement(HaveField("Reason", ipamv1.ClaimReadyRefusedByAPIServerReason)))
+		Eventually(func() []eventsv1.Event {
+			list := &eventsv1.EventList{}
+			Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+			return list.Items
+		}, patience).Should(ContainElement(And(HaveField("Reason", ipamv1.ClaimReadyRefusedByAPIServerReason), HaveField("Regarding.UID", c.UID))))
 	})
 
 	It("frees its address when it goes, and leaves nothing", func(ctx SpecContext) {

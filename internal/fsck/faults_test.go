@@ -86,6 +86,12 @@ func (s *site) answer(name string, claim types.UID, pool, address string) {
 	s.answers = append(s.answers, answer)
 }
 
+// byHand adds an IPAddress that no claim has.
+func (s *site) byHand(name, pool, address string) {
+	s.answer(name, "", pool, address)
+	s.answers[len(s.answers)-1].Metadata.OwnerReferences = nil
+}
+
 // answered adds a claim with its answer and record.
 func (s *site) answered(name, pool, address string) {
 	s.claim(name, pool).Status.AddressRef.Name = name
@@ -165,6 +171,12 @@ func TestEachFaultIsFound(t *testing.T) {
 			func(s *site) { s.record("left", "gone", "root", "10.0.0.100/32") }, NoClaim,
 			"IPAllocation n/left (10.0.0.100/32): no IPAddressClaim of uid gone (n/gone) exists",
 		},
+		"a record for an IPAddress made by hand, of another address": {
+			func(s *site) {
+				s.record("jumphost", "answer-jumphost", "root", "10.0.0.100/32")
+				s.byHand("jumphost", "root", "10.0.0.101")
+			}, NoClaim, "IPAllocation n/jumphost (10.0.0.100/32): no IPAddressClaim of uid answer-jumphost (n/answer-jumphost) exists",
+		},
 		"a record of a claim that was answered otherwise": {
 			func(s *site) { s.record("second", "a", "root", "10.0.0.100/32") }, OtherAnswer,
 			"IPAllocation n/second (10.0.0.100/32): its claim IPAddressClaim n/a was answered 10.0.0.7/32",
@@ -224,6 +236,17 @@ func TestWhatIsRightIsNoFault(t *testing.T) {
 				t.Errorf("found %v", report.Findings)
 			}
 		})
+	}
+}
+
+// TestAnIPAddressMadeByHandHoldsItsAddress: its record is no leak, which somebody would delete.
+func TestAnIPAddressMadeByHandHoldsItsAddress(t *testing.T) {
+	t.Parallel()
+	s := newSite()
+	s.record("jumphost", "answer-jumphost", "root", "10.0.0.100/32")
+	s.byHand("jumphost", "root", "10.0.0.100")
+	if report := s.check(t); len(report.Findings) > 0 {
+		t.Errorf("found %v", report.Findings)
 	}
 }
 

@@ -61,7 +61,7 @@ func (s *Snapshot) checkRecord(r *Report, record *Item, answers []*Holding) {
 	claim := Object{APIGroup: ref.APIGroup, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 	isOfAnswer := func(h *Holding) bool { return h.CIDR.String() == record.Spec.CIDR }
 	switch {
-	case record.IsReleased(), record.Spec.State == "Moved", record.Spec.Purpose == "HandBack":
+	case record.IsReleased(), record.Spec.State == "Moved", record.Spec.Purpose == "HandBack", s.isByHand(record):
 	case s.Claims[ref.UID] == nil:
 		r.find(NoClaim, []Object{record.object(), claim}, "%s (%s): no %s of uid %s (%s/%s) exists",
 			record, record.Spec.CIDR, cmp.Or(ref.Kind, "claim"), ref.UID, ref.Namespace, ref.Name)
@@ -69,6 +69,18 @@ func (s *Snapshot) checkRecord(r *Report, record *Item, answers []*Holding) {
 		r.find(OtherAnswer, []Object{record.object(), claim}, "%s (%s): its claim %s was answered %s",
 			record, record.Spec.CIDR, answers[0].Claim, answers[0].CIDR)
 	}
+}
+
+// isByHand reports whether a record holds the address of an IPAddress that was made by hand, and that no
+// claim has: it names the UID of the IPAddress.
+func (s *Snapshot) isByHand(record *Item) bool {
+	answer := s.still[record.Spec.ClaimRef.UID]
+	if answer == nil || answer.Group != record.Spec.ClaimRef.APIGroup || s.Claims[record.Spec.ClaimRef.UID] != nil {
+		return false
+	}
+	prefix, err := netip.ParsePrefix(record.Spec.CIDR)
+	address, none := netip.ParseAddr(answer.Spec.Address)
+	return err == nil && none == nil && prefix.Contains(address)
 }
 
 // checkParent finds a carved pool whose block is not in its parent. What a pool that came from a hub

@@ -101,7 +101,6 @@ var _ = Describe("In one commit", func() {
 		), "apply")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(s.answer(ctx, "web")).To(Equal("192.0.2.51"))
-		s.Delete(ctx, &ipamv1beta2.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "jumphost"}})
 	}, SpecTimeout(5*time.Minute))
 
 	It("an IPAddress of another provider comes before a pool around it, and the claim after it gets another address", func(ctx SpecContext) {

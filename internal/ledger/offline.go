@@ -4,12 +4,16 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
 // Offline returns a ledger of the records that a list showed at this revision, for questions only: it
@@ -31,6 +35,29 @@ func Offline(all []*ipamv1.IPAllocation, revision string, now time.Time) (*Ledge
 	}
 	still.at = now
 	return l, nil
+}
+
+// Fill returns, claim by claim, why it gets nothing once those before it have what they get; nil if it gets something. Nothing is kept
+// of that afterwards. It is for an offline ledger, where nothing that is taken may come free: what else holds a prefix is certain.
+func (l *Ledger) Fill(claims []Claim) []error {
+	errs := make([]error, len(claims))
+	defer l.feed.lock()()
+	chosen := make([]*records.Record, 0, len(claims))
+	for i, c := range claims {
+		mark, err := l.feed.book.Choose(c, types.NamespacedName{Name: "offline-" + strconv.Itoa(i)})
+		switch {
+		case err == nil:
+			chosen = append(chosen, mark)
+		case errors.Is(err, ErrBusy): // the choices of those before it are in its way
+			errs[i] = ErrExhausted
+		default:
+			errs[i] = provedOrNot(err)
+		}
+	}
+	for _, mark := range chosen {
+		l.feed.book.Unmark(mark)
+	}
+	return errs
 }
 
 // moment is a clock that stands still.

@@ -61,3 +61,59 @@ func TestOfflineNeedsAListThatCanBeRead(t *testing.T) {
 		t.Error("a record without a prefix was read")
 	}
 }
+
+// TestFillAsksForAllInTurn: whether there is room for a prefix depends on where those before it lie, and nothing stays of it.
+func TestFillAsksForAllInTurn(t *testing.T) {
+	t.Parallel()
+	of := func(bits ...int) (claims []Claim) {
+		for _, b := range bits {
+			c := claimFor("")
+			c.Ref.Name, c.Ref.UID, c.Bits = "", "", b
+			claims = append(claims, c)
+		}
+		return claims
+	}
+	for sentence, test := range map[string]struct {
+		used   string
+		claims []Claim
+		want   string
+	}{
+		"all of them":                       {claims: of(32, 32, 31, 30), want: "1111"},
+		"one too many":                      {claims: of(30, 30, 32), want: "110"},
+		"enough is left, but not together":  {used: "10.0.0.2/32", claims: of(30, 30), want: "10"},
+		"the small ones take the large gap": {used: "10.0.0.4/31", claims: of(32, 31, 30), want: "110"},
+		"the large one comes first":         {used: "10.0.0.4/31", claims: of(30, 31), want: "11"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			list := []*ipamv1.IPAllocation{root("p", "10.0.0.0/29", confirmed)}
+			if test.used != "" {
+				list = append(list, recordNamed("b", test.used))
+			}
+			for i, a := range list {
+				a.ResourceVersion = strconv.Itoa(10 + i)
+			}
+			l, err := Offline(list, "100", time.Unix(5000, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.SetPool(servingPool("10.0.0.0/29"))
+			for range 2 { // the second time just as the first
+				got := ""
+				for _, err := range l.Fill(test.claims) {
+					switch {
+					case err == nil:
+						got += "1"
+					case errors.Is(err, ErrExhausted):
+						got += "0"
+					default:
+						t.Error(err)
+					}
+				}
+				if got != test.want {
+					t.Errorf("got %s, want %s", got, test.want)
+				}
+			}
+		})
+	}
+}

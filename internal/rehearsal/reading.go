@@ -121,7 +121,7 @@ func (r *reading) list(ctx context.Context, namespace, field, value string) erro
 
 // noteForeign tells the ledger what other providers have handed out, which counts in the address space default.
 func (r *reading) noteForeign(ctx context.Context, book *ledger.Ledger) error {
-	if r.space != "" && r.space != ipamv1.DefaultAddressSpace {
+	if !r.isShared() {
 		return nil
 	}
 	others, err := clusterapi.ListForeign(ctx, r.client, doors.Serves(doors.Metal3()))
@@ -133,6 +133,9 @@ func (r *reading) noteForeign(ctx context.Context, book *ledger.Ledger) error {
 	}
 	return nil
 }
+
+// isShared reports whether the pools' address space may be the one that other providers hand out of.
+func (r *reading) isShared() bool { return r.space == "" || r.space == ipamv1.DefaultAddressSpace }
 
 // missed notes that the user may not read something, and returns any other error.
 func missed(unread *error, err error) error {

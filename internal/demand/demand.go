@@ -49,6 +49,10 @@ type Set struct {
 	Now, Wanted, Surge, AtMost int
 	// Each has a pool for each address of a machine.
 	Each []ipamv1.PoolReference
+	// Length is the prefix length that a claim says itself; 0 for the pool's own.
+	Length int
+	// Claim is the manifest of a claim; nil of machines.
+	Claim *unstructured.Unstructured
 
 	// eachNow is of the machines that there are.
 	eachNow []ipamv1.PoolReference
@@ -57,9 +61,13 @@ type Set struct {
 // Need is what is needed of a pool.
 type Need struct {
 	Pool ipamv1.PoolReference
-	// Now is how many addresses the machines have, ForGood and AtMost how many more they need.
-	Now, ForGood, AtMost int
+	Amount
+	// Prefixes is what is needed by claims that say a length themselves, by that length.
+	Prefixes map[int]Amount
 }
+
+// Amount is how many addresses or prefixes there are now, and how many more are needed for good and at most.
+type Amount struct{ Now, ForGood, AtMost int }
 
 // Answer is what is needed.
 type Answer struct {
@@ -101,29 +109,49 @@ func Reckon(ctx context.Context, live Reader, q Question) (*Answer, error) {
 // needs sums up the sets, pool by pool.
 func needs(sets []Set) []Need {
 	byPool := map[ipamv1.PoolReference]*Need{}
-	of := func(pool ipamv1.PoolReference) *Need {
-		if byPool[pool] == nil {
-			byPool[pool] = &Need{Pool: pool}
-		}
-		return byPool[pool]
-	}
 	for i := range sets {
-		for _, pool := range sets[i].eachNow {
-			of(pool).Now += sets[i].Now
-		}
-		for _, pool := range sets[i].Each {
-			of(pool).ForGood += sets[i].Wanted
-			of(pool).AtMost += sets[i].AtMost
+		for _, pool := range unique(slices.Concat(sets[i].eachNow, sets[i].Each)) {
+			need := byPool[pool]
+			if need == nil {
+				need = &Need{Pool: pool, Prefixes: map[int]Amount{}}
+				byPool[pool] = need
+			}
+			amount := sets[i].of(pool)
+			if length := sets[i].Length; length != 0 {
+				need.Prefixes[length] = need.Prefixes[length].plus(amount)
+			} else {
+				need.Amount = need.plus(amount)
+			}
 		}
 	}
 	all := make([]Need, 0, len(byPool))
 	for _, need := range byPool {
-		need.ForGood -= need.Now
-		need.AtMost = max(need.AtMost-need.Now, 0)
 		all = append(all, *need)
 	}
 	slices.SortFunc(all, func(a, b Need) int { return cmp.Compare(survey.Name(a.Pool), survey.Name(b.Pool)) })
 	return all
+}
+
+// of is what a set needs of a pool. Its machines of before, which may have had more of the pool, go one by one while those to come take
+// their places.
+func (s *Set) of(pool ipamv1.PoolReference) Amount {
+	before, after := 0, 0
+	for _, ref := range s.eachNow {
+		if ref == pool {
+			before++
+		}
+	}
+	for _, ref := range s.Each {
+		if ref == pool {
+			after++
+		}
+	}
+	now := s.Now * before
+	return Amount{Now: now, ForGood: s.Wanted*after - now, AtMost: max(s.AtMost*after, now+(s.AtMost-s.Now)*after) - now}
+}
+
+func (a Amount) plus(b Amount) Amount {
+	return Amount{Now: a.Now + b.Now, ForGood: a.ForGood + b.ForGood, AtMost: a.AtMost + b.AtMost}
 }
 
 // poolOf returns the pool that a reference is to; false if it is not one of Weir's.

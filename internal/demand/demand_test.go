@@ -6,6 +6,8 @@ package demand_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +130,10 @@ spec:
 `
 )
 
+func ipclaim(metadata, spec string) string {
+	return "apiVersion: ipam.weir.dev/v1alpha1\nkind: IPClaim\nmetadata: " + metadata + "\nspec: " + spec + "\n---\n"
+}
+
 func TestWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	v := machineTemplate("VSphereMachineTemplate", "v", vsphere)
@@ -179,7 +185,7 @@ func TestWhatIsNeeded(t *testing.T) {
 		},
 		"a manifest's template, before the one that is there": {
 			live: v + set("  replicas: 2\n"), files: machineTemplate("VSphereMachineTemplate", "v", proxmox) + set("  replicas: 2\n"),
-			needs: "GlobalIPPool fleet 2 -2 0, IPPool ns/nodes 4 -2 0, IPPool ns/six 0 2 3, IPPool ns/storage 0 2 3",
+			needs: "GlobalIPPool fleet 2 -2 0, IPPool ns/nodes 4 -2 1, IPPool ns/six 0 2 3, IPPool ns/storage 0 2 3",
 		},
 		"a new topology": {
 			live: class + v, files: topology,
@@ -190,6 +196,18 @@ func TestWhatIsNeeded(t *testing.T) {
 			files: "apiVersion: ipam.cluster.x-k8s.io/v1beta2\nkind: IPAddressClaim\nmetadata: {name: a}\n" +
 				"spec: {poolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: nodes}}\n",
 			needs: "IPPool ns/nodes 0 1 1",
+		},
+		"prefixes, by their length": {
+			live: ipclaim("{name: there}", "{poolRef: {kind: IPPool, name: nodes}, prefixLength: 26}"),
+			files: ipclaim("{name: there}", "{poolRef: {kind: IPPool, name: nodes}, prefixLength: 26}") +
+				ipclaim("{generateName: some-}", "{poolRef: {kind: IPPool, name: nodes}, prefixLength: 26}") +
+				ipclaim("{generateName: some-}", "{poolRef: {kind: IPPool, name: nodes}, prefixLength: 26}") +
+				ipclaim("{name: this}", "{poolRef: {kind: IPPool, name: nodes}, cidr: 10.0.0.64/27}") +
+				ipclaim("{name: any}", "{poolRef: {kind: GlobalIPPool, name: fleet}}") +
+				ipclaim("{name: chosen}", "{poolSelector: {kind: IPPool, matchLabels: {a: b}}}") +
+				"apiVersion: ipam.weir.dev/v1alpha1\nkind: IPPool\nmetadata: {name: child}\nspec: {parentRef: {kind: IPPool, name: nodes}}\n",
+			needs:   "GlobalIPPool fleet 0 1 1, IPPool ns/nodes 0 0 0 /26 1 2 2 /27 0 1 1",
+			notSeen: "IPClaim chosen, whose pool is chosen by labels; IPPool child, whose block is carved from another pool",
 		},
 		"what is not shown": {
 			live: cluster + controlPlane + v, hidden: "VSphereMachineTemplate", question: demand.Question{Cluster: "c"},
@@ -210,7 +228,12 @@ func TestWhatIsNeeded(t *testing.T) {
 			}
 			needs := make([]string, 0, len(answer.Needs))
 			for _, n := range answer.Needs {
-				needs = append(needs, fmt.Sprint(survey.Name(n.Pool), " ", n.Now, " ", n.ForGood, " ", n.AtMost))
+				text := fmt.Sprint(survey.Name(n.Pool), " ", n.Now, " ", n.ForGood, " ", n.AtMost)
+				for _, length := range slices.Sorted(maps.Keys(n.Prefixes)) {
+					amount := n.Prefixes[length]
+					text += fmt.Sprint(" /", length, " ", amount.Now, " ", amount.ForGood, " ", amount.AtMost)
+				}
+				needs = append(needs, text)
 			}
 			if diff := cmp.Diff(tc.needs, strings.Join(needs, ", ")); diff != "" {
 				t.Errorf("needs (-want +got):\n%s", diff)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 )
@@ -85,8 +84,10 @@ func (r *reckoning) noteOthers() {
 		switch kind := object.GroupVersionKind().GroupKind(); {
 		case cmp.Or(object.GetNamespace(), r.q.Namespace) != r.q.Namespace:
 			r.notLookedAt("%s %s/%s, of another namespace", kind.Kind, object.GetNamespace(), object.GetName())
-		case kind == machinePool || kind == kinds.IPClaim:
+		case kind == machinePool:
 			r.notLookedAt("%s %s", kind.Kind, object.GetName())
+		case isCarved(object):
+			r.notLookedAt("%s %s, whose block is carved from another pool", kind.Kind, object.GetName())
 		}
 	}
 }
@@ -263,33 +264,6 @@ func (r *reckoning) add(set Set, object *unstructured.Unstructured) {
 	r.answer.Sets = append(r.answer.Sets, set)
 }
 
-// addClaims adds the manifests' claims for single addresses.
-func (r *reckoning) addClaims(ctx context.Context) error {
-	for k, object := range r.files {
-		if k.kind != kinds.IPAddressClaim {
-			continue
-		}
-		ref, name := reference(object, []string{"spec", "poolRef"})
-		pool, isPool := poolOf(ref.Group, ref.Kind, r.q.Namespace, name)
-		if !isPool {
-			continue
-		}
-		set := Set{
-			Object: survey.Object{APIGroup: k.kind.Group, Kind: k.kind.Kind, Namespace: r.q.Namespace, Name: k.name},
-			Wanted: 1, AtMost: 1, Each: []ipamv1.PoolReference{pool},
-		}
-		now, _, err := r.read(ctx, k.kind, k.name)
-		if err != nil {
-			return err
-		}
-		if now != nil {
-			set.Now, set.eachNow = 1, set.Each
-		}
-		r.answer.Sets = append(r.answer.Sets, set)
-	}
-	return nil
-}
-
 // checkReplicas returns an error if a set that shall have more or fewer machines is not there.
 func (r *reckoning) checkReplicas() error {
 	names := make([]string, 0, len(r.answer.Sets))
@@ -324,7 +298,12 @@ func reference(object *unstructured.Unstructured, paths ...[]string) (kind schem
 
 // replicas is how many machines a set has by its spec, or else.
 func replicas(object *unstructured.Unstructured, otherwise int) int {
-	switch n, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas"); n := n.(type) {
+	return number(object, otherwise, "spec", "replicas")
+}
+
+// number reads a number, or else.
+func number(object *unstructured.Unstructured, otherwise int, path ...string) int {
+	switch n, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...); n := n.(type) {
 	case int64:
 		return int(n)
 	case float64:

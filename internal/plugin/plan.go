@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +22,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/demand"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/rehearsal"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 )
 
@@ -26,8 +30,12 @@ import (
 const (
 	// EnoughVerdict: the pool has what is needed at most.
 	EnoughVerdict = "Enough"
-	// MissingVerdict: it has not.
+	// MissingVerdict: it has not, in whatever order claims come.
 	MissingVerdict = "Missing"
+	// OrderVerdict: it has, if large prefixes are asked for before small ones; else what is free may be in pieces.
+	OrderVerdict = "DependsOnOrder"
+	// RefusedVerdict: it refuses claims, whatever it has.
+	RefusedVerdict = "Refused"
 	// NotServingVerdict: the pool hands out nothing, or is not there.
 	NotServingVerdict = "NotServing"
 	// UnknownVerdict: what the pool has left is not known.
@@ -60,6 +68,8 @@ type PlanSet struct {
 	AtMost   int `json:"atMost"`
 	// Addresses has a pool for each address of a machine.
 	Addresses []survey.Object `json:"addresses"`
+	// PrefixLength is what a claim asks for; absent where it takes what the pool gives.
+	PrefixLength int `json:"prefixLength,omitempty"`
 
 	set *demand.Set
 }
@@ -71,6 +81,8 @@ type PlanPool struct {
 	Now     int `json:"now"`
 	ForGood int `json:"forGood"`
 	AtMost  int `json:"atMost"`
+	// Prefixes are what is needed by claims that ask for a length themselves, the largest first.
+	Prefixes []PlanPrefixes `json:"prefixes,omitempty"`
 	// Waiting is how many claims of the namespace wait for the pool. They come first.
 	Waiting int `json:"waiting,omitempty"`
 	// Available and Cooling are in addresses, as decimal numbers.
@@ -80,10 +92,23 @@ type PlanPool struct {
 	CooldownSeconds int `json:"cooldownSeconds,omitempty"`
 	// Missing is how many addresses are missing, as a decimal number.
 	Missing string `json:"missing,omitempty"`
-	State   string `json:"state"`
-	Verdict string `json:"verdict"`
+	// Refused are claims that the pool refuses, and why.
+	Refused []string `json:"refused,omitempty"`
+	// IsRehearsed: the verdict is that of Weir's own allocator on a copy of the records. Else it compares sums.
+	IsRehearsed bool   `json:"isRehearsed"`
+	State       string `json:"state"`
+	Verdict     string `json:"verdict"`
 
 	need demand.Need
+}
+
+// PlanPrefixes is what is needed of prefixes of one length.
+type PlanPrefixes struct {
+	Length  int `json:"length"`
+	Now     int `json:"now"`
+	ForGood int `json:"forGood"`
+	AtMost  int `json:"atMost"`
+	Missing int `json:"missing,omitempty"`
 }
 
 // planning is a run of plan.
@@ -100,7 +125,9 @@ func planCommand(o *options, stdin io.Reader, forms []demand.Form) *cobra.Comman
 		Use:   "plan (--cluster CLUSTER | -f FILE)",
 		Short: "Show what addresses a Cluster needs, and whether its pools have them",
 		Long: "Show what addresses the machines of a Cluster need, for good and at most while they are replaced, and whether the pools have them.\n" +
-			"Manifests come before what the API server has. Exit code 1 means that a pool has not what is needed.\n\n" + exitCodes,
+			"Claims of manifests count, too, IPClaims with the length that they ask for. Where you may read the records, Weir's own allocator\n" +
+			"answers all that is needed, on a copy of them. Manifests come before what the API server has.\n" +
+			"Exit code 1 means that a pool has not what is needed, or refuses it.\n\n" + exitCodes,
 		Example: "  kubectl weir plan -n team-red --cluster prod-eu --replicas prod-eu-md-0=12\n" +
 			"  clusterctl generate cluster new | kubectl weir plan -n team-red -f -",
 		Args: cobra.NoArgs,
@@ -143,7 +170,11 @@ func (p *planning) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.print(plan(answer, pools, s.Gaps().List(), p.question.Namespace))
+	rooms, err := p.rehearse(ctx, s, planAsks(answer, pools, p.question.Namespace))
+	if err != nil {
+		return err
+	}
+	return p.print(plan(answer, pools, rooms, s.Gaps().List(), p.question.Namespace))
 }
 
 func (p *planning) readManifests(name string) error {
@@ -172,7 +203,9 @@ func (p *planning) readManifests(name string) error {
 	}
 }
 
-func plan(answer *demand.Answer, pools map[ipamv1.PoolReference]*survey.UsablePool, gaps []survey.Gap, namespace string) *Plan {
+func plan(
+	answer *demand.Answer, pools map[ipamv1.PoolReference]*survey.UsablePool, rooms map[ipamv1.PoolReference]*rehearsal.Room, gaps []survey.Gap, namespace string,
+) *Plan {
 	p := &Plan{
 		Header: header("Plan"), Gaps: gaps, Namespace: namespace, Sets: []PlanSet{}, Pools: []PlanPool{},
 		NotLookedAt: append([]string{}, answer.NotLookedAt...), mayLack: len(answer.Unseen) > 0,
@@ -184,7 +217,7 @@ func plan(answer *demand.Answer, pools map[ipamv1.PoolReference]*survey.UsablePo
 		set := &answer.Sets[i]
 		shown := PlanSet{
 			Object: set.Object, Machines: set.Now, Wanted: set.Wanted, Surge: set.Surge, AtMost: set.AtMost,
-			Addresses: make([]survey.Object, 0, len(set.Each)), set: set,
+			Addresses: make([]survey.Object, 0, len(set.Each)), PrefixLength: set.Length, set: set,
 		}
 		if set.Template != (survey.Object{}) {
 			shown.Template = &set.Template
@@ -195,7 +228,7 @@ func plan(answer *demand.Answer, pools map[ipamv1.PoolReference]*survey.UsablePo
 		p.Sets = append(p.Sets, shown)
 	}
 	for _, need := range answer.Needs {
-		p.Pools = append(p.Pools, planPool(need, pools[need.Pool]))
+		p.Pools = append(p.Pools, planPool(need, pools[need.Pool], rooms[need.Pool]))
 	}
 	return p
 }
@@ -205,25 +238,71 @@ func poolObject(ref ipamv1.PoolReference) survey.Object {
 	return survey.Object{APIGroup: kind.Group, Kind: kind.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// planPool compares what is needed of a pool with what it has.
-func planPool(need demand.Need, pool *survey.UsablePool) PlanPool {
+// planPool compares what is needed of a pool with what it has: the room that a rehearsal found, or else sums.
+func planPool(need demand.Need, pool *survey.UsablePool, room *rehearsal.Room) PlanPool {
 	p := PlanPool{
 		Object: poolObject(need.Pool), Now: need.Now, ForGood: need.ForGood, AtMost: need.AtMost, need: need,
 		Waiting: pool.Waiting, Available: pool.Capacity.Available, Cooling: pool.Capacity.Cooling,
-		CooldownSeconds: int(pool.Cooldown.Seconds()), State: pool.State, Verdict: EnoughVerdict,
+		CooldownSeconds: int(pool.Cooldown.Seconds()), State: pool.State,
 	}
-	needed := big.NewInt(int64(need.AtMost + pool.Waiting))
-	missing := needed.Sub(needed, count(p.Available))
+	for _, length := range slices.Sorted(maps.Keys(need.Prefixes)) {
+		amount := need.Prefixes[length]
+		p.Prefixes = append(p.Prefixes, PlanPrefixes{Length: length, Now: amount.Now, ForGood: amount.ForGood, AtMost: amount.AtMost})
+	}
+	isServing := pool.State == ipamv1.PoolReadyAvailableReason || pool.State == survey.ExhaustedState
 	switch {
-	case need.AtMost == 0:
-	case pool.State == survey.HiddenState, pool.State == ipamv1.PoolReadyAvailableReason && p.Available == "":
+	case !p.needsMore():
+		p.Verdict = EnoughVerdict
+	case pool.State == survey.HiddenState:
 		p.Verdict = UnknownVerdict
-	case pool.State != ipamv1.PoolReadyAvailableReason && pool.State != survey.ExhaustedState:
+	case !isServing:
 		p.Verdict = NotServingVerdict
-	case missing.Sign() > 0:
-		p.Verdict, p.Missing = MissingVerdict, missing.String()
+	case room != nil && room.Unknown == nil:
+		p.judgeRoom(room)
+	default:
+		p.judgeSums()
 	}
 	return p
+}
+
+// needsMore reports whether anything is needed that is not there.
+func (p *PlanPool) needsMore() bool {
+	return p.AtMost > 0 || slices.ContainsFunc(p.Prefixes, func(prefixes PlanPrefixes) bool { return prefixes.AtMost > 0 })
+}
+
+// judgeRoom judges by what a rehearsal found.
+func (p *PlanPool) judgeRoom(room *rehearsal.Room) {
+	p.IsRehearsed, p.Refused, p.Verdict = true, room.Refused, EnoughVerdict
+	if n := room.Missing[0]; n > 0 {
+		p.Missing = strconv.Itoa(n)
+	}
+	for i := range p.Prefixes {
+		p.Prefixes[i].Missing = room.Missing[p.Prefixes[i].Length]
+	}
+	switch {
+	case len(room.Missing) > 0:
+		p.Verdict = MissingVerdict
+	case len(room.Refused) > 0:
+		p.Verdict = RefusedVerdict
+	case room.DependsOnOrder:
+		p.Verdict = OrderVerdict
+	}
+}
+
+// judgeSums judges by the pool's status, which has no place of anything: it is enough for single addresses.
+func (p *PlanPool) judgeSums() {
+	needed := big.NewInt(int64(p.AtMost + p.Waiting))
+	missing := needed.Sub(needed, count(p.Available))
+	switch {
+	case p.State == ipamv1.PoolReadyAvailableReason && p.Available == "":
+		p.Verdict = UnknownVerdict
+	case missing.Sign() > 0:
+		p.Verdict, p.Missing = MissingVerdict, missing.String()
+	case len(p.Prefixes) > 0:
+		p.Verdict = UnknownVerdict
+	default:
+		p.Verdict = EnoughVerdict
+	}
 }
 
 func (p *planning) print(plan *Plan) error {
@@ -248,7 +327,7 @@ func (p *Plan) exit() error {
 	mayLack := p.mayLack
 	for i := range p.Pools {
 		switch p.Pools[i].Verdict {
-		case MissingVerdict, NotServingVerdict:
+		case MissingVerdict, NotServingVerdict, OrderVerdict, RefusedVerdict:
 			return badNews
 		case UnknownVerdict:
 			mayLack = true
@@ -278,6 +357,11 @@ func (p *planning) printPlan(plan *Plan) {
 	if len(rows) > 0 {
 		printTable(p.stdout, []string{"POOL", "ITS NOW", "FOR GOOD", "AT MOST", "FREE", "VERDICT"}, rows, p.paintVerdict)
 	}
+	for i := range plan.Pools {
+		for _, text := range plan.Pools[i].Refused {
+			fmt.Fprintf(p.stdout, "Refused: %s\n", text)
+		}
+	}
 	for _, text := range plan.NotLookedAt {
 		fmt.Fprintf(p.stdout, "Not looked at: %s\n", text)
 	}
@@ -293,7 +377,11 @@ func (s *PlanSet) row(format string) []string {
 	}
 	pools := make([]string, 0, len(s.set.Each))
 	for _, pool := range s.set.Each {
-		pools = append(pools, survey.Name(pool))
+		name := survey.Name(pool)
+		if s.PrefixLength > 0 {
+			name = fmt.Sprintf("/%d of %s", s.PrefixLength, name)
+		}
+		pools = append(pools, name)
 	}
 	row := []string{s.Kind + " " + s.Name, machines, most, cmp.Or(strings.Join(pools, ", "), "none of Weir's")}
 	if format == formatWide && s.Template != nil {
@@ -310,19 +398,52 @@ func (p *PlanPool) row() []string {
 	if p.Waiting > 0 {
 		free += fmt.Sprintf(", %d claims wait", p.Waiting)
 	}
-	return []string{survey.Name(p.need.Pool), fmt.Sprint(p.Now), fmt.Sprintf("%+d", p.ForGood), fmt.Sprintf("%+d", p.AtMost), free, p.verdict()}
+	now := p.amounts("%d", func(a demand.Amount) int { return a.Now })
+	forGood := p.amounts("%+d", func(a demand.Amount) int { return a.ForGood })
+	atMost := p.amounts("%+d", func(a demand.Amount) int { return a.AtMost })
+	return []string{survey.Name(p.need.Pool), now, forGood, atMost, free, p.verdict()}
+}
+
+// amounts is one amount of what is needed: of addresses, if there are any or nothing else, and of prefixes by their length.
+func (p *PlanPool) amounts(format string, of func(demand.Amount) int) string {
+	var texts []string
+	if p.need.Amount != (demand.Amount{}) || len(p.Prefixes) == 0 {
+		texts = append(texts, fmt.Sprintf(format, of(p.need.Amount)))
+	}
+	for _, prefixes := range p.Prefixes {
+		texts = append(texts, fmt.Sprintf(format+" /%d", of(p.need.Prefixes[prefixes.Length]), prefixes.Length))
+	}
+	return strings.Join(texts, ", ")
 }
 
 func (p *PlanPool) verdict() string {
 	switch p.Verdict {
 	case MissingVerdict:
-		return p.Missing + " MISSING"
+		return p.missing() + " MISSING"
+	case OrderVerdict:
+		return "only if large prefixes come first"
+	case RefusedVerdict:
+		return fmt.Sprintf("%d REFUSED", len(p.Refused))
 	case NotServingVerdict:
 		return p.State
 	case UnknownVerdict:
 		return "not known"
 	}
 	return "enough"
+}
+
+// missing is how much is missing, of addresses and of prefixes by their length.
+func (p *PlanPool) missing() string {
+	var texts []string
+	if p.Missing != "" {
+		texts = append(texts, p.Missing)
+	}
+	for _, prefixes := range p.Prefixes {
+		if prefixes.Missing > 0 {
+			texts = append(texts, fmt.Sprintf("%d /%d", prefixes.Missing, prefixes.Length))
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // planVerdictColumn is the column of the verdict in the table of pools.

@@ -5,6 +5,8 @@ package plugin
 
 import (
 	"bytes"
+	stdcmp "cmp"
+	"errors"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/demand"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/rehearsal"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
 )
 
@@ -40,13 +43,13 @@ func TestVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "ns", Name: "nodes"}
-			answer := &demand.Answer{Needs: []demand.Need{{Pool: ref, AtMost: tc.atMost}}}
+			answer := &demand.Answer{Needs: []demand.Need{{Pool: ref, Amount: demand.Amount{AtMost: tc.atMost}}}}
 			if tc.unseen != "" {
 				answer.Unseen = []string{tc.unseen}
 			}
 			pool := &survey.UsablePool{Pool: &survey.Pool{Ref: ref, State: tc.state}, Waiting: tc.waiting}
 			pool.Capacity.Available = tc.free
-			p := plan(answer, map[ipamv1.PoolReference]*survey.UsablePool{ref: pool}, nil, "ns")
+			p := plan(answer, map[ipamv1.PoolReference]*survey.UsablePool{ref: pool}, nil, nil, "ns")
 			code, _ := codeOf(p.exit())
 			if got := p.Pools[0]; got.Verdict != tc.verdict || got.Missing != tc.missing || code != tc.code {
 				t.Errorf("verdict %s, missing %q, code %d", got.Verdict, got.Missing, code)
@@ -65,14 +68,14 @@ func TestPlanIsPrinted(t *testing.T) {
 			{Object: object("MachineDeployment", "md"), Now: 10, Wanted: 12, Surge: 3, AtMost: 15, Each: []ipamv1.PoolReference{nodes}},
 			{Object: object("MachineDeployment", "dhcp"), Now: 1, Wanted: 1, AtMost: 1},
 		},
-		Needs:       []demand.Need{{Pool: nodes, Now: 13, ForGood: 2, AtMost: 6}},
+		Needs:       []demand.Need{{Pool: nodes, Amount: demand.Amount{Now: 13, ForGood: 2, AtMost: 6}}},
 		NotLookedAt: []string{"patches of ClusterClass quick"}, Unseen: []string{"Metal3DataTemplate d"},
 	}
 	pool := &survey.UsablePool{Pool: &survey.Pool{Ref: nodes, State: survey.ExhaustedState, Cooldown: 10 * time.Minute}, Waiting: 2}
 	pool.Capacity = ipamv1.Capacity{Available: "0", Cooling: "10"}
 	var stdout, stderr bytes.Buffer
 	p := &planning{options: &options{stdout: &stdout, stderr: &stderr}}
-	shown := plan(answer, map[ipamv1.PoolReference]*survey.UsablePool{nodes: pool}, []survey.Gap{{Text: "you may not see"}}, "ns")
+	shown := plan(answer, map[ipamv1.PoolReference]*survey.UsablePool{nodes: pool}, nil, []survey.Gap{{Text: "you may not see"}}, "ns")
 	if code, _ := codeOf(p.print(shown)); code != ExitBadNews || stderr.String() != "not shown: you may not see\n" {
 		t.Errorf("code %d, stderr %q", code, stderr.String())
 	}
@@ -86,5 +89,42 @@ func TestPlanIsPrinted(t *testing.T) {
 		"Not looked at: Metal3DataTemplate d, which you may not see\n"
 	if diff := cmp.Diff(want, stdout.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestVerdictsOfARehearsal: what the allocator found comes before sums.
+func TestVerdictsOfARehearsal(t *testing.T) {
+	t.Parallel()
+	type room = rehearsal.Room
+	for name, tc := range map[string]struct {
+		room                   room
+		state                  string
+		verdict, text, missing string
+		isRehearsed            bool
+		code                   int
+	}{
+		"room for all":                      {verdict: EnoughVerdict, text: "enough", isRehearsed: true},
+		"room for all of an exhausted pool": {state: survey.ExhaustedState, verdict: EnoughVerdict, text: "enough", isRehearsed: true},
+		"addresses are missing":             {room: room{Missing: map[int]int{0: 2}}, verdict: MissingVerdict, text: "2 MISSING", missing: "2", isRehearsed: true, code: ExitBadNews},
+		"prefixes are missing":              {room: room{Missing: map[int]int{26: 1}}, verdict: MissingVerdict, text: "1 /26 MISSING", isRehearsed: true, code: ExitBadNews},
+		"both are missing":                  {room: room{Missing: map[int]int{0: 2, 26: 1}}, verdict: MissingVerdict, text: "2, 1 /26 MISSING", missing: "2", isRehearsed: true, code: ExitBadNews},
+		"in one order only":                 {room: room{DependsOnOrder: true}, verdict: OrderVerdict, text: "only if large prefixes come first", isRehearsed: true, code: ExitBadNews},
+		"a claim is refused":                {room: room{Refused: []string{"IPClaim a: no"}}, verdict: RefusedVerdict, text: "1 REFUSED", isRehearsed: true, code: ExitBadNews},
+		"records are not shown":             {room: room{Unknown: errors.New("forbidden")}, verdict: UnknownVerdict, text: "not known", code: ExitForbidden},
+		"the pool hands out nothing":        {state: "Draining", verdict: NotServingVerdict, text: "Draining", code: ExitBadNews},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "ns", Name: "nodes"}
+			need := demand.Need{Pool: ref, Amount: demand.Amount{AtMost: 3}, Prefixes: map[int]demand.Amount{26: {ForGood: 1, AtMost: 1}}}
+			pool := &survey.UsablePool{Pool: &survey.Pool{Ref: ref, State: stdcmp.Or(tc.state, ipamv1.PoolReadyAvailableReason)}}
+			pool.Capacity.Available = "64"
+			p := &Plan{Pools: []PlanPool{planPool(need, pool, &tc.room)}}
+			code, _ := codeOf(p.exit())
+			got := p.Pools[0]
+			if got.Verdict != tc.verdict || got.verdict() != tc.text || got.Missing != tc.missing || got.IsRehearsed != tc.isRehearsed || code != tc.code {
+				t.Errorf("verdict %s, %q, missing %q, rehearsed %v, code %d", got.Verdict, got.verdict(), got.Missing, got.IsRehearsed, code)
+			}
+		})
 	}
 }

@@ -32,6 +32,9 @@ var claimForms = []struct {
 type ListedClaim struct {
 	Object
 	Pool ipamv1.PoolReference
+	// PrefixLength and CIDR are what an IPClaim asks for; nil and "" for what the pool gives.
+	PrefixLength *int32
+	CIDR         string
 	// IsAnswered: it has an address or prefix.
 	IsAnswered bool
 	// IsDeleting: it is being deleted.
@@ -53,6 +56,9 @@ type claimFields struct {
 		PoolRef ipamv1.PoolReference `json:"poolRef"`
 		// Pool is Metal3's.
 		Pool ipamv1.PoolReference `json:"pool"`
+		// PrefixLength and CIDR are an IPClaim's.
+		PrefixLength *int32 `json:"prefixLength"`
+		CIDR         string `json:"cidr"`
 	} `json:"spec"`
 	Status struct {
 		Conditions    []metav1.Condition `json:"conditions"`
@@ -98,7 +104,7 @@ func (f *claimFields) claim(object Object) *ListedClaim {
 	case m3v1.GroupVersion.Group:
 		c.Pool = ipamv1.PoolReference{APIGroup: m3v1.GroupVersion.Group, Kind: m3v1.IPPoolKind, Name: f.Spec.Pool.Name, Namespace: object.Namespace}
 	case ipamv1.GroupVersion.Group:
-		c.Pool = f.Spec.PoolRef
+		c.Pool, c.PrefixLength, c.CIDR = f.Spec.PoolRef, f.Spec.PrefixLength, f.Spec.CIDR
 		c.Pool.APIGroup = ipamv1.GroupVersion.Group
 	default:
 		c.Pool = f.Spec.PoolRef

@@ -24,6 +24,8 @@ type UsablePool struct {
 	// Claimed and Waiting are how many claims of the scope name the pool, and how many of these have
 	// nothing yet.
 	Claimed, Waiting int
+	// Waiters are those that have nothing yet.
+	Waiters []*ListedClaim
 }
 
 // UsablePools returns the pools of the scope, the cluster-scoped ones as far as the user may list
@@ -59,6 +61,7 @@ func (s *Survey) UsablePools(ctx context.Context) ([]*UsablePool, error) {
 		u.Claimed++
 		if !c.IsAnswered {
 			u.Waiting++
+			u.Waiters = append(u.Waiters, c)
 		}
 	}
 	return usable, nil

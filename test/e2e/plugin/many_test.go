@@ -85,7 +85,7 @@ func manySpecs() {
 		Entry("for a manifest", plugin.ExitOK, 20, objectBytes, "why", "-n", blue, "-f", "testdata/manifests/big.yaml"),
 		Entry("for what pools have", plugin.ExitOK, 12, 0, "pools", "-n", blue),
 		Entry("for how all is, without managers' pods", plugin.ExitBadNews, 20, rowBytes, "status"),
-		Entry("for a plan", plugin.ExitOK, 20, 0, "plan", "-n", red, "--filename=testdata/plan.yaml"),
+		Entry("for a plan", plugin.ExitOK, 30, 0, "plan", "-n", red, "--filename=testdata/plan.yaml"),
 		Entry("for a check, which finds that the claims are missing", plugin.ExitBadNews, 50, 2*objectBytes, "fsck"),
 		Entry("for the map", plugin.ExitOK, 12, rowBytes, "map", "-o", "json"),
 	)

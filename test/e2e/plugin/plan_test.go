@@ -8,6 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // planSpecs plan by manifests: no infrastructure provider is here.
@@ -28,9 +30,25 @@ func planSpecs() {
 		Entry("to a viewer of the namespace, with what is missing", vera, "plan-viewer.txt", plugin.ExitForbidden, "-n", red, manifests),
 		Entry("to a viewer, bad news before what is missing", vera, "plan-viewer-missing.txt", plugin.ExitBadNews,
 			"-n", red, manifests, "--replicas=prod-eu-md-0=9"),
+		Entry("of prefixes of any length", "", "plan-prefixes.txt", plugin.ExitOK, "-n", red, "-f", "testdata/plan-prefixes.yaml"),
+		Entry("of prefixes, to a viewer who may not read what is free where", vera, "plan-prefixes-viewer.txt", plugin.ExitForbidden,
+			"-n", red, "-f", "testdata/plan-prefixes.yaml"),
+		Entry("of prefixes for which enough is free, but in pieces", "", "plan-pieces.txt", plugin.ExitBadNews, "-n", blue, "-f", "testdata/plan-pieces.yaml"),
+		Entry("of such prefixes, as JSON", "", "plan-pieces.json", plugin.ExitBadNews, "-n", blue, "-f", "testdata/plan-pieces.yaml", "-o", "json"),
+		Entry("of what pools refuse", "", "plan-refused.txt", plugin.ExitBadNews, "-n", red, "-f", "testdata/plan-refused.yaml"),
 		Entry("not to nobody", nobody, "plan-nobody.txt", plugin.ExitForbidden, "-n", red, manifests),
 		Entry("not of nothing", "", "plan-nothing.txt", plugin.ExitUsage, "-n", red),
 		Entry("not of a Cluster that there is not", "", "plan-no-cluster.txt", plugin.ExitUsage, "-n", red, "--cluster=nope"),
 		Entry("not of a set that there is not", "", "plan-no-set.txt", plugin.ExitUsage, "-n", red, manifests, "--replicas=nope=3"),
 	)
+
+	It("shows that prefixes have room in one order only", func(ctx SpecContext) {
+		pool := builder.IPPool(blue, "pieces").WithAddresses("198.51.100.128-198.51.100.131", "198.51.100.140").Build()
+		Expect(k.Create(ctx, pool)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { suite.Gone(ctx, k, deleted(ctx, pool)) })
+		await(ctx, pool, func() bool { return isReady(pool) })
+		code, stdout, stderr := run(ctx, "", "plan", "-n", blue, "-f", "testdata/plan-order.yaml")
+		Expect(code).To(Equal(plugin.ExitBadNews), "%s%s", stdout, stderr)
+		shows("plan-order.txt", stdout+stderr)
+	})
 }

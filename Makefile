@@ -430,7 +430,7 @@ undeploy: release-manifests $(KUBECTL) ## Remove manager and CRDs, and with them
 RELEASE_DIR := $(OUT)/ipam-weir/$(VERSION)
 
 .PHONY: release-manifests
-release-manifests: $(KUSTOMIZE) ## Write ipam-components.yaml, the sets for Metal3, OpenStack, edges and hubs, weir-monitoring.yaml and metadata.yaml to out/ipam-weir/VERSION
+release-manifests: $(KUSTOMIZE) ## Write ipam-components.yaml, the sets for Metal3, the in-cluster provider, OpenStack, edges and hubs, weir-monitoring.yaml and metadata.yaml to out/ipam-weir/VERSION
 	@KUSTOMIZE=$(KUSTOMIZE) IMAGE=$(IMAGE) VERSION=$(VERSION) hack/release-manifests.sh $(RELEASE_DIR)
 
 .PHONY: release-managers

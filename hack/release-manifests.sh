@@ -4,8 +4,9 @@
 
 # Writes the provider's components and metadata to the folder $1, in the layout
 # of a clusterctl local repository: ipam-components.yaml, and, to choose by their
-# URL instead, ipam-components-metal3.yaml, ipam-components-openstack.yaml, and
-# for members without Cluster API and cert-manager ipam-components-edge.yaml.
+# URL instead, ipam-components-metal3.yaml, ipam-components-in-cluster.yaml,
+# ipam-components-openstack.yaml, and for members without Cluster API and
+# cert-manager ipam-components-edge.yaml.
 # weir-hub-host.yaml and weir-hub-apiserver.yaml are for a hub whose API server
 # runs no pods. weir-monitoring.yaml is for the Prometheus operator and Grafana. Needs KUSTOMIZE, IMAGE and VERSION.
 set -euo pipefail
@@ -34,6 +35,7 @@ EOF
 
 build default ipam-components.yaml
 build metal3 ipam-components-metal3.yaml
+build incluster ipam-components-in-cluster.yaml
 build openstack ipam-components-openstack.yaml
 build edge ipam-components-edge.yaml
 build hub/host weir-hub-host.yaml
@@ -45,6 +47,10 @@ if grep -q 'ipam\.metal3\.io' "${overlay}/ipam-components.yaml"; then
   echo "release-manifests: config/default names ipam.metal3.io" >&2
   exit 1
 fi
+if grep -qi 'inclusterippool' "${overlay}/ipam-components.yaml"; then
+  echo "release-manifests: config/default names the in-cluster provider's kinds" >&2
+  exit 1
+fi
 # The role that reads Secrets says its name once, in the role itself: no binding names it.
 for once in '- secrets' 'name: weir-system-openstack-secrets'; do
   if [[ "$(grep -c -- "^ *${once}\$" "${overlay}/ipam-components.yaml")" != 1 ]]; then
@@ -54,6 +60,6 @@ for once in '- secrets' 'name: weir-system-openstack-secrets'; do
 done
 "${KUSTOMIZE}" build config/monitoring >"${dir}/weir-monitoring.yaml"
 "${KUSTOMIZE}" build config/hub/apiserver >"${dir}/weir-hub-apiserver.yaml" # which runs no image
-cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" \
+cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" "${overlay}/ipam-components-in-cluster.yaml" \
   "${overlay}/ipam-components-openstack.yaml" "${overlay}/ipam-components-edge.yaml" "${overlay}/weir-hub-host.yaml" metadata.yaml "${dir}/"
 echo "release-manifests: ${dir}"

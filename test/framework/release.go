@@ -20,6 +20,8 @@ const (
 	componentsFile = "ipam-components.yaml"
 	// Metal3Components is the set of components for Metal3's kinds, for Clusterctl.ChooseComponents and ReadManifests.
 	Metal3Components = "ipam-components-metal3.yaml"
+	// InClusterComponents is the set for the in-cluster provider's pools.
+	InClusterComponents = "ipam-components-in-cluster.yaml"
 	// OpenStackComponents is the set for floating IPs.
 	OpenStackComponents = "ipam-components-openstack.yaml"
 	// EdgeComponents is the set for members without Cluster API and cert-manager.

@@ -126,7 +126,7 @@ func checkNames(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	want := []string{
 		"LICENSE", "RELEASE_NOTES.md", "SHA256SUMS", "cluster-template-metal3.yaml", "cluster-template-vsphere.yaml", "image.tar",
-		"ipam-components-edge.yaml", "ipam-components-metal3.yaml", "ipam-components-openstack.yaml", "ipam-components.yaml",
+		"ipam-components-edge.yaml", "ipam-components-in-cluster.yaml", "ipam-components-metal3.yaml", "ipam-components-openstack.yaml", "ipam-components.yaml",
 		"manager-linux-amd64", "manager-linux-arm64", "manager_linux_amd64.spdx.json", "manager_linux_arm64.spdx.json",
 		"metadata.yaml", "weir-hub-apiserver.yaml", "weir-hub-host.yaml", "weir-monitoring.yaml", "weir.yaml",
 	}
@@ -208,7 +208,9 @@ func checkKrew(t *testing.T, files map[string][]byte) {
 // checkClusterctl has clusterctl read each set of components from the folder, as its local repository.
 func checkClusterctl(t *testing.T, dir, clusterctl string) {
 	t.Helper()
-	for _, set := range []string{"ipam-components.yaml", "ipam-components-metal3.yaml", "ipam-components-openstack.yaml"} {
+	for _, set := range []string{
+		"ipam-components.yaml", "ipam-components-metal3.yaml", "ipam-components-in-cluster.yaml", "ipam-components-openstack.yaml",
+	} {
 		home := t.TempDir()
 		config := filepath.Join(home, "clusterctl.yaml")
 		text := fmt.Sprintf("providers:\n- {name: weir, type: IPAMProvider, url: \"file://%s/latest/%s\"}\n", filepath.Dir(dir), set)

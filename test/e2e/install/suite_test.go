@@ -8,6 +8,7 @@
 //   - upgrade_test.go: what creates claims during an upgrade, and expects that each is answered or refused.
 //   - manifests_test.go: the manager's start before Cluster API is there, roles, samples and templates.
 //   - metal3_test.go: the component set with Metal3's API: clusterctl installs, upgrades and deletes it; its rights, samples and template, and kinds that appear later.
+//   - incluster_test.go: the component set with the in-cluster provider's pools: clusterctl installs, upgrades and deletes it; its roles and samples.
 //   - openstack_test.go: the component set for floating IPs: who may read Secrets, what the set adds, and a cloud at work with it.
 //   - edge_test.go: the component set for members without Cluster API and cert-manager: a delegated pool, and certificates that are replaced under load.
 //   - hub_test.go: the two parts for a hub whose API server runs no pods, and the policies for Karmada.
@@ -21,6 +22,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -32,6 +34,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
@@ -67,13 +70,13 @@ var _ = AfterSuite(func() {
 	}
 })
 
-// scheme has Weir's kinds and Metal3's.
+// scheme has Weir's kinds, Metal3's and the in-cluster provider's.
 func scheme() (*runtime.Scheme, error) {
 	s, err := setup.Scheme()
 	if err != nil {
 		return nil, err
 	}
-	return s, m3v1.AddToScheme(s)
+	return s, errors.Join(m3v1.AddToScheme(s), icv1.AddToScheme(s))
 }
 
 // start gives the spec a control plane, which runs until the suite ends.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -159,9 +160,13 @@ func kindOf(req admission.Request) schema.GroupKind {
 // resources are those of the kinds that are answered while they are created.
 var resources = map[schema.GroupKind]string{kinds.IPPool: "ippools", kinds.GlobalIPPool: "globalippools", kinds.IPClaim: "ipclaims"}
 
-// resourceOf returns the resource of one of Weir's kinds.
+// resourceOf returns the resource of one of Weir's kinds, or of a kind with a regular plural.
 func resourceOf(kind schema.GroupKind) schema.GroupResource {
-	return schema.GroupResource{Group: kind.Group, Resource: resources[kind]}
+	if resource, ok := resources[kind]; ok {
+		return schema.GroupResource{Group: kind.Group, Resource: resource}
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
+	return plural.GroupResource()
 }
 
 // pick returns a prefix for the object under admission; a dry run leaves no trace.

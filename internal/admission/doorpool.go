@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,7 +21,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
 
-// doorPools refuses pools of front doors that cannot be meant, and changes that would take away what is in use.
+// doorPools refuses pools of front doors that cannot be meant, and changes and deletions that would take away what is in use.
 type doorPools struct {
 	doors    Doors
 	holdings Holdings
@@ -32,6 +33,9 @@ type doorPools struct {
 // and labels must change on pools, too, whose stored spec is not valid.
 func (h doorPools) validate(ctx context.Context, req admission.Request) admission.Response {
 	kind, ok := h.doors.doorKind(kindOf(req))
+	if ok && req.Operation == admissionv1.Delete {
+		return h.protect(ctx, req, kind)
+	}
 	if !ok || hasSpecOf(req.Object.Raw, req.OldObject.Raw) {
 		return admission.Allowed("")
 	}
@@ -50,11 +54,29 @@ func (h doorPools) validate(ctx context.Context, req admission.Request) admissio
 		c := change{inUse(h.holdings.Holdings(kind.Reference(updated))), shape, was}
 		to := audienceOf(admission.NewContextWithRequest(ctx, req), h.rights)
 		errs = append(errs, fallenOut(ctx, to, field.NewPath("spec", kind.AddressField), c)...)
+		if kind.KeepsInUse {
+			errs = append(errs, withheld(ctx, to, c)...)
+		}
 	}
 	if len(errs) > 0 {
 		return refused(apierrors.NewInvalid(kind.GroupKind, excerpt.Of(req.Name), errs))
 	}
 	return admission.Allowed("").WithWarnings(newDoubts(kind, updated, old)...)
+}
+
+// protect refuses to delete a pool that something is allocated from, unless the caller or a move takes care of the order: the pool's finalizer
+// holds it then.
+func (h doorPools) protect(ctx context.Context, req admission.Request, kind *pools.Kind) admission.Response {
+	deleted := kind.New()
+	if !read(req.OldObject.Raw, deleted) || !deleted.GetDeletionTimestamp().IsZero() || deletesInOrder(req.UserInfo.Username) || moves(deleted) {
+		return admission.Allowed("")
+	}
+	ref := kind.Reference(deleted)
+	to := audienceOf(admission.NewContextWithRequest(ctx, req), h.rights)
+	if refusal := protected(ctx, to, ref, inUse(h.holdings.Holdings(ref))); refusal != nil {
+		return refused(refusal)
+	}
+	return admission.Allowed("")
 }
 
 func (d Doors) doorKind(kind schema.GroupKind) (*pools.Kind, bool) {

@@ -4,16 +4,19 @@
 package admission
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
@@ -72,10 +75,9 @@ func TestPoolsOfDoors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := doorKind.Reference(&ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "pool"}})
 			records := make(held, 0, len(test.held))
 			for _, prefix := range test.held {
-				records = append(records, claimed(pool, prefix, "c"))
+				records = append(records, claimed(ofDoor(), prefix, "c"))
 			}
 			test.want.check(t, askOfDoor(t, records, test.updated, test.old))
 		})
@@ -85,14 +87,93 @@ func TestPoolsOfDoors(t *testing.T) {
 // askOfDoor asks the webhook about a pool of doorKind.
 func askOfDoor(t *testing.T, records held, updated, old string) admission.Response {
 	t.Helper()
-	handler := doorPools{Doors{Pools: []pools.Kind{doorKind}}, records, everything}
 	operation := admissionv1.Create
 	if old != "" {
 		operation = admissionv1.Update
 	}
-	req := request(operation, object(t, team, updated), object(t, team, old), "jo")
-	req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: doorKind.Group, Version: "v1", Kind: doorKind.Kind}, team.Namespace, team.Name
+	return askOfKind(t, doorKind, records, request(operation, object(t, team, updated), object(t, team, old), "jo"))
+}
+
+// askOfKind asks the webhook about the pool team of a kind.
+func askOfKind(t *testing.T, kind pools.Kind, records held, req admission.Request) admission.Response {
+	t.Helper()
+	handler := doorPools{Doors{Pools: []pools.Kind{kind}}, records, everything}
+	req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: kind.Group, Version: "v1", Kind: kind.Kind}, team.Namespace, team.Name
 	return handler.validate(t.Context(), req)
+}
+
+// ofDoor returns what the pool team of doorKind is named by.
+func ofDoor() ipamv1.PoolReference {
+	return doorKind.Reference(&ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: team.Namespace, Name: team.Name}})
+}
+
+func TestPoolsThatKeepWhatIsInUseExcludeNoneOfIt(t *testing.T) {
+	t.Parallel()
+	const (
+		all      = `{addresses: [192.0.2.0-192.0.2.9], network: {prefixLength: 24}}`
+		excluded = `{addresses: [192.0.2.0-192.0.2.9], network: {prefixLength: 24}, excludedAddresses: [192.0.2.7]}`
+		more     = `{addresses: [192.0.2.0-192.0.2.9], network: {prefixLength: 24}, excludedAddresses: [192.0.2.7, 192.0.2.8]}`
+		gateway  = `{addresses: [192.0.2.0-192.0.2.9], network: {prefixLength: 24, gateway: 192.0.2.7}}`
+	)
+	refusal := verdict{code: 422, parts: []string{"spec: Forbidden: 1 prefix is in use and would be excluded, reserved or the gateway: 192.0.2.7 for "}}
+	inUse := claimed(ofDoor(), "192.0.2.7/32", "c")
+	kind := doorKind
+	kind.KeepsInUse, kind.Refused, kind.Doubts = true, nil, nil
+	for name, test := range map[string]struct {
+		old, updated string
+		held         ledger.Holding
+		want         verdict
+	}{
+		"newly excluded":                     {old: all, updated: excluded, held: inUse, want: refusal},
+		"the new gateway":                    {old: all, updated: gateway, held: inUse, want: refusal},
+		"excluded before":                    {old: excluded, updated: more, held: inUse},
+		"cooling down":                       {old: all, updated: excluded, held: cooling(inUse)},
+		"held for what moved to elsewhere":   {old: all, updated: excluded, held: moved(inUse, "team", "m")},
+		"in use by another pool of the name": {old: all, updated: excluded, held: claimed(team, "192.0.2.7/32", "c")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := request(admissionv1.Update, object(t, team, test.updated), object(t, team, test.old), "jo")
+			test.want.check(t, askOfKind(t, kind, held{test.held}, req))
+		})
+	}
+	t.Run("of another kind they may be", func(t *testing.T) {
+		t.Parallel()
+		kind := kind
+		kind.KeepsInUse = false
+		req := request(admissionv1.Update, object(t, team, excluded), object(t, team, all), "jo")
+		verdict{}.check(t, askOfKind(t, kind, held{inUse}, req))
+	})
+}
+
+func TestPoolsOfDoorsAreNotDeletedInUse(t *testing.T) {
+	t.Parallel()
+	const collector = "system:serviceaccount:kube-system:generic-garbage-collector"
+	inUse := claimed(ofDoor(), "192.0.2.7/32", "c")
+	pool := func(metadata string) string {
+		return `{"metadata": {"namespace": "team", "name": "pool"` + metadata + `}, "spec": {}}`
+	}
+	refusal := verdict{code: 403, parts: []string{`ippools.example.com "pool" is forbidden: 1 prefix is allocated from it: 192.0.2.7 for `}}
+	for name, test := range map[string]struct {
+		stored, user string
+		held         held
+		want         verdict
+	}{
+		"in use":                         {stored: pool(""), held: held{inUse}, want: refusal},
+		"not in use":                     {stored: pool(""), held: held{claimed(team, "192.0.2.7/32", "c")}},
+		"with what cools down":           {stored: pool(""), held: held{cooling(inUse)}},
+		"by the garbage collector":       {stored: pool(""), held: held{inUse}, user: collector},
+		"by clusterctl, that moved it":   {stored: pool(`, "annotations": {"clusterctl.cluster.x-k8s.io/delete-for-move": ""}`), held: held{inUse}},
+		"that is being deleted already":  {stored: pool(`, "deletionTimestamp": "2026-01-01T00:00:00Z"`), held: held{inUse}},
+		"whatever is in use of another":  {stored: pool(""), held: held{claimed(global, "192.0.2.7/32", "c")}},
+		"in use, whatever its spec says": {stored: `{"metadata": {"namespace": "team", "name": "pool"}, "spec": {"addresses": ["x"]}}`, held: held{inUse}, want: refusal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := request(admissionv1.Delete, runtime.RawExtension{}, runtime.RawExtension{Raw: []byte(test.stored)}, cmp.Or(test.user, "jo"))
+			test.want.check(t, askOfKind(t, doorKind, test.held, req))
+		})
+	}
 }
 
 func TestDoubtsOfPoolsOfDoorsAreWarnedOfOnce(t *testing.T) {

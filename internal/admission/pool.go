@@ -130,7 +130,10 @@ func (v poolValidator[P]) ValidateDelete(ctx context.Context, deleted P) (admiss
 	if len(held) > 0 && v.mayDeleteCopy(ctx, deleted, req.UserInfo) {
 		return admission.Warnings{fmt.Sprintf("%s allocated from it: the pool goes when that is released", count(len(held), "prefix is", "prefixes are"))}, nil
 	}
-	return nil, protected(ctx, audienceOf(ctx, v.rights), deleted, held)
+	if refusal := protected(ctx, audienceOf(ctx, v.rights), deleted.PoolReference(), held); refusal != nil {
+		return nil, refusal
+	}
+	return nil, nil
 }
 
 // mayDeleteCopy reports whether the user may delete a pool that was delegated to this cluster although

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -38,7 +39,7 @@ func deletesInOrder(user string) bool { return slices.Contains(orderly, user) }
 
 // moves reports whether clusterctl deletes the pool because it has moved it to
 // another management cluster.
-func moves(p ownPool) bool {
+func moves(p client.Object) bool {
 	_, ok := p.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]
 	return ok
 }
@@ -49,11 +50,11 @@ func inUse(held []ledger.Holding) []ledger.Holding {
 }
 
 // protected refuses the deletion of a pool with allocations.
-func protected(ctx context.Context, to *audience, p ownPool, held []ledger.Holding) error {
+func protected(ctx context.Context, to *audience, p ipamv1.PoolReference, held []ledger.Holding) *apierrors.StatusError {
 	if len(held) == 0 {
 		return nil
 	}
-	return apierrors.NewForbidden(resourceOf(p.PoolReference().GroupKind()), p.GetName(),
+	return apierrors.NewForbidden(resourceOf(p.GroupKind()), p.Name,
 		fmt.Errorf("%s allocated from it%s", count(len(held), "prefix is", "prefixes are"), to.list(ctx, held)))
 }
 
@@ -90,15 +91,31 @@ func fallenOut(ctx context.Context, to *audience, source *field.Path, c change) 
 // keptBack warns of what is in use and will not be handed out again: newly
 // excluded, the new gateway, reserved by the new network.
 func keptBack(ctx context.Context, to *audience, c change) admission.Warnings {
-	held, shape, was := c.held, c.shape, c.was
-	kept := slices.DeleteFunc(slices.Clone(held), func(h ledger.Holding) bool {
-		return !shape.Contains(h.CIDR) || !refuses(shape, h.CIDR) || was != nil && refuses(was, h.CIDR)
-	})
+	kept := c.newlyKeptBack()
 	if len(kept) == 0 {
 		return nil
 	}
 	return admission.Warnings{fmt.Sprintf("%s in use and kept back from now on; the claims keep them until they are deleted%s",
 		count(len(kept), "prefix is", "prefixes are"), to.list(ctx, kept))}
+}
+
+// newlyKeptBack returns what is in use, stays in the pool, and would not be handed out again, though it would have been before.
+func (c change) newlyKeptBack() []ledger.Holding {
+	return slices.DeleteFunc(slices.Clone(c.held), func(h ledger.Holding) bool {
+		return !c.shape.Contains(h.CIDR) || !refuses(c.shape, h.CIDR) || c.was != nil && refuses(c.was, h.CIDR)
+	})
+}
+
+// withheld refuses an update that keeps back what claims have.
+func withheld(ctx context.Context, to *audience, c change) field.ErrorList {
+	kept := slices.DeleteFunc(c.newlyKeptBack(), func(h ledger.Holding) bool {
+		return h.Purpose != ledger.ForClaim && h.Purpose != ledger.ForAdopted
+	})
+	if len(kept) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec"), fmt.Sprintf("%s in use and would be excluded, reserved or the gateway%s",
+		count(len(kept), "prefix is", "prefixes are"), to.list(ctx, kept)))}
 }
 
 func refuses(shape *pooltree.Pool, prefix netip.Prefix) bool {

@@ -86,6 +86,8 @@ type Kind struct {
 	// spec has the pool's addresses.
 	Refused      func(Object) field.ErrorList
 	AddressField string
+	// KeepsInUse: no update may exclude what claims have, nor make it a gateway or a reserved address, as with the kind's own manager.
+	KeepsInUse bool
 	// Moves says whether clusterctl moves a pool with the Clusters of its namespace; nil where it moves all of them, by a label on their CRD. A
 	// pool without a namespace stays.
 	Moves func(client.Object) bool

@@ -39,7 +39,7 @@ var (
 		NewList: func() client.ObjectList { return &icv1.InClusterIPPoolList{} },
 		Is:      pools.Is[*icv1.InClusterIPPool],
 		Says:    func(p pools.Object) poolspec.Pool { return says(p, PoolKind, ipamv1.ConsumerVisibility) },
-		Resolve: resolve, Status: status, Show: show, Doubts: doubts, AddressField: "addresses",
+		Resolve: resolve, Status: status, Show: show, Doubts: doubts, AddressField: "addresses", KeepsInUse: true,
 	}
 	GlobalPools = pools.Kind{
 		GroupKind: GlobalPoolKind, Version: icv1.GroupVersion.Version, ClusterScoped: true, HasHome: true, Finalizer: icv1.PoolFinalizer,
@@ -47,7 +47,7 @@ var (
 		NewList: func() client.ObjectList { return &icv1.GlobalInClusterIPPoolList{} },
 		Is:      pools.Is[*icv1.GlobalInClusterIPPool],
 		Says:    func(p pools.Object) poolspec.Pool { return says(p, GlobalPoolKind, ipamv1.SharedVisibility) },
-		Resolve: resolve, Status: status, Show: show, Doubts: doubts, AddressField: "addresses",
+		Resolve: resolve, Status: status, Show: show, Doubts: doubts, AddressField: "addresses", KeepsInUse: true,
 	}
 )
 

@@ -6,6 +6,7 @@ package incluster
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -54,7 +55,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		},
 	})
 	k = site.Client()
-	suite.RunManagerWith(site, site.WebhookCerts(), func(o *setup.Options) { o.FeatureGates = map[string]string{"InCluster": "true"} })
+	certs := GinkgoT().TempDir()
+	bundle, err := framework.ServingCerts(certs)
+	Expect(err).NotTo(HaveOccurred())
+	webhooks := suite.RunManagerWith(site, certs, func(o *setup.Options) { o.FeatureGates = map[string]string{"InCluster": "true"} })
+	root, err := framework.RepoRoot()
+	Expect(err).NotTo(HaveOccurred())
+	suite.GuardPools(ctx, site, filepath.Join(root, "config", "incluster", "webhook", "pools.yaml"), bundle, "https://"+webhooks)
 }, NodeTimeout(5*time.Minute))
 
 func claimOf(ns, name, kind, pool string) *ipamv1beta2.IPAddressClaim {
@@ -130,7 +137,8 @@ var _ = Describe("An IPAddressClaim of an in-cluster pool", func() {
 	})
 
 	It("is answered out of a global pool in every namespace, each address once", func(ctx SpecContext) {
-		create(ctx, &icv1.GlobalInClusterIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: spec})
+		pool := &icv1.GlobalInClusterIPPool{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: spec}
+		Eventually(func() error { return k.Create(ctx, pool) }, patience, interval).Should(Succeed()) // the webhook may not be served yet
 		other := suite.Namespace(ctx, k, nil)
 		first, second := create(ctx, claimOf(ns, "c", icv1.GlobalInClusterIPPoolKind, ns)), create(ctx, claimOf(other, "c", icv1.GlobalInClusterIPPoolKind, ns))
 		Expect([]string{told(ctx, first).Spec.Address, told(ctx, second).Spec.Address}).To(ConsistOf("10.0.0.2", "10.0.0.3"))

@@ -67,7 +67,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	webhooks := suite.RunManagerWith(site, certs, func(o *setup.Options) { o.FeatureGates = map[string]string{"Metal3": "true"} })
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
-	guardPools(ctx, filepath.Join(root, "config", "metal3", "webhook", "pools.yaml"), bundle, "https://"+webhooks)
+	suite.GuardPools(ctx, site, filepath.Join(root, "config", "metal3", "webhook", "pools.yaml"), bundle, "https://"+webhooks)
 	samples = filepath.Join(root, "api", "metal3", "v1alpha1", "testdata")
 }, NodeTimeout(10*time.Minute))
 

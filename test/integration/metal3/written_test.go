@@ -13,30 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
-
-// guarded are the labels of namespaces whose pools the webhook is asked about: those of other specs are stored as if they came past it.
-var guarded = map[string]string{"guarded": "true"}
-
-// guardPools has the API server ask the webhook at this URL, as it is shipped.
-func guardPools(ctx context.Context, file string, bundle []byte, url string) {
-	GinkgoHelper()
-	configurations, err := framework.ReadManifests(file)
-	Expect(err).NotTo(HaveOccurred())
-	for _, c := range configurations {
-		Expect(framework.RedirectWebhooks(c, bundle, url)).To(Succeed())
-		webhooks, ok := c.Object["webhooks"].([]any)
-		Expect(ok).To(BeTrue())
-		for _, webhook := range webhooks {
-			fields, ok := webhook.(map[string]any)
-			Expect(ok).To(BeTrue())
-			fields["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"guarded": "true"}}
-		}
-	}
-	Expect(framework.Apply(ctx, site.Config(), configurations...)).To(Succeed())
-}
 
 // stored has a pool or a claim be stored as one that moves: with its finalizer.
 func stored(ctx context.Context, obj client.Object, finalizer string) {
@@ -46,7 +24,7 @@ func stored(ctx context.Context, obj client.Object, finalizer string) {
 }
 
 var _ = DescribeTable("A pool is not stored, as Metal3 would not,", func(ctx SpecContext, spec, words string) {
-	ns := suite.Namespace(ctx, k, guarded)
+	ns := suite.Namespace(ctx, k, suite.Guarded)
 	Eventually(func() error { return k.Create(ctx, newPool(ns, "p", spec), client.DryRunAll) }, patience, "100ms").Should(MatchError(ContainSubstring(words)))
 	stored(ctx, newPool(ns, "moved", spec), m3v1.IPPoolFinalizer)
 },
@@ -59,7 +37,7 @@ var _ = DescribeTable("A pool is not stored, as Metal3 would not,", func(ctx Spe
 var _ = Describe("A pool that is stored", func() {
 	var ns string
 
-	BeforeEach(func(ctx SpecContext) { ns = suite.Namespace(ctx, k, guarded) })
+	BeforeEach(func(ctx SpecContext) { ns = suite.Namespace(ctx, k, suite.Guarded) })
 
 	It("does not shrink below an address in use", func(ctx SpecContext) {
 		pool(ctx, ns, onePool)

@@ -52,7 +52,7 @@ type arrivals struct {
 // has arrived keeps its address even where somebody else has it. An answer that anybody else makes with the finalizer of a controller out of
 // a pool that two may serve is refused.
 //
-// A pool of a front door keeps the mark when it is changed. The API server asks about those only that lose it.
+// A pool of a front door keeps the mark, and its home, when it is changed. The API server asks about those only that lose one of them.
 func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Response {
 	var obj, old arrival
 	if json.Unmarshal(req.Object.Raw, &obj) != nil {
@@ -62,7 +62,8 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 		if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
 			return admission.Errored(http.StatusBadRequest, err)
 		}
-		return admission.Patched("", keptArrival(&obj, &old)...)
+		patch := keptArrival(&obj, &old)
+		return admission.Patched("", append(patch, h.doors.keptHome(kindOf(req), &obj, &old, patch)...)...)
 	}
 	isOurs, err := h.isOurs(ctx, req)
 	if err != nil {

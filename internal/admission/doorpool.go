@@ -8,14 +8,17 @@ import (
 	"regexp"
 	"slices"
 
+	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -85,6 +88,16 @@ func (d Doors) doorKind(kind schema.GroupKind) (*pools.Kind, bool) {
 		return nil, false
 	}
 	return &d.Pools[i], true
+}
+
+// keptHome puts back the home that an update of a pool leaves out, after another patch of it: without one, the pool would be at home in every
+// cluster that has a copy of it.
+func (d Doors) keptHome(kind schema.GroupKind, updated, old metav1.Object, before []jsonpatch.Operation) []jsonpatch.Operation {
+	home := old.GetAnnotations()[ipamv1.HomeAnnotation]
+	if pool, ok := d.doorKind(kind); !ok || !pool.HasHome || home == "" || updated.GetAnnotations()[ipamv1.HomeAnnotation] != "" {
+		return nil
+	}
+	return annotationPatch(updated, before, ipamv1.HomeAnnotation, home)
 }
 
 // mistakesOf returns the shape of a pool, nil for one that cannot be served, and all that may not be written.

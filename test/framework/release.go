@@ -104,11 +104,20 @@ func InstallWeirCRDs(ctx context.Context, cfg *rest.Config) error {
 
 // InstallMetal3Policies installs the policies on the kinds of ipam.metal3.io, as Weir ships them but for the prefix of their names.
 func InstallMetal3Policies(ctx context.Context, cfg *rest.Config) error {
+	return installPolicies(ctx, cfg, "metal3")
+}
+
+// InstallInClusterPolicies installs the policies on the in-cluster provider's pools, and on what names them, in the same way.
+func InstallInClusterPolicies(ctx context.Context, cfg *rest.Config) error {
+	return installPolicies(ctx, cfg, "incluster")
+}
+
+func installPolicies(ctx context.Context, cfg *rest.Config, set string) error {
 	root, err := RepoRoot()
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(root, "config", "metal3", "policy")
+	folder := filepath.Join(root, "config", set, "policy")
 	policies, err := ReadManifests(folder)
 	if err != nil {
 		return err

@@ -12,12 +12,11 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
-// Guarded are the labels of namespaces whose pools the webhook of GuardPools is asked about: those of other specs are stored as if they came
-// past it.
+// Guarded are the labels of namespaces that the webhooks of GuardPools are asked about: what is in others is stored as if it came past them.
 var Guarded = map[string]string{"guarded": "true"}
 
-// GuardPools has the API server ask the webhook at this URL, as the file ships it, about pools of namespaces that are Guarded, and about those
-// that have none.
+// GuardPools has the API server ask the webhooks at this URL, as the file ships them, about pools, and what names them, of namespaces that are
+// Guarded, and about what has no namespace.
 func GuardPools(ctx context.Context, site *framework.Site, file string, bundle []byte, url string) {
 	GinkgoHelper()
 	configurations, err := framework.ReadManifests(file)

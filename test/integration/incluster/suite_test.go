@@ -33,8 +33,11 @@ const (
 	interval = 20 * time.Millisecond
 )
 
-// k reads from and writes to the API server, with no cache.
-var k client.Client
+var (
+	site *framework.Site
+	// k reads from and writes to the API server, with no cache.
+	k client.Client
+)
 
 func TestInCluster(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -43,9 +46,9 @@ func TestInCluster(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
-	site := suite.StartSite(ctx, framework.SiteOptions{
+	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
-		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallInClusterCRDs},
+		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallInClusterCRDs, framework.InstallInClusterPolicies},
 		Scheme: func() (*runtime.Scheme, error) {
 			s, err := setup.Scheme()
 			if err != nil {
@@ -61,7 +64,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	webhooks := suite.RunManagerWith(site, certs, func(o *setup.Options) { o.FeatureGates = map[string]string{"InCluster": "true"} })
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
-	suite.GuardPools(ctx, site, filepath.Join(root, "config", "incluster", "webhook", "pools.yaml"), bundle, "https://"+webhooks)
+	for _, file := range []string{"pools.yaml", "moves.yaml"} {
+		suite.GuardPools(ctx, site, filepath.Join(root, "config", "incluster", "webhook", file), bundle, "https://"+webhooks)
+	}
 }, NodeTimeout(5*time.Minute))
 
 func claimOf(ns, name, kind, pool string) *ipamv1beta2.IPAddressClaim {

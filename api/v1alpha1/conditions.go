@@ -131,6 +131,8 @@ const (
 	FloatingIPsMissingReason = "Missing"
 	// FloatingIPsLeftOverReason: some name claims that are not here.
 	FloatingIPsLeftOverReason = "LeftOver"
+	// FloatingIPsSurplusReason: some are of claims that have another one, and cannot be released now.
+	FloatingIPsSurplusReason = "Surplus"
 )
 
 // Reasons of a pool's Exhausted condition.

@@ -268,6 +268,58 @@ func (o *Observation) Answered(claim ipamv1.ClaimReference, answer client.Object
 	return Answered{ofClaim{o, claim}}
 }
 
+// Answer is what only a claim's form knows of its answer.
+type Answer struct {
+	// Stored is the answer that the claim's status names, as it was read; nil if there is none.
+	Stored client.Object
+	// Address is what it carries.
+	Address netip.Addr
+	// Cluster is the name of the claim's Cluster; "" for none.
+	Cluster string
+}
+
+// Surplus proves of an address outside of the cluster that a claim lives and was told another one, which
+// it keeps: so it will not be told this one. Neither the claim nor its Cluster is paused; neither the
+// claim nor its answer is being deleted, moves or came from elsewhere; and a record that was made here
+// holds the other address.
+type Surplus struct {
+	ofClaim
+
+	// told is that record.
+	told    ledger.Holding
+	address netip.Addr
+}
+
+// Surplus proves it of a claim and its answer that were shown, and of the record of the answer's address,
+// which was known before. The Cluster is read live.
+func (o *Observation) Surplus(ctx context.Context, told ledger.Holding, answer Answer, address netip.Addr) (Surplus, error) {
+	if answer.Stored == nil || !o.Answered(told.Claim, answer.Stored).IsProved() || !o.keeps(told, answer.Address) {
+		return Surplus{}, nil
+	}
+	claim, shown := o.object(told.Claim), o.copyOf(answer.Stored)
+	if !address.IsValid() || address == answer.Address || !staysHere(claim) || !staysHere(shown) {
+		return Surplus{}, nil
+	}
+	cluster, err := Cluster(ctx, o.exit.Live, claim.GetNamespace(), answer.Cluster)
+	if err != nil || predicates.IsPaused(cluster, claim) {
+		return Surplus{}, err
+	}
+	return Surplus{ofClaim{o, told.Claim}, told, address}, nil
+}
+
+// keeps reports whether a record that was known before was made here, and holds the address of something
+// outside.
+func (o *Observation) keeps(h ledger.Holding, address netip.Addr) bool {
+	isIts := h.CIDR.IsValid() && h.CIDR.IsSingleIP() && h.CIDR.Addr() == address
+	return isIts && h.Backed && !h.Restored && !h.Terminating && h.ReleasedAt.IsZero() && o.knew(h)
+}
+
+// staysHere reports whether an object is not being deleted, does not move, and did not come from elsewhere
+// a moment ago.
+func staysHere(obj client.Object) bool {
+	return obj.GetDeletionTimestamp().IsZero() && !predicates.IsMoving(obj) && obj.GetAnnotations()[ipamv1.ArrivedAnnotation] == ""
+}
+
 // NameTaken proves that the name which a claim's answer would have is another object's. It is about
 // the record that was known then.
 type NameTaken struct{ ofClaim }

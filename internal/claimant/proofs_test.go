@@ -4,7 +4,9 @@
 package claimant
 
 import (
+	"cmp"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -460,6 +462,78 @@ func TestWhatIsProvedOfARecordThatAnotherStandsFor(t *testing.T) {
 			}
 			if proof.covers(other) {
 				t.Error("the other goes, too")
+			}
+		})
+	}
+}
+
+// TestWhatIsProvedOfASecondAddress: a claim that is told another one, keeps that, and stays here, will not be told this one.
+func TestWhatIsProvedOfASecondAddress(t *testing.T) {
+	t.Parallel()
+	moving := annotated(clusterctlv1.DeleteForMoveAnnotation, "")
+	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	answer := func(edits ...func(*ipamv1beta2.IPAddress)) *ipamv1beta2.IPAddress {
+		a := &ipamv1beta2.IPAddress{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "a", UID: "answer a", OwnerReferences: []metav1.OwnerReference{{UID: "claim a"}}, Finalizers: []string{own},
+		}}
+		for _, edit := range edits {
+			edit(a)
+		}
+		return a
+	}
+	told, second := netip.MustParseAddr("10.0.0.4"), netip.MustParseAddr("10.0.0.5")
+	for sentence, test := range map[string]struct {
+		claim   *ipamv1beta2.IPAddressClaim
+		answer  *ipamv1beta2.IPAddress
+		there   []client.Object
+		record  func(h *ledger.Holding)
+		carries netip.Addr
+		address netip.Addr
+		proved  bool
+	}{
+		"it is answered with another one": {proved: true},
+		"it is told this one":             {carries: second},
+		"this one is told, and recorded":  {address: told},
+		"another claim":                   {claim: claimA(another)},
+		"it is being deleted":             {claim: claimA(leaves)},
+		"it moves":                        {claim: claimA(moving)},
+		"it came from elsewhere":          {claim: claimA(annotated(ipamv1.ArrivedAnnotation, "true"))},
+		"it is paused":                    {claim: claimA(annotated(clusterv1.PausedAnnotation, ""))},
+		"its Cluster is paused":           {there: []client.Object{paused}},
+		"its answer is another claim's":   {answer: answer(func(a *ipamv1beta2.IPAddress) { a.OwnerReferences[0].UID = "another" })},
+		"its answer is being deleted":     {answer: answer(func(a *ipamv1beta2.IPAddress) { a.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) })},
+		"its answer came from elsewhere": {answer: answer(func(a *ipamv1beta2.IPAddress) {
+			metav1.SetMetaDataAnnotation(&a.ObjectMeta, ipamv1.ArrivedAnnotation, "true")
+		})},
+		"its record was restored":         {record: func(h *ledger.Holding) { h.Restored = true }},
+		"its record is marked to go":      {record: func(h *ledger.Holding) { h.Terminating = true }},
+		"its record is released":          {record: func(h *ledger.Holding) { h.ReleasedAt = time.Unix(1, 0) }},
+		"nothing outside backs that":      {record: func(h *ledger.Holding) { h.Backed = false }},
+		"its record was not known before": {record: func(h *ledger.Holding) { h.Version.Version += "1" }},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			claim, its := cmp.Or(test.claim, claimA()), cmp.Or(test.answer, answer())
+			w := newWorld(t, append(test.there, claim, its)...)
+			h := w.shown(t, allocations.Named("a", "10.0.0.4/32", backed))
+			o := w.Observe([]ledger.Holding{h})
+			if test.record != nil {
+				test.record(&h)
+			}
+			key, seen := types.NamespacedName{Namespace: "ns", Name: "a"}, &ipamv1beta2.IPAddress{}
+			if err := errors.Join(o.Get(t.Context(), key, &ipamv1beta2.IPAddressClaim{}), o.Get(t.Context(), key, seen)); err != nil {
+				t.Fatal(err)
+			}
+			answer, address := Answer{Stored: seen, Address: cmp.Or(test.carries, told), Cluster: "c"}, cmp.Or(test.address, second)
+			outside := &cloud{world: w}
+			w.Outside = outside
+			proof, err := o.Surplus(t.Context(), h, answer, address)
+			if err != nil || proof.IsProved() != test.proved {
+				t.Fatalf("proved: %t, %v", proof.IsProved(), err)
+			}
+			err = w.GiveBackSurplus(t.Context(), proof)
+			if isCovered := outside.proof.Covers("claim a", second); isCovered != test.proved || (err == nil) != test.proved || outside.proof.Covers("claim a", told) {
+				t.Errorf("covered: %t, %v", isCovered, err)
 			}
 		})
 	}

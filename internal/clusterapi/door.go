@@ -4,16 +4,19 @@
 package clusterapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 
+	"k8s.io/apimachinery/pkg/types"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
@@ -69,6 +72,28 @@ func (d *Door) ByHand(ctx context.Context, ref ipamv1.PoolReference) ([]pools.By
 		found = append(found, pools.ByHand{NamespacedName: client.ObjectKeyFromObject(a), Address: a.Spec.Address})
 	}
 	return found, nil
+}
+
+// Answer implements pools.Door.
+func (d *Door) Answer(ctx context.Context, live client.Reader, key types.NamespacedName, pool ipamv1.PoolReference) (claimant.Answer, error) {
+	claim, answer := &ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}
+	if err := live.Get(ctx, key, claim); err != nil {
+		return claimant.Answer{}, client.IgnoreNotFound(err)
+	}
+	if claim.Status.AddressRef.Name == "" {
+		return claimant.Answer{}, nil
+	}
+	if err := live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: claim.Status.AddressRef.Name}, answer); err != nil {
+		return claimant.Answer{}, client.IgnoreNotFound(err)
+	}
+	address, err := ipspace.ParseAddr(answer.Spec.Address)
+	isOut := func(ref ipamv1beta2.IPPoolReference) bool {
+		return d.Source.Reference(poolName(ref), key.Namespace) == pool
+	}
+	if err != nil || answer.Spec.ClaimRef.Name != key.Name || !isOut(answer.Spec.PoolRef) || !isOut(claim.Spec.PoolRef) {
+		return claimant.Answer{}, nil //nolint:nilerr // it answers nothing that can be read
+	}
+	return claimant.Answer{Stored: answer, Address: address, Cluster: cmp.Or(claim.Spec.ClusterName, claimant.ClusterName(claim))}, nil
 }
 
 // isCurrent says whether an IPAddress carries what its pool says now. One that the pool does not contain has nothing to compare with;

@@ -191,6 +191,16 @@ type Leftover struct {
 	Claim ipamv1.ClaimReference
 }
 
+// Surplus is what a claim that lives has outside, without a record, beside what a record of it holds.
+type Surplus struct {
+	// Leftover names the claim as its record does.
+	Leftover
+	// Port is the id of the port that has it; "" for none.
+	Port string
+	// IsAltered: somebody has added to its description.
+	IsAltered bool
+}
+
 // Remains are what is outside of a pool that ends, each in the order of the ids.
 type Remains struct {
 	// Awaited name claims that are here: the pool must not go before them, for what they have is released by it.
@@ -204,10 +214,12 @@ type Survey struct {
 	// Unknown names claims that are not here, in the order of their ids. They may live in another cluster: nothing is done about
 	// them.
 	Unknown []Leftover
+	// Surplus are of claims that live and have another one, in the order of their ids. Two were created for one claim.
+	Surplus []Surplus
 	// Missing are records of living claims whose address does not exist outside, ascending; Taken, those whose address is another
 	// claim's or nobody's there.
 	Missing, Taken []Record
 }
 
 // IsEmpty reports whether nothing differs.
-func (s Survey) IsEmpty() bool { return len(s.Unknown)+len(s.Missing)+len(s.Taken) == 0 }
+func (s Survey) IsEmpty() bool { return len(s.Unknown)+len(s.Surplus)+len(s.Missing)+len(s.Taken) == 0 }

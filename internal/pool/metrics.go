@@ -21,7 +21,7 @@ var (
 	poolRecords       = metrics.Gauge("pool", "records",
 		"Records of a pool by state, but those of its own blocks; those whose object was not seen yet are pending as well.", withState...)
 	externalLeftovers = metrics.Gauge("external", "leftovers",
-		"Floating IPs of a pool that name claims which are not here (unknown), and claims whose floating IP does not exist or is another's (missing).",
+		"Floating IPs of a pool that name claims which are not here (unknown) or have another one (surplus), and claims whose floating IP does not exist or is another's (missing).",
 		append(metrics.PoolLabels[:3:3], "found")...)
 	poolReady = metrics.Gauge("pool", "ready", "Whether a pool is Ready: 1 or 0.", metrics.PoolLabels...)
 )
@@ -58,7 +58,7 @@ func observeSurvey(ref ipamv1.PoolReference, found *external.Survey) {
 	if found == nil {
 		return
 	}
-	for what, n := range map[string]int{"unknown": len(found.Unknown), "missing": len(found.Missing) + len(found.Taken)} {
+	for what, n := range map[string]int{"unknown": len(found.Unknown), "surplus": len(found.Surplus), "missing": len(found.Missing) + len(found.Taken)} {
 		externalLeftovers.WithLabelValues(inState(ref, what)...).Set(float64(n))
 	}
 }

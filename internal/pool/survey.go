@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,6 +94,9 @@ func (r *Reconciler) survey(ctx context.Context, s *scope, own pools.Own) error 
 		if last.next = now.Add(surveyInterval); err == nil {
 			r.announceMissing(ctx, last.result, &found)
 			last.result = &found
+			if found.Surplus, err = r.releaseSurplus(ctx, s, found.Surplus); err != nil {
+				last.next, s.tidying = now.Add(retrySurvey), err
+			}
 		} else {
 			last.next = now.Add(retrySurvey)
 			s.tidying = fmt.Errorf("comparing the floating IPs with the records: %w", err)
@@ -123,20 +127,26 @@ func (r *reporter) announceMissing(ctx context.Context, before, found *external.
 
 // warnClaim records an event on a claim whose floating IP is missing.
 func (r *reporter) warnClaim(ctx context.Context, claim ipamv1.ClaimReference, note string) {
-	for _, door := range r.doors {
-		kind, err := r.Client.GroupVersionKindFor(door.NewClaim())
-		if err != nil { // the pool's condition names it
-			ctrl.LoggerFrom(ctx).Error(err, "Finding the kind of a claim")
-			continue
-		}
-		if kind.GroupKind() != claim.GroupKind() {
-			continue
-		}
-		regarding := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name, UID: types.UID(claim.UID)}}
-		regarding.SetGroupVersionKind(kind)
-		r.Recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ipamv1.FloatingIPMissingReason, "Compare", "%s", note)
+	_, kind, isOpen := r.doorOf(ctx, claim)
+	if !isOpen { // the pool's condition names it
 		return
 	}
+	regarding := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name, UID: types.UID(claim.UID)}}
+	regarding.SetGroupVersionKind(kind)
+	r.Recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ipamv1.FloatingIPMissingReason, "Compare", "%s", note)
+}
+
+// doorOf returns the door of claims of that kind, and the kind with its version; false if none is open.
+func (r *reporter) doorOf(ctx context.Context, claim ipamv1.ClaimReference) (pools.Door, schema.GroupVersionKind, bool) {
+	for _, door := range r.doors {
+		kind, err := r.Client.GroupVersionKindFor(door.NewClaim())
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Finding the kind of a claim")
+		} else if kind.GroupKind() == claim.GroupKind() {
+			return door, kind, true
+		}
+	}
+	return nil, schema.GroupVersionKind{}, false
 }
 
 // knowsAllClaims reports whether every claim of the pool can be read: Cluster API's kinds are served, and those of every namespace.
@@ -225,6 +235,8 @@ func (r *reporter) setFloatingIPs(ctx context.Context, s *scope) {
 		c.Reason = ipamv1.FloatingIPsMissingReason
 	case len(s.survey.Unknown) > 0:
 		c.Reason = ipamv1.FloatingIPsLeftOverReason
+	case len(s.survey.Surplus) > 0:
+		c.Reason = ipamv1.FloatingIPsSurplusReason
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason
 	}
@@ -233,6 +245,7 @@ func (r *reporter) setFloatingIPs(ctx context.Context, s *scope) {
 		some("these claims have no floating IP in the cloud: ", s.survey.Missing, func(r external.Record) string { return fmt.Sprintf("%s (%s)", name(r.Claim), r.Address) }),
 		some("the floating IPs of these claims are others' in the cloud: ", s.survey.Taken, func(r external.Record) string { return fmt.Sprintf("%s (%s)", name(r.Claim), r.Address) }),
 		some("these floating IPs are of claims that are not here, and are kept: ", s.survey.Unknown, r.leftoverNames(ctx, s)),
+		some("these floating IPs are beside the one that their claim was told: ", s.survey.Surplus, r.surplusNames(ctx, s)),
 	}, func(text string) bool { return text == "" }), "; ")
 	conditions.Set(s.pool, c)
 }

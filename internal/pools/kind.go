@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -45,6 +46,8 @@ type Door interface {
 	Outdated(ctx context.Context, pool ipamv1.PoolReference, shape *pooltree.Pool) (int, error)
 	// ByHand returns the answers out of a pool that were made by hand and that no claim has.
 	ByHand(ctx context.Context, pool ipamv1.PoolReference) ([]ByHand, error)
+	// Answer reads a claim and the answer that its status names, if that is out of this pool; the zero value if there is none.
+	Answer(ctx context.Context, live client.Reader, claim types.NamespacedName, pool ipamv1.PoolReference) (claimant.Answer, error)
 }
 
 // ByHand is an answer that was made by hand.

@@ -289,6 +289,13 @@ var pools = []Condition{
 			Do:    "Look for the claim in the clusters that the pool's objects were moved or copied to. If there is none, delete the floating IP.",
 			See:   "guides/openstack.md#what-differs",
 		},
+		{
+			Name: ipamv1.FloatingIPsSurplusReason, Status: metav1.ConditionFalse,
+			Means: "The named floating IPs are of claims that live and have another one. Weir releases such a floating IP, unless a port has it or its " +
+				"description was changed; and not while the claim waits for its address, is paused or moves, or came from elsewhere.",
+			Do:  "Disassociate it, if a port has it. With a changed description, delete it if it is not needed.",
+			See: "guides/openstack.md#what-differs",
+		},
 	}},
 	{Pools, ipamv1.BlocksHeldCondition, "Whether members may use blocks of the pool whose own pools are gone. It is absent if not.", []Reason{
 		{

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
@@ -74,6 +75,11 @@ func (d *Door) ByHand(ctx context.Context, ref ipamv1.PoolReference) ([]pools.By
 		found = append(found, pools.ByHand{NamespacedName: client.ObjectKeyFromObject(a), Address: string(a.Spec.Address)})
 	}
 	return found, nil
+}
+
+// Answer implements pools.Door: Metal3's pools have no addresses outside of the cluster, and nobody asks.
+func (d *Door) Answer(context.Context, client.Reader, types.NamespacedName, ipamv1.PoolReference) (claimant.Answer, error) {
+	return claimant.Answer{}, nil
 }
 
 // isCurrent says whether an IPAddress carries what its pool says now. One that the pool does not contain has nothing to compare with.

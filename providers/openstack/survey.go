@@ -73,6 +73,7 @@ func (s *survey) compare(ctx context.Context) (external.Survey, error) {
 		return suspects, nil
 	}
 	suspects.Unknown = s.keep(ctx, suspects.Unknown)
+	suspects.Surplus = s.keepSurplus(ctx, suspects.Surplus)
 	suspects.Missing = s.keepRecords(ctx, suspects.Missing)
 	suspects.Taken = s.keepRecords(ctx, suspects.Taken)
 	if suspects.IsEmpty() || s.failed != nil {
@@ -84,6 +85,7 @@ func (s *survey) compare(ctx context.Context) (external.Survey, error) {
 	again := s.differences(listed)
 	return external.Survey{
 		Unknown: both(suspects.Unknown, again.Unknown),
+		Surplus: both(suspects.Surplus, again.Surplus),
 		Missing: both(suspects.Missing, again.Missing),
 		Taken:   both(suspects.Taken, again.Taken),
 	}, nil
@@ -99,9 +101,19 @@ func (s *survey) differences(listed []neutron.FloatingIP) external.Survey {
 	}
 	for _, f := range listed {
 		outside[f.Address] = f
-		if judgeLeft(f, s.pool.Key, at[f.Address], s.known.IsHeld(f.Address)) == unrecorded {
-			found.Unknown = append(found.Unknown, external.Leftover{ID: f.ID, Address: f.Address, Claim: claimIn(f.Description)})
+	}
+	having := s.having(records, outside)
+	for _, f := range listed {
+		if judgeLeft(f, s.pool.Key, at[f.Address], s.known.IsHeld(f.Address)) != unrecorded {
+			continue
 		}
+		claim, hasAnother := having[claimIn(f.Description).UID]
+		if !hasAnother {
+			claim = claimIn(f.Description)
+		} else {
+			found.Surplus = append(found.Surplus, s.surplusOf(claim, f))
+		}
+		found.Unknown = append(found.Unknown, external.Leftover{ID: f.ID, Address: f.Address, Claim: claim})
 	}
 	slices.SortFunc(records, func(a, b external.Record) int { return a.Address.Compare(b.Address) })
 	for _, r := range records {
@@ -113,7 +125,28 @@ func (s *survey) differences(listed []neutron.FloatingIP) external.Survey {
 		}
 	}
 	slices.SortFunc(found.Unknown, func(a, b external.Leftover) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(found.Surplus, func(a, b external.Surplus) int { return cmp.Compare(a.ID, b.ID) })
 	return found
+}
+
+// having returns the claims that have a floating IP which a record of theirs holds, by UID.
+func (s *survey) having(records []external.Record, outside map[netip.Addr]neutron.FloatingIP) map[string]ipamv1.ClaimReference {
+	all := map[string]ipamv1.ClaimReference{}
+	for _, r := range records {
+		if isOf(outside[r.Address], s.pool.Key, r.Claim) {
+			all[r.Claim.UID] = r.Claim
+		}
+	}
+	return all
+}
+
+// surplusOf is what a claim has beside its own.
+func (s *survey) surplusOf(claim ipamv1.ClaimReference, f neutron.FloatingIP) external.Surplus {
+	own, err := describeAll(s.pool.Key, claim)
+	return external.Surplus{
+		Leftover: external.Leftover{ID: f.ID, Address: f.Address, Claim: claim}, Port: f.PortID,
+		IsAltered: err != nil || !slices.Contains(own, f.Description),
+	}
 }
 
 func isOf(f neutron.FloatingIP, key string, claim ipamv1.ClaimReference) bool {
@@ -124,6 +157,11 @@ func isOf(f neutron.FloatingIP, key string, claim ipamv1.ClaimReference) bool {
 // keep returns those whose claims are not here.
 func (s *survey) keep(ctx context.Context, all []external.Leftover) []external.Leftover {
 	return slices.DeleteFunc(slices.Clone(all), func(l external.Leftover) bool { return s.life(ctx, l.Claim) != external.NotHere })
+}
+
+// keepSurplus returns those whose claims live: of the others everything goes.
+func (s *survey) keepSurplus(ctx context.Context, all []external.Surplus) []external.Surplus {
+	return slices.DeleteFunc(slices.Clone(all), func(one external.Surplus) bool { return s.life(ctx, one.Claim) != external.Living })
 }
 
 // keepRecords returns those whose claims live: what is being released is given back before its record goes.

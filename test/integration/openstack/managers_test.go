@@ -204,9 +204,7 @@ func (s *spec) addSecond(ctx context.Context, c *ipamv1beta2.IPAddressClaim, fir
 
 func (s *spec) makeSecond(ctx context.Context, first openstack.FloatingIP) neutron.FloatingIP {
 	GinkgoHelper()
-	made, err := s.member.Create(ctx, neutron.CreateOptions{NetworkID: first.NetworkID, Description: first.Description})
-	Expect(err).NotTo(HaveOccurred())
-	return made
+	return s.madeWith(ctx, first.Description)
 }
 
 func (s *spec) recordSecond(ctx context.Context, c *ipamv1beta2.IPAddressClaim, made neutron.FloatingIP) {

@@ -252,4 +252,47 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsLeftOverReason, left.ID)
 		s.deleted(ctx, whole)
 	}, SpecTimeout(limit))
+
+	It("(key, UID of a claim answered at another address, no record, no port) releases the second one; with a port, or a changed description, it stays and is named", func(ctx SpecContext) {
+		pool := s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		compared := 0
+		compare := func() {
+			GinkgoHelper()
+			compared++
+			suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{fmt.Sprint("comparison-", compared)} })
+		}
+		Eventually(func(g Gomega) { // the manager begins to compare when it follows Cluster API's kinds
+			compare()
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition)).NotTo(BeNil())
+		}, patience, "1s").Should(Succeed())
+		waiting := s.newClaim("waiting")
+		metav1.SetMetaDataAnnotation(&waiting.ObjectMeta, clusterv1.PausedAnnotation, "")
+		Expect(k.Create(ctx, waiting)).To(Succeed())
+		unanswered := s.madeWith(ctx, fmt.Sprintf("weir/1/%s/%s/%s/waiting", pool.GetUID(), waiting.UID, s.ns))
+		second, bound := s.makeSecond(ctx, f), s.makeSecond(ctx, f)
+		port, err := s.Bind(ctx, bound.ID)
+		Expect(err).NotTo(HaveOccurred())
+		altered := s.madeWith(ctx, f.Description+" for the office")
+		compare()
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsSurplusReason,
+			bound.ID, "bound to port", altered.ID, "changed description")
+		message := meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition).Message
+		Expect(message).NotTo(Or(ContainSubstring(second.ID), ContainSubstring(f.ID), ContainSubstring(unanswered.ID)))
+		Expect(s.outside(ctx)).To(ConsistOf(
+			HaveField("ID", f.ID), HaveField("ID", bound.ID), HaveField("ID", altered.ID), HaveField("ID", unanswered.ID)), "only the second one goes")
+		Expect(s.address(ctx, c).Spec.Address).To(Equal(f.Address.String()))
+
+		By("the port being gone, and the altered one deleted")
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+		s.discard(ctx, altered.ID, altered.Description)
+		compare()
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
+		Expect(s.owned(ctx, c)).To(ConsistOf(HaveField("ID", f.ID)))
+		s.hasAll(ctx, c, f)
+		suite.Change(ctx, k, waiting, func() { delete(waiting.Annotations, clusterv1.PausedAnnotation) })
+		Expect(s.allocated(ctx, waiting)).To(HaveField("ID", unanswered.ID), "the claim finds it")
+		s.deleted(ctx, c, waiting)
+	}, SpecTimeout(limit))
 }))

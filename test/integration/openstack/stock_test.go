@@ -4,6 +4,7 @@
 package openstack
 
 import (
+	"context"
 	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -25,7 +26,13 @@ import (
 // existing creates a floating IP of the project without a description, which the spec deletes.
 func (s *spec) existing(ctx SpecContext) neutron.FloatingIP {
 	GinkgoHelper()
-	made, err := s.member.Create(ctx, neutron.CreateOptions{NetworkID: s.public})
+	return s.madeWith(ctx, "")
+}
+
+// madeWith creates a floating IP with that description.
+func (s *spec) madeWith(ctx context.Context, description string) neutron.FloatingIP {
+	GinkgoHelper()
+	made, err := s.member.Create(ctx, neutron.CreateOptions{NetworkID: s.public, Description: description})
 	Expect(err).NotTo(HaveOccurred())
 	return made
 }

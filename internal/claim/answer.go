@@ -34,6 +34,7 @@ var errWaiting = errors.New("waiting")
 
 // allocate gives the claim its answer.
 func (r *executor) allocate(ctx context.Context, s *scope) error {
+	r.observer.untold.told(s.claim)
 	var err error
 	if s.answers, err = r.observer.namesakes(ctx, s.claim); err != nil {
 		return err
@@ -338,6 +339,9 @@ func (r *executor) commit(ctx context.Context, s *scope, a ledger.Allocation) er
 		}
 	}
 	answer := r.objects.newAnswer(s, a.CIDR)
+	if r.Form.Kinds().Commit == door.ByStatus {
+		r.observer.untold.begin(answer, s.ref)
+	}
 	err := r.Client.Create(ctx, answer.Stored, client.FieldOwner(ipamv1.FieldManager))
 	switch {
 	case err == nil:

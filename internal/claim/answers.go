@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -30,7 +32,7 @@ import (
 //	IPAddress stored -> status names it, on condition of the claim's version (the commit) -> strays go -> their records go
 //
 // A stray is read before the live read of the claim that shows that the status names another one; its record goes after it. What no record
-// shows to have been chosen here is no stray: it came from elsewhere, and a host may use its address.
+// shows to have been chosen here is no stray, unless this process has stored it itself: it came from elsewhere, and a host may use its address.
 
 // answersTo reads all answers to claims of that name. The error is the API server's.
 func (r *observer) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*door.Answer, error) {
@@ -127,11 +129,42 @@ func (r *observer) split(answers []*door.Answer, claim *door.Claim) (committed *
 	return committed, others
 }
 
+// untold remembers by their names the answers that this process has begun to store and that no claim is known to be told of, with their
+// claims. Their records need not be there any more: a create may take so long that another manager has answered the claim meanwhile,
+// and released them.
+type untold struct{ claims *lru.Cache }
+
+// maxUntold bounds what is remembered. One that is forgotten stays beside its claim's answer while that claim lives.
+const maxUntold = 1024
+
+func newUntold() untold { return untold{lru.New(maxUntold)} }
+
+func (u untold) begin(answer *door.Answer, claim ipamv1.ClaimReference) {
+	u.claims.Add(keyOf(answer), claim)
+}
+
+// told is for the claim's answer, if its status names one.
+func (u untold) told(claim *door.Claim) {
+	u.claims.Remove(types.NamespacedName{Namespace: claim.GetNamespace(), Name: claim.AnswerName})
+}
+
+// has says whether the answer is such a one of the claim, which has no UID where the answer has lost its owner.
+func (u untold) has(answer *door.Answer, claim ipamv1.ClaimReference) bool {
+	stored, _ := u.claims.Get(keyOf(answer))
+	own, isKnown := stored.(ipamv1.ClaimReference)
+	claim.UID = cmp.Or(claim.UID, own.UID)
+	return isKnown && own == claim
+}
+
 // isChosenHere says whether a record shows that a manager of this cluster has chosen the answer's address for the claim whose UID the answer
-// carries, or for any of the name where the garbage collector has taken that off.
+// carries, or for any of the name where the garbage collector has taken that off; or whether this process has stored it.
 func (r *observer) isChosenHere(answer *door.Answer) bool {
 	uid, isOwnerless := r.claimUID(answer), r.isOwnerless(answer)
-	recorded := r.Ledger.About(r.reference(r.Form.ClaimOf(answer.Stored), uid)).Recorded()
+	claim := r.reference(r.Form.ClaimOf(answer.Stored), uid)
+	if r.isMade(answer) && r.untold.has(answer, claim) {
+		return true
+	}
+	recorded := r.Ledger.About(claim).Recorded()
 	return slices.ContainsFunc(recorded, func(h ledger.Holding) bool {
 		isItsClaims := h.Claim.UID == string(uid) || isOwnerless
 		return isItsClaims && h.Purpose == ledger.ForClaim && !h.Restored && r.holdsAnswer(h, answer)

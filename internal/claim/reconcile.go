@@ -90,6 +90,8 @@ type observer struct {
 	Ledger *ledger.Ledger
 	Form   door.Form
 	Source door.Source
+
+	untold untold
 }
 
 // executor does what was decided about a claim: it answers and releases it. It creates answers, and takes finalizers and marks off claims;
@@ -153,7 +155,7 @@ func New(o Options) *Reconciler {
 	if o.Charts == nil {
 		o.Charts = &Charts{}
 	}
-	observes := &observer{Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source}
+	observes := &observer{Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source, untold: newUntold()}
 	objs := &objects{Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Outside: o.Outside, Arrivals: o.Arrivals, observer: observes}
 	recs := &records{
 		Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source, Charts: o.Charts, Alias: o.Alias,

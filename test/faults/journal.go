@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/otherdoor"
 )
@@ -76,6 +77,13 @@ func told(o client.Object) string {
 		return "answer " + o.Status.AddressRef.Name
 	case *ipamv1beta2.IPAddress:
 		return "address " + o.Spec.Address
+	case *m3v1.IPClaim:
+		if o.Status.Address == nil {
+			return "no answer"
+		}
+		return "answer " + o.Status.Address.Name
+	case *m3v1.IPAddress:
+		return fmt.Sprintf("address %s for %s", o.Spec.Address, o.Spec.Claim.Name)
 	case *otherdoor.IPAddress:
 		return "address " + o.Spec.Address
 	case *ipamv1.IPClaim:

@@ -198,7 +198,13 @@ func (r *race) restMetal3(ctx context.Context) {
 				told[c.Status.Address.Name] = true
 			}
 		}
-		g.Expect(answers.Items).To(HaveLen(len(told)), "no IPAddress is left over")
+		var left []string
+		for i := range answers.Items {
+			if a := &answers.Items[i]; !told[a.Name] {
+				left = append(left, fmt.Sprintf("%s/%s of %s/%s with %s/32", a.Namespace, a.Name, a.Namespace, a.Spec.Claim.Name, a.Spec.Address))
+			}
+		}
+		g.Expect(left).To(BeEmpty(), func() string { return "no claim is told of them\n" + r.journal.Of(strings.Join(left, "\n")) })
 	}, "5m", "1s").Should(Succeed())
 	r.expectMetal3(ctx)
 	Expect(r.metal3.told).NotTo(BeEmpty())

@@ -96,6 +96,16 @@ func addresses(ctx context.Context, ns string) []m3v1.IPAddress {
 	return list.Items
 }
 
+// made is an IPAddress of pool p that is not stored yet.
+func made(ns, name, claim, address string) *m3v1.IPAddress {
+	return &m3v1.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec: m3v1.IPAddressSpec{
+			Claim: m3v1.ObjectReference{Name: claim}, Pool: m3v1.ObjectReference{Name: "p"}, Address: m3v1.Address(address), Prefix: 24,
+		},
+	}
+}
+
 // records are what the ledger holds for claims in a namespace, of pools' blocks nothing.
 func records(ctx context.Context, ns string) []string {
 	GinkgoHelper()
@@ -412,17 +422,8 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 		pool(ctx, ns, `{prefix: 24, gateway: 10.0.0.3, pools: [{start: 10.0.0.1, end: 10.0.0.9}]}`)
 	})
 
-	made := func(name, claim, address string) *m3v1.IPAddress {
-		return &m3v1.IPAddress{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
-			Spec: m3v1.IPAddressSpec{
-				Claim: m3v1.ObjectReference{Name: claim}, Pool: m3v1.ObjectReference{Name: "p"}, Address: m3v1.Address(address), Prefix: 24,
-			},
-		}
-	}
-
 	It("holds its address until it is deleted", func(ctx SpecContext) {
-		a := made("by-hand", "nobody", "10.0.0.1")
+		a := made(ns, "by-hand", "nobody", "10.0.0.1")
 		Expect(k.Create(ctx, a)).To(Succeed())
 		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.1/32"))
 		Expect(string(answer(ctx, claimOf(ns, "c")).Spec.Address)).To(Equal("10.0.0.2"))
@@ -434,7 +435,7 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 	It("is not its claim's where somebody has pointed the claim's status at it", func(ctx SpecContext) {
 		c := claimOf(ns, "c")
 		own := answer(ctx, c)
-		Expect(k.Create(ctx, made("by-hand", "c", "10.0.0.7"))).To(Succeed())
+		Expect(k.Create(ctx, made(ns, "by-hand", "c", "10.0.0.7"))).To(Succeed())
 		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.1/32", "10.0.0.7/32"))
 		for _, name := range []string{"by-hand", "nowhere"} {
 			patch := []byte(`{"status":{"address":{"name":"` + name + `"}}}`)
@@ -450,7 +451,7 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 
 	It("holds it also where its pool gains the address later", func(ctx SpecContext) {
 		answer(ctx, claimOf(ns, "first"))
-		Expect(k.Create(ctx, made("by-hand", "nobody", "10.0.0.10"))).To(Succeed())
+		Expect(k.Create(ctx, made(ns, "by-hand", "nobody", "10.0.0.10"))).To(Succeed())
 		p := &m3v1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}}
 		suite.Change(ctx, k, p, func() { p.Spec.Pools[0].End = ptr.To[m3v1.Address]("10.0.0.11") })
 		Expect(string(answer(ctx, asking(claimOf(ns, "grown"), "10.0.0.11")).Spec.Address)).To(Equal("10.0.0.11"))
@@ -464,7 +465,7 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 	})
 
 	It("is its claim's, under its own name, when that comes", func(ctx SpecContext) {
-		Expect(k.Create(ctx, made("by-hand", "c", "10.0.0.7"))).To(Succeed())
+		Expect(k.Create(ctx, made(ns, "by-hand", "c", "10.0.0.7"))).To(Succeed())
 		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.7/32"))
 		a := answer(ctx, claimOf(ns, "c"))
 		Expect(a.Name).To(Equal("by-hand"))
@@ -477,13 +478,13 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 	})
 
 	It("keeps the gateway, which nobody else gets", func(ctx SpecContext) {
-		Expect(k.Create(ctx, made("by-hand", "c", "10.0.0.3"))).To(Succeed())
+		Expect(k.Create(ctx, made(ns, "by-hand", "c", "10.0.0.3"))).To(Succeed())
 		Expect(string(answer(ctx, claimOf(ns, "c")).Spec.Address)).To(Equal("10.0.0.3"))
 	})
 
 	It("is left alone beside the claim's own answer", func(ctx SpecContext) {
 		a := answer(ctx, claimOf(ns, "c"))
-		Expect(k.Create(ctx, made("by-hand", "c", "10.0.0.7"))).To(Succeed())
+		Expect(k.Create(ctx, made(ns, "by-hand", "c", "10.0.0.7"))).To(Succeed())
 		Consistently(func(g Gomega) {
 			c := claimOf(ns, "c")
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())

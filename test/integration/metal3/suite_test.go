@@ -9,6 +9,7 @@
 //   - clusterapi_test.go: IPAddressClaims of Metal3's pools, and what Metal3's own controller has made.
 //   - capm3_test.go: what CAPM3 does with claims, step by step, and the network data that a host gets.
 //   - written_test.go: which pools and claims are refused when they are written.
+//   - late_test.go: what a manager stores when another one has answered the claim.
 //   - parents_test.go: pools that are carved from a GlobalIPPool.
 //   - pools_test.go: the life of a pool: which addresses it has, conditions, Cluster, address space, deletion.
 package metal3

@@ -79,12 +79,12 @@ func (s *storm) answered(ctx context.Context) {
 // end deletes the claims, and waits until they have gone.
 func (s *storm) end(ctx context.Context) {
 	GinkgoHelper()
-	Expect(s.at.Client.DeleteAllOf(ctx, &ipamv1.IPClaim{}, client.InNamespace(s.at.Namespace))).To(Succeed())
 	Eventually(func(g Gomega) {
+		g.Expect(s.at.Client.DeleteAllOf(ctx, &ipamv1.IPClaim{}, client.InNamespace(s.at.Namespace))).To(Succeed())
 		left := &ipamv1.IPClaimList{}
 		g.Expect(s.at.Client.List(ctx, left, client.InNamespace(s.at.Namespace), client.Limit(1))).To(Succeed())
 		g.Expect(left.Items).To(BeEmpty())
-	}, "10m", "200ms").Should(Succeed())
+	}, "10m", "1s").Should(Succeed())
 }
 
 var _ = It("Thousands of claims at both members while the hub is stopped, and their managers are killed: each gets an address of its own, and a block comes back", func(ctx SpecContext) {

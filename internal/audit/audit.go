@@ -46,6 +46,8 @@ const (
 	Forced = "Forced"
 	// Void: the claim was answered otherwise; nobody was told of the prefix.
 	Void = "Void"
+	// Surplus: the claim has another prefix. It was not told this one, which existed outside of the cluster for it, without a record.
+	Surplus = "Surplus"
 )
 
 // Entry is what a line says.
@@ -70,6 +72,12 @@ func Adopted(e Entry) { log.Info("Adopted", e.keys()...) }
 
 // Released tells that a prefix is not held any more.
 func Released(e Entry) { log.Info("Released", e.keys()...) }
+
+// ReleasedOutside tells that what existed outside of the cluster for a claim, and was never recorded, is not the claim's any more. The id is
+// that of the external object.
+func ReleasedOutside(e Entry, id string) {
+	log.Info("Released", appendSaid(e.keys(), "externalID", id)...)
+}
 
 // Abandoned tells that what backs a prefix outside of the cluster stays there, though nothing is
 // recorded for it any more; and why. The id is that of the external object, "" where none is known.

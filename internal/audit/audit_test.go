@@ -61,10 +61,12 @@ func TestEmptyKeysAreLeftOut(t *testing.T) {
 	Abandoned(Entry{Claim: ipamv1.ClaimReference{Kind: "IPClaim", Namespace: "ns", Name: "a"}, Reason: Unreachable}, "", "gone")
 	Refused(Entry{Pool: ipamv1.PoolReference{Kind: "IPPool", Namespace: "ns"}, Reason: "NotFound"}, "none")
 	ForceReleased(Entry{Reason: Forced}, "")
+	ReleasedOutside(Entry{Reason: Surplus}, "id")
 	g.Expect(*lines).To(HaveExactElements(
 		`{"logger":"","level":0,"msg":"Abandoned","claim":"IPClaim/ns/a","reason":"Unreachable","message":"gone"}`,
 		`{"logger":"","level":0,"msg":"Refused","pool":"IPPool/ns/","poolGroup":"ipam.weir.dev","reason":"NotFound","message":"none"}`,
 		`{"logger":"","level":0,"msg":"ForceReleased","reason":"Forced"}`,
+		`{"logger":"","level":0,"msg":"Released","reason":"Surplus","externalID":"id"}`,
 	))
 }
 
@@ -75,7 +77,7 @@ func TestDocumented(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	words := []string{
 		"Allocated", "Adopted", "Released", "Refused", "HandedBack", HandBackEnded,
-		Requested, TakenOver, Arrived, Conflict, Gone, Cooling, Retained, CooledDown, RetentionEnded, HoldEnded, Void, "message",
+		Requested, TakenOver, Arrived, Conflict, Gone, Cooling, Retained, CooledDown, RetentionEnded, HoldEnded, Void, Surplus, "message",
 	}
 	for i, key := range entry("").keys() {
 		if i%2 == 0 {

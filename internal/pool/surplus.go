@@ -10,9 +10,11 @@ import (
 	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -56,9 +58,17 @@ func (r *Reconciler) releaseOne(ctx context.Context, s *scope, one external.Surp
 	case err != nil:
 		return false, fmt.Errorf("releasing floating IP %s, which its claim was not told: %w", one.Address, err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Released a floating IP that its claim was not told: it has another one",
-		"floatingIP", one.Address, "id", one.ID, "namespace", one.Claim.Namespace, "claim", one.Claim.Name)
+	r.reportSurplus(ctx, s, one)
 	return true, nil
+}
+
+// reportSurplus records in the audit trail, and as an event on the claim, that its second floating IP was released.
+func (r *reporter) reportSurplus(ctx context.Context, s *scope, one external.Surplus) {
+	audit.ReleasedOutside(audit.Entry{
+		Prefix: netip.PrefixFrom(one.Address, one.Address.BitLen()), AddressSpace: s.says.Space, Pool: s.says.Ref, Claim: one.Claim, Reason: audit.Surplus,
+	}, one.ID)
+	r.recordEvent(ctx, one.Claim, corev1.EventTypeNormal, ipamv1.FloatingIPReleasedReason, "Release",
+		fmt.Sprintf("floating IP %s (%s) was released: the claim has another one, and was not told this one", one.Address, one.ID))
 }
 
 // proveSurplus reads a claim and its answer live.

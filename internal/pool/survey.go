@@ -115,25 +115,30 @@ func (r *reporter) announceMissing(ctx context.Context, before, found *external.
 	}
 	for _, record := range found.Missing {
 		if !slices.Contains(before.Missing, record) {
-			r.warnClaim(ctx, record.Claim, fmt.Sprintf("floating IP %s does not exist in the cloud any more: delete the claim, and the machine that has it", record.Address))
+			r.recordMissing(ctx, record.Claim, fmt.Sprintf("floating IP %s does not exist in the cloud any more: delete the claim, and the machine that has it", record.Address))
 		}
 	}
 	for _, record := range found.Taken {
 		if !slices.Contains(before.Taken, record) {
-			r.warnClaim(ctx, record.Claim, fmt.Sprintf("floating IP %s does not name the claim in the cloud: its description was changed, or it was made anew", record.Address))
+			r.recordMissing(ctx, record.Claim, fmt.Sprintf("floating IP %s does not name the claim in the cloud: its description was changed, or it was made anew", record.Address))
 		}
 	}
 }
 
-// warnClaim records an event on a claim whose floating IP is missing.
-func (r *reporter) warnClaim(ctx context.Context, claim ipamv1.ClaimReference, note string) {
+// recordMissing records an event on a claim whose floating IP is missing.
+func (r *reporter) recordMissing(ctx context.Context, claim ipamv1.ClaimReference, note string) {
+	r.recordEvent(ctx, claim, corev1.EventTypeWarning, ipamv1.FloatingIPMissingReason, "Compare", note)
+}
+
+// recordEvent records an event on a claim that is known by its reference.
+func (r *reporter) recordEvent(ctx context.Context, claim ipamv1.ClaimReference, of, reason, action, note string) {
 	_, kind, isOpen := r.doorOf(ctx, claim)
 	if !isOpen { // the pool's condition names it
 		return
 	}
 	regarding := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name, UID: types.UID(claim.UID)}}
 	regarding.SetGroupVersionKind(kind)
-	r.Recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ipamv1.FloatingIPMissingReason, "Compare", "%s", note)
+	r.Recorder.Eventf(regarding, nil, of, reason, action, "%s", note)
 }
 
 // doorOf returns the door of claims of that kind, and the kind with its version; false if none is open.

@@ -20,7 +20,7 @@ import (
 )
 
 // eventsOnly are constants that no condition has.
-var eventsOnly = sets.New("BlockForceReleasedReason", "FloatingIPMissingReason", "FloatingIPsLeftReason", "SiblingCreatedReason")
+var eventsOnly = sets.New("BlockForceReleasedReason", "FloatingIPMissingReason", "FloatingIPReleasedReason", "FloatingIPsLeftReason", "SiblingCreatedReason")
 
 func parse(t *testing.T, path string) *ast.File {
 	t.Helper()

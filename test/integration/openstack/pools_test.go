@@ -283,6 +283,10 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		Expect(s.outside(ctx)).To(ConsistOf(
 			HaveField("ID", f.ID), HaveField("ID", bound.ID), HaveField("ID", altered.ID), HaveField("ID", unanswered.ID)), "only the second one goes")
 		Expect(s.address(ctx, c).Spec.Address).To(Equal(f.Address.String()))
+		Eventually(func() []string { return s.notes(ctx, c) }, patience, "100ms").Should(ConsistOf(
+			And(ContainSubstring(second.Address.String()), ContainSubstring(second.ID), ContainSubstring("was released"))))
+		Expect(logged.lines(`"Released"`, second.ID)).To(ConsistOf(And(
+			ContainSubstring(`address="`+second.Address.String()+`"`), ContainSubstring(`reason="Surplus"`), ContainSubstring(string(c.UID)))))
 
 		By("the port being gone, and the altered one deleted")
 		Expect(s.Unbind(ctx, port)).To(Succeed())

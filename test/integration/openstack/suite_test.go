@@ -29,6 +29,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -161,4 +163,11 @@ func (j *journal) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.text.String()
+}
+
+// lines returns the lines that have all these words.
+func (j *journal) lines(words ...string) []string {
+	return slices.DeleteFunc(strings.Split(j.String(), "\n"), func(line string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) })
+	})
 }

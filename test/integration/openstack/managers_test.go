@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -69,6 +71,47 @@ func (s *spec) killedAt(ctx context.Context, resource string, loss framework.Los
 	return c
 }
 
+// releasing is where a manager is killed that releases a claim: at its first write of that method, "" for any, to that path. So many records
+// are there then.
+type releasing struct {
+	row, when    string
+	method, path string
+	loss         framework.Loss
+	records      int
+}
+
+// killedReleasing has one manager release a claim up to there, and another one do the rest.
+func (s *spec) killedReleasing(ctx context.Context, at releasing) {
+	GinkgoHelper()
+	var isDeleted atomic.Bool
+	proxy, err := site.NewWriteProxy(site.Config(), 1, at.loss)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(proxy.Stop)
+	m := s.openManager(ctx, proxy.Counting(func(r *http.Request) bool {
+		isOf := strings.HasSuffix(r.URL.Path, at.path) || strings.HasSuffix(at.path, "/") && strings.Contains(r.URL.Path, at.path)
+		isWrite := r.Method != http.MethodGet && (at.method == "" || r.Method == at.method)
+		return isDeleted.Load() && isWrite && isOf
+	}).Config())
+	s.pool(ctx)
+	c, _ := s.newAllocated(ctx, "a")
+	answer := s.address(ctx, c)
+	isDeleted.Store(true)
+	Expect(k.Delete(ctx, c)).To(Succeed())
+	Eventually(proxy.Closed(), patience).Should(BeClosed())
+	Expect(m.Kill()).To(Succeed())
+
+	Expect(s.outside(ctx)).To(BeEmpty())
+	suite.Gone(ctx, k, answer)
+	Expect(s.records(ctx, c)).To(HaveLen(at.records))
+	isGone := apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(c), c.DeepCopy()))
+	Expect(isGone).To(Equal(at.loss == framework.ReplyLost), "the claim has gone")
+	s.openManager(ctx, nil)
+	s.gone(ctx, c)
+	next, _ := s.newAllocated(ctx, "next")
+	Expect(madeBy(s.fake(), "DeleteFloatingIP")).To(Equal(1))
+	s.deleted(ctx, next)
+}
+
 var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
 	BeforeEach(func() { s.filter = s.ns })
 
@@ -121,6 +164,14 @@ var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
 		s.gone(ctx, c)
 		Expect(madeBy(s.fake(), "DeleteFloatingIP")).To(Equal(1))
 	}, SpecTimeout(limit))
+
+	for _, at := range []releasing{
+		{"R4", "before it deletes the record", http.MethodDelete, "/ipallocations/", framework.RequestLost, 1},
+		{"R5", "before it takes its finalizer off the claim", "", "/ipaddressclaims/a", framework.RequestLost, 0},
+		{"R6", "after it has taken its finalizer off the claim", "", "/ipaddressclaims/a", framework.ReplyLost, 0},
+	} {
+		It("("+at.row+") "+at.when+": the next one releases the rest", func(ctx SpecContext) { s.killedReleasing(ctx, at) }, SpecTimeout(limit))
+	}
 
 	It("while it creates a floating IP, which is executed late, leaves two, and both are deleted with the claim", func(ctx SpecContext) {
 		first := s.openManager(ctx, nil)

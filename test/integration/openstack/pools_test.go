@@ -253,6 +253,33 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		s.deleted(ctx, whole)
 	}, SpecTimeout(limit))
 
+	It("(record, FIP with another key or UID) names the claim in the condition and in an event, and touches nothing", func(ctx SpecContext) {
+		pool := s.pool(ctx)
+		robbed, f := s.newAllocated(ctx, "robbed")
+		suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{"first"} })
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
+
+		seen, err := s.member.Get(ctx, f.ID)
+		Expect(err).NotTo(HaveOccurred())
+		taken, err := s.member.Describe(ctx, seen, fmt.Sprintf("weir/1/another-key/%s/%s/robbed", robbed.UID, s.ns))
+		Expect(err).NotTo(HaveOccurred())
+		suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{"second"} })
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsMissingReason,
+			"are others' in the cloud", f.Address.String())
+		Eventually(func() []string { return s.notes(ctx, robbed) }, patience, "100ms").Should(ConsistOf(
+			And(ContainSubstring(f.Address.String()), ContainSubstring("does not name the claim"))))
+		Expect(s.outside(ctx)).To(ConsistOf(And(HaveField("ID", f.ID), HaveField("Description", taken.Description))))
+		Expect(s.record(ctx, robbed).Spec.External.ID).To(Equal(f.ID))
+		Expect(s.address(ctx, robbed).Spec.Address).To(Equal(f.Address.String()), "nothing is renumbered")
+
+		_, err = s.member.Describe(ctx, taken, f.Description)
+		Expect(err).NotTo(HaveOccurred())
+		suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{"third"} })
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
+		s.hasAll(ctx, robbed, f)
+		s.deleted(ctx, robbed)
+	}, SpecTimeout(limit))
+
 	It("(key, UID of a claim answered at another address, no record, no port) releases the second one; with a port, or a changed description, it stays and is named", func(ctx SpecContext) {
 		pool := s.pool(ctx)
 		c, f := s.newAllocated(ctx, "a")

@@ -67,7 +67,7 @@ var _ = Describe("A claim of a pool of floating IPs", onEvery(func(s *spec) {
 		s.gone(ctx, c)
 	}, SpecTimeout(limit))
 
-	It("keeps all that it has while its floating IP is bound, and names the port", func(ctx SpecContext) {
+	It("(R1) keeps all that it has while its floating IP is bound, and names the port", func(ctx SpecContext) {
 		s.pool(ctx)
 		c, f := s.newAllocated(ctx, "a")
 		port, err := s.Bind(ctx, f.ID)

@@ -71,7 +71,7 @@ func madeBy(f *fake.Cloud, call string) (n int) {
 }
 
 var _ = Describe("A call of the cloud", onFakeOnce(func(s *spec) {
-	It("that is lost, before or after it is executed, creates nothing twice and leaves nothing", func(ctx SpecContext) {
+	It("(A0, A1, R2) that is lost, before or after it is executed, creates nothing twice and leaves nothing", func(ctx SpecContext) {
 		claims := make([]*ipamv1beta2.IPAddressClaim, 2*len(lost))
 		s.pool(ctx)
 		s.loses("ListFloatingIPs", "CreateFloatingIP")

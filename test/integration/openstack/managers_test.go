@@ -115,8 +115,8 @@ func (s *spec) killedReleasing(ctx context.Context, at releasing) {
 var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
 	BeforeEach(func() { s.filter = s.ns })
 
-	goesOn := func(resource string, loss framework.Loss) {
-		It(fmt.Sprintf("when its create of %s %s: the next one goes on with the same floating IP", resource, loss), func(ctx SpecContext) {
+	goesOn := func(row, resource string, loss framework.Loss) {
+		It(fmt.Sprintf("(%s) when its create of %s %s: the next one goes on with the same floating IP", row, resource, loss), func(ctx SpecContext) {
 			c := s.killedAt(ctx, resource, loss)
 			made := s.owned(ctx, c)
 			s.openManager(ctx, nil)
@@ -125,8 +125,8 @@ var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
 			s.isBalanced(ctx)
 		}, SpecTimeout(limit))
 	}
-	leavesNothing := func(resource string, loss framework.Loss) {
-		It(fmt.Sprintf("when its create of %s %s leaves nothing of a claim that is deleted then", resource, loss), func(ctx SpecContext) {
+	leavesNothing := func(row, resource string, loss framework.Loss) {
+		It(fmt.Sprintf("(%s) when its create of %s %s leaves nothing of a claim that is deleted then", row, resource, loss), func(ctx SpecContext) {
 			c := s.killedAt(ctx, resource, loss)
 			Expect(k.Delete(ctx, c)).To(Succeed())
 			s.openManager(ctx, nil)
@@ -134,18 +134,18 @@ var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
 			Expect(s.outside(ctx)).To(BeEmpty())
 		}, SpecTimeout(limit))
 	}
-	goesOn("ipallocations", framework.RequestLost)
-	leavesNothing("ipallocations", framework.RequestLost)
-	goesOn("ipallocations", framework.ReplyLost)
+	goesOn("A2", "ipallocations", framework.RequestLost)
+	leavesNothing("A2", "ipallocations", framework.RequestLost)
+	goesOn("A3", "ipallocations", framework.ReplyLost)
 	size.FromLong(func() {
-		leavesNothing("ipallocations", framework.ReplyLost)
-		for _, loss := range []framework.Loss{framework.RequestLost, framework.ReplyLost} {
-			goesOn("ipaddresses", loss)
-			leavesNothing("ipaddresses", loss)
-		}
+		leavesNothing("A3", "ipallocations", framework.ReplyLost)
+		goesOn("A5", "ipaddresses", framework.RequestLost)
+		leavesNothing("A5", "ipaddresses", framework.RequestLost)
+		goesOn("A6", "ipaddresses", framework.ReplyLost)
+		leavesNothing("A6", "ipaddresses", framework.ReplyLost)
 	})
 
-	It("after it has deleted a floating IP: the next one releases the rest", func(ctx SpecContext) {
+	It("(R3) after it has deleted a floating IP: the next one releases the rest", func(ctx SpecContext) {
 		proxy, err := site.NewWriteProxy(site.Config(), 1, framework.RequestLost)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(proxy.Stop)
@@ -173,7 +173,7 @@ var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
 		It("("+at.row+") "+at.when+": the next one releases the rest", func(ctx SpecContext) { s.killedReleasing(ctx, at) }, SpecTimeout(limit))
 	}
 
-	It("while it creates a floating IP, which is executed late, leaves two, and both are deleted with the claim", func(ctx SpecContext) {
+	It("(A1) while it creates a floating IP, which is executed late, leaves two, and both are deleted with the claim", func(ctx SpecContext) {
 		first := s.openManager(ctx, nil)
 		s.pool(ctx)
 		late := s.fake().Hold("CreateFloatingIP", fake.Late)
@@ -192,7 +192,7 @@ var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
 }))
 
 var _ = Describe("Two managers that create a floating IP each for one claim", onFakeOnce(func(s *spec) {
-	It("answer it with one of them, and delete both with the claim", func(ctx SpecContext) {
+	It("(A2) answer it with one of them, and delete both with the claim", func(ctx SpecContext) {
 		s.filter = s.ns
 		for range 2 {
 			s.openManager(ctx, nil)
@@ -215,7 +215,7 @@ var _ = Describe("Two managers that create a floating IP each for one claim", on
 		Expect(s.outside(ctx)).To(BeEmpty())
 	}, SpecTimeout(limit))
 
-	It("and record both, keep one of them, and give back the other, however often that fails", func(ctx SpecContext) {
+	It("(A5) and record both, keep one of them, and give back the other, however often that fails", func(ctx SpecContext) {
 		s.filter = s.ns
 		s.openManager(ctx, nil, "--repair-grace=1s") // so often it looks for second records
 		s.pool(ctx)

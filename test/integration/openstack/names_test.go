@@ -38,7 +38,7 @@ var _ = Describe("A claim with the name of a deleted one", onFake(func(s *spec) 
 		s.isBalanced(ctx)
 	}, SpecTimeout(limit))
 
-	It("waits for the former one's record if Neutron hands out the same address again, and keeps its floating IP", func(ctx SpecContext) {
+	It("(A4, R3) waits for the former one's record if Neutron hands out the same address again, and keeps its floating IP", func(ctx SpecContext) {
 		s.pool(ctx)
 		first, f := s.newAllocated(ctx, "a")
 		record := s.record(ctx, first)

@@ -280,7 +280,7 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		s.deleted(ctx, robbed)
 	}, SpecTimeout(limit))
 
-	It("(key, UID of a claim answered at another address, no record, no port) releases the second one; with a port, or a changed description, it stays and is named", func(ctx SpecContext) {
+	It("(key, UID of a claim answered at another address, no record, no port) releases the second one; (key, UID of a claim here and unanswered) nothing; with a port, or a changed description, it stays and is named", func(ctx SpecContext) {
 		pool := s.pool(ctx)
 		c, f := s.newAllocated(ctx, "a")
 		compared := 0

@@ -92,7 +92,7 @@ var _ = Describe("The stock of a pool of floating IPs", onEvery(func(s *spec) {
 		s.discard(ctx, made.ID, free)
 	}, SpecTimeout(limit))
 
-	It("is not told while a port has it that its former claim's consumer has bound, and is told once more to the claim that was told it", func(ctx SpecContext) {
+	It("(stock with a port) is not told while a port has it that its former claim's consumer has bound, and is told once more to the claim that was told it", func(ctx SpecContext) {
 		pool := s.pool(ctx, "reclaimPolicy: Retain")
 		former, f := s.newAllocated(ctx, "former")
 		record := s.record(ctx, former)

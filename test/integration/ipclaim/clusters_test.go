@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -65,6 +66,12 @@ var _ = Describe("An IPClaim", func() {
 		}, "1m", "50ms").Should(Succeed())
 		Expect(conditions.GetMessage(claim, ipamv1.ReadyCondition)).To(And(
 			HavePrefix("metadata.labels["+clusterv1.ClusterNameLabel+"]"), ContainSubstring(`there is no Cluster "c" in namespace `+ns)))
+		Eventually(func(g Gomega) {
+			list := &corev1.EventList{}
+			g.Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+			g.Expect(list.Items).To(ContainElement(And(
+				HaveField("InvolvedObject.UID", claim.UID), HaveField("Type", corev1.EventTypeWarning), HaveField("Reason", "ClusterNotFound"))))
+		}, "1m", "50ms").Should(Succeed())
 		cluster := create(ctx, builder.Cluster(ns, "c").WithPaused(true).Build())
 		pauses(ctx, claim)
 		Expect(records(ctx, ns)).To(BeEmpty())

@@ -267,7 +267,7 @@ func (t *takeover) foreign(ctx context.Context) map[string]string {
 	return versions
 }
 
-// recorded waits until each IPAddress has a record.
+// recorded waits until each IPAddress has a record of its claim.
 func (t *takeover) recorded(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -276,14 +276,14 @@ func (t *takeover) recorded(ctx context.Context) {
 		of := map[string]bool{}
 		for i := range records.Items {
 			r := &records.Items[i].Spec
-			of[r.PoolRef.Kind+r.PoolRef.Namespace+r.CIDR] = true
+			of[r.PoolRef.Kind+r.PoolRef.Namespace+r.CIDR+r.ClaimRef.Name] = true
 		}
 		for _, a := range t.addresses(ctx) {
 			ns := a.Namespace
 			if a.Spec.PoolRef.Kind == icv1.GlobalInClusterIPPoolKind {
 				ns = ""
 			}
-			g.Expect(of).To(HaveKey(a.Spec.PoolRef.Kind+ns+a.Spec.Address+"/32"), "%s", key(&a))
+			g.Expect(of).To(HaveKey(a.Spec.PoolRef.Kind+ns+a.Spec.Address+"/32"+a.Spec.ClaimRef.Name), "%s", key(&a))
 		}
 	}, patience, interval).Should(Succeed())
 }

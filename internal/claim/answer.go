@@ -34,7 +34,6 @@ var errWaiting = errors.New("waiting")
 
 // allocate gives the claim its answer.
 func (r *executor) allocate(ctx context.Context, s *scope) error {
-	r.observer.untold.told(s.claim)
 	var err error
 	if s.answers, err = r.observer.namesakes(ctx, s.claim); err != nil {
 		return err

@@ -161,7 +161,7 @@ func (u untold) has(answer *door.Answer, claim ipamv1.ClaimReference) bool {
 func (r *observer) isChosenHere(answer *door.Answer) bool {
 	uid, isOwnerless := r.claimUID(answer), r.isOwnerless(answer)
 	claim := r.reference(r.Form.ClaimOf(answer.Stored), uid)
-	if r.isMade(answer) && r.untold.has(answer, claim) {
+	if r.isMade(answer) && !hasArrived(answer) && r.untold.has(answer, claim) {
 		return true
 	}
 	recorded := r.Ledger.About(claim).Recorded()

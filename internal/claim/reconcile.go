@@ -219,6 +219,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
+	r.observer.untold.told(claim)
 	if !r.Source.Serves(claim.Pool) || !predicates.IsWatched(claim, r.watchFilter) {
 		return ctrl.Result{}, nil
 	}

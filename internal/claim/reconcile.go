@@ -188,6 +188,8 @@ type scope struct {
 	inTheWay *door.Answer
 	// unsettled: what is to go can go only once the claim's status names its answer.
 	unsettled bool
+	// unlisted: what wakes those that wait does not find the claim before the cache shows what it was told.
+	unlisted bool
 	// isNew: this pass has put the finalizer on, so that the claim has never had anything.
 	isNew bool
 	// announced: this pass has recorded an event of a refusal.
@@ -245,7 +247,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	result, err := r.settle(outcome)
 	switch {
 	case result.RequeueAfter != 0:
-	case s.unsettled:
+	case s.unsettled, s.unlisted:
 		result.RequeueAfter = retryBusy
 	case isNameless(outcome):
 		result = claimant.After(r.reporter.retryNameless(s))

@@ -53,6 +53,7 @@ func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 	if isKnown {
 		r.Form.Report(after, ready, s.answerName(), outcome)
 		claimant.SetWithinPool(after, r.overridden(ctx, s))
+		s.unlisted = ready.Status == metav1.ConditionFalse && isPassedOver(s.claim, before, ready.Reason)
 	}
 	paused := pausedBy(outcome)
 	claimant.SetPaused(after, paused)
@@ -72,6 +73,13 @@ func (r *reporter) tell(ctx context.Context, s *scope, outcome error) error {
 		claimant.ObserveAnswer(r.observer.kind(), s.claim, before, r.Clock.Now())
 	}
 	return nil
+}
+
+// isPassedOver reports whether a pool that changes, or that has room again, would not wake a claim which is refused now: the cache shows that
+// it has an address, or that it waits for a host.
+func isPassedOver(claim *door.Claim, before *metav1.Condition, now string) bool {
+	waited := before != nil && before.Reason == ipamv1.ClaimReadyWaitingForHostReason
+	return hasAnswer(claim) || waited && now != ipamv1.ClaimReadyWaitingForHostReason
 }
 
 // reportRelease has a claim that is being deleted say why it keeps what it has, and returns when to go on with it.

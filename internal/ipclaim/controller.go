@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -78,12 +79,17 @@ func ofCluster(obj client.Object) []string {
 func waitsFor(obj client.Object) []string {
 	claim, ok := obj.(*ipamv1.IPClaim)
 	switch {
-	case !ok || claim.Status.AllocatedCIDR != "":
+	case !ok || isBound(claim):
 		return nil
 	case claim.Spec.PoolRef == nil:
 		return claimant.Keys(ipamv1.PoolReference{})
 	}
 	return claimant.Keys(entitlement.PoolOf(claim, claim.Spec.PoolRef.Kind, claim.Spec.PoolRef.Name))
+}
+
+// isBound says whether the claim's status tells of a prefix, and that nothing is wrong with it.
+func isBound(claim *ipamv1.IPClaim) bool {
+	return claim.Status.AllocatedCIDR != "" && meta.IsStatusConditionTrue(claim.Status.Conditions, ipamv1.ReadyCondition)
 }
 
 func (r *Reconciler) claims() claimant.Claims {

@@ -54,6 +54,8 @@ type scope struct {
 	// pool is the claim's; nil if it cannot be read.
 	pool       *pools.Known
 	allocation ledger.Allocation
+	// unlisted: what wakes those that wait does not find the claim before the cache shows what it was told.
+	unlisted bool
 }
 
 // Reconcile brings one claim and its record to where they should be.
@@ -77,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case !claim.DeletionTimestamp.IsZero():
 		return settle(errors.Join(r.tell(ctx, s, errOpen), r.reportRelease(ctx, claim, r.release(ctx, claim))))
 	}
-	if _, err := finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
+	if _, err = finalizer.Ensure(ctx, r.Client, claim, ipamv1.ClaimFinalizer); err != nil {
 		return settle(client.IgnoreNotFound(err))
 	}
 	if r.isSettled(claim) {
@@ -86,7 +88,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if r.gathering != nil && isAnswered(claim) {
 		defer r.gathering.enter(ctx)()
 	}
-	return settle(r.report(ctx, s, r.answer(ctx, s)))
+	result, err := settle(r.report(ctx, s, r.answer(ctx, s)))
+	if s.unlisted && result.RequeueAfter == 0 {
+		result = claimant.After(retryBusy)
+	}
+	return result, err
 }
 
 // errOpen: nothing is known yet of what comes of a claim.

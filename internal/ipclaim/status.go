@@ -71,6 +71,7 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, outcome error) error {
 	if isKnown {
 		meta.SetStatusCondition(&after.Status.Conditions, ready)
 		claimant.SetWithinPool(after, r.overridden(after))
+		s.unlisted = ready.Status == metav1.ConditionFalse && isBound(s.claim)
 	}
 	if outcome == nil {
 		after.Status.AllocatedCIDR = s.allocation.CIDR.String()

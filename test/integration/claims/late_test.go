@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -286,6 +287,31 @@ var _ = Describe("A manager that is late", func() {
 			g.Expect(stored.Status.AddressRef.Name).NotTo(BeEmpty())
 		}, "1m", "50ms").Should(Succeed())
 		Expect(marked).To(BeZero(), "what is recorded for a marked claim counts as what it came with")
+	})
+
+	It("looks again at an answered claim whose pool it does not find, until its cache shows that the claim waits", func(ctx SpecContext) {
+		stored := newClaim(ns, "a", "IPPool", "absent")
+		stored.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		stored.Finalizers = []string{ipamv1.ClaimFinalizer}
+		create(ctx, stored)
+		saysPaused(ctx, stored)
+		seen := stored.DeepCopy()
+		seen.Annotations = nil
+		seen.Status = ipamv1beta2.IPAddressClaimStatus{AddressRef: ipamv1beta2.IPAddressReference{Name: "a"}, Conditions: []metav1.Condition{{
+			Type: "Ready", Status: metav1.ConditionTrue, Reason: ipamv1.ClaimReadyAllocatedReason, LastTransitionTime: metav1.Now(),
+		}}}
+		manager, clock := lateManager(ctx, seen, 0)
+		clock.SetTime(clock.Now().Add(time.Minute)) // events of young claims have it looked at again, too
+		again := func() time.Duration {
+			result, err := manager.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored)})
+			Expect(err).NotTo(HaveOccurred())
+			return result.RequeueAfter
+		}
+		Expect(again()).To(BeNumerically(">", 0), "a pool that comes now wakes those that the cache shows to wait")
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(stored), seen)).To(Succeed())
+		Expect(conditions.GetReason(seen, "Ready")).To(Equal(ipamv1.ClaimReadyPoolNotReadyReason))
+		seen.Annotations = nil
+		Expect(again()).To(BeZero(), "the pool wakes it")
 	})
 
 	It("leaves no record of a claim that was before it in the way of one that has the same address", func(ctx SpecContext) {

@@ -48,6 +48,8 @@ var _ = Describe("A site of objects as the in-cluster provider writes them, take
 		had = t.answers(ctx)
 	}, NodeTimeout(5*time.Minute))
 
+	AfterEach(func() { suite.Evidence(t.site) })
+
 	It("keeps every address, answers the claims in flight and touches no other provider's", func(ctx SpecContext) {
 		before := t.foreign(ctx)
 		m = t.start(ctx)

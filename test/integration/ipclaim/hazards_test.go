@@ -6,6 +6,7 @@ package ipclaim
 import (
 	"context"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -101,7 +103,7 @@ var _ = Describe("A manager whose cache is old", func() {
 		_, err := late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "c"}})
 		Expect(err).NotTo(HaveOccurred())
 	}
-	goes := func(ctx context.Context, claim *ipamv1.IPClaim) {
+	goes := func(ctx context.Context, claim client.Object) {
 		GinkgoHelper()
 		Expect(client.IgnoreNotFound(k.Delete(ctx, claim))).To(Succeed())
 		gone(ctx, claim)
@@ -164,6 +166,36 @@ var _ = Describe("A manager whose cache is old", func() {
 		Entry("while it binds that", false),
 		Entry("while it releases that", true),
 	)
+
+	It("looks again at a claim whose pool it does not find, until it sees that the claim waits; then the pool wakes it", func(ctx SpecContext) {
+		claim := create(ctx, newClaim(ns, "c", "root"))
+		becomes(ctx, claim, ipamv1.ReadyCondition)
+		patch(ctx, claim, `{"metadata":{"annotations":{"`+clusterv1.PausedAnnotation+`":""}}}`)
+		becomes(ctx, claim, clusterv1.PausedCondition)
+		list := &ipamv1.IPAllocationList{}
+		Expect(k.List(ctx, list, client.InNamespace(ns), client.MatchingFields{"spec.claimRef.name": "c"})).To(Succeed())
+		Expect(list.Items).To(HaveLen(1)) // somebody removes it by hand, and the pool
+		Expect(k.Delete(ctx, &list.Items[0])).To(Succeed())
+		patch(ctx, &list.Items[0], `{"metadata":{"finalizers":null}}`)
+		goes(ctx, &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "root"}})
+		late := lateClaims(startLedger(ctx), k)
+		again := func() time.Duration {
+			result, err := late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(claim)})
+			Expect(err).NotTo(HaveOccurred())
+			return result.RequeueAfter
+		}
+		Expect(again()).To(BeNumerically(">", 0), "a pool that comes now wakes those that the cache shows to wait")
+		Expect(again()).To(BeZero(), "the pool wakes it")
+		patch(ctx, claim, `{"metadata":{"annotations":null}}`)
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+			g.Expect(conditions.IsFalse(claim, clusterv1.PausedCondition)).To(BeTrue())
+		}, "1m", "20ms").Should(Succeed())
+		Expect(conditions.IsFalse(claim, ipamv1.ReadyCondition)).To(BeTrue())
+		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
+		becomes(ctx, claim, ipamv1.ReadyCondition)
+		Expect(records(ctx, ns)).To(Equal([]string{"c " + claim.Spec.CIDR}))
+	})
 
 	It("does not let a claim go whose record it does not know, which is to be retained", func(ctx SpecContext) {
 		open := make(chan struct{})

@@ -6,16 +6,12 @@ package incluster
 
 import (
 	"context"
-	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
@@ -24,7 +20,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -36,8 +31,6 @@ import (
 const (
 	patience = time.Minute
 	interval = 20 * time.Millisecond
-	// managerEnv has this program run a manager, and no specs.
-	managerEnv = "WEIR_TEST_MANAGER"
 )
 
 var (
@@ -46,32 +39,7 @@ var (
 	k client.Client
 )
 
-// TestMain runs the specs; or a manager, if a spec started this program as one.
-func TestMain(m *testing.M) {
-	if os.Getenv(managerEnv) == "" {
-		os.Exit(m.Run())
-	}
-	if err := runManager(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func runManager() error {
-	var options setup.Options
-	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	options.AddFlags(flags)
-	flags.AddGoFlagSet(flag.CommandLine) // --kubeconfig
-	if err := flags.Parse(os.Args[1:]); err != nil {
-		return err
-	}
-	ctrl.SetLogger(klog.Background())
-	cfg, err := config.GetConfig()
-	if err != nil {
-		return err
-	}
-	return setup.Run(ctrl.SetupSignalHandler(), cfg, options)
-}
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // scheme has Weir's kinds and the in-cluster provider's.
 func scheme() (*runtime.Scheme, error) {

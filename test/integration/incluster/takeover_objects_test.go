@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 	"time"
 
@@ -130,13 +129,7 @@ func newTakeover(ctx context.Context) *takeover {
 // start starts Weir's manager.
 func (t *takeover) start(ctx context.Context) *framework.Manager {
 	GinkgoHelper()
-	program, err := os.Executable()
-	Expect(err).NotTo(HaveOccurred())
-	m, err := t.site.StartManager(ctx, framework.ManagerOptions{
-		Binary: program, Env: []string{managerEnv + "=true"}, Args: []string{"--feature-gates=InCluster=true"},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	return m
+	return suite.StartOwnManager(ctx, t.site, framework.ManagerOptions{Args: []string{"--feature-gates=InCluster=true"}})
 }
 
 func createOn[O client.Object](ctx context.Context, c client.Client, obj O) O {

@@ -310,6 +310,8 @@ var _ = Describe("A claim", func() {
 			Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 			return list.Items
 		}, patience).Should(ContainElement(And(HaveField("Reason", ipamv1.ClaimReadyRefusedByAPIServerReason), HaveField("Regarding.UID", c.UID))))
+		Expect(logged.Lines(`"Refused" logger="audit"`, string(c.UID))).To(ContainElement(
+			And(ContainSubstring(`reason="RefusedByAPIServer"`), ContainSubstring("M3I_x-10-0-0-1"))))
 	})
 
 	It("frees its address when it goes, and leaves nothing", func(ctx SpecContext) {

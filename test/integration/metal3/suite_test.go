@@ -23,8 +23,6 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest/komega"
 
@@ -39,6 +37,8 @@ var (
 	site, idle *framework.Site
 	// k and raw write there as kubectl does: unknown fields are an error.
 	k, raw client.Client
+	// logged is the log of the manager in this process.
+	logged *suite.Journal
 	// samples is the folder of samples with every field.
 	samples string
 )
@@ -49,7 +49,7 @@ func TestMetal3(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(klog.Background())
+	logged = suite.StartJournal()
 	idle = suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallMetal3CRDs}, Scheme: scheme})
 	raw = strict(idle)
 	site = suite.StartSite(ctx, framework.SiteOptions{

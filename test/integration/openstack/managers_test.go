@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync/atomic"
 
@@ -34,13 +33,7 @@ const gateOpen = "--feature-gates=OpenStack=true"
 // the usual one.
 func (s *spec) manager(ctx context.Context, via *rest.Config, args ...string) *framework.Manager {
 	GinkgoHelper()
-	program, err := os.Executable()
-	Expect(err).NotTo(HaveOccurred())
-	m, err := site.StartManager(ctx, framework.ManagerOptions{
-		Binary: program, Env: []string{managerEnv + "=true"}, Config: via, Args: append([]string{"--watch-filter=" + s.filter}, args...),
-	})
-	Expect(err).NotTo(HaveOccurred())
-	return m
+	return suite.StartOwnManager(ctx, site, framework.ManagerOptions{Config: via, Args: append([]string{"--watch-filter=" + s.filter}, args...)})
 }
 
 // openManager starts a manager process with the gate open.

@@ -312,7 +312,7 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		Expect(s.address(ctx, c).Spec.Address).To(Equal(f.Address.String()))
 		Eventually(func() []string { return s.notes(ctx, c) }, patience, "100ms").Should(ConsistOf(
 			And(ContainSubstring(second.Address.String()), ContainSubstring(second.ID), ContainSubstring("was released"))))
-		Expect(logged.lines(`"Released"`, second.ID)).To(ConsistOf(And(
+		Expect(logged.Lines(`"Released"`, second.ID)).To(ConsistOf(And(
 			ContainSubstring(`address="`+second.Address.String()+`"`), ContainSubstring(`reason="Surplus"`), ContainSubstring(string(c.UID)))))
 
 		By("the port being gone, and the altered one deleted")

@@ -22,28 +22,16 @@
 package openstack
 
 import (
-	"bytes"
 	"context"
-	"flag"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/textlogger"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
@@ -59,8 +47,6 @@ const (
 	limit = 15 * time.Minute
 	// suiteFilter is the watch filter of the manager in this process.
 	suiteFilter = "suite"
-	// managerEnv has this program run a manager, and no specs.
-	managerEnv = "WEIR_TEST_MANAGER"
 	// loopback is the pattern that allows the endpoints of every cloud.
 	loopback = "http://127.0.0.1"
 )
@@ -70,36 +56,11 @@ var (
 	// k reads from and writes to the API server, with no cache.
 	k client.Client
 	// logged is the log of the manager in this process, and webhooks the address of its webhooks.
-	logged   = &journal{}
+	logged   *suite.Journal
 	webhooks string
 )
 
-// TestMain runs the specs; or a manager, if a spec started this program as one.
-func TestMain(m *testing.M) {
-	if os.Getenv(managerEnv) == "" {
-		os.Exit(m.Run())
-	}
-	if err := runManager(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func runManager() error {
-	var options setup.Options
-	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	options.AddFlags(flags)
-	flags.AddGoFlagSet(flag.CommandLine) // --kubeconfig
-	if err := flags.Parse(os.Args[1:]); err != nil {
-		return err
-	}
-	ctrl.SetLogger(klog.Background())
-	cfg, err := config.GetConfig()
-	if err != nil {
-		return err
-	}
-	return setup.Run(ctrl.SetupSignalHandler(), cfg, options)
-}
+func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestOpenStack(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -107,7 +68,7 @@ func TestOpenStack(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(io.MultiWriter(os.Stderr, logged)))))
+	logged = suite.StartJournal()
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
 		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallCAPOCRDs},
@@ -145,29 +106,4 @@ func callWebhooks(ctx context.Context, address string) {
 		_ = k.Create(ctx, probe, client.DryRunAll)
 		return string(probe.Spec.IPFamily)
 	}, patience, "100ms").Should(Equal("IPv4"))
-}
-
-// journal keeps what is written to it.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(text []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(text)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-// lines returns the lines that have all these words.
-func (j *journal) lines(words ...string) []string {
-	return slices.DeleteFunc(strings.Split(j.String(), "\n"), func(line string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) })
-	})
 }

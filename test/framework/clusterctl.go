@@ -47,6 +47,7 @@ func (c *Clusterctl) ChooseComponents(file string) error {
 - {name: cluster-api, type: CoreProvider, url: "file://%[1]s/cluster-api/latest/core-components.yaml"}
 - {name: weir, type: IPAMProvider, url: "file://%[1]s/ipam-weir/latest/%[2]s"}
 - {name: metal3, type: IPAMProvider, url: "file://%[1]s/ipam-metal3/latest/ipam-components.yaml"}
+- {name: in-cluster, type: IPAMProvider, url: "file://%[1]s/ipam-in-cluster/latest/ipam-components.yaml"}
 cert-manager: {externallyProvisioned: "true", timeout: 60s}
 overridesFolder: %[1]s/overrides
 `, c.dir, file)
@@ -136,14 +137,18 @@ func (c *Clusterctl) AddWeir(release, version string) error {
 	return writeFiles(filepath.Join(c.dir, "ipam-weir", version), files)
 }
 
-// AddMetal3 puts a version of a stand-in for Metal3's IPAM provider into its local repository: these objects.
-func (c *Clusterctl) AddMetal3(version string, objects ...any) error {
+// AddStandIn puts a stand-in for the IPAM provider metal3 or in-cluster into its local repository.
+func (c *Clusterctl) AddStandIn(s StandIn) error {
+	objects, err := s.Components()
+	if err != nil {
+		return err
+	}
 	components, err := documents(objects)
 	if err != nil {
 		return err
 	}
-	series := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
-	return writeFiles(filepath.Join(c.dir, "ipam-metal3", version), map[string][]byte{
+	series := strings.SplitN(strings.TrimPrefix(s.Version, "v"), ".", 3)
+	return writeFiles(filepath.Join(c.dir, "ipam-"+s.Name, s.Version), map[string][]byte{
 		componentsFile: components,
 		"metadata.yaml": fmt.Appendf(nil, "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\n"+
 			"releaseSeries:\n- {major: %s, minor: %s, contract: v1beta2}\n", series[0], series[1]),

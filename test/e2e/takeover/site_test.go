@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -138,8 +137,4 @@ func addressesOf(ctx context.Context) []string {
 		names = append(names, capi.Items[i].Name)
 	}
 	return names
-}
-
-func unstructuredOf(o object) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: o}
 }

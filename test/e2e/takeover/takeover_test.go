@@ -35,10 +35,10 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 
 	BeforeAll(func(ctx SpecContext) {
 		namespace(ctx, hosts)
-		out, err := ctl.Run(ctx, "init", "--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-", "--ipam", "metal3")
+		out, err := admin.Clusterctl.Run(ctx, "init", "--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-", "--ipam", "metal3")
 		Expect(err).NotTo(HaveOccurred(), out)
 		Expect(site.StartControllerManager(ctx)).To(Succeed())
-		silence(ctx)
+		Expect(metal3.Silence(ctx, k)).To(Succeed())
 		pool, lab = settle(ctx)
 		had = told(ctx)
 		Expect(had).To(HaveLen(2*each + 2))
@@ -47,7 +47,7 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 
 	It("renumbers nothing, and hands out nothing that is in use", func(ctx SpecContext) {
 		m = takeOver(ctx)
-		Expect(lines("in-use.txt")).To(HaveLen(2*each + 3))
+		Expect(admin.Lines("in-use.txt")).To(HaveLen(2*each + 3))
 		Expect(told(ctx)).To(Equal(had))
 		used := known(ctx, pool)
 		for name, address := range askMore(ctx, pool, "weir") {
@@ -81,12 +81,10 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 
 	It("refuses what a manager of Metal3's does that still runs, and tells its pool", func(ctx SpecContext) {
 		// It has its rights still.
-		roles := metal3Components()
-		for _, o := range roles[2:4] {
-			manifest, _ := o.(object)
-			Expect(framework.Apply(ctx, site.Config(), unstructuredOf(manifest))).To(Succeed())
+		for _, manifest := range metal3.Rights() {
+			Expect(framework.Apply(ctx, site.Config(), manifest)).To(Succeed())
 		}
-		upstream, err := site.As(metal3Account)
+		upstream, err := site.As(metal3.Account())
 		Expect(err).NotTo(HaveOccurred())
 		free := next(ctx, pool)
 		claim, other := ipClaim(pool.Name, "m-0"), addressClaim(pool.Name, "c-0")
@@ -94,7 +92,7 @@ var _ = Describe("A site that follows the guide from Metal3's IP address manager
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
 		for _, err := range []error{answer(ctx, upstream, pool, claim, free), answerCAPI(ctx, upstream, pool, other, free)} {
 			Expect(err).To(Satisfy(apierrors.IsForbidden))
-			Expect(err).To(MatchError(ContainSubstring("user " + metal3Account + " creates IPAddress " + nameOf(pool, free) + " out of IPPool hosts/hosts")))
+			Expect(err).To(MatchError(ContainSubstring("user " + metal3.Account() + " creates IPAddress " + nameOf(pool, free) + " out of IPPool hosts/hosts")))
 		}
 		Eventually(func(g Gomega) {
 			events := &eventsv1.EventList{}

@@ -6,7 +6,6 @@ package takeover
 import (
 	"context"
 	"net/netip"
-	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -21,96 +20,11 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
-const (
-	metal3Version   = "v1.14.0"
-	metal3Namespace = "metal3-ipam-system"
-	// metal3Account is the user that Metal3's manager is.
-	metal3Account = "system:serviceaccount:metal3-ipam-system:ipam-manager"
-)
-
-type object = map[string]any
-
-// metal3Components is a stand-in for the components of Metal3's provider: the names, labels and webhooks are its own, and nobody is behind the
-// webhooks.
-func metal3Components() []any {
-	GinkgoHelper()
-	deployment := object{
-		"replicas": 0, "selector": object{"matchLabels": object{"control-plane": "ipam"}},
-		"template": object{
-			"metadata": object{"labels": object{"control-plane": "ipam"}},
-			"spec":     object{"containers": []any{object{"name": "manager", "image": "quay.io/metal3-io/ip-address-manager:" + metal3Version}}},
-		},
-	}
-	role := object{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "ipam-manager-role"}
-	components := []any{
-		metal3Object("v1", "Namespace", "", metal3Namespace, nil),
-		metal3Object("v1", "ServiceAccount", metal3Namespace, "ipam-manager", nil),
-		metal3Object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ipam-manager-role", object{"rules": []any{object{
-			"apiGroups": []any{"ipam.metal3.io", "ipam.cluster.x-k8s.io"}, "resources": []any{"*"}, "verbs": []any{"*"},
-		}}}),
-		metal3Object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "ipam-manager-rolebinding", object{"roleRef": role, "subjects": []any{
-			object{"kind": "ServiceAccount", "name": "ipam-manager", "namespace": metal3Namespace},
-		}}),
-		metal3Object("apps/v1", "Deployment", metal3Namespace, "ipam-controller-manager", object{"spec": deployment}),
-	}
-	for _, kind := range []string{"Mutating", "Validating"} {
-		components = append(components, metal3Object("admissionregistration.k8s.io/v1", kind+"WebhookConfiguration", "",
-			"ipam-"+strings.ToLower(kind)+"-webhook-configuration", object{"webhooks": []any{object{
-				"name": "default.ippool.ipam.metal3.io", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None", "failurePolicy": "Fail",
-				"clientConfig": object{"service": webhookService()},
-				"rules": []any{object{
-					"apiGroups": []any{"ipam.metal3.io"}, "apiVersions": []any{"v1alpha1"}, "resources": []any{"*"}, "operations": []any{"CREATE", "UPDATE"},
-				}},
-			}}}))
-	}
-	return append(components, metal3CRDs()...)
-}
-
-func webhookService() object {
-	return object{"namespace": metal3Namespace, "name": "ipam-webhook-service", "path": "/convert"}
-}
-
-func metal3Object(apiVersion, kind, namespace, name string, rest object) object {
-	o := object{"apiVersion": apiVersion, "kind": kind, "metadata": object{"name": name, "labels": object{
-		"cluster.x-k8s.io/provider": "ipam-metal3",
-	}}}
-	if namespace != "" {
-		o["metadata"].(object)["namespace"] = namespace //nolint:forcetypeassert // see above
-	}
-	for key, value := range rest {
-		o[key] = value
-	}
-	return o
-}
-
-// metal3CRDs are those of Metal3, whose conversion is a webhook of its manager.
-func metal3CRDs() []any {
-	GinkgoHelper()
-	root, err := framework.RepoRoot()
-	Expect(err).NotTo(HaveOccurred())
-	manifests, err := framework.ReadManifests(filepath.Join(root, "config", "metal3", "crd", "bases"))
-	Expect(err).NotTo(HaveOccurred())
-	crds := make([]any, 0, len(manifests))
-	for _, crd := range manifests {
-		crd.SetLabels(map[string]string{"cluster.x-k8s.io/provider": "ipam-metal3", "cluster.x-k8s.io/v1beta1": "v1alpha1"})
-		crd.SetAnnotations(map[string]string{"cert-manager.io/inject-ca-from": metal3Namespace + "/ipam-serving-cert"})
-		spec, _ := crd.Object["spec"].(object)
-		spec["conversion"] = object{"strategy": "Webhook", "webhook": object{
-			"conversionReviewVersions": []any{"v1", "v1beta1"}, "clientConfig": object{"service": webhookService()},
-		}}
-		crds = append(crds, crd.Object)
-	}
-	return crds
-}
-
-// silence takes away the stand-in's webhooks, behind which nobody is.
-func silence(ctx context.Context) {
-	GinkgoHelper()
-	meta := func(kind string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: "ipam-" + kind + "-webhook-configuration"}
-	}
-	Expect(k.Delete(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta("mutating")})).To(Succeed())
-	Expect(k.Delete(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta("validating")})).To(Succeed())
+// metal3 stands in for Metal3's provider.
+var metal3 = framework.StandIn{
+	Name: "metal3", Version: "v1.14.0", Namespace: "metal3-ipam-system", Prefix: "ipam-", Image: "quay.io/metal3-io/ip-address-manager",
+	Groups: []string{"ipam.metal3.io", "ipam.cluster.x-k8s.io"}, CRDs: "config/metal3/crd/bases",
+	Webhook: admissionregistrationv1.Rule{APIGroups: []string{"ipam.metal3.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"*"}},
 }
 
 // nameOf is how Metal3 names an IPAddress.

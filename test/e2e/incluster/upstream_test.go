@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -17,7 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
+
+// provider stands in for the in-cluster provider.
+var provider = framework.StandIn{
+	Name: "in-cluster", Version: "v1.1.0", Namespace: "capi-ipam-in-cluster-system", Prefix: "capi-ipam-in-cluster-",
+	Image:  "registry.k8s.io/capi-ipam-ic/cluster-api-ipam-in-cluster-controller",
+	Groups: []string{icv1.GroupVersion.Group}, CRDs: "config/incluster/crd/bases", Older: "v1alpha1",
+	Webhook: admissionregistrationv1.Rule{
+		APIGroups: []string{icv1.GroupVersion.Group}, APIVersions: []string{"v1alpha2"}, Resources: []string{"inclusterippools", "globalinclusterippools"},
+	},
+}
 
 // standIn writes what the in-cluster provider's manager writes, one claim after the other. It is no copy of that manager: it says nothing of the
 // manager's timing, caches and webhooks.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,9 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -31,61 +27,6 @@ const (
 	shared = "shared"
 	foe    = "NutanixIPPool"
 )
-
-// The in-cluster provider's manager is not run: its module is not to be had. What it leaves, and what it does after the way back, is written by
-// standIn. Weir's manager is a process, which is stopped and started.
-var _ = Describe("A site of objects as the in-cluster provider writes them, taken over, given back and taken over again", Ordered, func() {
-	var (
-		t   *takeover
-		had map[string]string
-		m   *framework.Manager
-	)
-
-	BeforeAll(func(ctx SpecContext) {
-		t = newTakeover(ctx)
-		t.settle(ctx, size.Of(10, 84, 84))
-		had = t.answers(ctx)
-	}, NodeTimeout(5*time.Minute))
-
-	AfterEach(func() { suite.Evidence(t.site) })
-
-	It("keeps every address, answers the claims in flight and touches no other provider's", func(ctx SpecContext) {
-		before := t.foreign(ctx)
-		m = t.start(ctx)
-		t.recorded(ctx)
-		t.inFlight(ctx, had)
-		t.more(ctx, "weir")
-		t.expectKept(ctx, had)
-		Expect(t.foreign(ctx)).To(Equal(before))
-	}, SpecTimeout(5*time.Minute))
-
-	It("goes back: the in-cluster provider finds each address, releases what Weir handed out, and hands it out again", func(ctx SpecContext) {
-		before := t.answers(ctx)
-		Expect(m.Stop()).To(Succeed())
-		t.expectUpstreams(ctx)
-		Expect(t.answers(ctx)).To(Equal(before))
-		for _, ns := range t.namespaces {
-			for _, kind := range kinds {
-				released := claimOf(ns, name(kind, "weir"), kind, poolOf(kind))
-				address := before[key(released)]
-				t.upstream.release(ctx, released)
-				answer := t.upstream.answer(ctx, createOn(ctx, t.k, claimOf(ns, name(kind, "back"), kind, poolOf(kind))))
-				Expect(text(answer)).To(Equal(address))
-			}
-		}
-		t.removeRecords(ctx)
-		had = t.answers(ctx)
-	}, SpecTimeout(5*time.Minute))
-
-	It("comes once more, and keeps what the in-cluster provider has handed out meanwhile", func(ctx SpecContext) {
-		before := t.foreign(ctx)
-		m = t.start(ctx)
-		t.recorded(ctx)
-		t.more(ctx, "again")
-		t.expectKept(ctx, had)
-		Expect(t.foreign(ctx)).To(Equal(before))
-	}, SpecTimeout(5*time.Minute))
-})
 
 var kinds = []string{icv1.InClusterIPPoolKind, icv1.GlobalInClusterIPPoolKind}
 
@@ -106,9 +47,8 @@ func text(a *ipamv1beta2.IPAddress) string {
 	return fmt.Sprintf("%s/%d via %s", a.Spec.Address, *a.Spec.Prefix, a.Spec.Gateway)
 }
 
-// takeover is the site: an API server of its own, on which no manager runs at first.
+// takeover is what is on the site.
 type takeover struct {
-	site       *framework.Site
 	k          client.Client
 	upstream   standIn
 	namespaces []string
@@ -117,19 +57,8 @@ type takeover struct {
 	waiting    []*ipamv1beta2.IPAddressClaim
 }
 
-func newTakeover(ctx context.Context) *takeover {
-	GinkgoHelper()
-	s := suite.StartSite(ctx, framework.SiteOptions{
-		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallInClusterCRDs},
-		Scheme:  scheme,
-	})
-	return &takeover{site: s, k: s.Client(), upstream: standIn{s.Client()}, namespaces: []string{"red", "blue"}}
-}
-
-// start starts Weir's manager.
-func (t *takeover) start(ctx context.Context) *framework.Manager {
-	GinkgoHelper()
-	return suite.StartOwnManager(ctx, t.site, framework.ManagerOptions{Args: []string{"--feature-gates=InCluster=true"}})
+func newTakeover() *takeover {
+	return &takeover{k: site.Client(), upstream: standIn{site.Client()}, namespaces: []string{"red", "blue"}}
 }
 
 func createOn[O client.Object](ctx context.Context, c client.Client, obj O) O {
@@ -262,27 +191,6 @@ func (t *takeover) foreign(ctx context.Context) map[string]string {
 	return versions
 }
 
-// recorded waits until each IPAddress has a record of its claim.
-func (t *takeover) recorded(ctx context.Context) {
-	GinkgoHelper()
-	Eventually(func(g Gomega) {
-		records := &ipamv1.IPAllocationList{}
-		g.Expect(t.k.List(ctx, records)).To(Succeed())
-		of := map[string]bool{}
-		for i := range records.Items {
-			r := &records.Items[i].Spec
-			of[r.PoolRef.Kind+r.PoolRef.Namespace+r.CIDR+r.ClaimRef.Name] = true
-		}
-		for _, a := range t.addresses(ctx) {
-			ns := a.Namespace
-			if a.Spec.PoolRef.Kind == icv1.GlobalInClusterIPPoolKind {
-				ns = ""
-			}
-			g.Expect(of).To(HaveKey(a.Spec.PoolRef.Kind+ns+a.Spec.Address+"/32"+a.Spec.ClaimRef.Name), "%s", key(&a))
-		}
-	}, patience, interval).Should(Succeed())
-}
-
 // inFlight expects that what the in-cluster provider has begun is finished.
 func (t *takeover) inFlight(ctx context.Context, had map[string]string) {
 	GinkgoHelper()
@@ -336,18 +244,5 @@ func (t *takeover) expectUpstreams(ctx context.Context) {
 		p := &icv1.InClusterIPPool{}
 		Expect(t.k.Get(ctx, client.ObjectKey{Namespace: ns, Name: pool}, p)).To(Succeed())
 		Expect(p.Finalizers).To(ConsistOf(icv1.PoolFinalizer))
-	}
-}
-
-// removeRecords removes Weir's records of the two kinds, as an administrator does on the way back.
-func (t *takeover) removeRecords(ctx context.Context) {
-	GinkgoHelper()
-	records := &ipamv1.IPAllocationList{}
-	Expect(t.k.List(ctx, records)).To(Succeed())
-	for i := range records.Items {
-		r := &records.Items[i]
-		r.Finalizers = nil
-		Expect(t.k.Update(ctx, r)).To(Succeed())
-		Expect(client.IgnoreNotFound(t.k.Delete(ctx, r))).To(Succeed())
 	}
 }

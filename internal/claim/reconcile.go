@@ -246,7 +246,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	outcome := r.reporter.report(ctx, s, r.executor.answer(ctx, s))
 	result, err := r.settle(outcome)
 	switch {
-	case result.RequeueAfter != 0:
+	case err != nil, result.RequeueAfter != 0:
 	case s.unsettled, s.unlisted:
 		result.RequeueAfter = retryBusy
 	case isNameless(outcome):

@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		defer r.gathering.enter(ctx)()
 	}
 	result, err := settle(r.report(ctx, s, r.answer(ctx, s)))
-	if s.unlisted && result.RequeueAfter == 0 {
+	if s.unlisted && err == nil && result.RequeueAfter == 0 {
 		result = claimant.After(retryBusy)
 	}
 	return result, err

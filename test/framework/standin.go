@@ -45,7 +45,7 @@ func (s StandIn) Account() string {
 	return "system:serviceaccount:" + s.Namespace + ":" + s.Prefix + "manager"
 }
 
-// Label is what marks all that clusterctl installs of it.
+// label is what marks all that clusterctl installs of it.
 func (s StandIn) label() object { return object{"cluster.x-k8s.io/provider": "ipam-" + s.Name} }
 
 // Rights returns the role of its manager, and who has it.

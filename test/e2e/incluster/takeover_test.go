@@ -34,12 +34,19 @@ var _ = Describe("A site that follows the guide from the in-cluster provider to 
 		t = newTakeover()
 		Expect(provider.Silence(ctx, t.k)).To(Succeed())
 		t.settle(ctx, size.Of(10, 84, 84))
+		out, err = admin.Shell(ctx, `for kind in inclusterippools globalinclusterippools; do # pools of before 2023
+  kubectl patch crd "$kind.ipam.cluster.x-k8s.io" --subresource=status --type=merge -p '{"status":{"storedVersions":["v1alpha1","v1alpha2"]}}' || exit
+done`)
+		Expect(err).NotTo(HaveOccurred(), out)
 		had = t.answers(ctx)
 	}, NodeTimeout(5*time.Minute))
 
 	It("keeps every address, answers the claims in flight and touches no other provider's", func(ctx SpecContext) {
 		before := t.foreign(ctx)
 		Expect(admin.Follow(ctx, "### 0. Check what is there")).To(BeEmpty(), "no address is in use twice")
+		out, err := admin.Shell(ctx, admin.Commands("### 0. Check what is there")[0])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(out).To(Equal("inclusterippools.ipam.cluster.x-k8s.io v1alpha2\nglobalinclusterippools.ipam.cluster.x-k8s.io v1alpha2\n"))
 		m = takeOver(ctx)
 		Expect(admin.Lines("in-use.txt")).To(HaveLen(len(had)))
 		t.inFlight(ctx, had)

@@ -28,14 +28,19 @@ const (
 type limits struct {
 	// places are taken by large bodies, from before they are read until they are answered.
 	places chan struct{}
-	clock  clock.Clock
+	// send is sendTime, but in tests.
+	send  time.Duration
+	clock clock.Clock
 }
 
-func newLimits() limits { return limits{make(chan struct{}, largeBodies), clock.RealClock{}} }
+func newLimits() limits {
+	return limits{places: make(chan struct{}, largeBodies), send: sendTime, clock: clock.RealClock{}}
+}
 
 // around returns a handler that serves requests within the limits, and refuses others.
 func (l limits) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.begin(w)
 		if r.ContentLength > maxBody {
 			http.Error(w, fmt.Sprintf("the review has %d bytes; at most %d are read", r.ContentLength, maxBody), http.StatusRequestEntityTooLarge)
 			return
@@ -55,7 +60,7 @@ func (l limits) around(next http.Handler) http.Handler {
 
 // take waits for a place, for as long as the request may take to arrive and its connection is open.
 func (l limits) take(v *visitor) bool {
-	timeout := l.clock.NewTimer(sendTime)
+	timeout := l.clock.NewTimer(l.send)
 	defer timeout.Stop()
 	select {
 	case l.places <- struct{}{}:
@@ -65,6 +70,13 @@ func (l limits) take(v *visitor) bool {
 	case <-timeout.C():
 		return false
 	}
+}
+
+// begin bounds the time of a request from its header on: that of its body, the wait for a place included, and that of its answer.
+func (l limits) begin(w http.ResponseWriter) {
+	connection, now := http.NewResponseController(w), l.clock.Now()
+	_ = connection.SetReadDeadline(now.Add(l.send))
+	_ = connection.SetWriteDeadline(now.Add(writeTime))
 }
 
 // sent notes that a request has been read to its end. What comes next may take its time.

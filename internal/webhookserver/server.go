@@ -26,13 +26,14 @@ import (
 )
 
 const (
-	// sendTime is how long a client may take for the handshake and its first header, and then for each whole request. The API
-	// server gives up a call after ten seconds by default: what comes later nobody waits for.
+	// sendTime is how long a client may take for the handshake, and then for the body of each request. The API server gives up a
+	// call after ten seconds by default: what comes later nobody waits for.
 	sendTime = 10 * time.Second
 	// writeTime is how long answering a request and sending the answer may take together. A webhook takes six seconds at most.
 	writeTime = 30 * time.Second
-	// idleTime is longer than the 90 seconds after which the API server itself closes an idle connection: so it never sends a
-	// request into one that is just being closed here.
+	// idleTime is how long a connection may wait for its next header, and for its first: the API server opens connections for
+	// requests that another one then takes, and keeps them. It is longer than the 90 seconds after which the API server itself
+	// closes an idle connection: so it never sends a request into one that is just being closed here.
 	idleTime = 2 * time.Minute
 	// drainTime is for how long requests may go on being answered while the manager ends.
 	drainTime = time.Minute
@@ -67,8 +68,8 @@ type Server struct {
 	mux         *http.ServeMux
 	limits      limits
 	connections int
-	// send is sendTime, but in tests.
-	send    time.Duration
+	// idle is idleTime, but in tests.
+	idle    time.Duration
 	serving atomic.Bool
 }
 
@@ -79,7 +80,7 @@ func New(o Options) *Server {
 	mux := http.NewServeMux()
 	return &Server{
 		Server: webhook.NewServer(webhook.Options{WebhookMux: mux}), options: o, mux: mux, limits: newLimits(),
-		connections: maxConnections, send: sendTime,
+		connections: maxConnections, idle: idleTime,
 	}
 }
 
@@ -125,7 +126,8 @@ func (s *Server) server(ctx context.Context, config *tls.Config, logger logr.Log
 	protocols.SetHTTP1(true) // as the API server does: many requests on one connection would pass the bound by
 	return &http.Server{
 		Handler: s.limits.around(s.admit(s.mux)), TLSConfig: config, Protocols: protocols,
-		ReadHeaderTimeout: s.send, ReadTimeout: s.send, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		// The shortest of these bounds the handshake. Each request has deadlines of its own, from its header on.
+		ReadHeaderTimeout: s.idle, WriteTimeout: s.limits.send, IdleTimeout: s.idle, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, visitorKey{}, visitorOf(conn))

@@ -4,6 +4,7 @@
 package webhookserver
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -68,7 +69,7 @@ func TestABurstOfManyAPIServersIsServed(t *testing.T) {
 	// Fewer connections than maxConnections, even if the server sees none of them closed.
 	const servers, clients, each = 6, 50, 3
 	// Their handshakes, all at once, may take longer than sendTime on a busy machine.
-	s := serveWith(t, readAll, nil, func(s *Server) { s.send = patience })
+	s := serveWith(t, readAll, nil, func(s *Server) { s.limits.send = patience })
 	var done sync.WaitGroup
 	for range servers {
 		server := s.as(t)
@@ -143,12 +144,12 @@ func TestARequestIsAnsweredThatHasArrived(t *testing.T) {
 		})
 	}
 	arrived.Wait()
+	silent := s.connect(t) // before the other: a later one would take its place
 	waiting := make(chan struct{})
 	go func() {
 		defer close(waiting)
 		s.answers(t, s.as(t))
 	}()
-	silent := s.connect(t)
 	select {
 	case <-waiting:
 		t.Error("more connections are served than there may be")
@@ -162,9 +163,10 @@ func TestARequestIsAnsweredThatHasArrived(t *testing.T) {
 
 func TestNobodyMayTakeForEver(t *testing.T) {
 	t.Parallel()
-	s := serve(t, readAll, maxConnections, nil)
+	s := serveWith(t, readAll, nil, func(s *Server) { s.idle = sendTime })
 	for name, conn := range map[string]net.Conn{
 		"no handshake":  s.connect(t),
+		"no header":     s.begin(t, ""),
 		"half a header": s.begin(t, "POST /hook HTTP/1.1\r\nHost: weir\r\n"),
 		"half a body":   s.begin(t, large(100)+"half"),
 	} {
@@ -172,6 +174,24 @@ func TestNobodyMayTakeForEver(t *testing.T) {
 			t.Parallel()
 			eventually(t, "the connection to be closed", func() bool { return isClosed(conn) })
 		})
+	}
+}
+
+func TestAConnectionMayWaitForItsFirstRequest(t *testing.T) {
+	t.Parallel()
+	s := serve(t, readAll, maxConnections, nil)
+	conn := s.begin(t, "")
+	time.Sleep(sendTime + time.Second)
+	if _, err := io.WriteString(conn, large(5)+"small"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("answers %s", answer.Status)
 	}
 }
 

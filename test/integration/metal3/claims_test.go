@@ -12,12 +12,15 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest/komega"
 	"sigs.k8s.io/yaml"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
@@ -312,6 +315,35 @@ var _ = Describe("A claim", func() {
 		}, patience).Should(ContainElement(And(HaveField("Reason", ipamv1.ClaimReadyRefusedByAPIServerReason), HaveField("Regarding.UID", c.UID))))
 		Expect(logged.Lines(`"Refused" logger="audit"`, string(c.UID))).To(ContainElement(
 			And(ContainSubstring(`reason="RefusedByAPIServer"`), ContainSubstring("M3I_x-10-0-0-1"))))
+	})
+
+	It("comes by kubectl with its pool, and reports the quota that its IPAddress exceeds until there is room", func(ctx SpecContext) {
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "q"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/ipaddresses.ipam.metal3.io": resource.MustParse("0")}},
+		}
+		Expect(k.Create(ctx, quota)).To(Succeed())
+		Eventually(komega.Object(quota), patience).Should(HaveField("Status.Hard", Not(BeEmpty())))
+		_, err := site.Kubectl(ctx, `
+apiVersion: ipam.metal3.io/v1alpha1
+kind: IPPool
+metadata: {name: p}
+spec: {namePrefix: net, prefix: 24, pools: [{start: 10.0.0.1, end: 10.0.0.9}]}
+---
+apiVersion: ipam.metal3.io/v1alpha1
+kind: IPClaim
+metadata: {name: c}
+spec: {pool: {name: p}}
+`, "apply", "--namespace="+ns, "-f-")
+		Expect(err).NotTo(HaveOccurred())
+		c := claimOf(ns, "c")
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			g.Expect(ptr.Deref(c.Status.ErrorMessage, "")).To(And(HavePrefix(m3v1.CreateFailedMessage+": "), ContainSubstring("exceeded quota: q")))
+			g.Expect(c.Status.Conditions).To(ContainElement(HaveField("Reason", ipamv1.ClaimReadyRefusedByAPIServerReason)))
+		}, patience).Should(Succeed())
+		Expect(k.Delete(ctx, quota)).To(Succeed())
+		Expect(string(answered(ctx, c).Spec.Address)).To(Equal("10.0.0.1"))
 	})
 
 	It("frees its address when it goes, and leaves nothing", func(ctx SpecContext) {

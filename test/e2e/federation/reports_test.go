@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/propagator"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -196,35 +196,31 @@ var _ = Describe("What members report is shown at the hub", Ordered, func() {
 		reported(ctx, w.hub, p, metav1.ConditionFalse, "Refused", "this was reported last: no ResourceBinding", HaveField("Capacity.Allocated", "9"))
 	}, SpecTimeout(8*time.Minute))
 
-	It("and makes a further pool before one is full, so that claims by selector go on", func(ctx SpecContext) {
+	It("and makes one further pool for each shortage, with three managers: claims by selector go on, and none fails for longer than until that pool arrives", func(ctx SpecContext) {
 		applyToHub(ctx, "components", "federation", "expander_role.yaml")
 		applyToHub(ctx, "components", "federation", "expander_role_binding.yaml")
-		w := newWorld(ctx, "10.0.0.0/24")
-		p := w.local("tier", edgeA, 28).WithLabel("tier", "edge").WithExpansion(50, 28, 1, map[string]string{"tier": "edge"}).Build()
-		w.hub.Create(ctx, p)
-		arrived(ctx, w.a, p)
-		claim := func(n int) string {
-			GinkgoHelper()
-			c := builder.IPClaim(w.a.Namespace, fmt.Sprintf("machine-%d", n)).FromAny(ipamv1.IPPoolKind, "tier", "edge").Build()
-			w.a.Create(ctx, c)
-			return c.Spec.PoolRef.Name
+		for range 2 {
+			other := suite.StartManager(ctx, hub.Site, hub.flags...)
+			DeferCleanup(other.Kill)
 		}
-		const half, all = 8, 14
-		for n := range half {
-			Expect(claim(n)).To(Equal("tier"))
+		e := &tier{world: newWorld(ctx, "10.0.0.0/24"), shortages: size.Of(3, 10, 10)}
+		e.begin(ctx)
+		last := e.shortages * tierRoom
+		for n := range tierRoom - 1 {
+			Expect(e.claim(ctx, n)).To(Equal("tier"))
 		}
-		sibling := builder.IPPool(w.hub.Namespace, "tier-2").Build()
-		arrived(ctx, w.a, sibling)
-		used := map[string]int{}
-		for n := half; n < 2*all; n++ {
-			used[claim(n)]++
+		e.arrives(ctx, 2)
+		for n := tierRoom - 1; n <= tierRoom; n++ {
+			e.claim(ctx, n)
 		}
-		Expect(used).To(Equal(map[string]int{"tier": all - half, "tier-2": all}), "none is refused in between")
-		reported(ctx, w.hub, sibling, metav1.ConditionTrue, "Serving", "", HaveField("Capacity.Available", "0"))
-		Eventually(func(g Gomega) {
-			g.Expect(w.hub.Client.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
-			g.Expect(meta.FindStatusCondition(p.Status.Conditions, "Expanded")).To(HaveField("Reason", "MaxPoolsReached"))
-		}, patience, "100ms").Should(Succeed())
+		Expect(e.refused).To(BeZero(), "the further pool came before the first was full")
+		for n := tierRoom + 1; n <= last; n++ {
+			e.claim(ctx, n)
+		}
+		framework.Account(fmt.Sprintf("expansion: %d claims by selector, %d shortages, %d claims waited for a pool", last+1, e.shortages, e.refused))
+
+		By("having the numbers of all reported, which are those of so many shortages")
+		e.isExpanded(ctx, last+1)
 	}, SpecTimeout(8*time.Minute))
 
 	It("and frees the blocks of pools that are deleted, member up, with nobody's help: one in use, and one that no claim has used", func(ctx SpecContext) {

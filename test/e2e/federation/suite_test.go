@@ -11,6 +11,7 @@
 //   - handing_back_test.go: what members do with blocks that the hub takes back.
 //   - settings_test.go: managers without the gate, without a name, and with another's.
 //   - reports_test.go: what members report, as the hub shows it, with and without Karmada's API and the right to read it.
+//   - expansion_test.go: a pool that is expanded, whose claims know its label only.
 //   - storm_test.go: thousands of claims while the hub is stopped.
 //   - closing_test.go: pools that are deleted at the hub, which waits for their members.
 //   - vanished_test.go: pools that vanish at the hub, and are made again under their names.

@@ -6,6 +6,7 @@ package federation
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -63,7 +64,12 @@ var _ = AfterEach(func(ctx SpecContext) {
 }, NodeTimeout(2*time.Minute))
 
 var _ = AfterSuite(func(ctx SpecContext) {
+	var all sync.WaitGroup
 	for _, c := range []*cluster{hub, edgeA, edgeB} {
-		suite.AtRest(ctx, c.Config())
+		all.Go(func() {
+			defer GinkgoRecover()
+			suite.AtRest(ctx, c.Config())
+		})
 	}
+	all.Wait()
 }, NodeTimeout(10*time.Minute))

@@ -46,6 +46,8 @@ const patience = "2m"
 const (
 	federationGate = "--feature-gates=Federation=true"
 	memberGates    = "--feature-gates=Federation=true,Metal3=true"
+	// shortGrace is how long records of creates that came to nothing stay, which the suite waits for at its end.
+	shortGrace = "--repair-grace=10s"
 )
 
 // cluster is the hub or a member.
@@ -76,10 +78,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	hub = startCluster(ctx, "", framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
 		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
-	}, federationGate)
+	}, federationGate, shortGrace)
 	member := framework.SiteOptions{Components: framework.Metal3Components, Install: []framework.Step{framework.InstallCAPICRDs}}
-	edgeA = startCluster(ctx, "edge-a", member, memberGates, "--cluster-name=edge-a")
-	edgeB = startCluster(ctx, "edge-b", member, memberGates, "--cluster-name=edge-b")
+	edgeA = startCluster(ctx, "edge-a", member, memberGates, shortGrace, "--cluster-name=edge-a")
+	edgeB = startCluster(ctx, "edge-b", member, memberGates, shortGrace, "--cluster-name=edge-b")
 	delegations = fsck.NewHub(hub.Config())
 	placement = propagator.New(hub.Client(), map[string]client.Client{edgeA.name: edgeA.Client(), edgeB.name: edgeB.Client()},
 		ipamv1.GroupVersion.WithKind(ipamv1.IPPoolKind), ipamv1.GroupVersion.WithKind(ipamv1.GlobalIPPoolKind))

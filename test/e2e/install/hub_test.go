@@ -24,8 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -172,28 +170,11 @@ func installHub(ctx context.Context, host, server *framework.Site) string {
 	}()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", strings.Join(blocks[1:4], "\n"))
 	cmd.Dir = release
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+contexts(map[string]*framework.Site{"host": host, "hub": server}),
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+suite.Contexts(map[string]*framework.Site{"host": host, "hub": server}),
 		"PATH="+filepath.Dir(kubectl)+":"+os.Getenv("PATH"), "NO_PROXY=*", "WEIR_WEBHOOK_HOST=localhost", "HUB_SERVER="+server.Config().Host)
 	out, err := cmd.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 	return <-made
-}
-
-// contexts returns a kubeconfig with a context for each site.
-func contexts(sites map[string]*framework.Site) string {
-	GinkgoHelper()
-	merged := clientcmdapi.NewConfig()
-	for name, s := range sites {
-		own, err := clientcmd.LoadFromFile(s.KubeconfigPath())
-		Expect(err).NotTo(HaveOccurred())
-		of := own.Contexts[own.CurrentContext]
-		merged.Clusters[name], merged.AuthInfos[name] = own.Clusters[of.Cluster], own.AuthInfos[of.AuthInfo]
-		of.Cluster, of.AuthInfo = name, name
-		merged.Contexts[name] = of
-	}
-	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
-	Expect(clientcmd.WriteToFile(*merged, path)).To(Succeed())
-	return path
 }
 
 // certify does what cert-manager does with the host's Certificates: the one that Weir serves is signed by the CA that the other one names. It

@@ -29,7 +29,8 @@ type doorPools struct {
 	doors    Doors
 	holdings Holdings
 	// rights say what may be named; nil means nothing.
-	rights Readers
+	rights   Readers
+	registry *pools.Registry
 }
 
 // validate refuses the mistakes of a pool that its stored version does not have. A change that leaves spec alone is always admitted: finalizers
@@ -64,7 +65,21 @@ func (h doorPools) validate(ctx context.Context, req admission.Request) admissio
 	if len(errs) > 0 {
 		return refused(apierrors.NewInvalid(kind.GroupKind, excerpt.Of(req.Name), errs))
 	}
-	return admission.Allowed("").WithWarnings(newDoubts(kind, updated, old)...)
+	warnings := slices.Concat(newDoubts(kind, updated, old), h.newOverlaps(ctx, req, updated, old))
+	return admission.Allowed("").WithWarnings(warnings...)
+}
+
+// newOverlaps warns of what a pool shares with others, unless its older version shares the same.
+func (h doorPools) newOverlaps(ctx context.Context, req admission.Request, updated, old pools.Object) admission.Warnings {
+	found := h.registry.Overlaps(ctx, updated)
+	if len(found) == 0 {
+		return nil
+	}
+	if req.Operation == admissionv1.Update && pools.SharedBy(h.registry.Overlaps(ctx, old)).Equal(pools.SharedBy(found)) {
+		return nil
+	}
+	to := audienceOf(admission.NewContextWithRequest(ctx, req), h.rights)
+	return admission.Warnings{h.registry.OverlapText(updated, found, func(other ipamv1.PoolReference) bool { return to.mayGetPool(ctx, other) })}
 }
 
 // protect refuses to delete a pool that something is allocated from, unless the caller or a move takes care of the order: the pool's finalizer

@@ -97,7 +97,7 @@ func askOfDoor(t *testing.T, records held, updated, old string) admission.Respon
 // askOfKind asks the webhook about the pool team of a kind.
 func askOfKind(t *testing.T, kind pools.Kind, records held, req admission.Request) admission.Response {
 	t.Helper()
-	handler := doorPools{Doors{Pools: []pools.Kind{kind}}, records, everything}
+	handler := doorPools{Doors{Pools: []pools.Kind{kind}}, records, everything, optionsWith(t, records).Registry}
 	req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: kind.Group, Version: "v1", Kind: kind.Kind}, team.Namespace, team.Name
 	return handler.validate(t.Context(), req)
 }

@@ -94,7 +94,7 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http
 			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, readers, carving})),
 		validateGlobalIPPoolPath: admission.WithValidator(scheme,
 			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, readers, carving})),
-		validateDoorPoolPath:    {Handler: admission.HandlerFunc(doorPools{o.Doors, o.Holdings, readers}.validate)},
+		validateDoorPoolPath:    {Handler: admission.HandlerFunc(doorPools{o.Doors, o.Holdings, readers, o.Registry}.validate)},
 		defaultIPClaimPath:      {Handler: admission.HandlerFunc(own.propose)},
 		validateIPClaimPath:     {Handler: admission.HandlerFunc(own.reserveClaim)},
 		keepIPAllocationPath:    {Handler: admission.HandlerFunc(keepMoved)},

@@ -10,8 +10,10 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 var (
@@ -23,6 +25,8 @@ var (
 	externalLeftovers = metrics.Gauge("external", "leftovers",
 		"Floating IPs of a pool that name claims which are not here (unknown) or have another one (surplus), and claims whose floating IP does not exist or is another's (missing).",
 		append(metrics.PoolLabels[:3:3], "found")...)
+	overlappingAddresses = metrics.Gauge("pool", "overlapping_addresses",
+		"Addresses that a pool and pools of other address spaces both hand out. Absent where there are none.", metrics.PoolLabels...)
 	poolReady = metrics.Gauge("pool", "ready", "Whether a pool is Ready: 1 or 0.", metrics.PoolLabels...)
 )
 
@@ -63,6 +67,16 @@ func observeSurvey(ref ipamv1.PoolReference, found *external.Survey) {
 	}
 }
 
+// observeOverlaps sets the gauge of what a pool shares with others; it drops that of a pool that shares nothing.
+func observeOverlaps(ref ipamv1.PoolReference, found []pools.Overlap) {
+	if len(found) == 0 {
+		overlappingAddresses.DeletePartialMatch(metrics.OfPool(ref))
+		return
+	}
+	shared := ipspace.SetSize(pools.SharedBy(found))
+	overlappingAddresses.WithLabelValues(metrics.PoolValues(ref)...).Set(number(shared.String()))
+}
+
 // observeReady sets the gauge of a pool's readiness.
 func observeReady(ref ipamv1.PoolReference, isReady bool) {
 	value := 0.0
@@ -79,6 +93,7 @@ func unobserve(ref ipamv1.PoolReference) {
 	poolRecords.DeletePartialMatch(of)
 	poolReady.DeletePartialMatch(of)
 	externalLeftovers.DeletePartialMatch(of)
+	overlappingAddresses.DeletePartialMatch(of)
 }
 
 // forget drops all series of a pool that is gone.

@@ -87,6 +87,8 @@ type reporter struct {
 	// looks remembers how pools stand outside of the cluster, and surveys how that differs from the records.
 	looks   looks
 	surveys surveys
+	// overlaps remembers what pools share with others.
+	overlaps overlaps
 	// outdated remembers how many answers carry other network settings than their pool.
 	outdated outdated
 }
@@ -111,6 +113,8 @@ type scope struct {
 	nextSurvey time.Duration
 	// overlap is set when somebody else holds one of the pool's blocks.
 	overlap *ledger.TakenError
+	// overlaps are the pools of other address spaces that hand out addresses of this one, too.
+	overlaps []pools.Overlap
 	// holdings are what keeps a pool that is being deleted, or whose block the hub takes back, and users the finalizers of others that do.
 	holdings []ledger.Holding
 	users    []string

@@ -29,6 +29,7 @@ func (r *Reconciler) gone(ctx context.Context, ref ipamv1.PoolReference) (ctrl.R
 	r.outdated.forget(ref)
 	r.looks.forget(ref)
 	r.surveys.forget(ref)
+	r.wakeOverlapping(ref, nil)
 	forget(ref)
 	blocks, err := r.keepDelegated(ctx, ref, r.Ledger.Of(ref).OtherBlocks("", nil))
 	err = errors.Join(err, r.leaveHandedBack(ctx, ref))

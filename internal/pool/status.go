@@ -36,6 +36,7 @@ func (r *reporter) updateStatus(ctx context.Context, s *scope, outcome error) er
 	account := r.Ledger.Of(s.says.Ref)
 	capacity, known := account.Capacity()
 	isForeign := r.Registry.IsForeign(s.pool) || !s.says.IsServedHere()
+	r.findOverlaps(ctx, s)
 	r.showMember(s)
 	showExpanded(s)
 	r.showReleased(s)
@@ -81,6 +82,7 @@ func (r *reporter) measure(s *scope, c ledger.Capacity, isForeign bool) {
 	}
 	observe(s.says.Ref, capacity)
 	observeSurvey(s.says.Ref, s.survey)
+	observeOverlaps(s.says.Ref, s.overlaps)
 	observeRecords(s.says.Ref, r.Ledger.Of(s.says.Ref))
 	observeReady(s.says.Ref, conditions.IsTrue(s.pool, ipamv1.ReadyCondition))
 }
@@ -162,7 +164,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 		condition.Reason, condition.Message = ipamv1.PoolReadyReservingReason, "the pool's blocks are being recorded"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason
-		condition.Message = r.doubtsMessage(s)
+		condition.Message = r.doubtsMessage(ctx, s)
 	}
 	return condition
 }
@@ -338,8 +340,8 @@ func (r *reporter) overlapMessage(ctx context.Context, s *scope) string {
 }
 
 // doubtsMessage tells the first of what of a pool is served but probably not meant, and how many more there are.
-func (r *reporter) doubtsMessage(s *scope) string {
-	doubts := s.doubts
+func (r *reporter) doubtsMessage(ctx context.Context, s *scope) string {
+	doubts := slices.Concat(r.overlapDoubt(ctx, s), s.doubts)
 	if r.Kind.Doubts != nil {
 		doubts = slices.Concat(doubts, r.Kind.Doubts(s.pool))
 	}

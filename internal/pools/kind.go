@@ -91,6 +91,8 @@ type Kind struct {
 	AddressField string
 	// KeepsInUse: no update may exclude what claims have, nor make it a gateway or a reserved address, as with the kind's own manager.
 	KeepsInUse bool
+	// ReportsOverlaps: a pool may have addresses of another one, of another address space, and the younger one of the two reports that.
+	ReportsOverlaps bool
 	// Moves says whether clusterctl moves a pool with the Clusters of its namespace; nil where it moves all of them, by a label on their CRD. A
 	// pool without a namespace stays.
 	Moves func(client.Object) bool

@@ -56,6 +56,8 @@ type Registry struct {
 
 	// underway are the claims that are getting addresses outside.
 	underway underway
+	// open is what pools hand out that are compared with others.
+	open openSets
 }
 
 // version is what a registration was made from.
@@ -345,6 +347,7 @@ func (r *Registry) Forget(ref ipamv1.PoolReference) {
 	defer r.mu.Unlock()
 	r.forget(ref)
 	r.underway.forget(ref)
+	r.open.forget(ref)
 }
 
 func (r *Registry) forget(ref ipamv1.PoolReference) {

@@ -296,6 +296,9 @@ func (o *opener) open(ctx context.Context) error {
 	if o.Follows != nil {
 		o.wiring.clusters.join(o.Follows(o.wiring.GetClient(), source))
 	}
+	for _, kind := range o.Pools { // all at first: pools of one kind are compared with those of another
+		o.wiring.registry.AddKind(kind)
+	}
 	for name, kind := range o.Pools {
 		if err := o.wiring.openPools(ctx, name, kind); err != nil {
 			return err
@@ -325,7 +328,6 @@ func (w *wiring) isOpen(door string) bool {
 
 // openPools registers the controller of a kind of pools, and has claims that may name them, and were there before, follow them.
 func (w *wiring) openPools(ctx context.Context, name string, kind pools.Kind) error {
-	w.registry.AddKind(kind)
 	for _, r := range w.answering {
 		if !r.Source.Serves(door.PoolName{GroupKind: kind.GroupKind}) {
 			continue

@@ -40,6 +40,7 @@ var (
 		Is:      pools.Is[*icv1.InClusterIPPool],
 		Says:    func(p pools.Object) poolspec.Pool { return says(p, PoolKind, ipamv1.ConsumerVisibility) },
 		Resolve: resolve, Status: status, Show: show, Doubts: doubts, AddressField: "addresses", KeepsInUse: true,
+		ReportsOverlaps: true,
 	}
 	GlobalPools = pools.Kind{
 		GroupKind: GlobalPoolKind, Version: icv1.GroupVersion.Version, ClusterScoped: true, HasHome: true, Finalizer: icv1.PoolFinalizer,
@@ -48,6 +49,7 @@ var (
 		Is:      pools.Is[*icv1.GlobalInClusterIPPool],
 		Says:    func(p pools.Object) poolspec.Pool { return says(p, GlobalPoolKind, ipamv1.SharedVisibility) },
 		Resolve: resolve, Status: status, Show: show, Doubts: doubts, AddressField: "addresses", KeepsInUse: true,
+		ReportsOverlaps: true,
 	}
 )
 

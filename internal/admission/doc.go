@@ -7,7 +7,8 @@
 //     that cannot be served and changes that would take away what is in use. A pool that is carved
 //     from another one gets its block while it is created, as an IPClaim gets its prefix.
 //   - Pools of front doors: validation refuses specs that their own webhooks refuse, as far as a
-//     change brings that about, and changes that would take away what is in use.
+//     change brings that about, and changes that would take away what is in use. A new one gets the
+//     address space that its Namespace names, where its kind has an annotation for that.
 //   - IPClaim: the mutating webhook proposes a prefix and writes it into the claim, the validating
 //     webhook records it for the claim's UID, and the claim is answered when it is stored.
 //   - IPAddressClaim of Cluster API: gets Weir's finalizer at creation, which saves the controller a

@@ -5,21 +5,26 @@ package admission
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -61,12 +66,62 @@ func (h doorPools) validate(ctx context.Context, req admission.Request) admissio
 		if kind.KeepsInUse {
 			errs = append(errs, withheld(ctx, to, c)...)
 		}
+		errs = append(errs, h.taken(ctx, to, kind, updated, c)...)
 	}
 	if len(errs) > 0 {
 		return refused(apierrors.NewInvalid(kind.GroupKind, excerpt.Of(req.Name), errs))
 	}
 	warnings := slices.Concat(newDoubts(kind, updated, old), h.newOverlaps(ctx, req, updated, old))
 	return admission.Allowed("").WithWarnings(warnings...)
+}
+
+// taken refuses addresses that a pool did not have before, and that another root pool of the address space has that its annotation names.
+func (h doorPools) taken(ctx context.Context, to *audience, kind *pools.Kind, updated pools.Object, c change) field.ErrorList {
+	space := updated.GetAnnotations()[kind.SpaceAnnotation]
+	if kind.SpaceAnnotation == "" || space == "" {
+		return nil
+	}
+	var found []overlap
+	for _, prefix := range gained(c.shape, c.was) {
+		for _, other := range h.holdings.Overlapping(space, prefix) {
+			if other.Purpose == ledger.ForRoot && other.Pool != kind.Reference(updated) {
+				found = noteOverlap(found, text(prefix), prefix, other)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	var shown []string
+	for _, o := range found {
+		if to.mayGetPool(ctx, o.other) {
+			shown = append(shown, o.text())
+		}
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", kind.AddressField),
+		"overlaps other pools of address space "+excerpt.Of(space)+someOf(shown, len(found)))}
+}
+
+// assignSpace gives a new pool that names no address space the one that its Namespace names.
+func (h doorPools) assignSpace(ctx context.Context, req admission.Request) admission.Response {
+	kind, ok := h.doors.doorKind(kindOf(req))
+	if !ok || kind.SpaceAnnotation == "" || req.Operation != admissionv1.Create || req.Namespace == "" {
+		return admission.Allowed("")
+	}
+	created := kind.New()
+	if !read(req.Object.Raw, created) || created.GetAnnotations()[kind.SpaceAnnotation] != "" {
+		return admission.Allowed("")
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := h.doors.Live.Get(ctx, client.ObjectKey{Name: req.Namespace}, namespace); err != nil {
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("getting namespace %s: %w", req.Namespace, err))
+	}
+	space := namespace.Annotations[kind.SpaceAnnotation]
+	if space == "" {
+		return admission.Allowed("")
+	}
+	return admission.Patched("", annotationPatch(created, nil, kind.SpaceAnnotation, space)...)
 }
 
 // newOverlaps warns of what a pool shares with others, unless its older version shares the same.

@@ -53,6 +53,7 @@ const (
 	defaultIPClaimPath       = "/mutate-ipam-weir-dev-v1alpha1-ipclaim"
 	validateIPClaimPath      = "/validate-ipam-weir-dev-v1alpha1-ipclaim"
 	validateDoorPoolPath     = "/validate-door-pools"
+	assignSpacePath          = "/mutate-door-pools"
 )
 
 // SetupWithManager registers all webhooks with the manager's webhook server.
@@ -87,6 +88,7 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http
 	if !o.Authenticated {
 		readers = nil // who asks may be anybody, and reads nothing
 	}
+	ofDoors := doorPools{o.Doors, o.Holdings, readers, o.Registry}
 	return bounded(map[string]*admission.Webhook{
 		defaultIPPoolPath:       {Handler: poolDefaulter{carving, o.Registry.Home}},
 		defaultGlobalIPPoolPath: {Handler: poolDefaulter{carving, o.Registry.Home}},
@@ -94,7 +96,8 @@ func webhooks(scheme *runtime.Scheme, o Options, rights Readers) map[string]http
 			admission.Validator[*ipamv1.IPPool](poolValidator[*ipamv1.IPPool]{o.Holdings, readers, carving})),
 		validateGlobalIPPoolPath: admission.WithValidator(scheme,
 			admission.Validator[*ipamv1.GlobalIPPool](poolValidator[*ipamv1.GlobalIPPool]{o.Holdings, readers, carving})),
-		validateDoorPoolPath:    {Handler: admission.HandlerFunc(doorPools{o.Doors, o.Holdings, readers, o.Registry}.validate)},
+		validateDoorPoolPath:    {Handler: admission.HandlerFunc(ofDoors.validate)},
+		assignSpacePath:         {Handler: admission.HandlerFunc(ofDoors.assignSpace)},
 		defaultIPClaimPath:      {Handler: admission.HandlerFunc(own.propose)},
 		validateIPClaimPath:     {Handler: admission.HandlerFunc(own.reserveClaim)},
 		keepIPAllocationPath:    {Handler: admission.HandlerFunc(keepMoved)},

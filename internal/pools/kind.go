@@ -93,6 +93,8 @@ type Kind struct {
 	KeepsInUse bool
 	// ReportsOverlaps: a pool may have addresses of another one, of another address space, and the younger one of the two reports that.
 	ReportsOverlaps bool
+	// SpaceAnnotation names the address space of a pool, and on a Namespace that of its new pools; "" where the kind names it otherwise.
+	SpaceAnnotation string
 	// Moves says whether clusterctl moves a pool with the Clusters of its namespace; nil where it moves all of them, by a label on their CRD. A
 	// pool without a namespace stays.
 	Moves func(client.Object) bool

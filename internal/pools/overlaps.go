@@ -42,7 +42,7 @@ func (r *Registry) Overlaps(ctx context.Context, p Object) (found []Overlap) {
 	if !known || !kind.ReportsOverlaps || r.IsForeign(p) {
 		return nil
 	}
-	mine, space, ref := openOf(&kind, p), r.Says(p).Space, kind.Reference(p)
+	mine, space, isNamed, ref := openOf(&kind, p), r.Says(p).Space, kind.namesSpace(p), kind.Reference(p)
 	for _, other := range r.Kinds() {
 		if !other.ReportsOverlaps {
 			continue
@@ -54,8 +54,8 @@ func (r *Registry) Overlaps(ctx context.Context, p Object) (found []Overlap) {
 		}
 		_ = meta.EachListItem(list, func(obj runtime.Object) error {
 			q, ok := obj.(Object)
-			if !ok || other.Reference(q) == ref || r.Says(q).Space == space || r.IsForeign(q) {
-				return nil
+			if !ok || other.Reference(q) == ref || r.Says(q).Space == space || r.IsForeign(q) || isNamed && other.namesSpace(q) {
+				return nil // two spaces that somebody has named are two networks
 			}
 			if shared := mine.and(r.open.of(&other, q)); shared != nil {
 				found = append(found, Overlap{Other: other.Reference(q), IsOlder: isOlder(q, p), Shared: shared})
@@ -68,6 +68,11 @@ func (r *Registry) Overlaps(ctx context.Context, p Object) (found []Overlap) {
 			cmp.Compare(a.Other.Namespace, b.Other.Namespace), cmp.Compare(a.Other.Name, b.Other.Name))
 	})
 	return found
+}
+
+// namesSpace reports whether a pool names its address space by an annotation.
+func (k *Kind) namesSpace(p Object) bool {
+	return k.SpaceAnnotation != "" && p.GetAnnotations()[k.SpaceAnnotation] != ""
 }
 
 func compareBools(a, b bool) int {

@@ -105,6 +105,23 @@ func TestPoolsThatOverlap(t *testing.T) {
 	}
 }
 
+// TestTwoNamedSpacesAreTwoNetworks: where only one of two pools names its space, the other may be on the same network.
+func TestTwoNamedSpacesAreTwoNetworks(t *testing.T) {
+	t.Parallel()
+	in := func(name, space string) *icv1.InClusterIPPool {
+		p := &icv1.InClusterIPPool{ObjectMeta: metaAt("a", name, 1), Spec: icv1.InClusterIPPoolSpec{Addresses: []string{"10.0.0.0/28"}, Prefix: 28}}
+		if space != "" {
+			p.Annotations = map[string]string{icv1.AddressSpaceAnnotation: space}
+		}
+		return p
+	}
+	for other, want := range map[string]int{"": 1, "x": 0, "y": 0} {
+		if got := registryOf(t, in("q", other)).Overlaps(t.Context(), in("p", "x")); len(got) != want {
+			t.Errorf("a pool of space x and one of %q: %+v", other, got)
+		}
+	}
+}
+
 func TestAPoolThatIsNewIsYoungerThanAllOthers(t *testing.T) {
 	t.Parallel()
 	spec := icv1.InClusterIPPoolSpec{Addresses: []string{"10.0.0.2-10.0.0.3", "10.0.0.5", "10.0.0.8/30", "10.0.0.14"}, Prefix: 24}

@@ -4,6 +4,7 @@
 package incluster
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,7 +41,7 @@ var (
 		Is:      pools.Is[*icv1.InClusterIPPool],
 		Says:    func(p pools.Object) poolspec.Pool { return says(p, PoolKind, ipamv1.ConsumerVisibility) },
 		Resolve: resolve, Status: status, Show: show, Doubts: doubts, AddressField: "addresses", KeepsInUse: true,
-		ReportsOverlaps: true,
+		ReportsOverlaps: true, SpaceAnnotation: icv1.AddressSpaceAnnotation,
 	}
 	GlobalPools = pools.Kind{
 		GroupKind: GlobalPoolKind, Version: icv1.GroupVersion.Version, ClusterScoped: true, HasHome: true, Finalizer: icv1.PoolFinalizer,
@@ -49,7 +50,7 @@ var (
 		Is:      pools.Is[*icv1.GlobalInClusterIPPool],
 		Says:    func(p pools.Object) poolspec.Pool { return says(p, GlobalPoolKind, ipamv1.SharedVisibility) },
 		Resolve: resolve, Status: status, Show: show, Doubts: doubts, AddressField: "addresses", KeepsInUse: true,
-		ReportsOverlaps: true,
+		ReportsOverlaps: true, SpaceAnnotation: icv1.AddressSpaceAnnotation,
 	}
 )
 
@@ -63,7 +64,7 @@ func status(p pools.Object) any {
 	return *own.PoolStatus()
 }
 
-// says returns what a pool says of itself. Each has an address space of its own: equal ranges in many pools are everyday.
+// says returns what a pool says of itself.
 func says(p pools.Object, kind schema.GroupKind, visibility ipamv1.PoolVisibility) poolspec.Pool {
 	return poolspec.Pool{
 		Ref: kinds.Pool(kind, p.GetNamespace(), p.GetName()), Space: Space(p), Visibility: visibility,
@@ -71,18 +72,20 @@ func says(p pools.Object, kind schema.GroupKind, visibility ipamv1.PoolVisibilit
 	}
 }
 
-// Space returns the address space of a pool, which has a slash in it, as no space that users name can have.
+// Space returns the address space of a pool: the one that its annotation names, or one of its own, for equal ranges in many pools are everyday.
+// That has a slash in it, as no space that users name can have.
 func Space(p client.Object) string {
-	if p.GetNamespace() == "" {
-		return "in-cluster/" + p.GetName()
+	own := "in-cluster/" + p.GetName()
+	if p.GetNamespace() != "" {
+		own = "in-cluster/" + p.GetNamespace() + "/" + p.GetName()
 	}
-	return "in-cluster/" + p.GetNamespace() + "/" + p.GetName()
+	return cmp.Or(p.GetAnnotations()[icv1.AddressSpaceAnnotation], own)
 }
 
-// resolve returns the shape of a pool, or every mistake in its spec.
+// resolve returns the shape of a pool, or every mistake in its spec and its annotation.
 func resolve(p pools.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 	shape, errs := Read(specOf(p))
-	if len(errs) > 0 {
+	if errs = append(errs, poolspec.CheckSpace(icv1.AddressSpaceAnnotation, p.GetAnnotations()[icv1.AddressSpaceAnnotation])...); len(errs) > 0 {
 		return nil, errs
 	}
 	return pooltree.New(shape.Config), nil

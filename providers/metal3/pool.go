@@ -5,12 +5,10 @@ package metal3
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -19,7 +17,6 @@ import (
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/excerpt"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -69,7 +66,7 @@ func says(p pools.Object) poolspec.Pool {
 func resolve(p pools.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 	own := asPool(p)
 	shape, errs := Read(&own.Spec, own.Namespace)
-	if errs = append(errs, append(checkSpace(own), checkParent(own)...)...); len(errs) > 0 {
+	if errs = append(errs, append(poolspec.CheckSpace(m3v1.AddressSpaceAnnotation, own.Annotations[m3v1.AddressSpaceAnnotation]), checkParent(own)...)...); len(errs) > 0 {
 		return nil, errs
 	}
 	return pooltree.New(shape.Config), nil
@@ -95,16 +92,6 @@ func refused(p *m3v1.IPPool) field.ErrorList {
 
 // spacePath is where a pool names its address space.
 var spacePath = field.NewPath("metadata", "annotations").Key(m3v1.AddressSpaceAnnotation)
-
-// checkSpace refuses an address space that Weir's own pools could not have: the name of one of a pool's own is not to be had by another.
-func checkSpace(p *m3v1.IPPool) field.ErrorList {
-	space, ok := p.Annotations[m3v1.AddressSpaceAnnotation]
-	problems := validation.IsDNS1123Subdomain(space)
-	if !ok || space == "" || len(problems) == 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(spacePath, excerpt.Of(space), strings.Join(problems, "; "))}
-}
 
 // join labels a pool, and has its Cluster own it without control, as Metal3 does. A reference to that very Cluster stays as it is, one
 // to an earlier Cluster of the name does not.

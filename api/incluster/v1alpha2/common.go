@@ -21,3 +21,7 @@ const (
 	// AddressFinalizer protects an IPAddress for as long as its claim lives.
 	AddressFinalizer = "ipam.cluster.x-k8s.io/ProtectAddress"
 )
+
+// AddressSpaceAnnotation on a pool names the address space that its addresses are unique in. Absent means a space of the pool's own. It is set when
+// the pool is created, and never changed. On a Namespace it is what new pools of the namespace get that name none.
+const AddressSpaceAnnotation = "ipam.weir.dev/address-space"

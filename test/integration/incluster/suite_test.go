@@ -69,7 +69,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	webhooks := suite.RunManagerWith(site, certs, func(o *setup.Options) { o.FeatureGates = map[string]string{"InCluster": "true"} })
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
-	for _, file := range []string{"pools.yaml", "moves.yaml"} {
+	for _, file := range []string{"pools.yaml", "moves.yaml", "spaces.yaml"} {
 		suite.GuardPools(ctx, site, filepath.Join(root, "config", "incluster", "webhook", file), bundle, "https://"+webhooks)
 	}
 }, NodeTimeout(5*time.Minute))

@@ -100,6 +100,11 @@ $(KUSTOMIZE): hack/tools/kustomize/go.mod
 $(CLUSTERCTL): hack/tools/clusterctl/go.mod
 	$(call build-tool,clusterctl,sigs.k8s.io/cluster-api/cmd/clusterctl,$(CLUSTERCTL_LDFLAGS))
 
+# Cluster API's core manager, for test/e2e/rollout: from the size long on, the only one that it runs at.
+CORE_MANAGER := $(BIN)/core-manager
+$(CORE_MANAGER): hack/tools/clusterctl/go.mod
+	$(call build-tool,clusterctl,sigs.k8s.io/cluster-api/core,$(CLUSTERCTL_LDFLAGS))
+
 # Commands of the guides use jq; this is gojq, which understands the same.
 $(JQ): hack/tools/gojq/go.mod
 	$(call build-tool,gojq,github.com/itchyny/gojq/cmd/gojq)
@@ -291,7 +296,8 @@ gotest = go run ./hack/testsummary -costs=$(COSTS) -out $(OUT)/test-$(1).json --
 COSTS ?= true
 # The suites that last come first, so that none of them is left over to run alone.
 E2E_FIRST := crash move processes restore admission floatingips race install takeover
-E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) $(JQ) manager other-manager plugin release-manifests
+E2E_NEEDS := control-plane $(CLUSTERCTL) $(KUSTOMIZE) $(JQ) manager other-manager plugin release-manifests \
+	$(if $(filter long soak,$(WEIR_SUITE_SIZE)),$(CORE_MANAGER))
 
 .PHONY: other-manager
 other-manager: ## Build the manager with a second front door, for tests, into bin/

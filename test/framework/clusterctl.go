@@ -74,7 +74,7 @@ func (c *Clusterctl) writeCore() error {
 	if err != nil {
 		return err
 	}
-	dir, err := moduleDir(clusterAPIModule)
+	dir, err := clusterAPIDir()
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (c *Clusterctl) Init(ctx context.Context, version string) (string, error) {
 
 // InstallKubeadmCRDs installs the CRDs of Cluster API's kubeadm providers, from the module that go.mod names.
 func InstallKubeadmCRDs(ctx context.Context, cfg *rest.Config) error {
-	dir, err := moduleDir(clusterAPIModule)
+	dir, err := clusterAPIDir()
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func permissiveCRD(group, version, kind, plural string) *unstructured.Unstructur
 // serve their storage version only, v1beta2: the others need the core
 // provider's conversion webhook.
 func CAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	dir, err := moduleDir(clusterAPIModule)
+	dir, err := clusterAPIDir()
 	if err != nil {
 		return nil, err
 	}
@@ -110,16 +110,17 @@ func CAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return crds, nil
 }
 
-func moduleDir(module string) (string, error) {
+// clusterAPIDir is the folder of Cluster API's module.
+func clusterAPIDir() (string, error) {
 	root, err := RepoRoot()
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", clusterAPIModule)
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("finding module %s: %w", module, err)
+		return "", fmt.Errorf("finding module %s: %w", clusterAPIModule, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -39,10 +39,10 @@ func (r *executor) adopt(ctx context.Context, s *scope, answer *door.Answer, pur
 	if controlled != nil && purpose == ledger.ForClaim { // what is only asked for need not be recorded
 		return controlled
 	}
-	if err := r.proveBacked(ctx, s, address); err != nil {
+	if err := r.proveBacked(ctx, s, address, hasArrived(s.claim) || hasArrived(answer)); err != nil {
 		return err
 	}
-	if !r.records.isRecorded(s, answer, address) {
+	if !r.records.isRecorded(s, answer, address) || purpose == ledger.ForAdopted && r.records.isUnnamed(s, address) {
 		if err := r.records.recordAnswer(ctx, s, r.records.carried(s, answer, address, purpose), purpose, answer); err != nil {
 			return r.reporter.adoptError(ctx, s, answer, purpose, err)
 		}

@@ -296,6 +296,9 @@ func (r *records) request(ctx context.Context, s *scope, want netip.Prefix, purp
 	if want.IsValid() {
 		c.Want, c.Bits = want, want.Bits()
 	}
+	if c.Want.IsSingleIP() && c.Want.Addr() == s.backing.Addr {
+		c.ExternalID = s.backing.ID
+	}
 	if purpose == ledger.ForClaim && r.Form.Kinds().Commit == door.ByStatus {
 		c.IsUnfit = r.objects.isNameTaken(ctx, s)
 	}

@@ -154,7 +154,7 @@ func (r *executor) restore(ctx context.Context, s *scope, answer *door.Answer) e
 	if err != nil {
 		return r.objects.unreadable(answer, err)
 	}
-	if err = r.proveBacked(ctx, s, address); err != nil {
+	if err = r.proveBacked(ctx, s, address, hasArrived(s.claim) || hasArrived(answer)); err != nil {
 		return err
 	}
 	allocation, err := r.records.record(ctx, s, r.records.carried(s, answer, address, ledger.ForAdopted), hasArrived(s.claim) || hasArrived(answer))
@@ -215,7 +215,7 @@ func (r *records) former(s *scope) (ledger.Holding, bool) {
 
 // answerAs answers a claim with what its record, or that of its former UID, holds.
 func (r *executor) answerAs(ctx context.Context, s *scope, h ledger.Holding) error {
-	if err := r.proveBacked(ctx, s, h.CIDR.Addr()); err != nil {
+	if err := r.proveBacked(ctx, s, h.CIDR.Addr(), hasArrived(s.claim)); err != nil {
 		return err
 	}
 	allocation, err := r.records.record(ctx, s, h.CIDR, true)

@@ -33,22 +33,29 @@ func (r *executor) allocateOutside(ctx context.Context, s *scope, want netip.Pre
 	if want.IsValid() {
 		return refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s: no address can be asked for: those of the pool are chosen outside of the cluster", s.claim.AskedField)
 	}
-	live, err := r.observer.getClaim(ctx, r.Live, keyOf(s.claim))
-	switch {
-	case client.IgnoreNotFound(err) != nil:
+	live, err := r.proveLiving(ctx, s)
+	if err != nil {
 		return err
-	case err != nil, live.GetUID() != s.claim.GetUID(), !live.GetDeletionTimestamp().IsZero():
-		return errWaiting
-	}
-	why, err := r.observer.haltedBy(ctx, r.Live, live)
-	if why != nil || err != nil {
-		return errors.Join(why, err)
 	}
 	allocation, err := r.acquire(ctx, s, live)
 	if err != nil {
 		return err
 	}
 	return r.commit(ctx, s, allocation)
+}
+
+// proveLiving reads a claim and its Cluster live. It errs with errWaiting if the claim has gone or is being deleted, and with a refusal while
+// either is paused.
+func (r *executor) proveLiving(ctx context.Context, s *scope) (*door.Claim, error) {
+	live, err := r.observer.getClaim(ctx, r.Live, keyOf(s.claim))
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, err
+	case err != nil, live.GetUID() != s.claim.GetUID(), !live.GetDeletionTimestamp().IsZero():
+		return nil, errWaiting
+	}
+	why, err := r.observer.haltedBy(ctx, r.Live, live)
+	return live, errors.Join(why, err)
 }
 
 // patience is for how long a claim waits for a floating IP that is free before its former claim's record has gone. It gets a new one then: the
@@ -66,8 +73,10 @@ func (r *executor) acquire(ctx context.Context, s *scope, live *door.Claim) (led
 	pool.Room = room
 	address, err := s.offer.Outside.Provider.Acquire(ctx, pool, external.Request{
 		Claim: s.ref, IsTold: live.AnswerName != "", IsPatient: r.Clock.Since(live.GetCreationTimestamp().Time) < patience,
-		Holds:    func(address netip.Addr) bool { return r.observer.about(s).Holds(address) },
-		IsOthers: func(address netip.Addr) bool { return s.offer.Outside.IsOthers(s.ref, address) },
+		Holds: func(address netip.Addr) bool { return r.observer.about(s).Holds(address) },
+		IsOthers: func(address netip.Addr) bool {
+			return slices.ContainsFunc(s.offer.Outside.Holders(address), func(c ipamv1.ClaimReference) bool { return c.UID != s.ref.UID })
+		},
 	})
 	if isPools(err) {
 		r.Ledger.Notices().PoolChanged(s.offer.Pool)
@@ -87,20 +96,49 @@ func isPools(err error) bool {
 
 // reserveAcquired records an address that was acquired in the cloud.
 func (r *records) reserveAcquired(ctx context.Context, s *scope, address external.Address) (ledger.Allocation, error) {
-	c, err := r.request(ctx, s, netip.PrefixFrom(address.Addr, address.Addr.BitLen()), ledger.ForClaim)
-	if err != nil {
-		return ledger.Allocation{}, err
-	}
-	c.ExternalID = address.ID
-	return r.Ledger.Reserve(ctx, c)
+	s.backing = address
+	return r.reserve(ctx, s, netip.PrefixFrom(address.Addr, address.Addr.BitLen()), ledger.ForClaim)
 }
 
-// proveBacked errs unless the address is the claim's in the cloud. It asks only before the claim is committed.
-func (r *executor) proveBacked(ctx context.Context, s *scope, address netip.Addr) error {
-	if s.offer.Outside == nil || hasAnswer(s.claim) && !hasArrived(s.claim) {
+// proveBacked errs unless the address is the claim's in the cloud. What the claim came with by a move or from a backup becomes the claim's there:
+// its floating IP carries the UID of the claim's former self. It asks only before the claim is committed; of one that has arrived, until a record
+// of the claim names the floating IP.
+func (r *executor) proveBacked(ctx context.Context, s *scope, address netip.Addr, isMarked bool) (err error) {
+	if s.offer.Outside == nil || hasAnswer(s.claim) && (!hasArrived(s.claim) || r.records.isBacked(s, address)) {
 		return nil
 	}
-	return s.offer.Outside.Provider.Adopt(ctx, s.offer.Outside.Pool, s.ref, address)
+	adoption := external.Adoption{
+		Claim: s.ref, Address: address,
+		IsOthers: func(address netip.Addr) bool {
+			return slices.ContainsFunc(s.offer.Outside.Holders(address), func(c ipamv1.ClaimReference) bool { return !isNamesake(c, s.ref) })
+		},
+	}
+	if isMarked && s.claim.GetDeletionTimestamp().IsZero() { // a claim that is deleted before has nothing there
+		if _, err = r.proveLiving(ctx, s); err != nil {
+			return err
+		}
+		adoption.HasArrived = true
+	}
+	s.backing, err = s.offer.Outside.Provider.Adopt(ctx, s.offer.Outside.Pool, adoption)
+	return err
+}
+
+// isNamesake reports whether two claims have the same kind, namespace and name.
+func isNamesake(a, b ipamv1.ClaimReference) bool {
+	a.UID = b.UID
+	return a == b
+}
+
+// isBacked reports whether a record of the claim names what backs the address in the cloud.
+func (r *records) isBacked(s *scope, address netip.Addr) bool {
+	return slices.ContainsFunc(r.observer.about(s).Recorded(), func(h ledger.Holding) bool {
+		return h.Claim.UID == s.ref.UID && h.CIDR == netip.PrefixFrom(address, address.BitLen()) && h.Backed
+	})
+}
+
+// isUnnamed reports whether what backs the address in the cloud is known, and no record of the claim names it: it was recorded before.
+func (r *records) isUnnamed(s *scope, address netip.Addr) bool {
+	return s.backing.ID != "" && !r.isBacked(s, address)
 }
 
 // giveBack gives back what a deleted claim has in the cloud. The IPAddress goes after that: while the floating IP is in use, its consumer reads

@@ -25,6 +25,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/finalizer"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -194,6 +195,8 @@ type scope struct {
 	isNew bool
 	// announced: this pass has recorded an event of a refusal.
 	announced bool
+	// backing is what backs the claim's address in the cloud, once that was asked.
+	backing external.Address
 	// began is when work on the claim began.
 	began time.Time
 }

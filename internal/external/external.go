@@ -47,8 +47,8 @@ type Backing struct {
 	// Room there is for it. It errs with ledger.ErrBusy if claims that this manager is working on may
 	// take what is left.
 	Begin func(claim ipamv1.ClaimReference) (room int, done func(), err error)
-	// IsOthers reports whether a record of another claim than this holds an address.
-	IsOthers func(claim ipamv1.ClaimReference, address netip.Addr) bool
+	// Holders returns the claims whose records hold an address.
+	Holders func(netip.Addr) []ipamv1.ClaimReference
 }
 
 // Request is a claim that is to get an address, and what is known of it here.
@@ -64,6 +64,18 @@ type Request struct {
 	// several. IsOthers reports whether a record of another claim does: that claim's IPAddress may be
 	// there, and its consumer may bind the address.
 	Holds, IsOthers func(netip.Addr) bool
+}
+
+// Adoption is a claim whose IPAddress, or record, was not made by this manager, and that may have its
+// address outside.
+type Adoption struct {
+	Claim   ipamv1.ClaimReference
+	Address netip.Addr
+	// HasArrived: the claim came with the address by a move or from a backup. It was proved by a live read
+	// that the claim lives, and that neither it nor its Cluster is paused.
+	HasArrived bool
+	// IsOthers reports whether a record of a claim with another name holds the address.
+	IsOthers func(netip.Addr) bool
 }
 
 // Shortage is why a cloud did not create an address; "" if it did, or may do so again.
@@ -128,10 +140,12 @@ type Provider interface {
 	// record of another claim is in the way; or with ledger.ErrBusy. Whatever it errs with, there may be
 	// an address that is the claim's: it is found by the next call, and goes with GiveBack.
 	Acquire(ctx context.Context, pool Pool, request Request) (Address, error)
-	// Adopt returns nil if an address is the claim's outside. It changes nothing. It errs with a
-	// *claimant.Refusal if the address is not the claim's, or if the cloud cannot be asked; or with
-	// ledger.ErrBusy.
-	Adopt(ctx context.Context, pool Pool, claim ipamv1.ClaimReference, address netip.Addr) error
+	// Adopt returns an address that is the claim's outside. What the claim has arrived with becomes the
+	// claim's if it was that of the claim's former self, which had the same namespace and name; or if it is
+	// free, or listed by the pool, and not in use. Nothing else is changed. It errs with a
+	// *claimant.Refusal if the address is not the claim's and does not become so, or if the cloud cannot be
+	// asked; or with ledger.ErrBusy.
+	Adopt(ctx context.Context, pool Pool, adoption Adoption) (Address, error)
 	// GiveBack gives back what the proof covers, and returns nil if there is nothing (more) of
 	// that. The caller has read the pool live: neither it nor its Cluster is paused, and it does
 	// not move.

@@ -65,7 +65,7 @@ func (l *Ledger) Bind(ctx context.Context, c Claim) (Allocation, error) {
 	if r == nil {
 		return l.makeFor(ctx, c)
 	}
-	if isOwned := r.Owned || len(c.Owners) == 0; isOwned && r.Won {
+	if isOwned := (r.Owned || len(c.Owners) == 0) && (r.Backed || c.ExternalID == ""); isOwned && r.Won {
 		return Allocation{CIDR: r.CIDR, record: r.Identity}, nil
 	} else if by, isTaken := ask2(l.feed, (*book.Book).Obstacle, r.Identity); isOwned && isTaken && !book.Repeats(r, by) { // that it has not won needs no write to be seen
 		return Allocation{}, &TakenError{CIDR: r.CIDR, By: by} // whose claim was told when this record came

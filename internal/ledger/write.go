@@ -98,6 +98,7 @@ type recordPatch struct {
 		Manager    ipamv1.AllocationManager `json:"manager"`
 		State      ipamv1.AllocationState   `json:"state,omitempty"`
 		ReleasedAt *metav1.Time             `json:"releasedAt,omitempty"`
+		External   ipamv1.ExternalReference `json:"external,omitzero"`
 	} `json:"spec"`
 }
 
@@ -133,13 +134,14 @@ func (l *writer) setManager(ctx context.Context, id records.Identity, state ipam
 	return l.patch(ctx, id, p)
 }
 
-// own does so, and gives the record owners and labels.
+// own does so, and gives the record owners and labels, and the id of what backs it outside, if that is known.
 func (l *writer) own(ctx context.Context, id records.Identity, c Claim) (records.Identity, error) {
 	p, err := l.patchByManager(ctx, id)
 	if err != nil {
 		return records.Identity{}, err
 	}
 	p.Metadata.Labels, p.Metadata.OwnerReferences = c.Labels, &c.Owners
+	p.Spec.External.ID = c.ExternalID
 	return l.patch(ctx, id, p)
 }
 

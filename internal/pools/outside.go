@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,9 +47,11 @@ func (r *Registry) Outside(p *Known) *external.Backing {
 	return &external.Backing{
 		Provider: r.External, Pool: r.OutsidePool(own, p.Says),
 		Begin: func(claim ipamv1.ClaimReference) (int, func(), error) { return r.begin(ref, uid, claim, isLimited) },
-		IsOthers: func(claim ipamv1.ClaimReference, address netip.Addr) bool {
-			recorded := r.Ledger.Overlapping(p.Says.Space, netip.PrefixFrom(address, address.BitLen()))
-			return slices.ContainsFunc(recorded, func(h ledger.Holding) bool { return h.Claim.UID != claim.UID })
+		Holders: func(address netip.Addr) (claims []ipamv1.ClaimReference) {
+			for _, h := range r.Ledger.Overlapping(p.Says.Space, netip.PrefixFrom(address, address.BitLen())) {
+				claims = append(claims, h.Claim)
+			}
+			return claims
 		},
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -142,25 +141,4 @@ func choose(found []neutron.FloatingIP, request external.Request) neutron.Floati
 		best = slices.IndexFunc(found, func(f neutron.FloatingIP) bool { return (f.PortID != "") == request.IsTold })
 	}
 	return found[max(best, 0)]
-}
-
-// adopt looks whether an address is the claim's: one list.
-func adopt(ctx context.Context, cloud *neutron.Client, pool external.Pool, claim ipamv1.ClaimReference, address netip.Addr) error {
-	refusal := &claimant.Refusal{
-		Reason: ipamv1.ClaimReadyAllocationFailedReason, After: retry,
-		Message: about(pool, fmt.Sprintf("floating IP %s is not this claim's; to take over what comes by a move, from a backup or by hand is not supported yet",
-			address)),
-	}
-	own, err := describeAll(pool.Key, claim)
-	if err != nil {
-		return refusal
-	}
-	found, err := cloud.FindByDescription(ctx, pool.Network, own...)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(found, func(f neutron.FloatingIP) bool { return f.Address == address }) {
-		return refusal
-	}
-	return nil
 }

@@ -192,9 +192,17 @@ func (b *bench) acquire(ctx context.Context, c ipamv1.ClaimReference) (external.
 
 func (b *bench) adopt(ctx context.Context, c ipamv1.ClaimReference, address netip.Addr) error {
 	b.t.Helper()
-	err := b.Adopt(ctx, b.pool, c, address)
+	_, err := b.Adopt(ctx, b.pool, external.Adoption{Claim: c, Address: address})
 	b.expectOneOf(err, true)
 	return err
+}
+
+// takeOver adopts for a claim that has arrived with the address.
+func (b *bench) takeOver(ctx context.Context, c ipamv1.ClaimReference, address netip.Addr) (external.Address, error) {
+	b.t.Helper()
+	has, err := b.Adopt(ctx, b.pool, external.Adoption{Claim: c, Address: address, HasArrived: true, IsOthers: func(netip.Addr) bool { return false }})
+	b.expectOneOf(err, true)
+	return has, err
 }
 
 func (b *bench) giveBack(ctx context.Context, proof external.Proof) error {

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
 )
@@ -28,6 +30,21 @@ type operation struct {
 
 var ours = claim("c", claimUID)
 
+// formerUID is the UID that the claim ours had before it moved.
+const formerUID = "former-uid"
+
+// lendTo makes a floating IP that a claim has.
+func (b *bench) lendTo(c ipamv1.ClaimReference) {
+	b.t.Helper()
+	description, err := describe(poolKey, c)
+	if err == nil {
+		_, err = b.member.Create(b.t.Context(), neutron.CreateOptions{NetworkID: b.pool.Network, Description: description})
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 var operations = map[string]operation{
 	"allocate": {
 		calls: []string{logIn, extensions, list, create}, leaves: 1,
@@ -40,6 +57,17 @@ var operations = map[string]operation{
 	"adopt": {
 		calls: []string{logIn, extensions, list}, hasOne: true, leaves: 1,
 		run: func(ctx context.Context, b *bench) error { return b.adopt(ctx, ours, b.owned(claimUID)[0].Address) },
+	},
+	"take over": {
+		calls: []string{logIn, extensions, list, describing}, leaves: 1,
+		run: func(ctx context.Context, b *bench) error {
+			if len(b.owned(formerUID)) == 0 && len(b.owned(claimUID)) == 0 {
+				b.lendTo(claim(ours.Name, formerUID))
+			}
+			all := append(b.owned(formerUID), b.owned(claimUID)...)
+			_, err := b.takeOver(ctx, ours, all[0].Address)
+			return err
+		},
 	},
 	"release": {
 		calls: []string{logIn, extensions, list, remove}, hasOne: true,

@@ -5,14 +5,12 @@ package openstack
 
 import (
 	"context"
-	"net/netip"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
 )
@@ -121,9 +119,16 @@ func (p *Provider) Acquire(ctx context.Context, pool external.Pool, request exte
 }
 
 // Adopt implements external.Provider.
-func (p *Provider) Adopt(ctx context.Context, pool external.Pool, claim ipamv1.ClaimReference, address netip.Addr) error {
-	err := p.call(ctx, pool, func(cloud *neutron.Client) error { return adopt(ctx, cloud, pool, claim, address) })
-	return asRefusal(ctx, pool, err)
+func (p *Provider) Adopt(ctx context.Context, pool external.Pool, adoption external.Adoption) (external.Address, error) {
+	var has neutron.FloatingIP
+	err := p.call(ctx, pool, func(cloud *neutron.Client) (err error) {
+		has, err = adopt(ctx, cloud, pool, adoption)
+		return err
+	})
+	if err != nil {
+		return external.Address{}, asRefusal(ctx, pool, err)
+	}
+	return external.Address{Addr: has.Address, ID: has.ID}, nil
 }
 
 // GiveBack implements external.Provider.

@@ -36,7 +36,7 @@ const (
 )
 
 // available is a floating IP that a claim may take, as long as it is as it was judged. Only
-// judgeStock makes one.
+// judgeStock makes one, and judgeOwnership of what a claim has arrived with.
 type available struct {
 	seen neutron.FloatingIP
 	// isLent: Weir did not make it.

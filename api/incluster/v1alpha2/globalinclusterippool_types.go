@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GlobalInClusterIPPool hands out addresses to claims of every namespace. Its address space is its own: it may overlap any other pool.
+// GlobalInClusterIPPool hands out addresses to claims of every namespace. Its address space is its own, unless the annotation ipam.weir.dev/address-space names one.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -72,7 +72,7 @@ type InClusterIPPoolStatusIPAddresses struct {
 	OutOfRange int64 `json:"outOfRange"`
 }
 
-// InClusterIPPool hands out addresses to claims of its namespace. Its address space is its own: it may overlap any other pool.
+// InClusterIPPool hands out addresses to claims of its namespace. Its address space is its own, unless the annotation ipam.weir.dev/address-space names one.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

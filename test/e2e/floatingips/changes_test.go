@@ -10,9 +10,9 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
-// misdeeds says which calls and changes there must not have been in the fake: a list of more than one claim's floating IPs before pools end, a
-// change of one that somebody else has or that was bound, one that was not a claim's from its creation on, a deletion of what its claim needed still. isReleased
-// says whether the claim of that UID did without a floating IP when there were so many changes.
+// misdeeds says which calls and changes there must not have been in the fake: before pools end, a list of more than one claim's floating IPs or of
+// more than one address; a change of one that somebody else has, that was bound, or that was not a claim's from its creation on; a deletion of
+// what its claim needed still. isReleased says whether the claim of that UID did without a floating IP when there were so many changes.
 func (p *project) misdeeds(isReleased func(claim string, f floatingIP, change int) bool) (found []string) {
 	calls := p.fake.Calls()
 	if p.ending != nil {
@@ -20,7 +20,7 @@ func (p *project) misdeeds(isReleased func(claim string, f floatingIP, change in
 	}
 	for _, call := range calls {
 		query, err := url.ParseQuery(call.Query)
-		if call.Name == search && (err != nil || query.Get("description") == "") {
+		if isOfOne := query.Get("description") != "" || len(query["floating_ip_address"]) == 1; call.Name == search && (err != nil || !isOfOne) {
 			found = append(found, "a list that is not of one claim's: "+call.Query)
 		}
 	}

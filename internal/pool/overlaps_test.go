@@ -8,27 +8,34 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	"go4.org/netipx"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/metrics"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
+
+func named(name string) ipamv1.PoolReference {
+	return ipamv1.PoolReference{Kind: "IPPool", Namespace: "a", Name: name}
+}
+
+// sharing is a pool that has a prefix, too.
+func sharing(t *testing.T, name, prefix string) pools.Overlap {
+	t.Helper()
+	var builder netipx.IPSetBuilder
+	builder.AddPrefix(netip.MustParsePrefix(prefix))
+	set, err := builder.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pools.Overlap{Other: named(name), Shared: set}
+}
 
 // TestPoolsAreLookedAtWhenWhatTheyShareChanges: and not again, so that two pools do not wake each other for ever.
 func TestPoolsAreLookedAtWhenWhatTheyShareChanges(t *testing.T) {
 	t.Parallel()
-	named := func(name string) ipamv1.PoolReference {
-		return ipamv1.PoolReference{Kind: "IPPool", Namespace: "a", Name: name}
-	}
-	shares := func(name, prefix string) pools.Overlap {
-		var builder netipx.IPSetBuilder
-		builder.AddPrefix(netip.MustParsePrefix(prefix))
-		set, err := builder.IPSet()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pools.Overlap{Other: named(name), Shared: set}
-	}
+	shares := func(name, prefix string) pools.Overlap { return sharing(t, name, prefix) }
 	var o overlaps
 	for i, step := range []struct {
 		found []pools.Overlap
@@ -53,14 +60,29 @@ func TestPoolsAreLookedAtWhenWhatTheyShareChanges(t *testing.T) {
 
 func TestTheOtherPoolIsLookedAt(t *testing.T) {
 	t.Parallel()
-	named := func(name string) ipamv1.PoolReference {
-		return ipamv1.PoolReference{Kind: "IPPool", Namespace: "a", Name: name}
-	}
 	r := &reporter{Options: Options{Ledger: site(t).Ledger}}
 	changed := r.Ledger.Notices().Changed(t.Context())
 	r.wakeOverlapping(named("p"), []pools.Overlap{{Other: named("q"), Shared: &netipx.IPSet{}}})
 	r.Ledger.Notices().PoolChanged(named("last"))
 	if got := <-changed; got != named("q") {
 		t.Errorf("%v is looked at, want %v", got, named("q"))
+	}
+}
+
+// TestSharedAddressesAreCountedOnce: an address that two others have, too, is one.
+func TestSharedAddressesAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	shared := named("shared")
+	observeOverlaps(shared, []pools.Overlap{sharing(t, "q", "10.0.0.0/29"), sharing(t, "r", "10.0.0.0/30")})
+	written := &dto.Metric{}
+	if err := overlappingAddresses.WithLabelValues(metrics.PoolValues(shared)...).Write(written); err != nil {
+		t.Fatal(err)
+	}
+	if got := written.GetGauge().GetValue(); got != 8 {
+		t.Errorf("%v addresses are shared, want 8", got)
+	}
+	observeOverlaps(shared, nil)
+	if n := gaugesOf(t, overlappingAddresses, shared.Name); n != 0 {
+		t.Errorf("a pool that shares nothing has %d series", n)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -327,15 +326,10 @@ func labelsOf(claim *door.Claim) map[string]string {
 	return labels
 }
 
-// lateCommit is from which age on a claim, or the work on it, is old enough to have been deleted where the cache does not show it: then it is
-// looked at once more before it is answered. Economy only: an answer that comes when its claim has gone is in the way of the next claim of
-// the name.
-const lateCommit = 2 * time.Second
-
 // commit creates the answer. Where the name is the commit, only one manager's choice can be it; else the status that names it is. The record of
 // what is not told is tidied up later, and cools down: the claim may be on its way out, and have been told that before.
 func (r *executor) commit(ctx context.Context, s *scope, a ledger.Allocation) error {
-	if r.Clock.Since(s.began) > lateCommit || r.Clock.Since(s.claim.GetCreationTimestamp().Time) > lateCommit {
+	if r.Clock.Since(s.shown) > lateCommit {
 		if err := r.objects.proveStored(ctx, s.claim); err != nil {
 			return err
 		}

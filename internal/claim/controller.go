@@ -37,6 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, nam
 		For(r.Form.Kinds().NewClaim(), builder.WithPredicates(
 			predicates.Watched(r.watchFilter), r.changedByOthers())).
 		Watches(r.Form.Kinds().NewClaim(), claimant.Counted(r.counts)).
+		Watches(r.Form.Kinds().NewClaim(), r.noting()).
 		Watches(r.Form.Kinds().NewAnswer(), handler.EnqueueRequestsFromMapFunc(r.claimOf), builder.WithPredicates(r.leaving())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfCluster), builder.WithPredicates(
 			predicates.ClusterPause()))).

@@ -93,6 +93,7 @@ type observer struct {
 	Source door.Source
 
 	untold untold
+	shown  shown
 }
 
 // executor does what was decided about a claim: it answers and releases it. It creates answers, and takes finalizers and marks off claims;
@@ -156,7 +157,7 @@ func New(o Options) *Reconciler {
 	if o.Charts == nil {
 		o.Charts = &Charts{}
 	}
-	observes := &observer{Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source, untold: newUntold()}
+	observes := &observer{Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source, untold: newUntold(), shown: shown{Clock: o.Clock}}
 	objs := &objects{Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Outside: o.Outside, Arrivals: o.Arrivals, observer: observes}
 	recs := &records{
 		Client: o.Client, Live: o.Live, Ledger: o.Ledger, Form: o.Form, Source: o.Source, Charts: o.Charts, Alias: o.Alias,
@@ -199,6 +200,8 @@ type scope struct {
 	backing external.Address
 	// began is when work on the claim began.
 	began time.Time
+	// shown is a moment at which the claim was still there, as far as the cache shows.
+	shown time.Time
 }
 
 func (r *observer) newScope(claim *door.Claim) *scope {
@@ -218,6 +221,7 @@ func (r *observer) reference(key types.NamespacedName, uid types.UID) ipamv1.Cla
 
 // Reconcile brings one claim and its answer to where they should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	shown := r.observer.shown.moment() // before the claim is read
 	claim, err := r.observer.getClaim(ctx, r.Client, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
 		return r.settle(r.executor.reconcileGone(ctx, req.NamespacedName))
@@ -230,6 +234,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s := r.observer.newScope(claim)
 	s.began = r.clock.Now()
+	s.shown = latest(shown, claim.GetCreationTimestamp().Time)
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.GetNamespace(), claim.Pool.Name)))
 
 	why, err := r.observer.halted(ctx, claim)

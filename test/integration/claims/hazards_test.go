@@ -161,6 +161,22 @@ var _ = Describe("A manager whose cache is old", func() {
 		stays(ctx, answer, held)
 	})
 
+	It("makes no answer for a claim that has gone, where the cache has shown nothing of the claims for a while", func(ctx SpecContext) {
+		dead := lives(ctx, ns, "a")
+		manager, clock := lateManager(ctx, unpaused(dead), 0)
+		dies(ctx, dead)
+		made := 0
+		onWrites(manager, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				made++
+				return c.Create(ctx, obj, opts...)
+			},
+		})
+		clock.SetTime(dead.CreationTimestamp.Add(time.Minute))
+		looked(ctx, manager, dead)
+		Expect(made).To(BeZero(), "IPAddresses that were made")
+	})
+
 	It("does not name the answer of a dead claim in the status of the next of its name", func(ctx SpecContext) {
 		dead := lives(ctx, ns, "a")
 		manager, _ := lateManager(ctx, unpaused(dead), 0)

@@ -1,0 +1,46 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+)
+
+func TestShownUntil(t *testing.T) {
+	start := time.Unix(1_000_000, 0)
+	at := func(created, answered time.Duration) *door.Claim {
+		stored := &ipamv1beta2.IPAddressClaim{}
+		stored.CreationTimestamp = metav1.NewTime(start.Add(created))
+		if answered != 0 {
+			stored.Status.Conditions = []metav1.Condition{{Type: ipamv1.ReadyCondition, LastTransitionTime: metav1.NewTime(start.Add(answered))}}
+		}
+		return &door.Claim{Stored: stored, Object: stored}
+	}
+	clock := clocktesting.NewFakePassiveClock(start.Add(time.Minute))
+	s := &shown{Clock: clock}
+	for _, step := range []struct {
+		name  string
+		claim *door.Claim
+		want  time.Duration
+	}{
+		{"a claim that was made", at(10*time.Second, 0), 10 * time.Second},
+		{"an older claim that was answered later", at(5*time.Second, 20*time.Second), 20 * time.Second},
+		{"an older claim, as a list shows it", at(time.Second, 2*time.Second), 20 * time.Second},
+		{"an answer of another clock, which is ahead", at(5*time.Second, time.Hour), 20 * time.Second},
+		{"a claim made this moment", at(time.Minute, 0), time.Minute},
+	} {
+		s.note(step.claim)
+		if got := s.moment().Sub(start); got != step.want {
+			t.Errorf("after %s: until %s, want %s", step.name, got, step.want)
+		}
+	}
+}

@@ -120,7 +120,8 @@ const SiblingCreatedReason = "SiblingCreated"
 // FloatingIPMissingReason of an event on a claim: its floating IP does not exist any more, or is another's in the cloud.
 const FloatingIPMissingReason = "FloatingIPMissing"
 
-// FloatingIPReleasedReason of an event on a claim that lives: a second floating IP, which the claim was not told, was released.
+// FloatingIPReleasedReason of an event on a claim that lives: a second floating IP, which the claim was not told, was released:
+// deleted, freed for the pool's other claims, or returned as Weir found it.
 const FloatingIPReleasedReason = "FloatingIPReleased"
 
 // FloatingIPsLeftReason of an event: a pool of floating IPs has gone, and the named ones stay in its cloud.

@@ -72,17 +72,18 @@ func (e *Exit) GiveBack(ctx context.Context, pool ipamv1.PoolReference, claim ip
 }
 
 // GiveBackSurplus gives back what a claim has outside of the cluster, and was not told, beside its own.
+// It reports whether Outside was asked: then that may be given back, whatever the error.
 //
 // It errs with ledger.ErrBusy if a record holds that by now: another manager was late, and the record goes
 // as one beside the claim's answer. Else it errs like Outside.
-func (e *Exit) GiveBackSurplus(ctx context.Context, why Surplus) error {
+func (e *Exit) GiveBackSurplus(ctx context.Context, why Surplus) (isAsked bool, _ error) {
 	if !why.IsProved() {
-		return errors.New("giving back what a claim has outside beside its own: nothing is proved of it")
+		return false, errors.New("giving back what a claim has outside beside its own: nothing is proved of it")
 	}
 	if len(e.Ledger.Overlapping(why.told.Space, netip.PrefixFrom(why.address, why.address.BitLen()))) > 0 {
-		return fmt.Errorf("a record holds %s, which %s %s/%s was not told: %w", why.address, why.claim.Kind, why.claim.Namespace, why.claim.Name, ledger.ErrBusy)
+		return false, fmt.Errorf("a record holds %s, which %s %s/%s was not told: %w", why.address, why.claim.Kind, why.claim.Namespace, why.claim.Name, ledger.ErrBusy)
 	}
-	return e.Outside.GiveBack(ctx, why.told.Pool, external.AddressReleased(why.claim, why.address))
+	return true, e.Outside.GiveBack(ctx, why.told.Pool, external.AddressReleased(why.claim, why.address))
 }
 
 // ClosePool ends what a pool has outside of the cluster. The pool is proved to be Deleted, and nothing is recorded of it. It is to go only

@@ -531,8 +531,8 @@ func TestWhatIsProvedOfASecondAddress(t *testing.T) {
 			if err != nil || proof.IsProved() != test.proved {
 				t.Fatalf("proved: %t, %v", proof.IsProved(), err)
 			}
-			err = w.GiveBackSurplus(t.Context(), proof)
-			if isCovered := outside.proof.Covers("claim a", second); isCovered != test.proved || (err == nil) != test.proved || outside.proof.Covers("claim a", told) {
+			isAsked, err := w.GiveBackSurplus(t.Context(), proof)
+			if isCovered := outside.proof.Covers("claim a", second); isCovered != test.proved || isAsked != isCovered || (err == nil) != test.proved || outside.proof.Covers("claim a", told) {
 				t.Errorf("covered: %t, %v", isCovered, err)
 			}
 		})

@@ -163,6 +163,9 @@ type Provider interface {
 	// It errs with a *claimant.KeptError while the cloud cannot be asked, or with ledger.ErrBusy. Errors of known are returned as
 	// they are.
 	Close(ctx context.Context, pool Pool, end PoolEnd, known Known) (Remains, error)
+	// Outcomes returns what has become of floating IPs that were given back, by their ids. It changes nothing. It errs with a
+	// *FaultError, or with ledger.ErrBusy.
+	Outcomes(ctx context.Context, pool Pool, of []Leftover) (map[string]Outcome, error)
 	// LastAnswer returns what the cloud has said last of its room for the pool, to this manager; false
 	// if that has not asked it. It calls nobody.
 	LastAnswer(pool Pool) (Answer, bool)
@@ -214,6 +217,23 @@ type Surplus struct {
 	// IsAltered: somebody has added to its description.
 	IsAltered bool
 }
+
+// Outcome is what has become of a floating IP that was given back for its claim.
+type Outcome string
+
+const (
+	// Unreleased: it names its claim still, or says what Weir has not written.
+	Unreleased Outcome = "Unreleased"
+	// Deleted: it does not exist any more.
+	Deleted Outcome = "Deleted"
+	// Freed: it became free in its pool.
+	Freed Outcome = "Freed"
+	// Returned: it says nothing, as before Weir took it.
+	Returned Outcome = "Returned"
+)
+
+// IsReleased reports whether it is not the claim's any more.
+func (o Outcome) IsReleased() bool { return o == Deleted || o == Freed || o == Returned }
 
 // Remains are what is outside of a pool that ends, each in the order of the ids.
 type Remains struct {

@@ -46,6 +46,8 @@ type surveyed struct {
 	uid        types.UID
 	generation int64
 	result     *external.Survey
+	// unreported may be released, which was not reported: the reply was lost.
+	unreported []external.Leftover
 }
 
 // of returns the last comparison of a pool; of one that is new, that it is to be done later.
@@ -90,11 +92,13 @@ func (r *Reconciler) survey(ctx context.Context, s *scope, own pools.Own) error 
 	isDue := !now.Before(last.next) || last.generation != s.pool.GetGeneration()
 	if isDue {
 		last.generation = s.pool.GetGeneration()
-		found, err := r.Registry.External.Survey(ctx, r.Registry.OutsidePool(own, s.says), r.known(s))
+		pool := r.Registry.OutsidePool(own, s.says)
+		found, err := r.Registry.External.Survey(ctx, pool, r.known(s))
 		if last.next = now.Add(surveyInterval); err == nil {
 			r.announceMissing(ctx, last.result, &found)
 			last.result = &found
-			if found.Surplus, err = r.releaseSurplus(ctx, s, found.Surplus); err != nil {
+			found.Surplus, last.unreported, err = r.releaseSurplus(ctx, s, pool, found.Surplus, last.unreported)
+			if err != nil {
 				last.next, s.tidying = now.Add(retrySurvey), err
 			}
 		} else {

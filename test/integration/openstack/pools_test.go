@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,10 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
@@ -283,17 +286,7 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 	It("(key, UID of a claim answered at another address, no record, no port) releases the second one; (key, UID of a claim here and unanswered) nothing; with a port, or a changed description, it stays and is named", func(ctx SpecContext) {
 		pool := s.pool(ctx)
 		c, f := s.newAllocated(ctx, "a")
-		compared := 0
-		compare := func() {
-			GinkgoHelper()
-			compared++
-			suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{fmt.Sprint("comparison-", compared)} })
-		}
-		Eventually(func(g Gomega) { // the manager begins to compare when it follows Cluster API's kinds
-			compare()
-			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
-			g.Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition)).NotTo(BeNil())
-		}, patience, "1s").Should(Succeed())
+		s.beginsToCompare(ctx, pool)
 		waiting := s.newClaim("waiting")
 		metav1.SetMetaDataAnnotation(&waiting.ObjectMeta, clusterv1.PausedAnnotation, "")
 		Expect(k.Create(ctx, waiting)).To(Succeed())
@@ -302,7 +295,7 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		port, err := s.Bind(ctx, bound.ID)
 		Expect(err).NotTo(HaveOccurred())
 		altered := s.madeWith(ctx, f.Description+" for the office")
-		compare()
+		s.compare(ctx, pool)
 		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsSurplusReason,
 			bound.ID, "bound to port", altered.ID, "changed description")
 		message := meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition).Message
@@ -310,15 +303,12 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		Expect(s.outside(ctx)).To(ConsistOf(
 			HaveField("ID", f.ID), HaveField("ID", bound.ID), HaveField("ID", altered.ID), HaveField("ID", unanswered.ID)), "only the second one goes")
 		Expect(s.address(ctx, c).Spec.Address).To(Equal(f.Address.String()))
-		Eventually(func() []string { return s.notes(ctx, c) }, patience, "100ms").Should(ConsistOf(
-			And(ContainSubstring(second.Address.String()), ContainSubstring(second.ID), ContainSubstring("was released"))))
-		Expect(logged.Lines(`"Released"`, second.ID)).To(ConsistOf(And(
-			ContainSubstring(`address="`+second.Address.String()+`"`), ContainSubstring(`reason="Surplus"`), ContainSubstring(string(c.UID)))))
+		s.isReported(ctx, c, second, "was deleted")
 
 		By("the port being gone, and the altered one deleted")
 		Expect(s.Unbind(ctx, port)).To(Succeed())
 		s.discard(ctx, altered.ID, altered.Description)
-		compare()
+		s.compare(ctx, pool)
 		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
 		Expect(s.owned(ctx, c)).To(ConsistOf(HaveField("ID", f.ID)))
 		s.hasAll(ctx, c, f)
@@ -327,3 +317,75 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		s.deleted(ctx, c, waiting)
 	}, SpecTimeout(limit))
 }))
+
+var _ = Describe("The release of a second floating IP whose reply is lost", onFakeOnce(func(s *spec) {
+	for _, at := range []struct{ policy, call, words, description string }{
+		{"Delete", "DeleteFloatingIP", "was deleted", ""},
+		{"Retain", "DescribeFloatingIP", "is free in the pool", "weir/1/%s/-"},
+	} {
+		It("is told by an event, which says what has become of it, and by the audit trail ("+at.policy+")", func(ctx SpecContext) {
+			pool := s.pool(ctx, "reclaimPolicy: "+at.policy)
+			c, f := s.newAllocated(ctx, "a")
+			s.beginsToCompare(ctx, pool)
+			second := s.makeSecond(ctx, f)
+			s.fake().Inject(fake.Fault{Call: at.call, Effect: fake.CutAfter})
+			s.compare(ctx, pool)
+			s.isReported(ctx, c, second, at.words)
+			Expect(lostOf(s.fake(), at.call)).To(Equal(1))
+			hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
+			s.hasAll(ctx, c, f)
+			s.deleted(ctx, c)
+			for _, free := range s.outside(ctx) {
+				s.discard(ctx, free.ID, fmt.Sprintf(at.description, pool.GetUID()))
+			}
+		}, SpecTimeout(limit))
+	}
+
+	It("is told by the next comparison if the cloud does not answer then", func(ctx SpecContext) {
+		const surveyAndSearch = 3
+		pool := s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		s.beginsToCompare(ctx, pool)
+		second := s.makeSecond(ctx, f)
+		s.fake().Inject(fake.Fault{Call: "DeleteFloatingIP", Effect: fake.CutAfter})
+		s.fake().Inject(fake.Fault{Call: "ListFloatingIPs", Skip: surveyAndSearch, Effect: fake.Refuse, Code: http.StatusServiceUnavailable})
+		s.compare(ctx, pool)
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsSurplusReason, second.ID)
+		Expect(s.notes(ctx, c)).To(BeEmpty())
+		Expect(s.owned(ctx, c)).To(ConsistOf(HaveField("ID", f.ID)))
+		s.compare(ctx, pool)
+		s.isReported(ctx, c, second, "was deleted")
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
+		s.deleted(ctx, c)
+	}, SpecTimeout(limit))
+}))
+
+// compare has the manager compare a pool with its records, as it does when the pool's spec has changed.
+func (s *spec) compare(ctx context.Context, pool suite.Conditioned) {
+	GinkgoHelper()
+	suite.Change(ctx, k, pool, func() { sourceOf(pool).Tags = []string{fmt.Sprint("comparison-", pool.GetGeneration())} })
+}
+
+// beginsToCompare waits until the manager compares a pool: it follows Cluster API's kinds then.
+func (s *spec) beginsToCompare(ctx context.Context, pool suite.Conditioned) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		s.compare(ctx, pool)
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		g.Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition)).NotTo(BeNil())
+	}, patience, "1s").Should(Succeed())
+	Eventually(func(g Gomega) { // the last comparison has ended
+		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		g.Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition).ObservedGeneration).To(Equal(pool.GetGeneration()))
+	}, patience, "20ms").Should(Succeed())
+}
+
+// isReported waits until the event of a claim whose second floating IP was released, which is the claim's only one, has these words, and
+// expects one line of it in the audit trail.
+func (s *spec) isReported(ctx context.Context, c *ipamv1beta2.IPAddressClaim, second neutron.FloatingIP, words string) {
+	GinkgoHelper()
+	Eventually(func() []string { return s.notes(ctx, c) }, patience, "100ms").Should(ConsistOf(
+		And(ContainSubstring(second.Address.String()), ContainSubstring(second.ID), ContainSubstring(words))))
+	Expect(logged.Lines(`"Released"`, second.ID)).To(ConsistOf(And(
+		ContainSubstring(`address="`+second.Address.String()+`"`), ContainSubstring(`reason="Surplus"`), ContainSubstring(string(c.UID)))))
+}

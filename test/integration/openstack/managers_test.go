@@ -94,7 +94,7 @@ func (s *spec) killedReleasing(ctx context.Context, at releasing) {
 	Expect(m.Kill()).To(Succeed())
 
 	Expect(s.outside(ctx)).To(BeEmpty())
-	suite.Gone(ctx, k, answer)
+	Expect(apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(answer), answer))).To(BeTrue(), "the answer has gone")
 	Expect(s.records(ctx, c)).To(HaveLen(at.records))
 	isGone := apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(c), c.DeepCopy()))
 	Expect(isGone).To(Equal(at.loss == framework.ReplyLost), "the claim has gone")

@@ -177,15 +177,21 @@ var _ = Describe("A claim that comes without a floating IP of its own", onFake(f
 		Expect(s.outside(ctx)).To(And(ContainElements(s.strangers), HaveLen(len(s.strangers)+1)))
 	}, SpecTimeout(limit))
 
-	It("that is deleted before it took over what its former self had leaves that as it is", func(ctx SpecContext) {
+	It("that is deleted before it took over what its former self had leaves that as it is, and one of the name that comes again takes it over", func(ctx SpecContext) {
 		key := s.arrivedPool(ctx)
 		cluster := s.paused(ctx)
-		had := s.stranger(ctx, s.public, s.formerOf(key, "a"))
+		had := s.madeWith(ctx, s.formerOf(key, "a"))
+		was := s.of(ctx, had.ID)
 		c := s.arrive(ctx, "a", had.Address.String(), cluster.Name)
 		hasCondition(ctx, c, clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason)
 		Expect(k.Delete(ctx, c)).To(Succeed())
 		suite.Change(ctx, k, cluster, func() { cluster.Spec.Paused = nil })
 		s.leaves(ctx, c)
-		Expect(s.outside(ctx)).To(ConsistOf(had))
+		Expect(s.outside(ctx)).To(ConsistOf(was))
+
+		again := s.arrive(ctx, "a", had.Address.String(), cluster.Name)
+		Expect(s.allocated(ctx, again)).To(And(HaveField("ID", had.ID), HaveField("Description", fmt.Sprintf("weir/1/%s/%s/%s/a", key, again.UID, s.ns))))
+		s.deleted(ctx, again)
+		Expect(s.outside(ctx)).To(BeEmpty())
 	}, SpecTimeout(limit))
 }))

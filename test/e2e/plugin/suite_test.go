@@ -25,9 +25,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
-	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 	"time"
 
@@ -124,30 +122,8 @@ func runAt(ctx context.Context, now func() time.Time, user string, args ...strin
 	return code, out.String(), errOut.String()
 }
 
-// volatile is what differs from run to run, and what stands for it in testdata.
-var volatile = []struct {
-	pattern *regexp.Regexp
-	stead   string
-}{
-	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z`), "TIME"},
-	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{5}`), "TIME"},
-	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
-	{regexp.MustCompile(`-[0-9a-f]{10,}\b`), "-HASH"},
-	{regexp.MustCompile(`in [0-9]+\.[0-9]s`), "in SECONDS"},
-	{regexp.MustCompile(`"revision": "[0-9]+"`), `"revision": "REVISION"`},
-}
-
 // shows compares an answer with that in testdata.
 func shows(name, answer string) {
 	GinkgoHelper()
-	for _, v := range volatile {
-		answer = v.pattern.ReplaceAllString(answer, v.stead)
-	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		Expect(os.WriteFile(path, []byte(answer), 0o644)).To(Succeed())
-	}
-	want, err := os.ReadFile(path)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(answer).To(Equal(string(want)), "testdata/%s; -update writes it anew", name)
+	suite.Shows(name, answer, *update)
 }

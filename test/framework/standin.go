@@ -36,6 +36,8 @@ type StandIn struct {
 	Older string
 	// CRDs is the folder of Weir's CRDs of its kinds, in the repository.
 	CRDs string
+	// Unconditioned: the status of its kinds has no conditions.
+	Unconditioned bool
 }
 
 type object = map[string]any
@@ -128,8 +130,13 @@ func (s StandIn) crds() ([]*unstructured.Unstructured, error) {
 		crd.SetLabels(map[string]string{"cluster.x-k8s.io/provider": "ipam-" + s.Name, "cluster.x-k8s.io/v1beta1": s.Webhook.APIVersions[0]})
 		crd.SetAnnotations(map[string]string{"cert-manager.io/inject-ca-from": s.Namespace + "/" + s.Prefix + "serving-cert"})
 		spec, _ := crd.Object["spec"].(object)
+		versions, _ := spec["versions"].([]any)
+		for _, version := range versions {
+			if fields, isObject := version.(object); isObject && s.Unconditioned {
+				unstructured.RemoveNestedField(fields, "schema", "openAPIV3Schema", "properties", "status", "properties", "conditions")
+			}
+		}
 		if s.Older != "" {
-			versions, _ := spec["versions"].([]any)
 			spec["versions"] = append(versions, object{"name": s.Older, "served": true, "storage": false, "schema": object{
 				"openAPIV3Schema": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
 			}, "subresources": object{"status": object{}}})

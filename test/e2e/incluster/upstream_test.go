@@ -25,7 +25,7 @@ import (
 var provider = framework.StandIn{
 	Name: "in-cluster", Version: "v1.1.0", Namespace: "capi-ipam-in-cluster-system", Prefix: "capi-ipam-in-cluster-",
 	Image:  "registry.k8s.io/capi-ipam-ic/cluster-api-ipam-in-cluster-controller",
-	Groups: []string{icv1.GroupVersion.Group}, CRDs: "config/incluster/crd/bases", Older: "v1alpha1",
+	Groups: []string{icv1.GroupVersion.Group}, CRDs: "config/incluster/crd/bases", Older: "v1alpha1", Unconditioned: true,
 	Webhook: admissionregistrationv1.Rule{
 		APIGroups: []string{icv1.GroupVersion.Group}, APIVersions: []string{"v1alpha2"}, Resources: []string{"inclusterippools", "globalinclusterippools"},
 	},

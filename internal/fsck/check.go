@@ -27,9 +27,9 @@ type Held struct {
 }
 
 // Check reads answers, records and claims through the API and reports what
-// contradicts the ledger's invariants. It knows CAPI's and Metal3's claims,
-// IPClaims and the blocks of child pools, and may run while claims come and go:
-// then judge the report with Safe. Cost: about ten lists.
+// contradicts the ledger's invariants. It knows CAPI's claims, also of the in-cluster
+// provider's pools, and Metal3's, IPClaims and the blocks of child pools, and may
+// run while claims come and go: then judge the report with Safe. Cost: about ten lists.
 func Check(ctx context.Context, cfg *rest.Config) (*Report, error) {
 	return CheckWith(ctx, cfg, func() []Held { return nil })
 }
@@ -134,7 +134,7 @@ func (s *Snapshot) holdings() ([]*Holding, error) {
 	var out []*Holding
 	for _, answer := range s.answers {
 		claim := s.claimOf(answer)
-		if claim == nil || !answer.Pool().isServed() {
+		if claim == nil || !s.isServed(answer.Pool()) {
 			continue
 		}
 		cidr, err := s.Extent(answer)
@@ -255,6 +255,9 @@ func (s *Snapshot) Chain(key PoolKey) []PoolKey {
 func (s *Snapshot) space(h *Holding) string {
 	derived := false
 	for _, key := range h.Pools {
+		if isInCluster(key.Group, key.Kind) {
+			return s.inClusterSpace(key)
+		}
 		pool := s.Pools[key]
 		switch {
 		case pool == nil || pool.Spec.OpenStack != nil:

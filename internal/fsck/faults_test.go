@@ -5,6 +5,7 @@ package fsck
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +16,8 @@ import (
 // site is what a cluster has: a tree of pools, claims that are answered, one that waits, and a pool of
 // floating IPs.
 type site struct {
-	answers, own, records, claims []*Item
-	floatingIPs                   []FloatingIP
+	answers, own, records, claims, inClusterPools []*Item
+	floatingIPs                                   []FloatingIP
 }
 
 func newSite() *site {
@@ -111,12 +112,37 @@ func (s *site) floatingIP(address, description string) {
 	s.floatingIPs = append(s.floatingIPs, FloatingIP{ID: "id-" + address, Address: netip.MustParseAddr(address), Description: description})
 }
 
+// inCluster adds a pool of the in-cluster provider's kinds, with two claims that are answered. Weir has looked at the pool, or has not.
+func (s *site) inCluster(name string, isWeirs bool, records ...string) {
+	pool := item(capiVersion.Group, inClusterKind, name)
+	if isWeirs {
+		pool.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Available"}}
+	}
+	s.inClusterPools = append(s.inClusterPools, pool)
+	ref := Reference{APIGroup: capiVersion.Group, Kind: inClusterKind, Name: name}
+	for i, address := range []string{"10.0.0.7", "10.0.0.8"} {
+		claim := name + string(rune('a'+i))
+		s.claim(claim, "").Spec.PoolRef = ref
+		s.claims[len(s.claims)-1].Status.AddressRef.Name = claim
+		s.answer(claim, types.UID(claim), "", address)
+		s.answers[len(s.answers)-1].Spec.PoolRef = ref
+	}
+	ref.Namespace = "n"
+	block := s.record(name, types.UID(name), "", "10.0.0.0/24")
+	block.Spec.PoolRef, block.Spec.ClaimRef.Kind = ref, inClusterKind
+	for _, claim := range records {
+		record := s.record(claim, types.UID(claim), "", map[string]string{"a": "10.0.0.7/32", "b": "10.0.0.8/32"}[claim[len(claim)-1:]])
+		record.Spec.PoolRef, record.Spec.AddressSpace = ref, "in-cluster/n/"+name
+	}
+}
+
 // check is what the checker says of the site.
 func (s *site) check(t *testing.T) *Report {
 	t.Helper()
 	claims := byUID(append(s.claims, s.own...))
 	snapshot := &Snapshot{
-		answers: s.answers, own: s.own, records: s.records, Claims: claims, still: byUID(s.answers), floatingIPs: s.floatingIPs,
+		answers: s.answers, own: s.own, records: slices.DeleteFunc(slices.Clone(s.records), isOfOtherDoor), Claims: claims, still: byUID(s.answers),
+		floatingIPs: s.floatingIPs, inCluster: servedOf(s.inClusterPools),
 	}
 	snapshot.index(byUID(s.own))
 	holdings, err := snapshot.holdings()
@@ -192,6 +218,13 @@ func TestEachFaultIsFound(t *testing.T) {
 		"a claim that is told nothing": {
 			func(s *site) { s.claim("c", "root") }, Silent, "IPAddressClaim n/c",
 		},
+		"an answer of an in-cluster pool without a record": {
+			func(s *site) { s.inCluster("p", true, "pa") }, NoRecord, "10.0.0.8/32 in in-cluster/n/p (IPAddress n/pb for IPAddressClaim n/pb, uid pb)",
+		},
+		"a record of an in-cluster pool without a claim": {
+			func(s *site) { s.inCluster("p", true, "pa", "pb", "goneb") }, NoClaim,
+			"IPAllocation n/goneb (10.0.0.8/32): no IPAddressClaim of uid goneb (n/goneb) exists",
+		},
 		"a floating IP without a record": {
 			func(s *site) { s.floatingIP("203.0.113.8", "weir/1/key/-") }, FloatingIPLeftOver,
 			"floating IP 203.0.113.8 (id-203.0.113.8) of IPPool n/public has no IPAllocation",
@@ -222,6 +255,11 @@ func TestWhatIsRightIsNoFault(t *testing.T) {
 			s.record("copy", "copy", "copy", "172.16.0.0/24")
 			s.pool("copy", "172.16.0.0/24", "root").Spec.DelegateTo = "edge"
 		},
+		"equal in-cluster pools, which are address spaces of their own": func(s *site) {
+			s.inCluster("p", true, "pa", "pb")
+			s.inCluster("q", true, "qa", "qb")
+		},
+		"an in-cluster pool that the in-cluster provider serves": func(s *site) { s.inCluster("p", false) },
 		"a block of a range": func(s *site) {
 			s.pool("range", "", "").Spec.Addresses = []string{"192.0.2.0-192.0.2.127", "192.0.2.128"}
 			s.carve("lower", "192.0.2.64/26", "range")

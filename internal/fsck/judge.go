@@ -38,7 +38,7 @@ func (s *Snapshot) report(holdings []*Holding) *Report {
 
 func (s *Snapshot) checkClaims(r *Report, answered map[types.UID][]*Holding) {
 	for uid, claim := range s.Claims {
-		if claim.IsPool() || !claim.Pool().isServed() {
+		if claim.IsPool() || !s.isServed(claim.Pool()) {
 			continue
 		}
 		r.Claims++

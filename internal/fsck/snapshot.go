@@ -32,6 +32,11 @@ const (
 	defaultSpace = "default"
 	// parentAnnotation names the parent of a pool of Metal3's.
 	parentAnnotation = "ipam.weir.dev/parent"
+	// inClusterKind and globalInClusterKind are the in-cluster provider's, in Cluster API's group.
+	inClusterKind       = "InClusterIPPool"
+	globalInClusterKind = "GlobalInClusterIPPool"
+	// spaceAnnotation names the address space of a pool of the in-cluster provider's kinds.
+	spaceAnnotation = "ipam.weir.dev/address-space"
 )
 
 var (
@@ -49,13 +54,18 @@ var (
 	ownResources = []schema.GroupVersionResource{
 		weirVersion.WithResource("ippools"), weirVersion.WithResource("globalippools"), weirVersion.WithResource("ipclaims"),
 	}
-	metal3Pools    = metal3Version.WithResource("ippools")
+	metal3Pools = metal3Version.WithResource("ippools")
+	// The in-cluster provider's pools may be served by that provider.
+	inClusterVersion = schema.GroupVersion{Group: capiVersion.Group, Version: "v1alpha2"}
+	inClusterPools   = []schema.GroupVersionResource{
+		inClusterVersion.WithResource("inclusterippools"), inClusterVersion.WithResource("globalinclusterippools"),
+	}
 	recordResource = weirVersion.WithResource("ipallocations")
 
 	// weirPools are the kinds of Weir's pools.
 	weirPools = []schema.GroupKind{{Group: WeirGroup, Kind: poolKind}, {Group: WeirGroup, Kind: globalKind}}
 	// clusterScoped are the kinds of pools in no namespace.
-	clusterScoped = []string{globalKind}
+	clusterScoped = []string{globalKind, globalInClusterKind}
 )
 
 // Reference is any of the references between the kinds.
@@ -179,15 +189,39 @@ func parentOf(pool *Item) PoolKey {
 	return PoolKey{}
 }
 
-// isServed reports whether claims for the pool are.
-func (k PoolKey) isServed() bool { return k.Group == WeirGroup || k.Group == metal3Group }
+// isServed reports whether claims for the pool are: of the in-cluster provider's
+// kinds, where Weir serves these.
+func (s *Snapshot) isServed(k PoolKey) bool {
+	return k.Group == WeirGroup || k.Group == metal3Group || s.inCluster != nil && isInCluster(k.Group, k.Kind)
+}
+
+// isInCluster reports whether a kind is one of the in-cluster provider's pools.
+func isInCluster(group, kind string) bool {
+	return group == capiVersion.Group && (kind == inClusterKind || kind == globalInClusterKind)
+}
+
+// isOfInCluster reports whether a record is of a pool of the in-cluster provider's kinds.
+func isOfInCluster(record *Item) bool {
+	return isInCluster(record.Spec.PoolRef.APIGroup, record.Spec.PoolRef.Kind)
+}
 
 // isOfOtherDoor reports whether a record is of a group's pool whose claims this
-// package does not know, or a block of one of Metal3's pools, which it does not.
+// package does not know, or a block of a pool of Metal3's or of the in-cluster
+// provider's, which are not looked at as claims.
 func isOfOtherDoor(record *Item) bool {
 	group, claim := record.Spec.PoolRef.APIGroup, record.Spec.ClaimRef
-	isBlock := schema.GroupKind{Group: claim.APIGroup, Kind: claim.Kind} == schema.GroupKind{Group: metal3Group, Kind: poolKind}
-	return group != "" && group != WeirGroup && group != metal3Group || isBlock
+	isMetal3s := schema.GroupKind{Group: claim.APIGroup, Kind: claim.Kind} == schema.GroupKind{Group: metal3Group, Kind: poolKind}
+	isKnown := group == "" || group == WeirGroup || group == metal3Group || isOfInCluster(record)
+	return !isKnown || isMetal3s || isInCluster(claim.APIGroup, claim.Kind)
+}
+
+// inClusterSpace is the address space of a pool of the in-cluster provider's kinds:
+// the one that it names, or one of its own.
+func (s *Snapshot) inClusterSpace(k PoolKey) string {
+	if pool := s.inCluster[k]; pool != nil && pool.Metadata.Annotations[spaceAnnotation] != "" {
+		return pool.Metadata.Annotations[spaceAnnotation]
+	}
+	return "in-cluster/" + strings.TrimPrefix(k.Namespace+"/"+k.Name, "/")
 }
 
 // answerKey identifies an IPAddress.
@@ -212,6 +246,9 @@ type Snapshot struct {
 	still map[types.UID]*Item
 	// Pools are Weir's.
 	Pools map[PoolKey]*Item
+	// inCluster are the pools of the in-cluster provider's kinds; nil where Weir does
+	// not serve these.
+	inCluster map[PoolKey]*Item
 	// parents are what pools of Metal3's are carved from.
 	parents map[PoolKey]PoolKey
 	// claimByAnswer are the claims by the IPAddress that their status names.
@@ -230,7 +267,9 @@ func takeSnapshot(ctx context.Context, cfg *rest.Config) (*Snapshot, error) {
 	s := &Snapshot{}
 	s.answers = l.list(ctx, answerResources...)
 	before := byUID(l.list(ctx, ownResources...))
-	s.records = slices.DeleteFunc(l.list(ctx, recordResource), isOfOtherDoor)
+	s.records = l.list(ctx, recordResource)
+	s.inCluster = inClusterServed(ctx, l, s.records)
+	s.records = slices.DeleteFunc(s.records, isOfOtherDoor)
 	s.Claims = byUID(l.list(ctx, claimResources...))
 	s.still = byUID(l.list(ctx, answerResources...))
 	after := byUID(l.list(ctx, ownResources...))
@@ -249,6 +288,30 @@ func takeSnapshot(ctx context.Context, cfg *rest.Config) (*Snapshot, error) {
 	maps.Copy(s.Claims, after)
 	s.index(after)
 	return s, nil
+}
+
+// inClusterServed returns the pools of the in-cluster provider's kinds, and nil where
+// Weir does not serve these. Each pool that it serves has a record, of its own
+// addresses if of nothing else: nothing is asked where there is no such record.
+func inClusterServed(ctx context.Context, l *lister, records []*Item) map[PoolKey]*Item {
+	if !slices.ContainsFunc(records, isOfInCluster) {
+		return nil
+	}
+	return servedOf(l.list(ctx, inClusterPools...))
+}
+
+// servedOf returns the pools by their keys if one has the condition that Weir writes
+// and the in-cluster provider does not: both kinds are served, or neither.
+func servedOf(pools []*Item) map[PoolKey]*Item {
+	var served map[PoolKey]*Item
+	isLookedAt := func(pool *Item) bool { return meta.FindStatusCondition(pool.Status.Conditions, "Ready") != nil }
+	if slices.ContainsFunc(pools, isLookedAt) {
+		served = map[PoolKey]*Item{}
+		for _, pool := range pools {
+			served[pool.Key()] = pool
+		}
+	}
+	return served
 }
 
 func (s *Snapshot) index(own map[types.UID]*Item) {

@@ -90,8 +90,13 @@ func (o *options) stage(ctx context.Context, s *survey.Survey) (*rehearsal.Stage
 	if err != nil {
 		return nil, err
 	}
+	isInCluster, err := s.ServesInCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return &rehearsal.Stage{
 		Client: c, Clock: clock.RealClock{}, Namespace: flags.Namespace, Platform: flags.Value("platform-project"), Cluster: flags.Value("cluster-name"),
+		InCluster: isInCluster,
 	}, nil
 }
 

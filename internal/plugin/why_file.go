@@ -53,7 +53,11 @@ func (o *options) whyFiles(ctx context.Context, stdin io.Reader, files []string)
 		return err
 	}
 	for _, object := range objects {
-		if !survey.IsPool(object) && !survey.IsClaim(object) {
+		isPool, failure := s.IsPool(ctx, object)
+		if failure != nil {
+			return failure
+		}
+		if !isPool && !survey.IsClaim(object) {
 			w.NotTried = append(w.NotTried, *survey.ObjectOf(object))
 			continue
 		}
@@ -140,11 +144,11 @@ func (o *options) try(ctx context.Context, s *survey.Survey, w *Why, objects []*
 		}
 		attempt := attemptOf(tried)
 		isNew := tried.Verdict == trial.Created
-		if survey.IsPool(object) {
+		if !survey.IsClaim(object) {
 			if isNew {
 				pending = append(pending, attempt.Object)
 			}
-		} else if attempt.Pending, err = poolAmong(pending, object); err == nil && isNew {
+		} else if attempt.Pending, err = poolAmong(ctx, s, pending, object); err == nil && isNew {
 			attempt.Decision, err = stage.ExplainUnstored(ctx, tried.Object)
 		}
 		if err != nil {
@@ -163,8 +167,8 @@ func attemptOf(tried *trial.Attempt) WhyAttempt {
 }
 
 // poolAmong returns the pool of a claim if it is among others.
-func poolAmong(pools []survey.Object, claim *unstructured.Unstructured) (*survey.Object, error) {
-	pool, err := survey.PoolOf(claim)
+func poolAmong(ctx context.Context, s *survey.Survey, pools []survey.Object, claim *unstructured.Unstructured) (*survey.Object, error) {
+	pool, err := s.PoolOf(ctx, claim)
 	if err != nil || pool == nil || !slices.Contains(pools, *pool) {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ import (
 type reading struct {
 	client   client.Client
 	registry *pools.Registry
+	// open are the extensions whose pools are not other providers'.
+	open []doors.Extension
 	// unread is why not all could be read: the API server forbids it to the user.
 	unread claimant.Unread
 
@@ -124,7 +126,7 @@ func (r *reading) noteForeign(ctx context.Context, book *ledger.Ledger) error {
 	if !r.isShared() {
 		return nil
 	}
-	others, err := clusterapi.ListForeign(ctx, r.client, doors.Serves(doors.Metal3()))
+	others, err := clusterapi.ListForeign(ctx, r.client, doors.Serves(r.open...))
 	if err != nil && !isAbsent(err) && missed(&r.unread.Others, err) != nil {
 		return fmt.Errorf("listing IPAddresses: %w", err)
 	}

@@ -54,7 +54,7 @@ func (s *Stage) Room(ctx context.Context, asks []Ask) (map[ipamv1.PoolReference]
 	once := memory{Client: s.Client, read: map[string]remembered{}}
 	reader := &direct.Client{Client: once, Indices: map[string]client.IndexerFunc{}}
 	registry := s.registry(reader)
-	read := &reading{client: once, registry: registry}
+	read := &reading{client: once, registry: registry, open: s.extensions()}
 	byPool := map[ipamv1.PoolReference][]Ask{}
 	var refs []ipamv1.PoolReference
 	for _, a := range asks {
@@ -70,7 +70,7 @@ func (s *Stage) Room(ctx context.Context, asks []Ask) (map[ipamv1.PoolReference]
 	registry.Ledger = book
 	d := &desk{
 		registry: registry, ipclaims: &entitlement.IPClaims{Client: reader, Registry: registry},
-		source: doors.With(doors.Metal3())[0].Source(registry),
+		source: doors.With(s.extensions()...)[0].Source(registry),
 	}
 	rooms := map[ipamv1.PoolReference]*Room{}
 	for _, ref := range refs {

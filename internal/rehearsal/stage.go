@@ -41,6 +41,16 @@ type Stage struct {
 	Namespace, Platform string
 	// Cluster is the name that pools are delegated to this cluster by; "" if none can be.
 	Cluster string
+	// InCluster: Weir serves the in-cluster provider's pools.
+	InCluster bool
+}
+
+// extensions are those that managers have, or may have.
+func (s *Stage) extensions() []doors.Extension {
+	if s.InCluster {
+		return []doors.Extension{doors.Metal3(), doors.InCluster()}
+	}
+	return []doors.Extension{doors.Metal3()}
 }
 
 // ErrNoDoor: no front door has claims of the kind.
@@ -51,11 +61,11 @@ var ErrNoDoor = errors.New("no front door has such claims")
 func (s *Stage) Explain(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (*explanation.Explanation, error) {
 	reader := &direct.Client{Client: s.Client, Indices: map[string]client.IndexerFunc{}}
 	registry := s.registry(reader)
-	read := &reading{client: s.Client, registry: registry}
+	read := &reading{client: s.Client, registry: registry, open: s.extensions()}
 	if kind == kinds.IPClaim {
 		return s.explainIPClaim(ctx, reader, read, key)
 	}
-	form, of := formOf(kind)
+	form, of := s.formOf(kind)
 	if form == nil {
 		return nil, ErrNoDoor
 	}
@@ -110,8 +120,8 @@ func (s *Stage) explainIPClaim(ctx context.Context, reader client.Client, read *
 }
 
 // formOf returns the form of claims of a kind, and its front door; nil if there is none.
-func formOf(kind schema.GroupKind) (door.Form, *doors.Door) {
-	all := doors.With(doors.Metal3())
+func (s *Stage) formOf(kind schema.GroupKind) (door.Form, *doors.Door) {
+	all := doors.With(s.extensions()...)
 	for i := range all {
 		for _, form := range all[i].Forms {
 			if form.Kinds().Claim.GroupKind() == kind {
@@ -128,7 +138,7 @@ func (s *Stage) registry(reader client.Client) *pools.Registry {
 	registry := &pools.Registry{
 		Client: reader, Live: reader, Rules: rules, Namespace: s.Namespace, Cluster: s.Cluster, Federation: s.Cluster != "",
 	}
-	for _, d := range doors.With(doors.Metal3()) {
+	for _, d := range doors.With(s.extensions()...) {
 		for _, kind := range d.Pools {
 			registry.AddKind(kind)
 		}

@@ -29,13 +29,17 @@ func (s *Survey) Changes(ctx context.Context, ready, changed func()) error {
 	defer stop() // ends all watches
 	group, watching := errgroup.WithContext(ctx)
 	var watches []io.ReadCloser
-	for _, r := range watched() {
+	isInCluster, err := s.ServesInCluster(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range watched(isInCluster) {
 		if !s.isServed(r) {
 			continue
 		}
-		events, err := s.watch(watching, r)
-		if err != nil {
-			return err
+		events, failure := s.watch(watching, r)
+		if failure != nil {
+			return failure
 		}
 		if events != nil {
 			watches = append(watches, events)
@@ -55,9 +59,12 @@ func (s *Survey) Changes(ctx context.Context, ready, changed func()) error {
 	return group.Wait()
 }
 
-// watched are pools, records, and claims, whose owners name Machines.
-func watched() []resource {
+// watched are pools, those of the in-cluster provider's kinds if Weir serves them, records, and claims, whose owners name Machines.
+func watched(isInCluster bool) []resource {
 	pools := []resource{ippools, globalippools, metal3ippools}
+	if isInCluster {
+		pools = append(pools, inclusterippools, globalinclusterippools)
+	}
 	all := append(make([]resource, 0, 1+len(pools)+len(claimForms)), ipallocations)
 	all = append(all, pools...)
 	for _, form := range claimForms {

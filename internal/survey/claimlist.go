@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,10 +77,14 @@ type namedFields struct {
 // Claims passes on the claims for Weir's pools, in no order. It returns false if no list of them was
 // allowed. What is not shown is a gap.
 func (s *Survey) Claims(ctx context.Context, each func(*ListedClaim)) (isAllowed bool, err error) {
+	served, err := s.poolKinds(ctx)
+	if err != nil {
+		return false, err
+	}
 	for _, form := range claimForms {
 		result, err := s.list(ctx, form.resource, query{}, func(body io.Reader) error {
 			return readItems(body, func(fields *claimFields) {
-				if c := fields.claim(Object{APIGroup: form.kind.Group, Kind: form.kind.Kind}); c != nil {
+				if c := fields.claim(Object{APIGroup: form.kind.Group, Kind: form.kind.Kind}, served); c != nil {
 					each(c)
 				}
 			})
@@ -92,8 +97,8 @@ func (s *Survey) Claims(ctx context.Context, each func(*ListedClaim)) (isAllowed
 	return isAllowed, nil
 }
 
-// claim returns nil if the claim is for another provider's pool.
-func (f *claimFields) claim(object Object) *ListedClaim {
+// claim returns nil if the claim is for another provider's pool: one of a kind that Weir does not serve.
+func (f *claimFields) claim(object Object, served []schema.GroupKind) *ListedClaim {
 	object.Namespace, object.Name = f.Metadata.Namespace, f.Metadata.Name
 	c := &ListedClaim{
 		Object: object, Created: f.Metadata.CreationTimestamp.Time, IsDeleting: f.Metadata.DeletionTimestamp != nil,
@@ -109,10 +114,10 @@ func (f *claimFields) claim(object Object) *ListedClaim {
 	default:
 		c.Pool = f.Spec.PoolRef
 	}
-	if group := c.Pool.APIGroup; group != ipamv1.GroupVersion.Group && group != m3v1.GroupVersion.Group {
+	if group := c.Pool.APIGroup; group != ipamv1.GroupVersion.Group && group != m3v1.GroupVersion.Group && !slices.Contains(served, c.Pool.GroupKind()) {
 		return nil
 	}
-	if c.Pool = c.Pool.Canonical(); c.Pool.Namespace == "" && c.Pool.GroupKind() != kinds.GlobalIPPool {
+	if c.Pool = c.Pool.Canonical(); c.Pool.Namespace == "" && c.Pool.GroupKind() != kinds.GlobalIPPool && c.Pool.GroupKind() != GlobalInClusterPool {
 		c.Pool.Namespace = object.Namespace
 	}
 	if ready := meta.FindStatusCondition(f.Status.Conditions, ipamv1.ReadyCondition); ready != nil {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
@@ -87,10 +88,35 @@ type Lengths struct{ Shortest, Longest int }
 // was allowed.
 func (s *Survey) Pools(ctx context.Context) (pools []*Pool, isAllowed bool, err error) {
 	add := func(p *Pool) { pools = append(pools, p) }
-	lists := []struct {
-		resource resource
-		read     func(io.Reader) error
-	}{
+	if isAllowed, err = s.readPools(ctx, poolLists(add)); err != nil {
+		return nil, false, err
+	}
+	isInCluster, err := s.ServesInCluster(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if isInCluster {
+		areMore, failure := s.readPools(ctx, inClusterLists(add))
+		if failure != nil {
+			return nil, false, failure
+		}
+		isAllowed = isAllowed || areMore
+	}
+	inheritSpaces(pools)
+	withhold(pools)
+	slices.SortFunc(pools, comparePools)
+	return pools, isAllowed, nil
+}
+
+// poolList is a resource of pools, and what reads a list of it.
+type poolList struct {
+	resource resource
+	read     func(io.Reader) error
+}
+
+// poolLists are the lists of pools of Weir's own kinds and of Metal3's.
+func poolLists(add func(*Pool)) []poolList {
+	return []poolList{
 		{globalippools, func(body io.Reader) error {
 			return readItems(body, func(p *ipamv1.GlobalIPPool) { add(weirPool(p, p.PoolReference(), p.PoolSpec(), p.PoolStatus())) })
 		}},
@@ -101,20 +127,33 @@ func (s *Survey) Pools(ctx context.Context) (pools []*Pool, isAllowed bool, err 
 			return readItems(body, func(p *m3v1.IPPool) { add(metal3Pool(p)) })
 		}},
 	}
+}
+
+// inClusterLists are the lists of pools of the in-cluster provider's kinds.
+func inClusterLists(add func(*Pool)) []poolList {
+	return []poolList{
+		{inclusterippools, func(body io.Reader) error {
+			return readItems(body, func(p *icv1.InClusterIPPool) { add(inClusterPool(p, InClusterPool, &p.Spec, &p.Status)) })
+		}},
+		{globalinclusterippools, func(body io.Reader) error {
+			return readItems(body, func(p *icv1.GlobalInClusterIPPool) { add(inClusterPool(p, GlobalInClusterPool, &p.Spec, &p.Status)) })
+		}},
+	}
+}
+
+// readPools reads lists, and returns false if none was allowed.
+func (s *Survey) readPools(ctx context.Context, lists []poolList) (isAllowed bool, err error) {
 	for _, l := range lists {
 		result, err := s.list(ctx, l.resource, query{}, l.read)
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
-		if result == unserved && l.resource != metal3ippools {
-			return nil, false, ErrNoWeir
+		if result == unserved && l.resource.Group == ipamv1.GroupVersion.Group {
+			return false, ErrNoWeir
 		}
 		isAllowed = isAllowed || result == listed || result == partly
 	}
-	inheritSpaces(pools)
-	withhold(pools)
-	slices.SortFunc(pools, comparePools)
-	return pools, isAllowed, nil
+	return isAllowed, nil
 }
 
 // comparePools orders by first address, then by name. IPv4 comes before IPv6, and pools without

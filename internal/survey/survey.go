@@ -32,6 +32,8 @@ type Survey struct {
 	mapper meta.RESTMapper
 	scope  Scope
 	gaps   *Gaps
+	// inCluster is shared by surveys of all scopes.
+	inCluster *inCluster
 }
 
 // New returns a survey by a configuration, whose credentials are the user's. The mapper knows the
@@ -44,7 +46,7 @@ func New(config *rest.Config, mapper meta.RESTMapper, scope Scope) (*Survey, err
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	return &Survey{rest: client, mapper: mapper, scope: scope, gaps: &Gaps{}}, nil
+	return &Survey{rest: client, mapper: mapper, scope: scope, gaps: &Gaps{}, inCluster: &inCluster{}}, nil
 }
 
 // ReadOnly returns a configuration whose clients refuse to send what would write.

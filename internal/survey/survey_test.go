@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 )
@@ -48,6 +49,9 @@ func servedBy(t *testing.T, answers func(*http.Request) (string, bool), groups .
 		mapper.Add(group.WithKind(ipamv1.GlobalIPPoolKind), meta.RESTScopeRoot)
 		mapper.Add(group.WithKind(ipamv1.IPClaimKind), meta.RESTScopeNamespace)
 		mapper.Add(group.WithKind(ipamv1.IPAllocationKind), meta.RESTScopeNamespace)
+		mapper.Add(group.WithKind(icv1.InClusterIPPoolKind), meta.RESTScopeNamespace)
+		mapper.Add(group.WithKind(icv1.GlobalInClusterIPPoolKind), meta.RESTScopeRoot)
+		mapper.Add(group.WithKind("IPAddressClaim"), meta.RESTScopeNamespace)
 	}
 	s, err := New(&rest.Config{Host: server.URL}, mapper, Scope{Fallback: "team"})
 	if err != nil {

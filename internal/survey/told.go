@@ -31,6 +31,7 @@ const (
 )
 
 var (
+	// poolKinds are served by every Weir that has them; see Survey.poolKinds.
 	poolKinds  = []schema.GroupKind{kinds.IPPool, kinds.GlobalIPPool, {Group: m3v1.GroupVersion.Group, Kind: m3v1.IPPoolKind}}
 	claimKinds = []schema.GroupKind{claimForms[0].kind, claimForms[1].kind, claimForms[2].kind}
 )
@@ -73,7 +74,11 @@ type Answer struct {
 // Told reads what Weir has told the claims and pools of a name, or the claims of an owner. Without a
 // kind the name is that of claims or pools.
 func (s *Survey) Told(ctx context.Context, namespace, kind, name string) (*Answer, error) {
-	candidates, err := s.kindsOf(kind)
+	pools, err := s.poolKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := s.kindsOf(kind, pools)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +93,14 @@ func (s *Survey) Told(ctx context.Context, namespace, kind, name string) (*Answe
 			continue
 		}
 		found := []*unstructured.Unstructured{object}
-		if !slices.Contains(slices.Concat(claimKinds, poolKinds), candidate) {
+		if !slices.Contains(slices.Concat(claimKinds, pools), candidate) {
 			answer.Owner = ObjectOf(object)
 			if found, err = s.ownedClaims(ctx, object); err != nil {
 				return nil, err
 			}
 		}
 		for _, o := range found {
-			told, err := s.told(ctx, o)
+			told, err := s.told(ctx, o, pools)
 			if err != nil {
 				return nil, err
 			}
@@ -105,15 +110,15 @@ func (s *Survey) Told(ctx context.Context, namespace, kind, name string) (*Answe
 	return answer, nil
 }
 
-// kindsOf returns the kinds that a word stands for.
-func (s *Survey) kindsOf(word string) ([]schema.GroupKind, error) {
+// kindsOf returns the kinds that a word stands for, where Weir serves these kinds of pools.
+func (s *Survey) kindsOf(word string, pools []schema.GroupKind) ([]schema.GroupKind, error) {
 	switch word = strings.ToLower(word); word {
 	case "":
-		return slices.Concat(claimKinds, poolKinds), nil
+		return slices.Concat(claimKinds, pools), nil
 	case AnyClaim, AnyClaim + "s":
 		return claimKinds, nil
 	case AnyPool, AnyPool + "s":
-		return poolKinds, nil
+		return pools, nil
 	}
 	resource := schema.ParseGroupResource(word)
 	served, err := s.mapper.KindsFor(resource.WithVersion(""))
@@ -143,18 +148,23 @@ func IsClaim(o *unstructured.Unstructured) bool {
 	return slices.Contains(claimKinds, o.GroupVersionKind().GroupKind())
 }
 
-// IsPool reports whether an object is a pool of Weir's.
-func IsPool(o *unstructured.Unstructured) bool {
-	return slices.Contains(poolKinds, o.GroupVersionKind().GroupKind())
+// IsPool reports whether an object is a pool of a kind that Weir serves here.
+func (s *Survey) IsPool(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+	served, err := s.poolKinds(ctx)
+	return slices.Contains(served, o.GroupVersionKind().GroupKind()), err
 }
 
 // PoolOf returns the pool of Weir's that a claim names; nil if it names none.
-func PoolOf(claim *unstructured.Unstructured) (*Object, error) {
+func (s *Survey) PoolOf(ctx context.Context, claim *unstructured.Unstructured) (*Object, error) {
+	served, err := s.poolKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var fields claimFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(claim.Object, &fields); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading %s", ObjectOf(claim)), err)
 	}
-	read := fields.claim(*ObjectOf(claim))
+	read := fields.claim(*ObjectOf(claim), served)
 	if read == nil {
 		return nil, nil
 	}
@@ -162,7 +172,8 @@ func PoolOf(claim *unstructured.Unstructured) (*Object, error) {
 	return &Object{APIGroup: kind.Group, Kind: kind.Kind, Namespace: read.Pool.Namespace, Name: read.Pool.Name}, nil
 }
 
-func (s *Survey) told(ctx context.Context, object *unstructured.Unstructured) (*Told, error) {
+// told reads one object, where Weir serves these kinds of pools.
+func (s *Survey) told(ctx context.Context, object *unstructured.Unstructured, pools []schema.GroupKind) (*Told, error) {
 	var fields claimFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &fields); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading %s", ObjectOf(object)), err)
@@ -174,10 +185,10 @@ func (s *Survey) told(ctx context.Context, object *unstructured.Unstructured) (*
 		t.DeletingSince, t.Finalizers = deleted.Time, object.GetFinalizers()
 	}
 	kind := object.GroupVersionKind().GroupKind()
-	if t.IsPool = slices.Contains(poolKinds, kind); t.IsPool {
+	if t.IsPool = slices.Contains(pools, kind); t.IsPool {
 		return t, nil
 	}
-	claim := fields.claim(t.Object)
+	claim := fields.claim(t.Object, pools)
 	if claim == nil {
 		return t, nil
 	}

@@ -6,6 +6,7 @@ package survey
 import (
 	"context"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
@@ -97,20 +98,31 @@ func (s *Survey) namedPool(ctx context.Context, ref ipamv1.PoolReference) (*Pool
 	switch {
 	case !s.gaps.Misses(kind.GroupResource()):
 		return p, nil
-	case kind != globalippools:
+	case kind.namespaced:
 		p.State = HiddenState
 		return p, nil
 	}
-	object := &ipamv1.GlobalIPPool{}
-	switch result, err := s.get(ctx, globalippools, "", ref.Name, object); {
+	switch found, result, err := s.globalPool(ctx, kind, ref.Name); {
 	case err != nil:
 		return nil, err
 	case result == listed:
-		return weirPool(object, object.PoolReference(), object.PoolSpec(), object.PoolStatus()), nil
+		return found, nil
 	case result == forbidden:
 		p.State = HiddenState
 	}
 	return p, nil
+}
+
+// globalPool reads one cluster-scoped pool; it is there if the outcome is listed.
+func (s *Survey) globalPool(ctx context.Context, kind resource, name string) (*Pool, outcome, error) {
+	if kind == globalinclusterippools {
+		object := &icv1.GlobalInClusterIPPool{}
+		result, err := s.get(ctx, kind, "", name, object)
+		return inClusterPool(object, GlobalInClusterPool, &object.Spec, &object.Status), result, err
+	}
+	object := &ipamv1.GlobalIPPool{}
+	result, err := s.get(ctx, kind, "", name, object)
+	return weirPool(object, object.PoolReference(), object.PoolSpec(), object.PoolStatus()), result, err
 }
 
 func poolResource(ref ipamv1.PoolReference) resource {
@@ -119,6 +131,10 @@ func poolResource(ref ipamv1.PoolReference) resource {
 		return globalippools
 	case kinds.IPPool:
 		return ippools
+	case InClusterPool:
+		return inclusterippools
+	case GlobalInClusterPool:
+		return globalinclusterippools
 	}
 	return metal3ippools
 }

@@ -6,6 +6,7 @@
 // what it would read and write is done by the suite.
 //
 //   - takeover_test.go: there, back, and there again.
+//   - plugin_test.go: what kubectl weir shows of the pools, while Weir serves them and while it does not.
 //   - site_test.go: the site.
 //   - upstream_test.go: the in-cluster provider's components, and what its manager reads and writes.
 package incluster

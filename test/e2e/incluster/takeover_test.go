@@ -59,6 +59,8 @@ done`)
 		Expect(report.Of(fsck.NoRecord)).To(BeEmpty())
 	}, SpecTimeout(8*time.Minute))
 
+	Describe("and then by kubectl weir", Ordered, pluginSpecs)
+
 	It("refuses what a manager of the in-cluster provider's does that still runs, and tells its pool", func(ctx SpecContext) {
 		for _, manifest := range provider.Rights() { // it has its rights still
 			Expect(framework.Apply(ctx, site.Config(), manifest)).To(Succeed())
@@ -103,6 +105,7 @@ done`)
 		Expect(t.k.List(ctx, records)).To(Succeed())
 		Expect(records.Items).To(BeEmpty())
 		had = t.answers(ctx)
+		expectOthers(ctx, t.waiting[0])
 	}, SpecTimeout(8*time.Minute))
 
 	It("comes once more, and keeps what the in-cluster provider has handed out meanwhile", func(ctx SpecContext) {

@@ -69,7 +69,7 @@ func (r *reckoning) poolOfClaim(claim *unstructured.Unstructured) (ipamv1.PoolRe
 		}
 		kind = schema.GroupKind{Group: ipamv1.GroupVersion.Group, Kind: kind.Kind}
 	}
-	return poolOf(kind.Group, kind.Kind, r.q.Namespace, name)
+	return r.q.poolOf(kind.Group, kind.Kind, name)
 }
 
 // lengthOf is the prefix length that a claim says; 0 for none.

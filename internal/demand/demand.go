@@ -37,6 +37,8 @@ type Question struct {
 	ToMax bool
 	// Forms are how providers name pools.
 	Forms []Form
+	// InCluster: Weir serves the in-cluster provider's pools.
+	InCluster bool
 }
 
 // Set is a set of machines, or a claim.
@@ -154,15 +156,21 @@ func (a Amount) plus(b Amount) Amount {
 	return Amount{Now: a.Now + b.Now, ForGood: a.ForGood + b.ForGood, AtMost: a.AtMost + b.AtMost}
 }
 
-// poolOf returns the pool that a reference is to; false if it is not one of Weir's.
-func poolOf(group, kind, namespace, name string) (ipamv1.PoolReference, bool) {
-	ref := ipamv1.PoolReference{APIGroup: group, Kind: kind, Namespace: namespace, Name: name}
+// poolOf returns the pool that a reference in the namespace is to; false if it is not one of Weir's.
+func (q *Question) poolOf(group, kind, name string) (ipamv1.PoolReference, bool) {
+	ref := ipamv1.PoolReference{APIGroup: group, Kind: kind, Namespace: q.Namespace, Name: name}
+	isServed := group != "" && name != ""
 	switch ref.GroupKind() {
 	case kinds.GlobalIPPool:
 		ref.Namespace = ""
 	case kinds.IPPool, metal3Pool:
+	case survey.GlobalInClusterPool:
+		ref.Namespace = ""
+		isServed = isServed && q.InCluster
+	case survey.InClusterPool:
+		isServed = isServed && q.InCluster
 	default:
 		return ref, false
 	}
-	return ref.Canonical(), group != "" && name != ""
+	return ref.Canonical(), isServed
 }

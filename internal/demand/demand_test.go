@@ -83,6 +83,12 @@ const (
 		{networkName: b, addressesFromPools: [{apiGroup: ipam.weir.dev, kind: IPPool, name: nodes}, {apiGroup: ipam.example.com, kind: IPPool, name: other}]}]}}`
 	proxmox = `{network: {default: {ipv4PoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: nodes}, ipv6PoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: six}},
 		additionalDevices: [{name: net1, ipv4PoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: storage}}]}}`
+	// capmox is as the Proxmox provider has it since its version 0.8: of pools of these two kinds only.
+	capmox = `{network: {networkDevices: [
+		{name: net0, bridge: vmbr0, ipPoolRef: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes},
+			{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: six}]},
+		{name: net1, bridge: vmbr1, ipPoolRef: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes},
+			{apiGroup: ipam.cluster.x-k8s.io, kind: GlobalInClusterIPPool, name: shared}, {apiGroup: ipam.cluster.x-k8s.io, kind: NutanixIPPool, name: other}]}]}}`
 	openstack = `{flavor: m, floatingIPPoolRef: {apiGroup: ipam.weir.dev, kind: IPPool, name: public}}`
 	dataOf    = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: Metal3DataTemplate
@@ -171,6 +177,29 @@ func TestWhatIsNeeded(t *testing.T) {
 		"Proxmox, by manifests alone": {
 			files: machineTemplate("ProxmoxMachineTemplate", "p", proxmox) + machineDeployment("  replicas: 2\n", "ProxmoxMachineTemplate", "p"),
 			needs: "IPPool ns/nodes 0 2 3, IPPool ns/six 0 2 3, IPPool ns/storage 0 2 3",
+		},
+		"Proxmox, of the in-cluster provider's pools that Weir serves": {
+			files: machineTemplate("ProxmoxMachineTemplate", "p", capmox) + machineDeployment("  replicas: 2\n", "ProxmoxMachineTemplate", "p") +
+				"apiVersion: ipam.cluster.x-k8s.io/v1beta2\nkind: IPAddressClaim\nmetadata: {name: a}\n" +
+				"spec: {poolRef: {apiGroup: ipam.cluster.x-k8s.io, kind: GlobalInClusterIPPool, name: shared}}\n",
+			question: demand.Question{InCluster: true},
+			needs:    "GlobalInClusterIPPool shared 0 3 4, InClusterIPPool ns/nodes 0 4 6, InClusterIPPool ns/six 0 2 3",
+		},
+		"Proxmox, of the pools that it makes itself as well": {
+			files: machineTemplate("ProxmoxMachineTemplate", "p", strings.Replace(capmox, "bridge: vmbr0,", "bridge: vmbr0, defaultIPv4: true,", 1)) +
+				machineDeployment("", "ProxmoxMachineTemplate", "p"),
+			question: demand.Question{InCluster: true},
+			needs:    "GlobalInClusterIPPool shared 0 1 2, InClusterIPPool ns/nodes 0 2 4, InClusterIPPool ns/six 0 1 2",
+			notSeen:  "addresses of ProxmoxMachineTemplate p from the pools that its ProxmoxCluster makes",
+		},
+		"Proxmox, of the pools that it makes itself only, as its older versions have it": {
+			files: machineTemplate("ProxmoxMachineTemplate", "p", "{network: {default: {bridge: vmbr0, model: virtio}}}") +
+				machineDeployment("", "ProxmoxMachineTemplate", "p"),
+			question: demand.Question{InCluster: true},
+			notSeen:  "addresses of ProxmoxMachineTemplate p from the pools that its ProxmoxCluster makes",
+		},
+		"Proxmox, of the in-cluster provider's pools that it serves itself": {
+			files: machineTemplate("ProxmoxMachineTemplate", "p", capmox) + machineDeployment("  replicas: 2\n", "ProxmoxMachineTemplate", "p"),
 		},
 		"OpenStack's floating IPs": {
 			files: machineTemplate("OpenStackMachineTemplate", "o", openstack) + machineDeployment("", "OpenStackMachineTemplate", "o"),

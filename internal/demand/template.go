@@ -49,9 +49,12 @@ func (r *reckoning) template(ctx context.Context, read reading, kind schema.Grou
 	if err != nil || object == nil {
 		return t, err
 	}
-	w := walk{namespace: r.q.Namespace}
+	w := walk{question: &r.q}
 	w.visit(object.Object["spec"])
 	t.each = w.found
+	if r.q.InCluster && usesOwnPools(object) {
+		r.notLookedAt("addresses of %s %s from the pools that its ProxmoxCluster makes", kind.Kind, name)
+	}
 	for i := range r.q.Forms {
 		f := &r.q.Forms[i]
 		link, _, _ := unstructured.NestedString(object.Object, f.Link...)
@@ -62,7 +65,7 @@ func (r *reckoning) template(ctx context.Context, read reading, kind schema.Grou
 		if err != nil || data == nil {
 			return t, err
 		}
-		w = walk{namespace: r.q.Namespace, form: f}
+		w = walk{question: &r.q, form: f}
 		w.visit(data.Object["spec"])
 		for _, field := range w.unknown {
 			r.notLookedAt("%s of %s %s", field, f.Data.Kind, link)
@@ -71,6 +74,23 @@ func (r *reckoning) template(ctx context.Context, read reading, kind schema.Grou
 		t.each = append(t.each, unique(w.found)...)
 	}
 	return t, nil
+}
+
+// usesOwnPools reports whether machines of the Proxmox provider get addresses of the pools that it makes for a ProxmoxCluster. No template names
+// these: they are for devices of the default networks and, in older versions, for a default device that names no pool.
+func usesOwnPools(template *unstructured.Unstructured) bool {
+	if template.GetKind() != "ProxmoxMachineTemplate" {
+		return false
+	}
+	network, _, _ := unstructured.NestedMap(template.Object, "spec", "template", "spec", "network")
+	first, isOlder := network["default"].(map[string]any)
+	devices, _ := network["networkDevices"].([]any)
+	return isOlder && first["ipv4PoolRef"] == nil || slices.ContainsFunc(devices, func(device any) bool {
+		fields, _ := device.(map[string]any)
+		hasIPv4, _ := fields["defaultIPv4"].(bool)
+		hasIPv6, _ := fields["defaultIPv6"].(bool)
+		return hasIPv4 || hasIPv6
+	})
 }
 
 func unique(refs []ipamv1.PoolReference) []ipamv1.PoolReference {
@@ -85,10 +105,10 @@ func unique(refs []ipamv1.PoolReference) []ipamv1.PoolReference {
 
 // walk collects references to pools in the fields of an object.
 type walk struct {
-	namespace string
-	form      *Form
-	found     []ipamv1.PoolReference
-	unknown   []string
+	question *Question
+	form     *Form
+	found    []ipamv1.PoolReference
+	unknown  []string
 }
 
 func (w *walk) visit(value any) {
@@ -106,7 +126,7 @@ func (w *walk) visitObject(fields map[string]any) {
 	group, _ := fields["apiGroup"].(string)
 	kind, _ := fields["kind"].(string)
 	name, _ := fields["name"].(string)
-	if pool, isPool := poolOf(group, kind, w.namespace, name); isPool {
+	if pool, isPool := w.question.poolOf(group, kind, name); isPool {
 		w.found = append(w.found, pool)
 		return
 	}
@@ -152,7 +172,7 @@ func (w *walk) addNamed(element any) {
 			kind = named
 		}
 	}
-	if pool, isPool := poolOf(group, kind, w.namespace, name); isPool {
+	if pool, isPool := w.question.poolOf(group, kind, name); isPool {
 		w.found = append(w.found, pool)
 	}
 }

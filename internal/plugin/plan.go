@@ -158,6 +158,9 @@ func (p *planning) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.question.InCluster, err = s.ServesInCluster(ctx); err != nil {
+		return err
+	}
 	answer, err := demand.Reckon(ctx, s, p.question)
 	if err != nil {
 		return err

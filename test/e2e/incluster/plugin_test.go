@@ -86,6 +86,9 @@ func pluginSpecs() {
 		Entry("what would come of manifests", "", "why-file.txt", plugin.ExitBadNews, "why", "-n", green, "-f", "testdata/manifests.yaml"),
 		Entry("what the namespace can use", ivan, "pools.txt", plugin.ExitOK, "pools", "-n", green),
 		Entry("how the namespace is", ivan, "status.txt", plugin.ExitBadNews, "status", "-n", green),
+		Entry("that there is room for a rollout", "", "plan.txt", plugin.ExitOK, "plan", "-n", green, "-f", "testdata/plan.yaml"),
+		Entry("how much a scale lacks", "", "plan-missing.txt", plugin.ExitBadNews,
+			"plan", "-n", green, "-f", "testdata/plan.yaml", "--replicas=workers=20"),
 	)
 
 	It("looks at each of their claims, and finds nothing wrong", func(ctx SpecContext) {

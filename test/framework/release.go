@@ -77,6 +77,11 @@ func InstallRelease(ctx context.Context, cfg *rest.Config) error {
 	return installComponents(ctx, cfg, componentsFile)
 }
 
+// InstallComponents returns a step that installs another of the built release's sets of components.
+func InstallComponents(components string) Step {
+	return func(ctx context.Context, cfg *rest.Config) error { return installComponents(ctx, cfg, components) }
+}
+
 func installComponents(ctx context.Context, cfg *rest.Config, components string) error {
 	objects, err := releaseObjects(components)
 	if err != nil {

@@ -5,7 +5,8 @@
 // machines' kinds take whatever is written, and the suite does what their infrastructure providers do.
 //
 //   - rollout_test.go: the specs, and what is planned.
-//   - shapes_test.go: how machines of vSphere, Metal3 and Proxmox name pools, and the claims that their providers make of that.
+//   - shapes_test.go: how machines of vSphere, Metal3 and Proxmox name pools, and the claims that their providers make of that. Those of Proxmox name
+//     the in-cluster provider's.
 //   - infrastructure_test.go: what an infrastructure provider does with its machines.
 //   - tally_test.go: the most that there was at one moment.
 package rollout
@@ -39,7 +40,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Components: framework.Metal3Components,
 		Install: []framework.Step{
-			framework.InstallCAPICRDs,
+			framework.InstallComponents(framework.InClusterComponents), framework.InstallCAPICRDs,
 			framework.InstallProviderCRDs(infrastructure, map[string]string{
 				"VSphereMachineTemplate": "vspheremachinetemplates", "VSphereMachine": "vspheremachines",
 				"Metal3MachineTemplate": "metal3machinetemplates", "Metal3Machine": "metal3machines", "Metal3DataTemplate": "metal3datatemplates",
@@ -49,7 +50,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		},
 		Scheme: suite.SchemeWithMetal3,
 	})
-	manager := suite.StartManager(ctx, site, "--feature-gates=Metal3=true")
+	manager := suite.StartManager(ctx, site, "--feature-gates=Metal3=true,InCluster=true")
 	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
 	core, err := site.StartCoreManager(ctx)
 	Expect(err).NotTo(HaveOccurred())

@@ -403,8 +403,8 @@ test-soak: ## Run all tests at soak size, and each fuzz target for ten minutes (
 	$(MAKE) FUZZTIME=10m test-fuzz
 
 .PHONY: bench
-bench: control-plane manager release-manifests ## Measure claims per second and writes per claim on a real control plane
-	go run ./test/bench
+bench: control-plane manager release-manifests ## Measure claims per second and writes per claim on a real control plane; AGAINST=FOLDER in turn with an older checkout
+	go run ./test/bench $(if $(AGAINST),-against $(AGAINST))
 	go test -run '^$$' -bench FirstPicture -benchtime 3x ./test/e2e/map
 
 .PHONY: demo

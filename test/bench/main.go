@@ -14,6 +14,7 @@
 //   - main.go, parts.go: flags, and the choice of what is measured.
 //   - environment.go: the control plane, the manager and the pools.
 //   - round.go, floor.go: rounds of Cluster API's claims, and what the API server could do.
+//   - against.go: the same in turn with an older Weir.
 //   - scale.go: the same with many records.
 //   - calls.go, calls_made.go, calls_known.go: the calls that create IPClaims, and the calls of a
 //     client that knows the answers.
@@ -45,6 +46,7 @@ type options struct {
 	parts    parts
 	args     string
 	profile  string
+	against  string
 }
 
 func (o *options) addFlags(fs *flag.FlagSet) {
@@ -60,6 +62,7 @@ func (o *options) addFlags(fs *flag.FlagSet) {
 	o.parts = allParts
 	fs.Var(&o.parts, "parts", "what to measure, separated by commas")
 	fs.StringVar(&o.args, "manager-args", "", "further flags of the manager, separated by spaces")
+	fs.StringVar(&o.against, "against", "", "checkout of an older Weir, with its manager and release manifests built, which answers as many claims in turn with this one")
 	fs.StringVar(&o.profile, "profile", "", "write CPU profiles of manager and API server into this folder")
 }
 
@@ -101,6 +104,9 @@ func (o *options) check() error {
 	}
 	if o.blockBits() < minBlockBits {
 		errs = append(errs, fmt.Errorf("-pool-size: must be at most %d", 1<<(maxIPv4Bits-minBlockBits)))
+	}
+	if o.against != "" && !o.parts.has(answersPart) {
+		errs = append(errs, fmt.Errorf("-against: -parts must have %s", answersPart))
 	}
 	return errors.Join(errs...)
 }

@@ -40,8 +40,10 @@ type report struct {
 	// Ceiling is the same writes as Weir's and the bench's, made by the bench
 	// without looking at anything, with all creators.
 	Ceiling []*floorRound `json:"ceiling,omitempty"`
-	Scale   []*scaleRound `json:"scale,omitempty"`
-	Calls   *calls        `json:"calls,omitempty"`
+	// Older are the modes of the older Weir that answered in turn.
+	Older []*mode       `json:"older,omitempty"`
+	Scale []*scaleRound `json:"scale,omitempty"`
+	Calls *calls        `json:"calls,omitempty"`
 	// Plugin are commands of kubectl weir with many records.
 	Plugin []*pluginCommand `json:"plugin,omitempty"`
 }
@@ -87,7 +89,7 @@ func newReport(o options) *report {
 }
 
 func newMode(of watched, claims, creators int) *mode {
-	return &mode{of: of, Kind: of.kind + "." + of.group.Group, Claims: claims, Creators: creators}
+	return &mode{of: of, Kind: of.name(), Claims: claims, Creators: creators}
 }
 
 // versions says in the report what is measured.
@@ -254,6 +256,7 @@ func (r *report) heading(o options) string {
 func (r *report) tables() string {
 	var text strings.Builder
 	r.writeModes(&text)
+	r.writeAgainst(&text)
 	r.writeScale(&text)
 	for _, m := range r.Modes {
 		m.writeDetails(&text)

@@ -61,6 +61,9 @@ func (e *environment) measureAll(ctx context.Context, r *report) error {
 		if err := e.weirRounds(ctx, r, n); err != nil {
 			return err
 		}
+		if err := e.olderRound(ctx, r); err != nil {
+			return err
+		}
 	}
 	return nil
 }

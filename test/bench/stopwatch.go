@@ -40,6 +40,9 @@ var (
 	ownClaims     = watched{ipamv1.GroupVersion, ipamv1.IPClaimKind, "ipclaims", `"allocationRef":{"name":"`, nil}
 )
 
+// name is how reports name the kind.
+func (w watched) name() string { return w.kind + "." + w.group.Group }
+
 // list is the kind of a list of them.
 func (w watched) list() schema.GroupVersionKind { return w.group.WithKind(w.kind + "List") }
 

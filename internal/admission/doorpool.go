@@ -89,7 +89,7 @@ func (h doorPools) taken(ctx context.Context, to *audience, kind *pools.Kind, up
 			}
 		}
 	}
-	if len(found) == 0 {
+	if len(found) == 0 || areGivenUp(ctx, h.holdings, h.registry, space, found) {
 		return nil
 	}
 	var shown []string

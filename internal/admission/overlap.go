@@ -15,6 +15,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
@@ -42,7 +43,7 @@ func (v poolValidator[P]) overlaps(ctx context.Context, to *audience, p P, c cha
 			}
 		}
 	}
-	if len(found) == 0 || v.areGivenUp(ctx, space, found) {
+	if len(found) == 0 || areGivenUp(ctx, v.holdings, v.carver.registry, space, found) {
 		return nil
 	}
 	var shown []string
@@ -56,17 +57,17 @@ func (v poolValidator[P]) overlaps(ctx context.Context, to *audience, p P, c cha
 
 // areGivenUp reports whether the other pools, as they are stored now, have nothing of what is shared any more, and nothing of that is in
 // use. Their controller has not deleted the records yet, and the ledger has the new pool wait until it has.
-func (v poolValidator[P]) areGivenUp(ctx context.Context, space string, found []overlap) bool {
+func areGivenUp(ctx context.Context, holdings Holdings, registry *pools.Registry, space string, found []overlap) bool {
 	return !slices.ContainsFunc(found, func(o overlap) bool {
 		shared, err := o.shared.IPSet()
-		return err != nil || v.isInUse(space, shared) || !v.carver.registry.IsGivenUp(ctx, o.other, shared)
+		return err != nil || areInUse(holdings, space, shared) || !registry.IsGivenUp(ctx, o.other, shared)
 	})
 }
 
-// isInUse reports whether a claim or a carved pool has something of these addresses.
-func (v poolValidator[P]) isInUse(space string, addresses *netipx.IPSet) bool {
+// areInUse reports whether a claim or a carved pool has something of these addresses.
+func areInUse(holdings Holdings, space string, addresses *netipx.IPSet) bool {
 	return slices.ContainsFunc(addresses.Prefixes(), func(prefix netip.Prefix) bool {
-		return slices.ContainsFunc(inUse(v.holdings.Overlapping(space, prefix)), func(h ledger.Holding) bool { return h.Purpose != ledger.ForRoot })
+		return slices.ContainsFunc(inUse(holdings.Overlapping(space, prefix)), func(h ledger.Holding) bool { return h.Purpose != ledger.ForRoot })
 	})
 }
 

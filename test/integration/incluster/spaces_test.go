@@ -50,6 +50,18 @@ var _ = Describe("An address space that an annotation names", func() {
 			Should(MatchError(ContainSubstring("address-space")))
 	})
 
+	It("gives what one pool shrinks by to another one at once", func(ctx SpecContext) {
+		first := create(ctx, pool("p", ns))
+		told(ctx, create(ctx, claimOf(ns, "c", icv1.InClusterIPPoolKind, "p"))) // its blocks are recorded
+		second := pool("q", ns)
+		second.Spec.Addresses = []string{"10.78.0.8/29"}
+		Eventually(func() error { return k.Create(ctx, second.DeepCopy(), client.DryRunAll) }, patience, interval).
+			Should(MatchError(ContainSubstring("overlaps other pools of address space " + ns)))
+		suite.Change(ctx, k, first, func() { first.Spec.Addresses = []string{"10.78.0.0/29"} })
+		Expect(k.Create(ctx, second)).To(Succeed())
+		Expect(told(ctx, create(ctx, claimOf(ns, "d", icv1.InClusterIPPoolKind, "q"))).Spec.Address).To(Equal("10.78.0.8"))
+	})
+
 	It("is given to new pools by their Namespace, for who may not name one, too", func(ctx SpecContext) {
 		create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pools"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{icv1.GroupVersion.Group}, Resources: []string{"inclusterippools"}, Verbs: []string{"*"}},

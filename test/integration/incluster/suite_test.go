@@ -31,6 +31,8 @@ import (
 const (
 	patience = time.Minute
 	interval = 20 * time.Millisecond
+	// infrastructure is the group of infrastructure providers' kinds.
+	infrastructure = "infrastructure.cluster.x-k8s.io"
 )
 
 var (
@@ -59,8 +61,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
-		Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallInClusterCRDs, framework.InstallInClusterPolicies},
-		Scheme:  scheme,
+		Install: []framework.Step{
+			framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallInClusterCRDs, framework.InstallInClusterPolicies,
+			framework.InstallProviderCRDs(infrastructure, map[string]string{
+				"ProxmoxCluster": "proxmoxclusters", "ProxmoxMachine": "proxmoxmachines", "VSphereVM": "vspherevms", "ClusterIPAMClaim": "clusteripamclaims",
+			}),
+		},
+		Scheme: scheme,
 	})
 	k = site.Client()
 	certs := GinkgoT().TempDir()

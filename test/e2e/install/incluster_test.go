@@ -5,6 +5,7 @@ package install
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -117,6 +120,29 @@ var _ = Describe("The component set with the in-cluster provider's pools", Order
 				HaveKeyWithValue("incluster-machine-0-v4", "192.0.2.100"),
 				HaveKeyWithValue("incluster-machine-0-v6", "2001:db8:100::2"))) // the first is the network's, the second the gateway
 		}
+	}, NodeTimeout(10*time.Minute))
+
+	It("has a template that clusterctl renders, and that CAPMOX makes a pool of that Weir serves", func(ctx SpecContext) {
+		kinds := applyTemplate(ctx, ctl, "proxmox", 6, map[string]string{
+			"CLUSTER_NAME": "c1", "NAMESPACE": metav1.NamespaceDefault, "NODE_ADDRESSES": "203.0.113.21-203.0.113.99", "NODE_BRIDGE": "vmbr0",
+			"PROXMOX_SOURCENODE": "pve1", "TEMPLATE_VMID": "100", "BOOT_VOLUME_DEVICE": "scsi0", "SSH_AUTHORIZED_KEY": "k",
+		})
+		config, found, err := unstructured.NestedMap(kinds["ProxmoxCluster"].Object, "spec", "ipv4Config")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeTrue())
+		text, err := json.Marshal(config)
+		Expect(err).NotTo(HaveOccurred())
+		pool := &icv1.InClusterIPPool{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "c1-v4-icip"}}
+		Expect(json.Unmarshal(text, &pool.Spec)).To(Succeed()) // the fields have one name in both
+		Expect(k.Create(ctx, pool)).To(Succeed())
+		claim := &ipamv1beta2.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{
+			Namespace: pool.Namespace, Name: "c1-0-net0-00-inet", Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"},
+		}}
+		claim.Spec.PoolRef = ipamv1beta2.IPPoolReference{APIGroup: icv1.GroupVersion.Group, Kind: icv1.InClusterIPPoolKind, Name: pool.Name}
+		Expect(k.Create(ctx, claim)).To(Succeed())
+		address := &ipamv1beta2.IPAddress{}
+		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(claim), address) }, "1m", "100ms").Should(Succeed())
+		Expect(address.Spec).To(And(HaveField("Address", "203.0.113.21"), HaveField("Prefix", HaveValue(BeEquivalentTo(24))), HaveField("Gateway", "203.0.113.1")))
 	}, NodeTimeout(10*time.Minute))
 
 	It("keeps every pool and address when clusterctl upgrades it", func(ctx SpecContext) {

@@ -283,7 +283,7 @@ var _ = Describe("The component set with Metal3's API", Ordered, func() {
 	}, NodeTimeout(10*time.Minute))
 
 	It("has a template that clusterctl renders, whose hosts get all that they are to be told from its pool", func(ctx SpecContext) {
-		kinds := applyTemplate(ctx, ctl, "metal3", map[string]string{
+		kinds := applyTemplate(ctx, ctl, "metal3", 8, map[string]string{
 			"CLUSTER_NAME": "c1", "NAMESPACE": metav1.NamespaceDefault,
 			"NODE_FIRST_ADDRESS": "203.0.113.21", "NODE_LAST_ADDRESS": "203.0.113.99", "NODE_INTERFACE": "enp2s0",
 			"IMAGE_URL": "http://images/node.raw", "IMAGE_CHECKSUM": "aa", "IMAGE_CHECKSUM_TYPE": "sha256", "IMAGE_FORMAT": "raw",

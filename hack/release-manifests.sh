@@ -5,7 +5,7 @@
 # Writes the provider's components and metadata to the folder $1, in the layout
 # of a clusterctl local repository: ipam-components.yaml, and, to choose by their
 # URL instead, ipam-components-metal3.yaml, ipam-components-in-cluster.yaml,
-# ipam-components-openstack.yaml, and for members without Cluster API and
+# ipam-components-metal3-in-cluster.yaml, ipam-components-openstack.yaml, and for members without Cluster API and
 # cert-manager ipam-components-edge.yaml.
 # weir-hub-host.yaml and weir-hub-apiserver.yaml are for a hub whose API server
 # runs no pods. weir-monitoring.yaml is for the Prometheus operator and Grafana. Needs KUSTOMIZE, IMAGE and VERSION.
@@ -36,6 +36,7 @@ EOF
 build default ipam-components.yaml
 build metal3 ipam-components-metal3.yaml
 build incluster ipam-components-in-cluster.yaml
+build metal3-incluster ipam-components-metal3-in-cluster.yaml
 build openstack ipam-components-openstack.yaml
 build edge ipam-components-edge.yaml
 build hub/host weir-hub-host.yaml
@@ -61,5 +62,6 @@ done
 "${KUSTOMIZE}" build config/monitoring >"${dir}/weir-monitoring.yaml"
 "${KUSTOMIZE}" build config/hub/apiserver >"${dir}/weir-hub-apiserver.yaml" # which runs no image
 cp "${overlay}/ipam-components.yaml" "${overlay}/ipam-components-metal3.yaml" "${overlay}/ipam-components-in-cluster.yaml" \
+  "${overlay}/ipam-components-metal3-in-cluster.yaml" \
   "${overlay}/ipam-components-openstack.yaml" "${overlay}/ipam-components-edge.yaml" "${overlay}/weir-hub-host.yaml" metadata.yaml "${dir}/"
 echo "release-manifests: ${dir}"

@@ -126,7 +126,7 @@ func emptyDeployment(namespace, name string) map[string]any {
 // occurrence of its version changed to this one.
 func (c *Clusterctl) AddWeir(release, version string) error {
 	files := map[string][]byte{}
-	for _, name := range []string{componentsFile, Metal3Components, InClusterComponents, OpenStackComponents, "metadata.yaml"} {
+	for _, name := range []string{componentsFile, Metal3Components, InClusterComponents, BothComponents, OpenStackComponents, "metadata.yaml"} {
 		text, err := os.ReadFile(filepath.Join(release, name))
 		if err != nil {
 			return fmt.Errorf("reading the release: %w", err)

@@ -22,6 +22,8 @@ const (
 	Metal3Components = "ipam-components-metal3.yaml"
 	// InClusterComponents is the set for the in-cluster provider's pools.
 	InClusterComponents = "ipam-components-in-cluster.yaml"
+	// BothComponents is the set for Metal3's kinds and the in-cluster provider's pools.
+	BothComponents = "ipam-components-metal3-in-cluster.yaml"
 	// OpenStackComponents is the set for floating IPs.
 	OpenStackComponents = "ipam-components-openstack.yaml"
 	// EdgeComponents is the set for members without Cluster API and cert-manager.

@@ -10,6 +10,7 @@
 //   - stopped_test.go, paused_test.go: Weir is down on the source; a Cluster is paused for hours.
 //   - killed_test.go, copied_test.go: clusterctl is killed; it goes through a directory.
 //   - metal3_test.go: Metal3's kinds, there and back, a pool of them that stays, and one that is carved.
+//   - incluster_test.go: the in-cluster provider's pools, there and back; a global one hands out on one side only.
 //   - orphaned_test.go: the claims' Cluster is missing.
 //   - cluster_test.go: tenants, their Clusters, pools and claims.
 //   - checks_test.go, history_test.go: what must hold on both sides, each second and at each moment.
@@ -23,7 +24,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/format"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -67,6 +70,7 @@ var _ = Describe("clusterctl move", func() {
 	It("a move that is killed while it creates goes on when it is called again; what was being deleted lives again", killedCreating, SpecTimeout(12*time.Minute))
 	It("Metal3's claims move there and back with their pool, if that is of their Cluster", metal3Moves, SpecTimeout(12*time.Minute))
 	It("a pool of Metal3's that is carved moves with what it has of its parent, which stays at home", metal3Carved, SpecTimeout(12*time.Minute))
+	It("claims of the in-cluster provider's pools move there and back; a global pool hands out at its home", inClusterMoves, SpecTimeout(12*time.Minute))
 	It("claims whose Cluster is missing wait with what they have; one that goes then gives up what was held for it", orphaned, SpecTimeout(12*time.Minute))
 	size.FromLong(func() {
 		It("a move that is killed while it deletes is finished by hand", killedDeleting, SpecTimeout(12*time.Minute))
@@ -75,17 +79,26 @@ var _ = Describe("clusterctl move", func() {
 	})
 })
 
+// scheme has Weir's kinds, Metal3's and the in-cluster provider's.
+func scheme() (*runtime.Scheme, error) {
+	s, err := suite.SchemeWithMetal3()
+	if err != nil {
+		return nil, err
+	}
+	return s, icv1.AddToScheme(s)
+}
+
 func startSide(ctx context.Context) *side {
 	GinkgoHelper()
-	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: suite.SchemeWithMetal3})}
+	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: scheme})}
 	var err error
 	s.ctl, err = s.Clusterctl(version)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(s.ctl.ChooseComponents(framework.Metal3Components)).To(Succeed())
+	Expect(s.ctl.ChooseComponents(framework.BothComponents)).To(Succeed())
 	_, err = s.ctl.Init(ctx, version)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(s.StartControllerManager(ctx)).To(Succeed())
-	s.manager = suite.StartManager(ctx, s.Site, "--feature-gates=Metal3=true")
+	s.manager = suite.StartManager(ctx, s.Site, "--feature-gates=Metal3=true,InCluster=true")
 	Expect(s.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
 	s.history, err = framework.FollowHistory(ctx, s.EtcdURL())
 	Expect(err).NotTo(HaveOccurred())

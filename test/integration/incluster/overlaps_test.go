@@ -60,6 +60,9 @@ var _ = Describe("A pool that has addresses of another one", func() {
 			ContainSubstring("spec.addresses: shares 10.77.0.8/31 with another pool (InClusterIPPool "+ns+"/p)"), ContainSubstring("in use twice")))
 		Expect(ready(ctx, older)(Default)).To(BeEmpty())
 
+		// After a write of its status a pool is looked at once more by itself. From then on a change of the other one must wake it.
+		Consistently(ready(ctx, younger), "5s", "200ms").Should(ContainSubstring("shares 10.77.0.8/31 with another pool"))
+
 		By("the older one shrinking")
 		older.Spec.Addresses = []string{"10.77.0.0-10.77.0.8"}
 		Expect(k.Update(ctx, older)).To(Succeed())

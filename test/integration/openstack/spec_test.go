@@ -537,8 +537,8 @@ func (s *spec) clearPools(ctx context.Context) {
 			all = append(all, p)
 		}
 	}
-	for _, p := range all {
-		Expect(client.IgnoreNotFound(k.Delete(ctx, p))).To(Succeed())
+	for _, p := range all { // the webhook's index may show for a moment what has just been released
+		Eventually(func() error { return client.IgnoreNotFound(k.Delete(ctx, p)) }, patience, "50ms").Should(Succeed())
 	}
 	suite.Gone(ctx, k, all...)
 }

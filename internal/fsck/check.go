@@ -255,8 +255,8 @@ func (s *Snapshot) Chain(key PoolKey) []PoolKey {
 func (s *Snapshot) space(h *Holding) string {
 	derived := false
 	for _, key := range h.Pools {
-		if isInCluster(key.Group, key.Kind) {
-			return s.inClusterSpace(key)
+		if pool := s.InCluster[key]; pool != nil {
+			return inClusterSpace(pool)
 		}
 		pool := s.Pools[key]
 		switch {

@@ -142,7 +142,7 @@ func (s *site) check(t *testing.T) *Report {
 	claims := byUID(append(s.claims, s.own...))
 	snapshot := &Snapshot{
 		answers: s.answers, own: s.own, records: slices.DeleteFunc(slices.Clone(s.records), isOfOtherDoor), Claims: claims, still: byUID(s.answers),
-		floatingIPs: s.floatingIPs, inCluster: servedOf(s.inClusterPools),
+		floatingIPs: s.floatingIPs, InCluster: servedOf(s.inClusterPools),
 	}
 	snapshot.index(byUID(s.own))
 	holdings, err := snapshot.holdings()

@@ -192,7 +192,7 @@ func parentOf(pool *Item) PoolKey {
 // isServed reports whether claims for the pool are: of the in-cluster provider's
 // kinds, where Weir serves these.
 func (s *Snapshot) isServed(k PoolKey) bool {
-	return k.Group == WeirGroup || k.Group == metal3Group || s.inCluster != nil && isInCluster(k.Group, k.Kind)
+	return k.Group == WeirGroup || k.Group == metal3Group || s.InCluster != nil && isInCluster(k.Group, k.Kind)
 }
 
 // isInCluster reports whether a kind is one of the in-cluster provider's pools.
@@ -215,13 +215,16 @@ func isOfOtherDoor(record *Item) bool {
 	return !isKnown || isMetal3s || isInCluster(claim.APIGroup, claim.Kind)
 }
 
+// IsInClusterPool reports whether it is a pool of the in-cluster provider's kinds.
+func (i *Item) IsInClusterPool() bool { return isInCluster(i.Group, i.Kind) }
+
 // inClusterSpace is the address space of a pool of the in-cluster provider's kinds:
 // the one that it names, or one of its own.
-func (s *Snapshot) inClusterSpace(k PoolKey) string {
-	if pool := s.inCluster[k]; pool != nil && pool.Metadata.Annotations[spaceAnnotation] != "" {
-		return pool.Metadata.Annotations[spaceAnnotation]
+func inClusterSpace(pool *Item) string {
+	if named := pool.Metadata.Annotations[spaceAnnotation]; named != "" {
+		return named
 	}
-	return "in-cluster/" + strings.TrimPrefix(k.Namespace+"/"+k.Name, "/")
+	return "in-cluster/" + strings.TrimPrefix(pool.Metadata.Namespace+"/"+pool.Metadata.Name, "/")
 }
 
 // answerKey identifies an IPAddress.
@@ -246,9 +249,9 @@ type Snapshot struct {
 	still map[types.UID]*Item
 	// Pools are Weir's.
 	Pools map[PoolKey]*Item
-	// inCluster are the pools of the in-cluster provider's kinds; nil where Weir does
+	// InCluster are the pools of the in-cluster provider's kinds; nil where Weir does
 	// not serve these.
-	inCluster map[PoolKey]*Item
+	InCluster map[PoolKey]*Item
 	// parents are what pools of Metal3's are carved from.
 	parents map[PoolKey]PoolKey
 	// claimByAnswer are the claims by the IPAddress that their status names.
@@ -268,7 +271,7 @@ func takeSnapshot(ctx context.Context, cfg *rest.Config) (*Snapshot, error) {
 	s.answers = l.list(ctx, answerResources...)
 	before := byUID(l.list(ctx, ownResources...))
 	s.records = l.list(ctx, recordResource)
-	s.inCluster = inClusterServed(ctx, l, s.records)
+	s.InCluster = inClusterServed(ctx, l, s.records)
 	s.records = slices.DeleteFunc(s.records, isOfOtherDoor)
 	s.Claims = byUID(l.list(ctx, claimResources...))
 	s.still = byUID(l.list(ctx, answerResources...))

@@ -135,7 +135,7 @@ type past struct {
 func newPast() *past {
 	return &past{
 		state: &fsck.Snapshot{
-			Admitted: true, Pools: map[fsck.PoolKey]*fsck.Item{}, Claims: map[types.UID]*fsck.Item{}, RecordsOf: map[types.UID][]*fsck.Item{},
+			Admitted: true, Pools: map[fsck.PoolKey]*fsck.Item{}, InCluster: map[fsck.PoolKey]*fsck.Item{}, Claims: map[types.UID]*fsck.Item{}, RecordsOf: map[types.UID][]*fsck.Item{},
 		},
 		objects: map[string]*fsck.Item{}, lives: map[types.UID]*life{}, gone: map[types.UID]bool{},
 		answers: map[types.UID]*answered{}, former: map[place]types.UID{},
@@ -181,6 +181,9 @@ func (p *past) store(c change, before *fsck.Item) {
 		return
 	}
 	p.objects[c.key] = now
+	if now.IsInClusterPool() { // and one that goes is remembered: its answers may go later
+		p.state.InCluster[now.Key()] = now
+	}
 	switch {
 	case now.Kind == "IPAllocation":
 		uid := now.Spec.ClaimRef.UID

@@ -30,6 +30,7 @@ func newTale() *tale {
 
 var resources = map[string]string{
 	"IPPool": "ippools", "IPAddressClaim": "ipaddressclaims", "IPAddress": "ipaddresses", "IPAllocation": "ipallocations", "IPClaim": "ipclaims",
+	"InClusterIPPool": "inclusterippools",
 }
 
 // write creates an object, or changes it if one of that UID is there.
@@ -238,6 +239,19 @@ func TestHistoryFindsNothingWrongWithWhatIsRight(t *testing.T) {
 	for name, tell := range map[string]func(*tale){
 		"given again when the claim has gone": func(t *tale) {
 			t.give("a", "1", "10.0.0.7")
+			t.end("a", "1")
+			t.give("b", "2", "10.0.0.7")
+		},
+		"an IPAddress of an in-cluster pool that names its address space, and goes first": func(t *tale) {
+			t.write("InClusterIPPool", "q", "q", func(i *fsck.Item) { i.Metadata.Annotations = map[string]string{"ipam.weir.dev/address-space": "s"} })
+			ofPool := func(i *fsck.Item) {
+				i.Spec.PoolRef.APIGroup, i.Spec.PoolRef.Kind, i.Spec.PoolRef.Name = i.Group, "InClusterIPPool", "q"
+			}
+			t.claim("a", "1", ofPool)
+			t.record("a", "1", "10.0.0.7/32")
+			t.answer("a", "1", "10.0.0.7", ofPool)
+			t.claim("a", "1", told)
+			t.remove("InClusterIPPool", "q")
 			t.end("a", "1")
 			t.give("b", "2", "10.0.0.7")
 		},

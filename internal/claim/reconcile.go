@@ -234,7 +234,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s := r.observer.newScope(claim)
 	s.began = r.clock.Now()
-	s.shown = latest(shown, claim.GetCreationTimestamp().Time)
+	s.shown = wasThere(shown, claim, s.began)
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("pool", klog.KRef(claim.GetNamespace(), claim.Pool.Name)))
 
 	why, err := r.observer.halted(ctx, claim)

@@ -59,6 +59,15 @@ func momentOf(claim *door.Claim) time.Time {
 	return created
 }
 
+// wasThere returns a moment at which a claim was surely there that the cache has when work on it begins. Shown is the moment before the claim
+// was read. An API server whose clock is ahead makes it no later.
+func wasThere(shown time.Time, claim *door.Claim, began time.Time) time.Time {
+	if moment := latest(shown, claim.GetCreationTimestamp().Time); moment.Before(began) {
+		return moment
+	}
+	return began
+}
+
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -23,6 +23,10 @@ func (e *environment) olderRound(ctx context.Context, r *report) (err error) {
 	if e.against == "" {
 		return nil
 	}
+	binaries, err := filepath.Abs(filepath.Join(e.against, "bin"))
+	if err != nil {
+		return fmt.Errorf("finding the older Weir: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "weir-bench-older-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the older Weir's report: %w", err)
@@ -32,7 +36,7 @@ func (e *environment) olderRound(ctx context.Context, r *report) (err error) {
 	bench := exec.CommandContext(ctx, "go", "run", "./test/bench", "-parts", answersPart, "-rounds", "1", "-json", path,
 		"-n", strconv.Itoa(e.claims), "-creators", strconv.Itoa(e.creators), "-pool-size", strconv.Itoa(e.poolSize),
 		"-allocated", strconv.Itoa(e.allocated), "-fsync="+strconv.FormatBool(e.fsync))
-	bench.Dir = e.against
+	bench.Dir, bench.Env = e.against, append(os.Environ(), "KUBEBUILDER_ASSETS="+binaries) // its manager, too
 	out, err := bench.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("measuring %s: %w\n%s", e.against, err, out)

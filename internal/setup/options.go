@@ -120,8 +120,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"The API servers' --request-timeout: for so long an object may be on its way from Weir's webhooks to storage.")
 	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that may be called: https://keystone.example.com, https://*.cloud.example.com:5000 or an address. Empty allows every https endpoint that is not loopback or link-local.")
 	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
-		"Metal3=true serves the pools and claims of ipam.metal3.io, once they are installed. OpenStack=true serves pools of floating IPs; "+
-			"such pools must not be moved yet. Federation=true serves delegated pools, at hub and member alike. The default is false.")
+		"Metal3=true serves the pools and claims of ipam.metal3.io, once they are installed. InCluster=true serves the in-cluster provider's pools. "+
+			"OpenStack=true serves pools of floating IPs; such pools must not be moved yet. Federation=true serves delegated pools, at hub and member alike. The default is false.")
 }
 
 // Complete fills in what comes from the environment, and refuses what cannot be served.

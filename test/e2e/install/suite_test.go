@@ -53,8 +53,8 @@ var (
 	site *framework.Site
 	// k is its administrator.
 	k client.Client
-	// started are the control planes of all specs so far.
-	started []*framework.Site
+	// shares are the control planes that specs share.
+	shares []*framework.Site
 )
 
 func TestInstall(t *testing.T) {
@@ -65,7 +65,7 @@ func TestInstall(t *testing.T) {
 var _ = AfterEach(func() { suite.Evidence(site) })
 
 var _ = AfterSuite(func() {
-	for _, s := range started {
+	for _, s := range shares {
 		Expect(s.Stop()).To(Succeed())
 	}
 })
@@ -79,13 +79,19 @@ func scheme() (*runtime.Scheme, error) {
 	return s, errors.Join(m3v1.AddToScheme(s), icv1.AddToScheme(s))
 }
 
-// start gives the spec a control plane, which runs until the suite ends.
+// start gives the spec a control plane, which runs until the spec ends, or the specs of the BeforeAll that it is called in: one that is
+// not needed any more takes the processor from the others.
 func start(ctx context.Context, opts framework.SiteOptions) {
+	GinkgoHelper()
+	launch(ctx, opts)
+	DeferCleanup(site.Stop)
+}
+
+func launch(ctx context.Context, opts framework.SiteOptions) {
 	GinkgoHelper()
 	opts.Scheme = scheme
 	s, err := framework.StartSite(ctx, opts)
 	Expect(err).NotTo(HaveOccurred())
-	started = append(started, s)
 	site, k = s, s.Client()
 }
 
@@ -99,7 +105,8 @@ func shared(opts framework.SiteOptions, prepare func(context.Context)) func(Spec
 			tried = true
 			limited, cancel := context.WithTimeout(ctx, startTimeout)
 			defer cancel()
-			start(limited, opts)
+			launch(limited, opts)
+			shares = append(shares, site)
 			prepare(limited)
 			own = site
 		}

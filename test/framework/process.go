@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"syscall"
@@ -84,6 +85,7 @@ func (p *process) run(log *os.File, started chan<- error) {
 		return
 	}
 	p.err = p.cmd.Wait()
+	spend(filepath.Base(p.path), p.cmd.ProcessState)
 	close(p.done)
 }
 

@@ -10,6 +10,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // for specs only
 	"github.com/onsi/ginkgo/v2/types"
+	. "github.com/onsi/gomega" //nolint:staticcheck // for specs only
+
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 )
 
 // Every suite that imports this package prints a line for each spec, such as
@@ -28,6 +31,13 @@ var _ = ReportAfterSuite("seconds of the suite's set-up", func(report Report) {
 			printSpec(node, node.LeafNodeType.String())
 		}
 	}
+})
+
+// What processors had to do bounds how long the suites take: see "What a run costs" in docs/testing.md.
+var _ = ReportAfterSuite("processor seconds of the suite", func(Report) {
+	seconds, err := framework.ProcessorSeconds()
+	Expect(err).NotTo(HaveOccurred())
+	framework.Account(seconds)
 })
 
 func printSpec(spec SpecReport, title string) {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -269,6 +271,46 @@ func TestWhatIsNeeded(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.notSeen, strings.Join(append(answer.NotLookedAt, answer.Unseen...), "; ")); diff != "" {
 				t.Errorf("not looked at (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Three machines of a control plane and two workers: at most one more of each.
+func TestWhatTheTemplatesNeed(t *testing.T) {
+	t.Parallel()
+	variables := map[string]string{
+		"CLUSTER_NAME": "c", "NAMESPACE": "ns", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2", "KUBERNETES_VERSION": "v1.36.0",
+	}
+	for flavor, want := range map[string]string{
+		"vsphere":   "IPPool ns/c-nodes 5 7",
+		"metal3":    "IPPool.ipam.metal3.io ns/c-nodes 5 7",
+		"proxmox":   "addresses of ProxmoxMachineTemplate c from the pools that its ProxmoxCluster makes",
+		"openstack": "IPPool ns/c-floating 2 3",
+	} {
+		t.Run(flavor, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(filepath.Join("..", "..", "templates", "cluster-template-"+flavor+".yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			manifests := parse(t, os.Expand(string(text), func(name string) string {
+				if value, isSet := variables[name]; isSet {
+					return value
+				}
+				return "1"
+			}))
+			q := demand.Question{Namespace: "ns", Manifests: manifests, InCluster: true, Forms: []demand.Form{capm3.Form}}
+			answer, err := demand.Reckon(t.Context(), world{}, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := answer.NotLookedAt
+			for _, n := range answer.Needs {
+				got = append(got, fmt.Sprint(survey.Name(n.Pool), " ", n.ForGood, " ", n.AtMost))
+			}
+			if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
+				t.Errorf("needs (-want +got):\n%s", diff)
 			}
 		})
 	}

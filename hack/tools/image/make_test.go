@@ -125,7 +125,8 @@ func TestTheReleaseIsTheSameFromTwoFoldersAndInstalls(t *testing.T) {
 func checkNames(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	want := []string{
-		"LICENSE", "RELEASE_NOTES.md", "SHA256SUMS", "cluster-template-metal3.yaml", "cluster-template-proxmox.yaml", "cluster-template-vsphere.yaml", "image.tar",
+		"LICENSE", "RELEASE_NOTES.md", "SHA256SUMS", "cluster-template-metal3.yaml", "cluster-template-openstack.yaml", "cluster-template-proxmox.yaml",
+		"cluster-template-vsphere.yaml", "image.tar",
 		"ipam-components-edge.yaml", "ipam-components-in-cluster.yaml", "ipam-components-metal3-in-cluster.yaml", "ipam-components-metal3.yaml",
 		"ipam-components-openstack.yaml", "ipam-components.yaml",
 		"manager-linux-amd64", "manager-linux-arm64", "manager_linux_amd64.spdx.json", "manager_linux_arm64.spdx.json",

@@ -5,6 +5,7 @@ package install
 
 import (
 	"context"
+	"encoding/base64"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -230,6 +233,28 @@ var _ = Describe("The component set for floating IPs, as clusterctl installs it"
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		suite.Gone(ctx, k, claim)
 		Expect(cloud.FloatingIPs()).To(BeEmpty())
+	}, NodeTimeout(10*time.Minute))
+
+	It("has a template that clusterctl renders, whose workers get floating IPs of its pool, and whose Secret moves with it", func(ctx SpecContext) {
+		network := strings.Fields(pool.Annotations[ipamv1.OpenStackAnnotation])[2]
+		kinds := applyTemplate(ctx, ctl, "openstack", 9, map[string]string{
+			"CLUSTER_NAME": "c1", "NAMESPACE": metav1.NamespaceDefault, "OPENSTACK_CLOUD": openstack.Member,
+			"OPENSTACK_CLOUD_YAML_B64": base64.StdEncoding.EncodeToString(cloud.CloudsYAML()), "OPENSTACK_CLOUD_CACERT_B64": "Cg==",
+			"OPENSTACK_EXTERNAL_NETWORK_ID": network, "OPENSTACK_DNS_NAMESERVERS": "203.0.113.2", "OPENSTACK_IMAGE_NAME": "ubuntu",
+			"OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR": "m1.large", "OPENSTACK_NODE_MACHINE_FLAVOR": "m1.medium", "OPENSTACK_SSH_KEY_NAME": "k",
+		})
+		Expect(kinds["Secret"].GetLabels()).To(HaveKey(clusterctlv1.ClusterctlMoveLabel))
+		ref, found, err := unstructured.NestedStringMap(kinds["OpenStackMachineTemplate"].Object, "spec", "template", "spec", "floatingIPPoolRef")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeTrue())
+		claim := builder.IPAddressClaim(metav1.NamespaceDefault, "c1-workers-0-floating-ip-address", ref["kind"], ref["name"]).
+			WithPoolGroup(ref["apiGroup"]).WithLabel(clusterv1.ClusterNameLabel, "c1").Build()
+		Expect(k.Create(ctx, claim)).To(Succeed())
+		address := addressOf(ctx, claim)
+		Expect(cloud.FloatingIPs()).To(ConsistOf(And(
+			HaveField("Address.String()", address), HaveField("NetworkID", network), HaveField("Description", HaveSuffix("/default/"+claim.Name)))))
+		Expect(k.Delete(ctx, claim)).To(Succeed())
+		suite.Gone(ctx, k, claim)
 	}, NodeTimeout(10*time.Minute))
 
 	It("lets claims go, as the guide says, whose floating IPs nobody can give back", func(ctx SpecContext) {

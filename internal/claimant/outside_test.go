@@ -6,6 +6,8 @@ package claimant
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -57,44 +59,55 @@ func arrived(a *ipamv1.IPAllocation) {
 	a.Annotations = map[string]string{ipamv1.ArrivedAnnotation: "2026-01-01"}
 }
 
-// TestWhatBacksARecordGoesBeforeIt: for reasons that prove that nobody was told of the address, or
-// nobody needs it any more.
-func TestWhatBacksARecordGoesBeforeIt(t *testing.T) {
+// givesBack are the reasons of Release for which something is given back: they prove that nobody was told of the address, or that nobody
+// needs it any more. The claim is gone, or it was not told.
+var givesBack = []row{claimGone, answeredOtherwise, neverCommitted}
+
+// TestWhatReleaseDoesOutside: one row for each reason, with what is given back in the cloud, and what must not be.
+func TestWhatReleaseDoesOutside(t *testing.T) {
 	t.Parallel()
-	gives := []row{claimGone, answeredOtherwise, neverCommitted}
-	for name, reason := range reasonsOf {
-		if name == repeated || name == recordLeaves || name == recordEvicted || name == handBackEnded { // they ask the ledger first; it is of no claim
-			continue
+	reasons := maps.Clone(reasonsOf)
+	reasons[rootShrunk] = reasonsOf[poolShrunk]
+	for name, reason := range reasons {
+		gives := slices.Contains(givesBack, name)
+		does := "nothing"
+		if gives {
+			does = "what the record's UID has at the record's address, before the record goes"
 		}
-		t.Run(string(name), func(t *testing.T) {
+		t.Run(fmt.Sprintf("Release (%s): %s", name, does), func(t *testing.T) {
 			t.Parallel()
-			record := allocations.Named("a", "10.0.0.4/32", inCluster, backed)
+			edits := []allocations.Edit{inCluster, backed}
+			switch name {
+			case rootShrunk:
+				edits = append(edits, rootBlock)
+			case handBackEnded:
+				edits = append(edits, rootBlock, back)
+			default:
+			}
+			record := allocations.Named("a", "10.0.0.4/32", edits...)
 			w := newWorld(t, record)
 			w.free(t)
 			w.NewPool = newPool
-			outside := &cloud{world: w}
+			outside := &cloud{world: w, backs: true}
 			w.Outside = outside
 			h := w.shown(t, record)
-			if _, err := w.Release(t.Context(), h, reason(w, h)); err != nil {
+			if _, err := w.Release(t.Context(), h, reason(w, h)); err != nil && !errors.Is(err, ledger.ErrBusy) { // this ledger knows no records
 				t.Fatal(err)
 			}
+			isCovered := outside.proof.Covers(h.Claim.UID, h.CIDR.Addr())
 			at, before := slices.Index(w.requests, "give back"), slices.Index(w.requests, goes[0])
-			switch {
-			case !slices.Contains(gives, name):
-				if at >= 0 || outside.proof.Covers(h.Claim.UID, h.CIDR.Addr()) {
-					t.Errorf("given back: %v", w.requests)
-				}
-			case at < 0 || before >= 0 && before < at:
-				t.Errorf("requests: %v", w.requests)
-			case !outside.proof.Covers(h.Claim.UID, h.CIDR.Addr()), outside.proof.Covers(h.Claim.UID, netip.MustParseAddr("10.0.0.5")):
-				t.Errorf("the proof is not about the one address: %v", outside.proof)
+			if at >= 0 != gives || isCovered != gives || slices.Contains(w.requests, "ask pool") || gives && before >= 0 && before < at {
+				t.Errorf("covered: %t; requests: %v", isCovered, w.requests)
+			}
+			if outside.proof.Covers(h.Claim.UID, netip.MustParseAddr("10.0.0.5")) || outside.proof.Covers("claim b", h.CIDR.Addr()) {
+				t.Errorf("the proof is not about the one address of the one UID: %v", outside.proof)
 			}
 		})
 	}
 }
 
-// TestWhetherARecordIsGivenBack of a claim that is gone.
-func TestWhetherARecordIsGivenBack(t *testing.T) {
+// TestWhatReleaseMustNotGiveBack: of the reasons for which something is given back, one row for each exception.
+func TestWhatReleaseMustNotGiveBack(t *testing.T) {
 	t.Parallel()
 	kept := &KeptError{Reason: ipamv1.WaitingForPortReason, After: time.Minute}
 	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
@@ -103,42 +116,89 @@ func TestWhetherARecordIsGivenBack(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		record edits
 		others []client.Object
-		backs  bool
-		err    error
-		want   []string
+		// of is the only reason that the row is about; "" for all.
+		of    row
+		backs bool
+		err   error
+		want  []string
 		// kept is when it is tried again; 0 if the record goes.
 		kept time.Duration
 	}{
-		"backed by its record":             {record: edits{backed}, want: after(append([]string{"give back"}, goes...)...)},
-		"backed by its pool":               {backs: true, want: after(append([]string{"ask pool", "give back"}, goes...)...)},
-		"not backed":                       {want: after(append([]string{"ask pool"}, goes...)...)},
-		"restored":                         {record: edits{backed, arrived}, want: after(goes...)},
-		"a block":                          {record: edits{backed, prefixed}, want: after(goes...)},
-		"kept":                             {record: edits{backed}, err: kept, want: after("give back"), kept: time.Minute},
-		"busy":                             {record: edits{backed}, err: ledger.ErrBusy, want: after("give back"), kept: retryOutside},
-		"the Cluster of another is paused": {record: edits{backed}, others: []client.Object{paused}, want: after(), kept: retryPaused},
-		"nobody can ever give it back":     {record: edits{backed}, err: &AbandonedError{}, want: after(append([]string{"give back", "get IPAllocation"}, goes...)...)},
-		"a hold":                           {record: edits{backed, held}, want: looks[:1]},
+		"backed by its record: that":                                {record: edits{backed}, want: after(append([]string{"give back"}, goes...)...)},
+		"backed by its pool: that":                                  {backs: true, want: after(append([]string{"ask pool", "give back"}, goes...)...)},
+		"not backed: nothing":                                       {want: after(append([]string{"ask pool"}, goes...)...)},
+		"the record is restored: nothing":                           {record: edits{backed, arrived}, want: after(goes...)},
+		"a block: nothing":                                          {record: edits{backed, prefixed}, want: after(goes...)},
+		"Kept: the record is not gone":                              {record: edits{backed}, err: kept, want: after("give back"), kept: time.Minute},
+		"busy: the record is not gone":                              {record: edits{backed}, err: ledger.ErrBusy, want: after("give back"), kept: retryOutside},
+		"any Cluster of the namespace is paused: nothing":           {of: claimGone, record: edits{backed}, others: []client.Object{paused}, want: after(), kept: retryPaused},
+		"any Cluster of the namespace is paused: that all the same": {of: answeredOtherwise, record: edits{backed}, others: []client.Object{paused}, want: after(append([]string{"give back"}, goes...)...)},
+		"nobody can ever give it back: the record goes":             {record: edits{backed}, err: &AbandonedError{}, want: after(append([]string{"give back", "get IPAllocation"}, goes...)...)},
+		"a hold: nothing":                                           {record: edits{backed, held}, want: looks[:1]},
 	} {
-		t.Run(sentence, func(t *testing.T) {
-			t.Parallel()
-			record := allocations.Named("a", "10.0.0.4/32", append(edits{inCluster}, test.record...)...)
-			w := newWorld(t, append(test.others, record)...)
-			w.free(t)
-			w.Outside = &cloud{world: w, backs: test.backs, err: test.err}
-			h := w.shown(t, record)
-			gone, err := w.Release(t.Context(), h, reasonsOf[claimGone](w, h))
-			if diff := cmp.Diff(test.want, w.requests); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
+		for _, name := range givesBack {
+			if test.of != "" && test.of != name {
+				continue
 			}
-			var told *KeptError
-			switch isKept := errors.As(err, &told); {
-			case test.kept != 0 && (!isKept || told.After != test.kept || gone):
-				t.Errorf("gone is %t, %v", gone, err)
-			case test.kept == 0 && err != nil:
-				t.Error(err)
-			}
-		})
+			t.Run(fmt.Sprintf("Release (%s), %s", name, sentence), func(t *testing.T) {
+				t.Parallel()
+				record := allocations.Named("a", "10.0.0.4/32", append(edits{inCluster}, test.record...)...)
+				w := newWorld(t, append(test.others, record)...)
+				w.free(t)
+				w.Outside = &cloud{world: w, backs: test.backs, err: test.err}
+				h := w.shown(t, record)
+				gone, err := w.Release(t.Context(), h, reasonsOf[name](w, h))
+				if diff := cmp.Diff(test.want, w.requests); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+				var told *KeptError
+				switch isKept := errors.As(err, &told); {
+				case test.kept != 0 && (!isKept || told.After != test.kept || gone):
+					t.Errorf("gone is %t, %v", gone, err)
+				case test.kept == 0 && err != nil:
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestWhatAnotherRecordHoldsIsNotGivenBack: another claim of the space has the address by now, or the same claim has it twice.
+func TestWhatAnotherRecordHoldsIsNotGivenBack(t *testing.T) {
+	t.Parallel()
+	record := allocations.Named("a", "10.0.0.4/32", backed)
+	other := func(edits ...allocations.Edit) *ipamv1.IPAllocation {
+		return allocations.Named("b", "10.0.0.4/32", edits...)
+	}
+	again := func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef = record.Spec.ClaimRef }
+	for sentence, test := range map[string]struct {
+		other *ipamv1.IPAllocation
+		want  []string
+	}{
+		"another record of the space holds the address: nothing":      {other: other()},
+		"another record of the claim holds the address: nothing":      {other: other(again)},
+		"a record of another space holds the address: that":           {other: other(allocations.Elsewhere), want: []string{"give back"}},
+		"a record of the space holds another address: that":           {other: allocations.Named("b", "10.0.0.5/32"), want: []string{"give back"}},
+		"a record of the space that moved holds the address: nothing": {other: other(held)},
+	} {
+		for _, name := range givesBack {
+			t.Run(fmt.Sprintf("Release (%s), %s", name, sentence), func(t *testing.T) {
+				t.Parallel()
+				known, err := ledger.Offline([]*ipamv1.IPAllocation{record, test.other}, "9", time.Unix(1000, 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := newWorld(t, record)
+				h := w.shown(t, record)
+				w.Ledger, w.Outside = known, &cloud{world: w}
+				if err = w.giveBackOne(t.Context(), h, name); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.want, w.requests); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+			})
+		}
 	}
 }
 
@@ -188,18 +248,18 @@ func TestGivingBackAllOfAClaim(t *testing.T) {
 		refused bool
 		moving  bool
 	}{
-		"nothing is outside of any pool": {proof: proof},
-		"of another pool":                {outside: &cloud{}, proof: proof, want: []string{"ask pool"}},
-		"of the pool":                    {outside: &cloud{backs: true}, proof: proof, want: []string{"ask pool", "give back"}},
-		"in use":                         {outside: &cloud{backs: true, err: kept}, proof: proof, want: []string{"ask pool", "give back"}, err: kept},
-		"nobody can":                     {outside: &cloud{backs: true, err: &AbandonedError{"the pool is gone"}}, proof: proof, want: []string{"ask pool", "give back"}, left: "stays there: the pool is gone"},
-		"it is gone":                     {outside: &cloud{backs: true}, proof: Gone{ofClaim{gone, claim}}, want: []string{"ask pool", "give back"}},
-		"it may have moved":              {outside: &cloud{backs: true}, proof: Gone{ofClaim{gone, claim}}, others: []client.Object{paused}, want: []string{"ask pool"}, moving: true},
-		"without a proof":                {outside: &cloud{backs: true}, proof: Deleted{}, refused: true},
-		"with a proof about another":     {outside: &cloud{backs: true}, proof: other, refused: true},
-		"the claim is not proved gone":   {outside: &cloud{backs: true}, proof: Gone{}, refused: true},
+		"nothing backs any pool: nothing":                             {proof: proof},
+		"of a pool that nothing backs: nothing":                       {outside: &cloud{}, proof: proof, want: []string{"ask pool"}},
+		"of a claim that is deleted: all of its UID, and of no other": {outside: &cloud{backs: true}, proof: proof, want: []string{"ask pool", "give back"}},
+		"in use: Kept, and nothing is proved given back":              {outside: &cloud{backs: true, err: kept}, proof: proof, want: []string{"ask pool", "give back"}, err: kept},
+		"nobody can": {outside: &cloud{backs: true, err: &AbandonedError{"the pool is gone"}}, proof: proof, want: []string{"ask pool", "give back"}, left: "stays there: the pool is gone"},
+		"of a dead UID, whose answer is discarded: all of its UID, and of no other": {outside: &cloud{backs: true}, proof: Gone{ofClaim{gone, claim}}, want: []string{"ask pool", "give back"}},
+		"of a dead UID that may have moved: nothing":                                {outside: &cloud{backs: true}, proof: Gone{ofClaim{gone, claim}}, others: []client.Object{paused}, want: []string{"ask pool"}, moving: true},
+		"without a proof":              {outside: &cloud{backs: true}, proof: Deleted{}, refused: true},
+		"with a proof about another":   {outside: &cloud{backs: true}, proof: other, refused: true},
+		"the claim is not proved gone": {outside: &cloud{backs: true}, proof: Gone{}, refused: true},
 	} {
-		t.Run(sentence, func(t *testing.T) {
+		t.Run("GiveBack, "+sentence, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, test.others...)
 			if test.outside != nil {
@@ -219,8 +279,9 @@ func TestGivingBackAllOfAClaim(t *testing.T) {
 			if isNothing := left == ""; isNothing != (test.left == "") || !strings.Contains(left, test.left) {
 				t.Errorf("left: %q", left)
 			}
-			if test.outside != nil && slices.Contains(w.requests, "give back") && !test.outside.proof.Covers(claim.UID, netip.MustParseAddr("192.0.2.1")) {
-				t.Error("the proof is not about all that the claim has")
+			anyAddress := netip.MustParseAddr("192.0.2.1")
+			if test.outside != nil && (test.outside.proof.Covers(claim.UID, anyAddress) != slices.Contains(w.requests, "give back") || test.outside.proof.Covers("claim b", anyAddress)) {
+				t.Error("the proof is not about all that the claim has, or about another")
 			}
 		})
 	}

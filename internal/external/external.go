@@ -245,8 +245,16 @@ type Remains struct {
 
 // Survey is how what is outside differs from the records.
 type Survey struct {
+// Stock is how many addresses a pool has outside that are no claim's.
+type Stock struct {
+	// Free ones are handed out. Bound ones have a port, and are not.
+	Free, Bound int
+}
+
 	// Unknown names claims that are not here, in the order of their ids. They may live in another cluster: nothing is done about
 	// them.
+	// Stock is counted, and no difference.
+	Stock Stock
 	Unknown []Leftover
 	// Surplus are of claims that live and have another one, in the order of their ids. Two were created for one claim.
 	Surplus []Surplus

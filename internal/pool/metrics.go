@@ -25,6 +25,8 @@ var (
 	externalLeftovers = metrics.Gauge("external", "leftovers",
 		"Floating IPs of a pool that name claims which are not here (unknown) or have another one (surplus), and claims whose floating IP does not exist or is another's (missing).",
 		append(metrics.PoolLabels[:3:3], "found")...)
+	externalStock = metrics.Gauge("external", "stock",
+		"Floating IPs of a pool that are no claim's: free ones are handed out, bound ones have a port and are not.", withState...)
 	overlappingAddresses = metrics.Gauge("pool", "overlapping_addresses",
 		"Addresses that a pool and pools of other address spaces both hand out. Absent where there are none.", metrics.PoolLabels...)
 	poolReady = metrics.Gauge("pool", "ready", "Whether a pool is Ready: 1 or 0.", metrics.PoolLabels...)
@@ -57,13 +59,16 @@ func observeRecords(ref ipamv1.PoolReference, pool ledger.PoolView) {
 	poolRecords.WithLabelValues(inState(ref, "pending")...).Set(float64(pending))
 }
 
-// observeSurvey sets the gauges of how the floating IPs of a pool differ from its records, if that is known.
+// observeSurvey sets the gauges of a pool's stock, and of how its floating IPs differ from its records, if that is known.
 func observeSurvey(ref ipamv1.PoolReference, found *external.Survey) {
 	if found == nil {
 		return
 	}
 	for what, n := range map[string]int{"unknown": len(found.Unknown), "surplus": len(found.Surplus), "missing": len(found.Missing) + len(found.Taken)} {
 		externalLeftovers.WithLabelValues(inState(ref, what)...).Set(float64(n))
+	}
+	for state, n := range map[string]int{"free": found.Stock.Free, "bound": found.Stock.Bound} {
+		externalStock.WithLabelValues(inState(ref, state)...).Set(float64(n))
 	}
 }
 
@@ -93,6 +98,7 @@ func unobserve(ref ipamv1.PoolReference) {
 	poolRecords.DeletePartialMatch(of)
 	poolReady.DeletePartialMatch(of)
 	externalLeftovers.DeletePartialMatch(of)
+	externalStock.DeletePartialMatch(of)
 	overlappingAddresses.DeletePartialMatch(of)
 }
 

@@ -70,20 +70,24 @@ func (s *survey) compare(ctx context.Context) (external.Survey, error) {
 	}
 	suspects := s.differences(listed)
 	if suspects.IsEmpty() {
-		return suspects, nil
+		return external.Survey{Stock: s.stockIn(listed)}, nil
 	}
 	suspects.Unknown = s.keep(ctx, suspects.Unknown)
 	suspects.Surplus = s.keepSurplus(ctx, suspects.Surplus)
 	suspects.Missing = s.keepRecords(ctx, suspects.Missing)
 	suspects.Taken = s.keepRecords(ctx, suspects.Taken)
-	if suspects.IsEmpty() || s.failed != nil {
+	if s.failed != nil {
 		return external.Survey{}, s.failed
+	}
+	if suspects.IsEmpty() {
+		return external.Survey{Stock: s.stockIn(listed)}, nil
 	}
 	if listed, err = s.cloud.List(ctx, s.pool.Network); err != nil {
 		return external.Survey{}, err
 	}
 	again := s.differences(listed)
 	return external.Survey{
+		Stock:   s.stockIn(listed),
 		Unknown: both(suspects.Unknown, again.Unknown),
 		Surplus: both(suspects.Surplus, again.Surplus),
 		Missing: both(suspects.Missing, again.Missing),
@@ -127,6 +131,21 @@ func (s *survey) differences(listed []neutron.FloatingIP) external.Survey {
 	slices.SortFunc(found.Unknown, func(a, b external.Leftover) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(found.Surplus, func(a, b external.Surplus) int { return cmp.Compare(a.ID, b.ID) })
 	return found
+}
+
+// stockIn counts what is free in the pool, or listed by it without a description.
+func (s *survey) stockIn(found []neutron.FloatingIP) (all external.Stock) {
+	own := listed(s.pool)
+	for _, f := range found {
+		switch {
+		case !isUnowned(f, s.pool.Key, slices.Contains(own, f.Address)):
+		case f.PortID != "":
+			all.Bound++
+		default:
+			all.Free++
+		}
+	}
+	return all
 }
 
 // having returns the claims that have a floating IP which a record of theirs holds, by UID.

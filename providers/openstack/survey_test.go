@@ -74,7 +74,9 @@ func (h *here) known() external.Known {
 			}
 			return all
 		},
-		IsHeld: func(address netip.Addr) bool { return h.records[address].UID != "" },
+		IsHeld: func(address netip.Addr) bool {
+			return h.records[address].UID != ""
+		},
 		Life: func(_ context.Context, claim ipamv1.ClaimReference, isCut bool) (external.Life, error) {
 			h.asked = append(h.asked, fmt.Sprint(claim.Namespace, "/", claim.Name, " ", isCut))
 			if h.before != nil {
@@ -152,6 +154,55 @@ func TestASurveyOfWhatAgrees(t *testing.T) {
 	h.Reset()
 	if found := h.compare(list); !found.IsEmpty() || len(h.asked) != 0 {
 		t.Errorf("found %+v, asked of %v", found, h.asked)
+	}
+}
+
+// TestASurveyCountsTheStock that a pool has kept, or lists, by whether a port has it, whatever else differs.
+func TestASurveyCountsTheStock(t *testing.T) {
+	t.Parallel()
+	h := newHere(t)
+	h.mustAcquire(claim("warm", "warm"))
+	h.empty()
+	h.lives["pending"] = external.Living
+	for _, test := range []struct {
+		description       string
+		isListed, isBound bool
+		want              external.Stock
+	}{
+		{description: describeFree(poolKey), want: external.Stock{Free: 1}},
+		{description: describeFree(poolKey), isBound: true, want: external.Stock{Bound: 1}},
+		{description: describeFree(poolKey), isListed: true, want: external.Stock{Free: 1}},
+		{isListed: true, want: external.Stock{Free: 1}},
+		{isListed: true, isBound: true, want: external.Stock{Bound: 1}},
+		{},
+		{description: "office", isListed: true},
+		{description: "office", isListed: true, isBound: true},
+		{description: describeFree("another-key"), isListed: true, isBound: true},
+		{description: "weir/1/" + poolKey + "/pending/infra/c", isListed: true, isBound: true},
+	} {
+		f, port := h.lend(test.description)[0], ""
+		if test.isBound {
+			port, _ = h.Bind(h.ctx(), f.ID)
+		}
+		if !test.isListed {
+			h.pool.Source.PreAllocatedFloatingIPs = nil
+		}
+		expect := func(when string, calls ...string) {
+			t.Helper()
+			if found := h.compare(calls...); found.Stock != test.want {
+				t.Errorf("%+v, %s: %+v", test, when, found.Stock)
+			}
+		}
+		expect("where all agrees", list)
+		h.lendTo(claim("pending", "pending"))
+		h.Reset()
+		expect("with a claim that waits", list)
+		h.lendTo(claim("unknown", "unknown"))
+		h.Reset()
+		expect("where something differs", list, list)
+		_ = h.Unbind(h.ctx(), port)
+		h.empty()
+		h.pool.Source.PreAllocatedFloatingIPs = nil
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
@@ -130,6 +131,70 @@ var _ = Describe("The stock of a pool of floating IPs", onEvery(func(s *spec) {
 		}
 	}, SpecTimeout(limit))
 }))
+
+var _ = Describe("The stock of a pool of floating IPs that a port has", onFake(func(s *spec) {
+	It("(key, free) is stock, and handed out; (stock or pre-allocated with a port) is not; both are counted until the pool has gone", func(ctx SpecContext) {
+		lent := s.existing(ctx)
+		pool := s.pool(ctx, fmt.Sprintf("preAllocatedFloatingIPs: [%s]", lent.Address), "reclaimPolicy: Retain")
+		description := fmt.Sprintf("weir/1/%s/-", pool.GetUID())
+		kept, free := s.madeWith(ctx, description), s.madeWith(ctx, description)
+		for _, f := range []neutron.FloatingIP{lent, kept} {
+			_, err := s.Bind(ctx, f.ID)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		s.beginsToCompare(ctx, pool)
+		hasStock(pool, 1, 2)
+
+		_, first := s.newAllocated(ctx, "first")
+		Expect(first.ID).To(Equal(free.ID))
+		_, second := s.newAllocated(ctx, "second")
+		Expect([]string{lent.ID, kept.ID, free.ID}).NotTo(ContainElement(second.ID))
+		Expect(s.of(ctx, lent.ID)).To(And(HaveField("Description", ""), HaveField("PortID", Not(BeEmpty()))))
+		Expect(s.of(ctx, kept.ID)).To(And(HaveField("Description", description), HaveField("PortID", Not(BeEmpty()))))
+		s.compare(ctx, pool)
+		hasStock(pool, 0, 2)
+
+		s.unbindAll(ctx)
+		s.compare(ctx, pool)
+		hasStock(pool, 2, 0)
+		_, third := s.newAllocated(ctx, "third")
+		Expect(third.ID).To(Equal(lent.ID))
+		s.clearClaims(ctx)
+		Expect(k.Delete(ctx, pool)).To(Succeed())
+		s.ended(ctx, pool)
+		Eventually(func() map[string]float64 { return stockOf(pool) }, patience, "50ms").Should(BeEmpty())
+		s.discard(ctx, lent.ID, "")
+		for _, f := range s.outside(ctx) {
+			s.discard(ctx, f.ID, description)
+		}
+	}, SpecTimeout(limit))
+}))
+
+// hasStock waits until the manager shows so many floating IPs of a pool that are no claim's.
+func hasStock(pool client.Object, free, bound float64) {
+	GinkgoHelper()
+	Eventually(func() map[string]float64 { return stockOf(pool) }, patience, "50ms").Should(Equal(map[string]float64{"free": free, "bound": bound}))
+}
+
+// stockOf returns a pool's values of weir_external_stock by state.
+func stockOf(pool client.Object) map[string]float64 {
+	GinkgoHelper()
+	families, err := metrics.Registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, pair := range series.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			if family.GetName() == "weir_external_stock" && labels["namespace"] == pool.GetNamespace() && labels["name"] == pool.GetName() {
+				values[labels["state"]] = series.GetGauge().GetValue()
+			}
+		}
+	}
+	return values
+}
 
 var _ = Describe("A floating IP that existed before", onFake(func(s *spec) {
 	It("keeps a deleted claim while it is bound", func(ctx SpecContext) {

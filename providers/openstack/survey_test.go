@@ -58,7 +58,9 @@ type here struct {
 	*bench
 
 	records map[netip.Addr]ipamv1.ClaimReference
-	lives   map[string]external.Life
+	// moved are addresses that are kept for claims which have moved to another cluster.
+	moved []netip.Addr
+	lives map[string]external.Life
 	// before is called before a live read.
 	before func()
 	err    error
@@ -75,7 +77,7 @@ func (h *here) known() external.Known {
 			return all
 		},
 		IsHeld: func(address netip.Addr) bool {
-			return h.records[address].UID != ""
+			return h.records[address].UID != "" || slices.Contains(h.moved, address)
 		},
 		Life: func(_ context.Context, claim ipamv1.ClaimReference, isCut bool) (external.Life, error) {
 			h.asked = append(h.asked, fmt.Sprint(claim.Namespace, "/", claim.Name, " ", isCut))
@@ -203,6 +205,28 @@ func TestASurveyCountsTheStock(t *testing.T) {
 		_ = h.Unbind(h.ctx(), port)
 		h.empty()
 		h.pool.Source.PreAllocatedFloatingIPs = nil
+	}
+}
+
+// TestARecordOfStateMovedAtThatAddressDoesNothing, whichever UID the floating IP names: that of a claim that is not here, of one that lives
+// here and has another one, or none. No claim is looked for.
+func TestARecordOfStateMovedAtThatAddressDoesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHere(t)
+	h.records[h.mustAcquire(ours).Addr] = ours
+	h.lives[claimUID] = external.Living
+	own, _ := describe(poolKey, ours)
+	for _, f := range h.stock("weir/1/"+poolKey+"/moved/infra/moved", own, describeFree(poolKey)) {
+		h.moved = append(h.moved, f.Address)
+	}
+	h.moved = append(h.moved, netip.MustParseAddr("198.18.9.9"))
+	h.Reset()
+	if found := h.compare(list); !found.IsEmpty() || len(h.asked) != 0 {
+		t.Errorf("found %+v, asked of %v", found, h.asked)
+	}
+	h.moved = nil
+	if found := h.compare(list, list); len(found.Unknown) != 1 || len(found.Surplus) != 1 {
+		t.Errorf("without the record: found %+v", found)
 	}
 }
 

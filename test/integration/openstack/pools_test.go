@@ -316,7 +316,53 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		Expect(s.allocated(ctx, waiting)).To(HaveField("ID", unanswered.ID), "the claim finds it")
 		s.deleted(ctx, c, waiting)
 	}, SpecTimeout(limit))
+
+	It("(a record of state Moved at that address) does nothing, whether the floating IP names the claim as it was here or as it is elsewhere, or is gone", func(ctx SpecContext) {
+		pool := s.pool(ctx)
+		like, _ := s.newAllocated(ctx, "like")
+		s.beginsToCompare(ctx, pool)
+		of := func(uid string) openstack.FloatingIP {
+			return s.stranger(ctx, s.public, fmt.Sprintf("weir/1/%s/%s/%s/moved", pool.GetUID(), uid, s.ns))
+		}
+		here, elsewhere, gone := of("uid-here"), of("uid-elsewhere"), of("uid-of-gone")
+		s.strangers = s.strangers[:len(s.strangers)-1]
+		s.discard(ctx, gone.ID, gone.Description)
+		holds := make([]client.Object, 0, 3)
+		for uid, f := range map[string]openstack.FloatingIP{"uid-here": here, "uid-before": elsewhere, "uid-of-gone": gone} {
+			holds = append(holds, s.hold(ctx, like, uid, f))
+		}
+		Eventually(func(g Gomega) { // the manager knows of them
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+			g.Expect(pool).To(HaveField("Status.Capacity.Allocated", "4"))
+		}, patience, "20ms").Should(Succeed())
+		s.compare(ctx, pool)
+		s.isCompared(ctx, pool)
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
+		Expect(s.outside(ctx)).To(ContainElements(here, elsewhere))
+
+		By("the records being deleted by a user")
+		for _, hold := range holds {
+			Expect(k.Delete(ctx, hold)).To(Succeed())
+		}
+		suite.Gone(ctx, k, holds...)
+		s.compare(ctx, pool)
+		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionFalse, ipamv1.FloatingIPsLeftOverReason, here.ID, elsewhere.ID)
+	}, SpecTimeout(limit))
 }))
+
+// hold creates the record that is kept of a claim that has moved to another cluster, which is like that of another claim.
+func (s *spec) hold(ctx context.Context, like *ipamv1beta2.IPAddressClaim, uid string, f openstack.FloatingIP) *ipamv1.IPAllocation {
+	GinkgoHelper()
+	known := s.record(ctx, like)
+	r := &ipamv1.IPAllocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: known.Namespace, Name: "moved-" + uid + "-" + s.ns, Finalizers: known.Finalizers},
+		Spec:       *known.Spec.DeepCopy(),
+	}
+	r.Spec.CIDR, r.Spec.External.ID, r.Spec.State, r.Spec.Origin = f.Address.String()+"/32", f.ID, ipamv1.MovedState, ""
+	r.Spec.ClaimRef.Name, r.Spec.ClaimRef.UID = "moved", uid
+	Expect(k.Create(ctx, r, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
+	return r
+}
 
 var _ = Describe("The release of a second floating IP whose reply is lost", onFakeOnce(func(s *spec) {
 	for _, at := range []struct{ policy, call, words, description string }{
@@ -374,7 +420,13 @@ func (s *spec) beginsToCompare(ctx context.Context, pool suite.Conditioned) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition)).NotTo(BeNil())
 	}, patience, "1s").Should(Succeed())
-	Eventually(func(g Gomega) { // the last comparison has ended
+	s.isCompared(ctx, pool)
+}
+
+// isCompared waits until the last comparison of a pool has ended.
+func (s *spec) isCompared(ctx context.Context, pool suite.Conditioned) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition).ObservedGeneration).To(Equal(pool.GetGeneration()))
 	}, patience, "20ms").Should(Succeed())

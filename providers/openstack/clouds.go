@@ -152,7 +152,7 @@ func (p *Provider) logIn(ctx context.Context, clouds, cacert []byte, at account)
 		return nil, &secretError{message: fmt.Sprintf("Secret %s: %v", at.secret, err)}
 	}
 	return neutron.Connect(ctx, credentials, neutron.Options{
-		Policy: p.options.Endpoints, Timeouts: timeouts, UserAgent: "weir", Clock: p.options.Clock,
+		Policy: p.options.Endpoints, Timeouts: timeouts, UserAgent: "weir", Clock: p.options.Clock, Observer: observe,
 	})
 }
 

@@ -31,7 +31,13 @@ func NewAddress() client.Object { return &ipamv1beta2.IPAddress{} }
 // address can be read.
 func Foreign(obj any, serves Serves) (foreign.Address, bool) {
 	o, ok := obj.(*ipamv1beta2.IPAddress)
-	if !ok || serves(poolName(o.Spec.PoolRef).GroupKind) {
+	if !ok {
+		return foreign.Address{}, false
+	}
+	pool := poolName(o.Spec.PoolRef)
+	// A claim that names a version beside the group is Weir's to refuse, so nothing is recorded of
+	// an IPAddress that does.
+	if _, isVersioned := pool.WithoutVersion(); serves(pool.GroupKind) && !isVersioned {
 		return foreign.Address{}, false
 	}
 	address, err := netip.ParseAddr(o.Spec.Address)
@@ -39,7 +45,6 @@ func Foreign(obj any, serves Serves) (foreign.Address, bool) {
 		return foreign.Address{}, false
 	}
 	address = address.Unmap().WithZone("")
-	pool := poolName(o.Spec.PoolRef)
 	bits := address.BitLen()
 	if slices.Contains(prefixPools, pool.GroupKind) {
 		bits = int(ptr.Deref(o.Spec.Prefix, int32(bits))) //nolint:gosec // 32 or 128

@@ -18,7 +18,9 @@ func TestWhatIPAddressesOfOtherProvidersName(t *testing.T) {
 	weirs, metal3s := ipamv1beta2.IPPoolReference{APIGroup: "ipam.weir.dev", Kind: "IPPool"}, ipamv1beta2.IPPoolReference{APIGroup: "ipam.metal3.io", Kind: "IPPool"}
 	served := inCluster
 	served.Kind = "ServedPool"
-	serves := servesKinds(poolName(weirs).GroupKind, poolName(metal3s).GroupKind, poolName(served).GroupKind)
+	versioned := served
+	versioned.APIGroup += "/v1alpha2"
+	serves := servesKinds(poolName(weirs).GroupKind, poolName(metal3s).GroupKind, poolName(served).GroupKind, poolName(versioned).GroupKind)
 	for sentence, test := range map[string]struct {
 		spec ipamv1beta2.IPAddressSpec
 		want string
@@ -33,6 +35,7 @@ func TestWhatIPAddressesOfOtherProvidersName(t *testing.T) {
 		"one of Weir's":                       {ipamv1beta2.IPAddressSpec{PoolRef: weirs, Address: "10.0.0.7"}, ""},
 		"one of Metal3's, which Weir serves":  {ipamv1beta2.IPAddressSpec{PoolRef: metal3s, Address: "10.0.0.7"}, ""},
 		"one of a served kind of their group": {ipamv1beta2.IPAddressSpec{PoolRef: served, Address: "10.0.0.7"}, ""},
+		"one that names that kind's version":  {ipamv1beta2.IPAddressSpec{PoolRef: versioned, Address: "10.0.0.7"}, "10.0.0.7/32"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

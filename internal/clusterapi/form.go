@@ -49,6 +49,7 @@ var own = Ways{
 }
 
 func (f Form) ways(pool door.PoolName) Ways {
+	pool, _ = pool.WithoutVersion() // what is refused is not to have Weir's finalizer
 	if ways, ok := f.Others[pool.GroupKind]; ok {
 		return ways
 	}

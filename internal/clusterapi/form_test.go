@@ -13,9 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
+
+// TestOfAClaimThatNamesAVersionBesideTheGroup the conventions are those of the group: whoever
+// serves its pools later can let it go.
+func TestOfAClaimThatNamesAVersionBesideTheGroup(t *testing.T) {
+	t.Parallel()
+	form := Form{Others: map[schema.GroupKind]Ways{{Group: "example", Kind: "Pool"}: {Conventions: door.Conventions{ClaimFinalizer: "example/its"}}}}
+	for group, want := range map[string]string{"example": "example/its", "example/v1": "example/its", "other/v1": ipamv1.ClaimFinalizer} {
+		name := door.PoolName{GroupKind: schema.GroupKind{Group: group, Kind: "Pool"}, Name: "p"}
+		if got := form.Conventions(name).ClaimFinalizer; got != want {
+			t.Errorf("%s: %s", group, got)
+		}
+	}
+}
 
 func TestAnAnswerHasTheLabelsOfItsClaimWhereThePoolPassesThemOn(t *testing.T) {
 	t.Parallel()

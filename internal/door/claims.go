@@ -4,6 +4,8 @@
 package door
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +18,14 @@ type PoolName struct {
 	schema.GroupKind
 
 	Name string
+}
+
+// WithoutVersion cuts off the version where an apiVersion stands in place of the group, and reports
+// whether one does. No pool is of such a group.
+func (n PoolName) WithoutVersion() (PoolName, bool) {
+	var isVersioned bool
+	n.Group, _, isVersioned = strings.Cut(n.Group, "/")
+	return n, isVersioned
 }
 
 // Asks is what a claim says.

@@ -34,15 +34,14 @@ type Source struct {
 
 var _ door.Source = &Source{}
 
-// Serves implements door.Source: pools of the kinds, and unless the source is closed every other kind of their group, which Offer refuses.
-func (s *Source) Serves(name door.PoolName) bool { return s.ServesKind(name.GroupKind) }
-
-// ServesKind reports whether claims that name pools of a kind are Weir's to answer or to refuse.
-func (s *Source) ServesKind(kind schema.GroupKind) bool {
-	if _, known := s.kindOf(kind); known || s.Closed {
+// Serves implements door.Source: pools of the kinds, and unless the source is closed every other
+// kind of their group. Offer refuses those, and what names the version beside the group.
+func (s *Source) Serves(name door.PoolName) bool {
+	name, _ = name.WithoutVersion()
+	if _, known := s.kindOf(name.GroupKind); known || s.Closed {
 		return known
 	}
-	return kind.Group == s.Kinds[0].Group
+	return name.Group == s.Kinds[0].Group
 }
 
 // Reference implements door.Source. What is of no known kind counts as namespaced.
@@ -64,6 +63,9 @@ func (s *Source) kindOf(kind schema.GroupKind) (pools.Kind, bool) {
 // Offer returns what a claim's pool offers. Of a pool that is not visible to the claim nothing is told, not even that there is
 // one.
 func (s *Source) Offer(ctx context.Context, namespace string, name door.PoolName) (*door.Offer, error) {
+	if group, isVersioned := name.WithoutVersion(); isVersioned {
+		return nil, failed("%s.apiGroup: %q is a group and a version: write %q", s.Field, name.Group, group.Group)
+	}
 	if _, known := s.kindOf(name.GroupKind); !known {
 		return nil, failed("%s.kind: %q is not a kind of pool of %s: use %s", s.Field, name.Kind, name.Group, s.kindNames())
 	}

@@ -23,13 +23,15 @@ func TestWhoseClaimsASourceServes(t *testing.T) {
 		kind   schema.GroupKind
 		want   bool
 	}{
-		"a kind of its own":                       {open, kind("ours.example", "Pool"), true},
-		"a kind that its group lacks, to refuse":  {open, kind("ours.example", "Poll"), true},
-		"the kind's name in another group":        {open, kind("shared.example", "Pool"), false},
-		"a kind of a shared group":                {closed, kind("shared.example", "Pool"), true},
-		"the other kind of a shared group":        {closed, kind("shared.example", "GlobalPool"), true},
-		"another provider's kind of that group":   {closed, kind("shared.example", "NutanixIPPool"), false},
-		"what names the version beside the group": {closed, kind("shared.example/v1", "Pool"), false},
+		"a kind of its own":                        {open, kind("ours.example", "Pool"), true},
+		"a kind that its group lacks, to refuse":   {open, kind("ours.example", "Poll"), true},
+		"its group with a version, to refuse":      {open, kind("ours.example/v1", "Pool"), true},
+		"the kind's name in another group":         {open, kind("shared.example", "Pool"), false},
+		"a kind of a shared group":                 {closed, kind("shared.example", "Pool"), true},
+		"the other kind of a shared group":         {closed, kind("shared.example", "GlobalPool"), true},
+		"another provider's kind of that group":    {closed, kind("shared.example", "NutanixIPPool"), false},
+		"a shared group with a version, to refuse": {closed, kind("shared.example/v1", "Pool"), true},
+		"another provider's kind with a version":   {closed, kind("shared.example/v1", "NutanixIPPool"), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

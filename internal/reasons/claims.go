@@ -33,7 +33,7 @@ var claims = []Condition{
 		},
 		{
 			Name: ipamv1.ClaimReadyAllocationFailedReason, Status: metav1.ConditionFalse,
-			Means: "The claim asks for something that it cannot have: an unknown kind of pool, or an address (annotation " +
+			Means: "The claim asks for something that it cannot have: an unknown kind of pool, a version in `apiGroup`, or an address (annotation " +
 				"`ipam.weir.dev/address`, or an `IPAddress` made by hand) that is not canonical, outside the pool, excluded, reserved, the " +
 				"gateway, longer than `maxPrefixLength`, kept for another claim or taken. Or the pool keeps an address for it " +
 				"(`preAllocations`) that another claim holds.",

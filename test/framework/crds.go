@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,10 @@ func InstallCAPICRDs(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	return installTyped(ctx, cfg, crds)
+}
+
+func installTyped(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	objects := make([]*unstructured.Unstructured, 0, len(crds))
 	for _, crd := range crds {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
@@ -51,6 +56,28 @@ func InstallCAPICRDs(ctx context.Context, cfg *rest.Config) error {
 		objects = append(objects, &unstructured.Unstructured{Object: content})
 	}
 	return installCRDs(ctx, cfg, objects)
+}
+
+// InstallV1Beta1Claims has IPAddressClaims of InstallCAPICRDs served as v1beta1, too. Objects look
+// as in v1beta2, and as in Cluster API's v1beta1 spec.poolRef.apiGroup may be any text.
+func InstallV1Beta1Claims(ctx context.Context, cfg *rest.Config) error {
+	crds, err := CAPICRDs()
+	if err != nil {
+		return err
+	}
+	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return crd.Spec.Names.Kind != "IPAddressClaim"
+	})
+	for _, crd := range crds {
+		older := crd.Spec.Versions[0].DeepCopy()
+		older.Name, older.Storage = "v1beta1", false
+		pool := older.Schema.OpenAPIV3Schema.Properties["spec"].Properties["poolRef"].Properties
+		group := pool["apiGroup"]
+		group.Pattern = ""
+		pool["apiGroup"] = group
+		crd.Spec.Versions = append(crd.Spec.Versions, *older)
+	}
+	return installTyped(ctx, cfg, crds)
 }
 
 // InstallCAPM3CRDs installs the kinds of CAPM3 that lead from a claim to its host. They take whatever is written, and nobody acts on them.

@@ -7,12 +7,14 @@ package incluster
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -62,7 +64,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
 		Install: []framework.Step{
-			framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallInClusterCRDs, framework.InstallInClusterPolicies,
+			framework.InstallWeirCRDs, framework.InstallCAPICRDs, framework.InstallV1Beta1Claims, framework.InstallInClusterCRDs, framework.InstallInClusterPolicies,
 			framework.InstallProviderCRDs(infrastructure, map[string]string{
 				"ProxmoxCluster": "proxmoxclusters", "ProxmoxMachine": "proxmoxmachines", "VSphereVM": "vspherevms", "ClusterIPAMClaim": "clusteripamclaims",
 			}),
@@ -184,6 +186,40 @@ var _ = Describe("An IPAddressClaim of an in-cluster pool", func() {
 		before := theirs.ResourceVersion
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
 		Expect(theirs.ResourceVersion).To(Equal(before))
+	})
+
+	// Cluster API's v1beta1 lets the version be written; v1beta2 refuses it.
+	It("that names the version beside the group says what to write, and goes when it is deleted", func(ctx SpecContext) {
+		create(ctx, newPool("p"))
+		claim := func(name, kind string) *ipamv1beta2.IPAddressClaim {
+			c := claimOf(ns, name, kind, "p")
+			c.Spec.PoolRef.APIGroup = icv1.GroupVersion.String()
+			Expect(k.Create(ctx, c)).To(MatchError(ContainSubstring("spec.poolRef.apiGroup")))
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
+			Expect(err).NotTo(HaveOccurred())
+			stored := &unstructured.Unstructured{Object: content}
+			stored.SetAPIVersion("ipam.cluster.x-k8s.io/v1beta1")
+			stored.SetKind("IPAddressClaim")
+			create(ctx, stored)
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			return c
+		}
+		theirs := claim("theirs", "NutanixIPPool")
+		for _, kind := range []string{icv1.InClusterIPPoolKind, icv1.GlobalInClusterIPPoolKind} {
+			c := claim(strings.ToLower(kind), kind)
+			Eventually(func(g Gomega) {
+				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+				g.Expect(conditions.Get(c, ipamv1.ReadyCondition)).To(HaveValue(And(
+					HaveField("Status", metav1.ConditionFalse), HaveField("Reason", ipamv1.ClaimReadyAllocationFailedReason), HaveField("Message",
+						`spec.poolRef.apiGroup: "ipam.cluster.x-k8s.io/v1alpha2" is a group and a version: write "ipam.cluster.x-k8s.io"`))))
+			}, patience, interval).Should(Succeed())
+			Expect(c.Finalizers).To(ConsistOf(icv1.ClaimFinalizer))
+			Expect(k.Delete(ctx, c)).To(Succeed())
+			gone(ctx, c)
+		}
+		before := theirs.ResourceVersion
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+		Expect(theirs.ResourceVersion).To(Equal(before), "what names another provider's kind is left alone")
 	})
 
 	It("of a pool that cannot be served waits, and the pool names the field", func(ctx SpecContext) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -137,6 +138,10 @@ func (s StandIn) crds() ([]*unstructured.Unstructured, error) {
 			}
 		}
 		if s.Older != "" {
+			versions = slices.DeleteFunc(versions, func(version any) bool {
+				fields, isObject := version.(object)
+				return isObject && fields["name"] == s.Older
+			})
 			spec["versions"] = append(versions, object{"name": s.Older, "served": true, "storage": false, "schema": object{
 				"openAPIV3Schema": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
 			}, "subresources": object{"status": object{}}})

@@ -6,6 +6,7 @@ package incluster
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	icv1alpha1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha1"
 	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
@@ -45,13 +47,13 @@ var (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// scheme has Weir's kinds and the in-cluster provider's.
+// scheme has Weir's kinds and the in-cluster provider's, of both versions.
 func scheme() (*runtime.Scheme, error) {
 	s, err := setup.Scheme()
 	if err != nil {
 		return nil, err
 	}
-	return s, icv1.AddToScheme(s)
+	return s, errors.Join(icv1.AddToScheme(s), icv1alpha1.AddToScheme(s))
 }
 
 func TestInCluster(t *testing.T) {

@@ -1,0 +1,49 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
+)
+
+// GlobalInClusterIPPool hands out addresses to claims of every namespace. Its address space is its
+// own, unless the annotation ipam.weir.dev/address-space names one.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=globalinclusterippools,scope=Cluster,categories=cluster-api
+// +kubebuilder:deprecatedversion:warning="ipam.cluster.x-k8s.io/v1alpha1 GlobalInClusterIPPool is deprecated: use v1alpha2, with addresses and prefix"
+// +kubebuilder:printcolumn:name="Addresses",type="string",JSONPath=".spec.addresses",description="Addresses of the pool"
+// +kubebuilder:printcolumn:name="Total",type="integer",JSONPath=".status.ipAddresses.total",description="Addresses that can be handed out"
+// +kubebuilder:printcolumn:name="Free",type="integer",JSONPath=".status.ipAddresses.free",description="Addresses that are free"
+// +kubebuilder:printcolumn:name="Used",type="integer",JSONPath=".status.ipAddresses.used",description="Addresses that are not free"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the pool hands out addresses"
+type GlobalInClusterIPPool struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which addresses the pool has.
+	// +required
+	Spec InClusterIPPoolSpec `json:"spec"`
+
+	// status is what is known of the pool.
+	// +optional
+	Status icv1.InClusterIPPoolStatus `json:"status,omitempty"`
+}
+
+// GlobalInClusterIPPoolList is a list of GlobalInClusterIPPools.
+//
+// +kubebuilder:object:root=true
+type GlobalInClusterIPPoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items is the list of GlobalInClusterIPPools.
+	Items []GlobalInClusterIPPool `json:"items"`
+}

@@ -243,24 +243,24 @@ type Remains struct {
 	Left []Leftover
 }
 
-// Survey is how what is outside differs from the records.
-type Survey struct {
 // Stock is how many addresses a pool has outside that are no claim's.
 type Stock struct {
 	// Free ones are handed out. Bound ones have a port, and are not.
 	Free, Bound int
 }
 
+// Survey is how what is outside differs from the records.
+type Survey struct {
 	// Unknown names claims that are not here, in the order of their ids. They may live in another cluster: nothing is done about
 	// them.
-	// Stock is counted, and no difference.
-	Stock Stock
 	Unknown []Leftover
 	// Surplus are of claims that live and have another one, in the order of their ids. Two were created for one claim.
 	Surplus []Surplus
 	// Missing are records of living claims whose address does not exist outside, ascending; Taken, those whose address is another
 	// claim's or nobody's there.
 	Missing, Taken []Record
+	// Stock is counted, and no difference.
+	Stock Stock
 }
 
 // IsEmpty reports whether nothing differs.

@@ -84,7 +84,9 @@ func newReport(o options) *report {
 	if o.creators != 1 {
 		r.Modes = append(r.Modes, newMode(addressClaims, o.claims, 1))
 	}
-	r.Modes = append(r.Modes, newMode(metal3Claims, metal3Factor*o.claims, o.creators))
+	if o.hasMetal3() {
+		r.Modes = append(r.Modes, newMode(metal3Claims, metal3Factor*o.claims, o.creators))
+	}
 	return r
 }
 

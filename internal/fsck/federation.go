@@ -32,6 +32,9 @@ func NewHub(cfg *rest.Config) *Hub { return &Hub{config: cfg} }
 type block struct {
 	record, member, space string
 	cidr                  netip.Prefix
+	// isLikely: the record is not confirmed, and its pool is not stored. Either the record is being
+	// judged, or the pool is gone, and the member may use the block.
+	isLikely bool
 }
 
 func (b block) String() string {
@@ -108,7 +111,7 @@ func (h *Hub) read(ctx context.Context) ([]block, error) {
 // judgeFederation compares what members use with the blocks that the hub had
 // before and after.
 func judgeFederation(before, after []block, inUse map[string][]*Item) (*FederationReport, error) {
-	report := &FederationReport{Blocks: len(after), Shared: slices.Concat(shared(before), shared(after))}
+	report := &FederationReport{Blocks: len(after), Shared: slices.Concat(shared(before), shared(after), usedTwice(before, after, inUse))}
 	for member, records := range inUse {
 		for _, record := range records {
 			report.InUse++
@@ -116,17 +119,35 @@ func judgeFederation(before, after []block, inUse map[string][]*Item) (*Federati
 			if err != nil {
 				return nil, fmt.Errorf("reading %s of %s: %w", record, member, err)
 			}
-			covers := func(b block) bool {
-				return b.member == member && b.space == record.Spec.AddressSpace && b.cidr.Bits() <= cidr.Bits() && b.cidr.Contains(cidr.Addr())
-			}
-			if !slices.ContainsFunc(before, covers) && !slices.ContainsFunc(after, covers) {
+			if !covers(before, member, record.Spec.AddressSpace, cidr) && !covers(after, member, record.Spec.AddressSpace, cidr) {
 				report.Uncovered = append(report.Uncovered, fmt.Sprintf("%s in %s at %s (%s for %s %s/%s)", cidr, record.Spec.AddressSpace, member,
 					record, record.Spec.ClaimRef.Kind, record.Spec.ClaimRef.Namespace, record.Spec.ClaimRef.Name))
 			}
 		}
 	}
+	slices.Sort(report.Shared)
+	report.Shared = slices.Compact(report.Shared)
 	slices.Sort(report.Uncovered)
 	return report, nil
+}
+
+// covers reports whether a prefix lies in a block of the member. A likely block
+// counts unless another member has part of it.
+func covers(blocks []block, member, space string, cidr netip.Prefix) bool {
+	return slices.ContainsFunc(blocks, func(b block) bool {
+		return b.contains(member, space, cidr) && (!b.isLikely || !slices.ContainsFunc(blocks, func(other block) bool {
+			return !other.isLikely && b.conflicts(other)
+		}))
+	})
+}
+
+func (b block) contains(member, space string, cidr netip.Prefix) bool {
+	return b.member == member && b.space == space && b.cidr.Bits() <= cidr.Bits() && b.cidr.Contains(cidr.Addr())
+}
+
+// conflicts reports whether two blocks overlap and are two members'.
+func (b block) conflicts(other block) bool {
+	return b.member != other.member && b.space == other.space && b.cidr.Overlaps(other.cidr)
 }
 
 // shared returns the pairs of blocks that overlap and are two members'.
@@ -134,12 +155,28 @@ func shared(blocks []block) []string {
 	var out []string
 	for i, b := range blocks {
 		for _, other := range blocks[:i] {
-			if b.member != other.member && b.space == other.space && b.cidr.Overlaps(other.cidr) {
+			if !b.isLikely && !other.isLikely && b.conflicts(other) {
 				out = append(out, fmt.Sprintf("%s, and %s", other, b))
 			}
 		}
 	}
 	return out
+}
+
+// usedTwice returns the pairs of likely blocks that overlap and are both used, by
+// two members. One of two has lost, so that no member may use it. Both must have
+// been there before and after: one that is released is another member's later.
+func usedTwice(before, after []block, inUse map[string][]*Item) []string {
+	used := slices.DeleteFunc(slices.Clone(after), func(b block) bool {
+		return !b.isLikely || !slices.Contains(before, b) || !slices.ContainsFunc(inUse[b.member], func(record *Item) bool {
+			cidr, err := netip.ParsePrefix(record.Spec.CIDR)
+			return err == nil && b.contains(b.member, record.Spec.AddressSpace, cidr)
+		})
+	})
+	for i := range used {
+		used[i].isLikely = false
+	}
+	return shared(used)
 }
 
 // cluster is what CheckFederation reads of one: the records that hold something,
@@ -168,22 +205,25 @@ func readCluster(ctx context.Context, cfg *rest.Config) (*cluster, error) {
 }
 
 // delegated returns the blocks that records name a member for, also where their
-// pool is gone. One that is not confirmed, and that no pool has, is perhaps just
-// being judged.
+// pool is gone. A record that is not confirmed, and whose pool has another block,
+// is no pool's.
 func (c *cluster) delegated() ([]block, error) {
 	byPool := byUID(slices.Collect(maps.Values(c.pools)))
 	var blocks []block
 	for _, record := range c.records {
 		pool := byPool[record.Spec.ClaimRef.UID]
-		isHad := pool != nil && pool.Spec.CIDR == record.Spec.CIDR
-		if record.Spec.DelegatedTo == "" || !isHad && record.Spec.State != "Confirmed" {
+		isConfirmed := record.Spec.State == "Confirmed"
+		if record.Spec.DelegatedTo == "" || pool != nil && pool.Spec.CIDR != record.Spec.CIDR && !isConfirmed {
 			continue
 		}
 		cidr, err := netip.ParsePrefix(record.Spec.CIDR)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", record, err)
 		}
-		blocks = append(blocks, block{record: record.String(), member: record.Spec.DelegatedTo, space: record.Spec.AddressSpace, cidr: cidr})
+		blocks = append(blocks, block{
+			record: record.String(), member: record.Spec.DelegatedTo, space: record.Spec.AddressSpace, cidr: cidr,
+			isLikely: pool == nil && !isConfirmed,
+		})
 	}
 	return blocks, nil
 }

@@ -60,6 +60,15 @@ func (c *cluster) delegate(name, member, cidr string) *Item {
 	return record
 }
 
+// reserve adds the record of a block whose pool is not stored.
+func (c *cluster) reserve(name, member, cidr string) {
+	c.delegate(name, member, cidr)
+	c.remove(name)
+}
+
+// remove removes a pool of namespace n.
+func (c *cluster) remove(name string) { delete(c.pools, PoolKey{WeirGroup, "IPPool", "n", name}) }
+
 // record adds a record of what comes from an IPPool.
 func (c *cluster) record(pool, cidr string) *Item {
 	record := &Item{Kind: "IPAllocation", Metadata: metav1.ObjectMeta{Namespace: "n", Name: cidr}}
@@ -126,7 +135,7 @@ func TestJudgementOfAFederation(t *testing.T) {
 		"a block whose pool is gone, for two members": {
 			change: func(m *madeUp) {
 				m.hub.delegate("again", "edge-b", "10.1.128.0/17").Spec.State = "Confirmed"
-				delete(m.hub.pools, PoolKey{WeirGroup, "IPPool", "n", "again"})
+				m.hub.remove("again")
 			},
 			shared: "10.1.128.0/17 in default, delegated to edge-b",
 		},
@@ -135,7 +144,38 @@ func TestJudgementOfAFederation(t *testing.T) {
 			uncovered: "10.2.0.0/16 in default at edge-b",
 		},
 		"a block that is being judged": {
-			change: func(m *madeUp) { m.hub.delegate("again", "edge-b", "10.1.128.0/17").Spec.CIDR = "10.1.64.0/18" },
+			change: func(m *madeUp) { m.hub.reserve("again", "edge-b", "10.1.128.0/17") },
+		},
+		"a claim in a block that is being judged, and is another member's": {
+			change: func(m *madeUp) {
+				m.hub.reserve("again", "edge-a", "10.2.64.0/18")
+				m.a.record("team-a", "10.2.64.1/32")
+			},
+			uncovered: "10.2.64.1/32 in default at edge-a",
+		},
+		"a claim in a block that its pool does not have, and whose record nobody has confirmed": {
+			change: func(m *madeUp) {
+				m.hub.delegate("again", "edge-a", "10.3.0.0/16").Spec.CIDR = "10.4.0.0/16"
+				m.a.record("team-a", "10.4.0.1/32")
+			},
+			uncovered: "10.4.0.1/32 in default at edge-a",
+		},
+		"a block whose pool is gone, and whose record nobody has confirmed": {
+			change: func(m *madeUp) { m.hub.remove("team-b") },
+		},
+		"such a block, and part of it is being judged for another member": {
+			change: func(m *madeUp) {
+				m.hub.remove("team-b")
+				m.hub.reserve("again", "edge-a", "10.2.64.0/18")
+			},
+		},
+		"such a block, and another member uses part of it": {
+			change: func(m *madeUp) {
+				m.hub.remove("team-b")
+				m.hub.reserve("again", "edge-a", "10.2.64.0/18")
+				m.a.record("team-a", "10.2.64.1/32")
+			},
+			shared: "10.2.64.0/18 in default, delegated to edge-a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +208,7 @@ func (m *madeUp) judge(t *testing.T) *FederationReport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := judgeFederation(nil, blocks, map[string][]*Item{"edge-a": m.a.inUse(), "edge-b": m.b.inUse()})
+	report, err := judgeFederation(blocks, blocks, map[string][]*Item{"edge-a": m.a.inUse(), "edge-b": m.b.inUse()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ import (
 type Injector struct {
 	Site     *framework.Site
 	Replicas []*Replica
+	// Stream tells the injectors of a spec apart: they make different choices.
+	Stream uint64
 	// Proxies are those of others who are to be disturbed.
 	Proxies []*framework.ConnectionProxy
 
@@ -41,7 +43,7 @@ func (d *Injector) Run(ctx context.Context) {
 	kinds := []func(context.Context, *rand.Rand){d.kill, d.stop, d.cut, d.compact}
 	parts := make([]func(context.Context), 0, len(kinds))
 	for i, trouble := range kinds {
-		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(i)))
+		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), d.Stream+uint64(i)))
 		parts = append(parts, func(ctx context.Context) {
 			for ctx.Err() == nil {
 				d.leaveOff(ctx, UpTo(random, d.Quiet))
@@ -90,6 +92,17 @@ func (d *Injector) revive(ctx context.Context, r *Replica) {
 	if !r.Running() {
 		d.ended.Add(1)
 		Expect(r.Restart(ctx)).To(Succeed())
+	}
+}
+
+// Renew kills each manager and starts it again: what one had under way is not done later.
+func (d *Injector) Renew(ctx context.Context) {
+	GinkgoHelper()
+	for _, r := range d.Replicas {
+		r.alive.Lock()
+		err := r.Restart(context.WithoutCancel(ctx))
+		r.alive.Unlock()
+		Expect(err).NotTo(HaveOccurred())
 	}
 }
 

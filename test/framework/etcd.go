@@ -187,6 +187,9 @@ func (cp *ControlPlane) Compact(ctx context.Context) error {
 	case <-time.After(compactionDelay):
 	}
 	_, err = etcdCall(ctx, cp.EtcdURL()+"/v3/kv/compaction", map[string]any{"revision": now.Header.Revision})
+	if err != nil && strings.Contains(err.Error(), "required revision has been compacted") {
+		return nil // nothing was written since
+	}
 	return err
 }
 
@@ -251,8 +254,9 @@ func etcdStream(ctx context.Context, url string, request any) (io.ReadCloser, er
 		return nil, fmt.Errorf("asking etcd: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		resp.Body.Close()
-		return nil, fmt.Errorf("asking etcd: %s: %s", url, resp.Status)
+		defer resp.Body.Close()
+		message, readErr := io.ReadAll(resp.Body)
+		return nil, errors.Join(fmt.Errorf("asking etcd: %s: %s: %s", url, resp.Status, message), readErr)
 	}
 	return resp.Body, nil
 }

@@ -128,6 +128,12 @@ func TestWhatAReasonDoes(t *testing.T) {
 		{reason: claimGone, sentence: "its Cluster is paused", others: []client.Object{paused}, want: looks, stays: true},
 		{reason: claimGone, sentence: "others have a finalizer on it", record: edits{withOthers}, cools: true, want: append(looks[:2:2], "cool"), stays: true},
 		{reason: claimGone, sentence: "it is left to others", record: edits{leftToOthers}, want: looks, stays: true},
+		{reason: claimGone, sentence: "a deletion was cut short", record: edits{withoutFinalizers}, want: append(looks[:2:2], goes...), stays: true},
+		{reason: claimGone, sentence: "a deletion was cut short, others have a finalizer", record: edits{withoutFinalizers, withOthers}, want: append(looks[:2:2], "get IPAllocation", "leave others' finalizer on", "delete IPAllocation"), stays: true},
+		{reason: claimGone, sentence: "somebody has marked it", record: edits{allocations.Terminating}, want: append(looks[:2:2], "get IPAllocation", "update IPAllocation", "delete IPAllocation")},
+		{reason: claimGone, sentence: "it is a hold that was deleted", record: edits{held, allocations.Terminating}, want: append(looks[:2:2], "get IPAllocation", "update IPAllocation", "delete IPAllocation")},
+		{reason: claimGone, sentence: "it is a hold that was released", record: edits{held, allocations.Released}, want: append(looks[:2:2], goes...)},
+		{reason: claimGone, sentence: "it is paused, and no Cluster is", record: edits{pausedRecord}, want: append(looks[:2:2], goes...)},
 		{reason: answerDiscarded, want: goes},
 		{reason: answerDiscarded, sentence: "with a cooldown", cools: true, want: []string{"cool"}},
 		{reason: answeredOtherwise, cools: true, want: append(looks[:2:2], "cool")},
@@ -159,6 +165,10 @@ func TestWhatAReasonDoes(t *testing.T) {
 		{reason: cooledDown, record: edits{allocations.Released}, cools: true, want: append(looks[:2:2], append([]string{"get IPAddressClaim"}, goes...)...)},
 		{reason: cooledDown, sentence: "its claim lives", record: edits{allocations.Released}, others: []client.Object{claim}, want: append(looks[:2:2], "get IPAddressClaim"), stays: true},
 		{reason: cooledDown, sentence: "its Cluster is paused", record: edits{allocations.Released}, others: []client.Object{paused}, want: looks, stays: true},
+		{reason: cooledDown, sentence: "another claim of the name lives", record: edits{allocations.Released, claimRef(func(c *ipamv1.ClaimReference) { c.UID = "earlier" })}, others: []client.Object{claim}, want: append(looks[:2:2], append([]string{"get IPAddressClaim"}, goes...)...)},
+		{reason: cooledDown, sentence: "its claim is gone, and has no UID", record: edits{allocations.Released, claimRef(func(c *ipamv1.ClaimReference) { c.UID = "" })}, want: append(looks[:2:2], append([]string{"get IPAddressClaim"}, goes...)...)},
+		{reason: cooledDown, sentence: "of a kind that is no more", record: edits{allocations.Released, claimRef(func(c *ipamv1.ClaimReference) { c.Kind = "Proxy" })}, want: append(looks[:2:2], goes...)},
+		{reason: poolGone, sentence: "a pool of another kind's, which moves", record: edits{block, allocations.Moving, func(a *ipamv1.IPAllocation) { a.Spec.PoolRef.Kind = "OtherPool" }}, want: append(looks[:1:1], "cool")},
 		{reason: poolGone, record: edits{block}, cools: true, want: append(looks[:1:1], "cool")},
 		{reason: poolGone, sentence: "its Cluster is paused", record: edits{block}, others: []client.Object{paused}, want: append(looks[:1:1], goes...)},
 		{reason: poolGone, sentence: "it is a hold", record: edits{block, held}, want: looks[:1], stays: true},
@@ -194,6 +204,57 @@ func TestWhatAReasonDoes(t *testing.T) {
 				t.Errorf("gone is %t, %v", gone, err)
 			}
 		})
+	}
+}
+
+// TestWhatCannotBeReadStays: a claim that this manager may not read may be there, and so may a pool of a kind that it cannot make.
+func TestWhatCannotBeReadStays(t *testing.T) {
+	t.Parallel()
+	cooled := allocations.Named("a", "10.0.0.4/32", inCluster, allocations.Released)
+	w := newWorld(t, cooled)
+	w.free(t)
+	w.forbidden = "IPAddressClaim"
+	h := w.shown(t, cooled)
+	if gone, err := w.Release(t.Context(), h, reasonsOf[cooledDown](w, h)); gone || err != nil || slices.Contains(w.requests, goes[0]) {
+		t.Errorf("gone is %t, %v", gone, err)
+	}
+	moves := allocations.Named("a", "10.0.0.4/32", block, allocations.Moving)
+	w = newWorld(t, moves)
+	h = w.shown(t, moves)
+	if gone, err := w.Release(t.Context(), h, reasonsOf[poolGone](w, h)); gone || err != nil || slices.Contains(w.requests, goes[0]) {
+		t.Errorf("of a kind that cannot be made: gone is %t, %v", gone, err)
+	}
+}
+
+// TestAProofIsAboutOneClaim: nothing else of the name goes by it, nor anything of its UID that has another name.
+func TestAProofIsAboutOneClaim(t *testing.T) {
+	t.Parallel()
+	record := allocations.Named("a", "10.0.0.4/32")
+	w := newWorld(t, record)
+	h := w.shown(t, record)
+	ofRecords := []row{repeated, recordLeaves, recordEvicted, holdEnded, holdDeleted, cooledDown, handBackEnded, nameTaken}
+	for row, reason := range reasonsOf {
+		if slices.Contains(ofRecords, row) {
+			continue
+		}
+		why := reason(w, h)
+		for what, edit := range map[string]func(*ipamv1.ClaimReference){
+			"group": func(c *ipamv1.ClaimReference) { c.APIGroup = "other" }, "kind": func(c *ipamv1.ClaimReference) { c.Kind = "Other" },
+			"namespace": func(c *ipamv1.ClaimReference) { c.Namespace = "other" }, "name": func(c *ipamv1.ClaimReference) { c.Name = "other" },
+		} {
+			other := h
+			if edit(&other.Claim); why.proof.covers(other) {
+				t.Errorf("%s: of another %s", row, what)
+			}
+		}
+	}
+	for name, zero := range map[string]proof{
+		"Deleted": Deleted{}, "Gone": Gone{}, "MovedAway": MovedAway{}, "Stored": Stored{}, "Answered": Answered{}, "GivenBack": GivenBack{}, "Shrunk": Shrunk{},
+		"Leaving": Leaving{}, "Expired": Expired{}, "HandedBack": HandedBack{}, "Redelegated": Redelegated{}, "NameTaken": NameTaken{},
+	} {
+		if zero.covers(ledger.Holding{}) {
+			t.Errorf("the zero value of %s is about the zero value of a record", name)
+		}
 	}
 }
 
@@ -280,5 +341,44 @@ func TestNothingGoesWithoutAProof(t *testing.T) {
 	}
 	if len(w.requests) > 0 {
 		t.Errorf("requests: %v", w.requests)
+	}
+}
+
+// TestAWayOutIsInterrupted at each request in turn: that is reported, and nothing is asked for after it.
+func TestAWayOutIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for row, reason := range reasonsOf {
+		if row == repeated || row == recordLeaves || row == recordEvicted { // they ask the ledger first
+			continue
+		}
+		t.Run(string(row), func(t *testing.T) {
+			t.Parallel()
+			edits := []allocations.Edit{inCluster, backed}
+			if row == handBackEnded {
+				edits = []allocations.Edit{rootBlock, back}
+			} else if row == poolGone {
+				edits = []allocations.Edit{block, allocations.Moving}
+			}
+			record := allocations.Named("a", "10.0.0.4/32", edits...)
+			begin := func() (*world, ledger.Holding) {
+				w := newWorld(t, record)
+				w.free(t)
+				w.NewPool, w.Outside = newPool, &cloud{world: w, err: &AbandonedError{}}
+				return w, w.shown(t, record)
+			}
+			w, h := begin()
+			if _, err := w.Release(t.Context(), h, reason(w, h)); err != nil {
+				t.Fatal(err)
+			}
+			all := w.requests
+			for failing := 1; failing <= len(all); failing++ {
+				w, h := begin()
+				w.failAt = failing
+				gone, err := w.Release(t.Context(), h, reason(w, h))
+				if !errors.Is(err, errFailed) || len(w.requests) != failing {
+					t.Errorf("gone is %t, %v, after %v of %v", gone, err, w.requests, all)
+				}
+			}
+		})
 	}
 }

@@ -37,13 +37,14 @@ type cloud struct {
 }
 
 func (c *cloud) Backs(context.Context, ipamv1.PoolReference) (bool, error) {
-	c.world.requests = append(c.world.requests, "ask pool")
-	return c.backs, nil
+	return c.backs, c.world.note("ask pool")
 }
 
 func (c *cloud) GiveBack(_ context.Context, _ ipamv1.PoolReference, proof external.Proof) error {
-	c.world.requests = append(c.world.requests, "give back")
 	c.proof = proof
+	if err := c.world.note("give back"); err != nil {
+		return err
+	}
 	return c.err
 }
 
@@ -111,6 +112,7 @@ func TestWhatReleaseMustNotGiveBack(t *testing.T) {
 	t.Parallel()
 	kept := &KeptError{Reason: ipamv1.WaitingForPortReason, After: time.Minute}
 	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	unpaused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}}
 	after := func(requests ...string) []string { return append(looks[:len(looks):len(looks)], requests...) }
 	type edits = []allocations.Edit
 	for sentence, test := range map[string]struct {
@@ -135,6 +137,7 @@ func TestWhatReleaseMustNotGiveBack(t *testing.T) {
 		"any Cluster of the namespace is paused: that all the same": {of: answeredOtherwise, record: edits{backed}, others: []client.Object{paused}, want: after(append([]string{"give back"}, goes...)...)},
 		"nobody can ever give it back: the record goes":             {record: edits{backed}, err: &AbandonedError{}, want: after(append([]string{"give back", "get IPAllocation"}, goes...)...)},
 		"a hold: nothing":                                           {record: edits{backed, held}, want: looks[:1]},
+		"a Cluster of the namespace is there, and not paused: that": {of: claimGone, record: edits{backed}, others: []client.Object{unpaused}, want: after(append([]string{"give back"}, goes...)...)},
 	} {
 		for _, name := range givesBack {
 			if test.of != "" && test.of != name {
@@ -312,5 +315,25 @@ func TestAPoolIsClosedForItsProof(t *testing.T) {
 		if isAsked := len(w.requests) > 0; (err == nil) != test.want || isAsked != test.want || outside.covered != test.want {
 			t.Errorf("%s: asked %v, %v", name, w.requests, err)
 		}
+	}
+}
+
+// TestWhatCannotBeAskedStays: while the API server does not answer, nothing counts as given back.
+func TestWhatCannotBeAskedStays(t *testing.T) {
+	t.Parallel()
+	pool, claim := allocations.PoolRef("p"), ipamv1.ClaimReference{Kind: "IPAddressClaim", Namespace: "ns", Name: "a", UID: "claim a"}
+	w := newWorld(t)
+	w.Outside = &cloud{world: w, backs: true}
+	for failing := 1; failing <= 2; failing++ {
+		w.requests, w.failAt = nil, failing
+		given, left, err := w.GiveBack(t.Context(), pool, claim, Deleted{ofClaim{w.Observe(nil), claim}})
+		if !errors.Is(err, errFailed) || given.IsProved() || left != "" || len(w.requests) != failing {
+			t.Errorf("request %d: given back %t, left %q, %v", failing, given.IsProved(), left, err)
+		}
+	}
+	w.requests, w.failAt, w.failList = nil, 0, true
+	given, _, err := w.GiveBack(t.Context(), pool, claim, Gone{ofClaim{w.Observe([]ledger.Holding{{Claim: claim}}), claim}})
+	if !errors.Is(err, errFailed) || given.IsProved() || slices.Contains(w.requests, "give back") {
+		t.Errorf("whether it has moved is not known: given back %t, %v", given.IsProved(), err)
 	}
 }

@@ -72,16 +72,18 @@ func TestWhatIsProvedOfAClaim(t *testing.T) {
 		"the garbage collector has it": {there: []client.Object{claimA(leaves, func(c *ipamv1beta2.IPAddressClaim) {
 			c.Finalizers = append(c.Finalizers, metav1.FinalizerDeleteDependents)
 		})}, deleted: true, stored: true},
-		"it is paused":                 {there: []client.Object{claimA(leaves, annotated(clusterv1.PausedAnnotation, ""))}, kept: Paused, stored: true},
-		"its Cluster is paused":        {there: []client.Object{claimA(leaves), paused}, kept: Paused, stored: true},
-		"it moves":                     {there: []client.Object{claimA(leaves, moving)}, kept: Moving, stored: true},
-		"it moves, and is paused":      {there: []client.Object{claimA(leaves, moving), paused}, kept: Paused, stored: true},
-		"it has moved":                 {there: []client.Object{claimA(leaves, moving, annotated(ipamv1.MovedAnnotation, "claim a"))}, kept: Moving, moved: true, stored: true},
-		"it has moved, and is in use":  {there: []client.Object{claimA(leaves, inUse, moving, annotated(ipamv1.MovedAnnotation, "claim a"))}, kept: InUse, stored: true},
-		"an earlier one has moved":     {there: []client.Object{claimA(leaves, moving, annotated(ipamv1.MovedAnnotation, "earlier"))}, kept: Moving, stored: true},
-		"there is none":                {kept: InUse, gone: true},
-		"there is another one":         {there: []client.Object{claimA(another)}, kept: InUse, gone: true},
-		"another one is being deleted": {there: []client.Object{claimA(another, leaves)}, kept: InUse, gone: true},
+		"it is paused":                {there: []client.Object{claimA(leaves, annotated(clusterv1.PausedAnnotation, ""))}, kept: Paused, stored: true},
+		"its Cluster is paused":       {there: []client.Object{claimA(leaves), paused}, kept: Paused, stored: true},
+		"it moves":                    {there: []client.Object{claimA(leaves, moving)}, kept: Moving, stored: true},
+		"it moves, and is paused":     {there: []client.Object{claimA(leaves, moving), paused}, kept: Paused, stored: true},
+		"it has moved":                {there: []client.Object{claimA(leaves, moving, annotated(ipamv1.MovedAnnotation, "claim a"))}, kept: Moving, moved: true, stored: true},
+		"it has moved, and is in use": {there: []client.Object{claimA(leaves, inUse, moving, annotated(ipamv1.MovedAnnotation, "claim a"))}, kept: InUse, stored: true},
+		"it has moved, clusterctl does not delete it": {there: []client.Object{claimA(leaves, annotated(ipamv1.MovedAnnotation, "claim a"))}, deleted: true, stored: true},
+		"it moves, and lives":                         {there: []client.Object{claimA(moving, annotated(ipamv1.MovedAnnotation, "claim a"))}, kept: InUse, stored: true},
+		"an earlier one has moved":                    {there: []client.Object{claimA(leaves, moving, annotated(ipamv1.MovedAnnotation, "earlier"))}, kept: Moving, stored: true},
+		"there is none":                               {kept: InUse, gone: true},
+		"there is another one":                        {there: []client.Object{claimA(another)}, kept: InUse, gone: true},
+		"another one is being deleted":                {there: []client.Object{claimA(another, leaves)}, kept: InUse, gone: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -260,6 +262,10 @@ func TestWhatIsProvedOfARecord(t *testing.T) {
 		"a member's block that was released": {edits: edits{block, withMember, allocations.Released, allocations.Terminating}},
 		"a member's block that moves":        {edits: edits{block, withMember, allocations.Moving, movesAlone, allocations.Terminating}, leaving: true},
 		"a block that was deleted":           {edits: edits{block, allocations.Terminating}},
+		"it moves out of a pool elsewhere":   {edits: edits{allocations.Moving, elsewhere, allocations.Terminating}, leaving: true},
+		"it was released elsewhere":          {edits: edits{allocations.Released, elsewhere, allocations.Terminating}},
+		"a hand-back":                        {edits: edits{rootBlock, back}},
+		"a hand-back that was deleted":       {edits: edits{rootBlock, back, allocations.Terminating}, unwanted: true},
 		"a hold that moves alone":            {edits: edits{held, allocations.Moving, movesAlone, allocations.Terminating}, unwanted: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -367,6 +373,7 @@ func TestWhatIsProvedOfABlockThatIsDelegatedAgain(t *testing.T) {
 		"the same template":              {edit: annotated(ipamv1.TemplateAnnotation, "template")},
 		"an unknown template":            {edit: func(p *ipamv1.IPPool) { p.Annotations = nil }},
 		"it is another copy of the name": {edit: func(p *ipamv1.IPPool) { p.UID = "another" }},
+		"it serves, as it says":          {edit: func(p *ipamv1.IPPool) { p.Spec.Mode = ipamv1.ServingMode }, proved: true},
 		"it closes":                      {edit: func(p *ipamv1.IPPool) { p.Spec.Mode = ipamv1.ClosingMode }},
 		"it drains":                      {edit: func(p *ipamv1.IPPool) { p.Spec.Mode = ipamv1.DrainingMode }},
 		"it is being deleted":            {edit: func(p *ipamv1.IPPool) { p.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) }},
@@ -505,6 +512,11 @@ func TestWhatIsProvedOfASecondAddress(t *testing.T) {
 		"its answer came from elsewhere": {answer: answer(func(a *ipamv1beta2.IPAddress) {
 			metav1.SetMetaDataAnnotation(&a.ObjectMeta, ipamv1.ArrivedAnnotation, "true")
 		})},
+		"its answer moves": {answer: answer(func(a *ipamv1beta2.IPAddress) {
+			metav1.SetMetaDataAnnotation(&a.ObjectMeta, clusterctlv1.DeleteForMoveAnnotation, "")
+		})},
+		"it has a block":                  {record: func(h *ledger.Holding) { h.CIDR = netip.MustParsePrefix("10.0.0.4/31") }},
+		"it has another record":           {record: func(h *ledger.Holding) { h.CIDR = netip.MustParsePrefix("10.0.0.6/32") }},
 		"its record was restored":         {record: func(h *ledger.Holding) { h.Restored = true }},
 		"its record is marked to go":      {record: func(h *ledger.Holding) { h.Terminating = true }},
 		"its record is released":          {record: func(h *ledger.Holding) { h.ReleasedAt = time.Unix(1, 0) }},
@@ -536,5 +548,77 @@ func TestWhatIsProvedOfASecondAddress(t *testing.T) {
 				t.Errorf("covered: %t, %v", isCovered, err)
 			}
 		})
+	}
+}
+
+// TestNothingIsProvedOfWhatIsNoAnswerOrAddress, nor while the Cluster cannot be read.
+func TestNothingIsProvedOfWhatIsNoAnswerOrAddress(t *testing.T) {
+	t.Parallel()
+	its := &ipamv1beta2.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "answer a", OwnerReferences: []metav1.OwnerReference{{UID: "claim a"}}}}
+	w := newWorld(t, claimA(), its)
+	h := w.shown(t, allocations.Named("a", "10.0.0.4/32", backed))
+	o, key, seen := w.Observe([]ledger.Holding{h}), types.NamespacedName{Namespace: "ns", Name: "a"}, &ipamv1beta2.IPAddress{}
+	if err := errors.Join(o.Get(t.Context(), key, &ipamv1beta2.IPAddressClaim{}), o.Get(t.Context(), key, seen)); err != nil {
+		t.Fatal(err)
+	}
+	told, second := netip.MustParseAddr("10.0.0.4"), netip.MustParseAddr("10.0.0.5")
+	if p, err := o.Surplus(t.Context(), h, Answer{Address: told}, second); p.IsProved() || err != nil {
+		t.Errorf("without an answer: %v", err)
+	}
+	if p, err := o.Surplus(t.Context(), h, Answer{Stored: seen, Address: told}, netip.Addr{}); p.IsProved() || err != nil {
+		t.Errorf("of no address: %v", err)
+	}
+	w.failAt = len(w.requests) + 1
+	if p, err := o.Surplus(t.Context(), h, Answer{Stored: seen, Address: told, Cluster: "c"}, second); p.IsProved() || !errors.Is(err, errFailed) {
+		t.Errorf("of a Cluster that cannot be read: proved %t, %v", p.IsProved(), err)
+	}
+	w.failAt = len(w.requests) + 1
+	if p, _, err := o.Deleted(t.Context(), h.Claim, own, "c"); p.IsProved() || err != nil {
+		t.Errorf("of a claim that lives: %v", err)
+	}
+	if answered := o.Answered(h.Claim, seen); answered.Returned(h).IsProved() {
+		t.Error("the ledger shows no other record of what is back")
+	}
+}
+
+// TestNothingIsProvedWhileAClusterCannotBeRead of a claim that is deleted, or a pool that shrinks.
+func TestNothingIsProvedWhileAClusterCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w, o, h := observed(t, claimA(leaves))
+	w.failAt = len(w.requests) + 1
+	if p, kept, err := o.Deleted(t.Context(), h.Claim, own, "c"); p.IsProved() || kept != "" || !errors.Is(err, errFailed) {
+		t.Errorf("proved %t, kept %q, %v", p.IsProved(), kept, err)
+	}
+	p := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}}
+	w = newWorld(t, p)
+	h = w.shown(t, allocations.Named("block", "10.0.0.0/28", block))
+	o = w.Observe([]ledger.Holding{h})
+	if err := o.Get(t.Context(), client.ObjectKeyFromObject(p), &ipamv1.IPPool{}); err != nil {
+		t.Fatal(err)
+	}
+	w.failAt = len(w.requests) + 1
+	if shrunk, err := o.Shrunk(t.Context(), h.Claim, p); shrunk.IsProved() || !errors.Is(err, errFailed) {
+		t.Errorf("proved %t, %v", shrunk.IsProved(), err)
+	}
+	if shrunk, err := o.Shrunk(t.Context(), ledger.ClaimOf(allocations.PoolRef("other"), "other"), p); shrunk.IsProved() || err != nil {
+		t.Errorf("of a pool that was not read: %v", err)
+	}
+}
+
+// TestAFailedReadIsForgotten: what was shown before it proves nothing any more.
+func TestAFailedReadIsForgotten(t *testing.T) {
+	t.Parallel()
+	w, o, h := observed(t)
+	if !o.Gone(h.Claim).IsProved() {
+		t.Fatal("not gone")
+	}
+	w.failAt = len(w.requests) + 1
+	if err := o.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, &ipamv1beta2.IPAddressClaim{}); !errors.Is(err, errFailed) || o.Gone(h.Claim).IsProved() {
+		t.Errorf("gone after %v", err)
+	}
+	unnamed := h.Claim
+	unnamed.UID = ""
+	if o.Stored(unnamed).IsProved() {
+		t.Error("a claim without a UID is stored")
 	}
 }

@@ -5,10 +5,12 @@ package claimant
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,11 +30,35 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
 )
 
-// world is an API server, of which every request is noted, and a ledger that knows no records.
+// world is an API server, of which every request is noted, and a ledger that knows no records. Nothing is to be read from the cache: that
+// fails.
 type world struct {
 	*Exit
 
 	requests []string
+	// failAt is the number of the request that fails; 0 for none.
+	failAt int
+	// forbidden is the kind that must not be read.
+	forbidden string
+	// failList: no list is answered.
+	failList bool
+}
+
+var (
+	errFailed = errors.New("the API server does not answer")
+	errCached = errors.New("read from the cache")
+)
+
+// note notes a request, and errs if it is to fail.
+func (w *world) note(request string) error {
+	w.requests = append(w.requests, request)
+	switch {
+	case len(w.requests) == w.failAt:
+		return errFailed
+	case w.forbidden != "" && request == "get "+w.forbidden:
+		return apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+	}
+	return nil
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -58,22 +84,48 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		return kind.Kind
 	}
 	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(copies...).Build(), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			if w.failList {
+				return errFailed
+			}
+			return c.List(ctx, list, o...)
+		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
-			w.requests = append(w.requests, "get "+kindOf(c, obj))
+			if err := w.note("get " + kindOf(c, obj)); err != nil {
+				return err
+			}
 			return c.Get(ctx, key, obj, o...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
 			body, _ := p.Data(obj)
-			w.requests = append(w.requests, patched(string(body)))
+			if err := w.note(patched(string(body))); err != nil {
+				return err
+			}
 			return c.Patch(ctx, obj, p, o...)
 		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
+			if err := w.note("update " + kindOf(c, obj)); err != nil {
+				return err
+			}
+			return c.Update(ctx, obj, o...)
+		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
-			w.requests = append(w.requests, "delete "+kindOf(c, obj))
+			if err := w.note("delete " + kindOf(c, obj)); err != nil {
+				return err
+			}
 			return c.Delete(ctx, obj, o...)
 		},
 	})
+	cache := interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errCached
+		},
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errCached
+		},
+	})
 	l := ledger.New(ledger.Options{Client: c, Instance: "m", Clock: clocktesting.NewFakePassiveClock(time.Unix(100, 0))})
-	w.Exit = &Exit{Client: c, Live: c, Ledger: l}
+	w.Exit = &Exit{Client: cache, Live: c, Ledger: l}
 	return w
 }
 
@@ -81,6 +133,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func patched(body string) string {
 	for text, what := range map[string]string{
 		`"Cooling"`: "cool", `"Retained"`: "retain", ipamv1.MovedAnnotation: "mark as moved", `"finalizers":null`: "take the finalizer off",
+		`"finalizers":["others"]`: "leave others' finalizer on",
 	} {
 		if strings.Contains(body, text) {
 			return what
@@ -107,7 +160,7 @@ func (w *world) free(t *testing.T) {
 func (w *world) shown(t *testing.T, a *ipamv1.IPAllocation) ledger.Holding {
 	t.Helper()
 	stored := a.DeepCopy()
-	if err := client.IgnoreNotFound(w.Client.Get(t.Context(), allocations.KeyOf(a), stored)); err != nil {
+	if err := client.IgnoreNotFound(w.Live.Get(t.Context(), allocations.KeyOf(a), stored)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := records.Decode(stored, 0)
@@ -122,6 +175,17 @@ func (w *world) shown(t *testing.T, a *ipamv1.IPAllocation) ledger.Holding {
 func inCluster(a *ipamv1.IPAllocation) { a.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"} }
 
 func held(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.MovedState }
+
+func withoutFinalizers(a *ipamv1.IPAllocation) { a.Finalizers = nil }
+
+// pausedRecord has the annotation that pauses objects of Cluster API; on a record it says nothing.
+func pausedRecord(a *ipamv1.IPAllocation) {
+	a.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+}
+
+func claimRef(edit func(*ipamv1.ClaimReference)) allocations.Edit {
+	return func(a *ipamv1.IPAllocation) { edit(&a.Spec.ClaimRef) }
+}
 
 func withOthers(a *ipamv1.IPAllocation) { a.Finalizers = append(a.Finalizers, "others") }
 

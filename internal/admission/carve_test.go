@@ -1,0 +1,228 @@
+// Copyright 2026 The Weir Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/memory"
+)
+
+// newCarver carves from IPPool ns/parent, 10.0.0.0/24, for users whose rights these are.
+func newCarver(t *testing.T, rights Rights, stored ...client.Object) (carver, *memory.Site) {
+	t.Helper()
+	s := scheme(t)
+	if err := corev1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "parent", UID: "pool parent"}, Spec: ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24"}}
+	block := allocations.Root("parent", "10.0.0.0/24", allocations.Confirmed)
+	w := memory.New(t, memory.Options{
+		Scheme: s, Clock: clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0)),
+		Objects: append(stored, parent, block, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}),
+	})
+	registry := &pools.Registry{
+		Client: w, Live: w, Ledger: w.Ledger, Namespace: "weir-system", Rules: &tenancy.Rules{Client: w, Platform: "platform", Namespace: "weir-system"},
+	}
+	registry.Register(parent)
+	return carver{dispenser{w.Ledger, registry, &audit.Refusals{}}, rights}, w
+}
+
+// child is a new pool that is carved from the parent.
+func child(edits ...func(*ipamv1.IPPool)) *ipamv1.IPPool {
+	p := &ipamv1.IPPool{
+		TypeMeta:   metav1.TypeMeta{APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPPoolKind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child"},
+		Spec:       ipamv1.IPPoolSpec{ParentRef: &ipamv1.ParentReference{Kind: ipamv1.IPPoolKind, Name: "parent"}, PrefixLength: ptr.To[int32](28)},
+	}
+	for _, e := range edits {
+		e(p)
+	}
+	return p
+}
+
+func ofLength(bits int32) func(*ipamv1.IPPool) {
+	return func(p *ipamv1.IPPool) { p.Spec.PrefixLength = &bits }
+}
+
+func ofBlock(cidr string) func(*ipamv1.IPPool) {
+	return func(p *ipamv1.IPPool) { p.Spec.CIDR, p.Spec.PrefixLength = cidr, nil }
+}
+
+func hasFinalizer(p *ipamv1.IPPool) { p.Finalizers = []string{ipamv1.PoolFinalizer} }
+
+func isMarked(p *ipamv1.IPPool) {
+	p.Annotations = map[string]string{ipamv1.ArrivedAnnotation: "true"}
+}
+
+// TestTheBlockOfANewPool is proposed for a pool that is made here, and for no other.
+func TestTheBlockOfANewPool(t *testing.T) {
+	t.Parallel()
+	sibling := allocations.Named("sibling-block", "10.0.0.0/25", allocations.FromPool("parent"), allocations.Carved("sibling"), allocations.Confirmed)
+	own := allocations.Named("child-block", "10.0.0.0/28", allocations.FromPool("parent"), allocations.Carved("child"), allocations.Confirmed)
+	for sentence, test := range map[string]struct {
+		pool      *ipamv1.IPPool
+		stored    []client.Object
+		operation admissionv1.Operation
+		dry       bool
+		rights    Rights
+		cidr      string
+		code      int32
+		warns     bool
+		// arrived and finalizer are whether the patch leaves these on the pool.
+		arrived, finalizer bool
+	}{
+		"of a length":                        {cidr: "10.0.0.0/28", finalizer: true},
+		"the next one":                       {stored: []client.Object{sibling}, cidr: "10.0.0.128/28", finalizer: true},
+		"one that it asks for":               {pool: child(ofBlock("10.0.0.32/28")), cidr: "10.0.0.32/28", finalizer: true},
+		"one that is taken":                  {pool: child(ofBlock("10.0.0.32/28")), stored: []client.Object{sibling}, code: http.StatusConflict},
+		"in a dry run":                       {dry: true, cidr: "10.0.0.0/28", finalizer: true},
+		"one that is taken, in a dry run":    {pool: child(ofBlock("10.0.0.32/28")), stored: []client.Object{sibling}, dry: true, cidr: "10.0.0.32/28", warns: true, finalizer: true},
+		"a larger one, in a dry run":         {pool: child(ofLength(25)), stored: []client.Object{sibling, allocations.Named("other", "10.0.0.128/25", allocations.FromPool("parent"), allocations.Carved("other"))}, dry: true, warns: true},
+		"a larger one":                       {pool: child(ofLength(25)), stored: []client.Object{sibling, allocations.Named("other", "10.0.0.128/25", allocations.FromPool("parent"), allocations.Carved("other"))}, code: http.StatusInsufficientStorage},
+		"an update":                          {operation: admissionv1.Update},
+		"without a parent":                   {pool: child(ofBlock("10.1.0.0/24"), func(p *ipamv1.IPPool) { p.Spec.ParentRef = nil })},
+		"of addresses":                       {pool: child(func(p *ipamv1.IPPool) { p.Spec.Addresses, p.Spec.PrefixLength = []ipamv1.AddressEntry{"10.0.0.1"}, nil })},
+		"of no parent that is there":         {pool: child(func(p *ipamv1.IPPool) { p.Spec.ParentRef.Name = "none" }), code: http.StatusNotFound},
+		"of its own":                         {pool: child(func(p *ipamv1.IPPool) { p.Name = "parent" }), code: http.StatusUnprocessableEntity},
+		"of a name that is none":             {pool: child(func(p *ipamv1.IPPool) { p.Name = "x_" })},
+		"of a name that is there":            {pool: child(), stored: []client.Object{child(), own}, code: http.StatusConflict},
+		"of a name that was there":           {pool: child(), stored: []client.Object{own}, cidr: "10.0.0.16/28", finalizer: true},
+		"it came with it":                    {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer), rights: everybody, cidr: "10.0.0.32/28", arrived: true, finalizer: true},
+		"it came with it, marked":            {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer, isMarked), rights: everybody, cidr: "10.0.0.32/28", arrived: true, finalizer: true},
+		"it came with it, by anybody":        {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer, isMarked), cidr: "10.0.0.32/28", finalizer: true},
+		"it came without, by who may":        {pool: child(hasFinalizer), rights: everybody, cidr: "10.0.0.0/28", finalizer: true},
+		"it came with it, not released":      {pool: child(ofBlock("10.0.0.32/28")), rights: everybody, cidr: "10.0.0.32/28", finalizer: true},
+		"it came with one, and it is taken":  {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer), stored: []client.Object{sibling}, rights: everybody, cidr: "10.0.0.32/28", arrived: true, finalizer: true},
+		"it is taken, and anybody made that": {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer), stored: []client.Object{sibling}, code: http.StatusConflict},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			created := child()
+			if test.pool != nil {
+				created = test.pool
+			}
+			if test.rights == nil {
+				test.rights = nobody
+			}
+			c, w := newCarver(t, test.rights, test.stored...)
+			req := requestOf(t, created, test.operation, test.dry)
+			w.Requests()
+			response := poolDefaulter{c, ""}.Handle(t.Context(), req)
+			if code := response.Result.Code; test.code != 0 && (response.Allowed || code != test.code) || test.code == 0 && !response.Allowed {
+				t.Fatalf("%d: %s", response.Result.Code, response.Result.Message)
+			}
+			if test.code != 0 {
+				return
+			}
+			stored := &ipamv1.IPPool{}
+			if err := json.Unmarshal(patched(t, req.Object.Raw, response), stored); err != nil {
+				t.Fatal(err)
+			}
+			wanted := created.Spec.CIDR
+			if test.cidr != "" {
+				wanted = test.cidr
+			}
+			if stored.Spec.CIDR != wanted || hasArrived(stored) != test.arrived || slices.Contains(stored.Finalizers, ipamv1.PoolFinalizer) != test.finalizer {
+				t.Errorf("cidr %s, finalizers %v, annotations %v", stored.Spec.CIDR, stored.Finalizers, stored.Annotations)
+			}
+			if isLabelled := stored.Labels[ipamv1.AllocatedLabel] != ""; isLabelled != (test.cidr != "" && !test.arrived) {
+				t.Errorf("labels %v", stored.Labels)
+			}
+			if (len(response.Warnings) > 0) != test.warns {
+				t.Errorf("warnings %v", response.Warnings)
+			}
+			if writes := memory.Writes(w.Requests()); len(writes) > 0 {
+				t.Errorf("written: %v", writes)
+			}
+		})
+	}
+}
+
+// TestTheBlockOfANewPoolIsRecorded for its UID, last of all, if it is made here.
+func TestTheBlockOfANewPoolIsRecorded(t *testing.T) {
+	t.Parallel()
+	made := func(edits ...func(*ipamv1.IPPool)) *ipamv1.IPPool {
+		return child(append([]func(*ipamv1.IPPool){ofBlock("10.0.0.32/28"), hasFinalizer}, edits...)...)
+	}
+	sibling := allocations.Named("sibling-block", "10.0.0.0/25", allocations.FromPool("parent"), allocations.Carved("sibling"), allocations.Confirmed)
+	own := allocations.Named("child-block", "10.0.0.0/28", allocations.FromPool("parent"), allocations.Carved("child"), allocations.Confirmed)
+	for sentence, test := range map[string]struct {
+		pool   *ipamv1.IPPool
+		stored []client.Object
+		dry    bool
+		want   []string
+		err    bool
+	}{
+		"it is made here":               {pool: made(), want: []string{"create IPAllocation"}},
+		"it is made here, in a dry run": {pool: made(), dry: true},
+		"it came with it":               {pool: made(isMarked)},
+		"it has no parent":              {pool: made(ofBlock("10.1.0.0/24"), func(p *ipamv1.IPPool) { p.Spec.ParentRef = nil })},
+		"its parent is not there":       {pool: made(func(p *ipamv1.IPPool) { p.Spec.ParentRef.Name = "none" }), err: true},
+		"others have it":                {pool: made(), stored: []client.Object{sibling}, err: true},
+		"others have it, in a dry run":  {pool: made(), stored: []client.Object{sibling}, dry: true},
+		"it is there already":           {pool: made(), stored: []client.Object{child(), own}, err: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			c, w := newCarver(t, nobody, test.stored...)
+			v := poolValidator[*ipamv1.IPPool]{Recorded{w.Ledger}, everything, c}
+			w.Requests()
+			_, err := v.ValidateCreate(admission.NewContextWithRequest(t.Context(), requestOf(t, test.pool, "", test.dry)), test.pool)
+			if writes := memory.Writes(w.Requests()); !slices.Equal(writes, test.want) || (err != nil) != test.err {
+				t.Errorf("written: %v, %v", writes, err)
+			}
+			claim := ledger.ClaimOf(kinds.Pool(kinds.IPPool, "ns", "child"), "pool child")
+			if isRecorded := slices.ContainsFunc(w.Ledger.About(claim).Recorded(), func(h ledger.Holding) bool { return h.CIDR.String() == "10.0.0.32/28" }); isRecorded != (len(test.want) > 0) {
+				t.Errorf("recorded: %v", w.Ledger.About(claim).Recorded())
+			}
+		})
+	}
+}
+
+// requestOf is a review of a pool that jo creates, or updates.
+func requestOf(t *testing.T, p *ipamv1.IPPool, operation admissionv1.Operation, dry bool) admission.Request {
+	t.Helper()
+	raw, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := request(cmp.Or(operation, admissionv1.Create), runtime.RawExtension{Raw: raw}, runtime.RawExtension{}, "jo")
+	req.Kind, req.Namespace, req.Name, req.DryRun = kindNamed(ipamv1.IPPoolKind), p.Namespace, p.Name, &dry
+	return req
+}
+
+// mayManageRecords is a user's right to manage records, or not.
+type mayManageRecords bool
+
+var everybody, nobody = mayManageRecords(true), mayManageRecords(false)
+
+// May implements Rights.
+func (m mayManageRecords) May(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error) {
+	return bool(m), nil
+}

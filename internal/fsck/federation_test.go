@@ -61,9 +61,9 @@ func (c *cluster) delegate(name, member, cidr string) *Item {
 }
 
 // reserve adds the record of a block whose pool is not stored.
-func (c *cluster) reserve(name, member, cidr string) {
-	c.delegate(name, member, cidr)
-	c.remove(name)
+func (c *cluster) reserve(member, cidr string) {
+	c.delegate("again", member, cidr)
+	c.remove("again")
 }
 
 // remove removes a pool of namespace n.
@@ -144,11 +144,11 @@ func TestJudgementOfAFederation(t *testing.T) {
 			uncovered: "10.2.0.0/16 in default at edge-b",
 		},
 		"a block that is being judged": {
-			change: func(m *madeUp) { m.hub.reserve("again", "edge-b", "10.1.128.0/17") },
+			change: func(m *madeUp) { m.hub.reserve("edge-b", "10.1.128.0/17") },
 		},
 		"a claim in a block that is being judged, and is another member's": {
 			change: func(m *madeUp) {
-				m.hub.reserve("again", "edge-a", "10.2.64.0/18")
+				m.hub.reserve("edge-a", "10.2.64.0/18")
 				m.a.record("team-a", "10.2.64.1/32")
 			},
 			uncovered: "10.2.64.1/32 in default at edge-a",
@@ -166,13 +166,13 @@ func TestJudgementOfAFederation(t *testing.T) {
 		"such a block, and part of it is being judged for another member": {
 			change: func(m *madeUp) {
 				m.hub.remove("team-b")
-				m.hub.reserve("again", "edge-a", "10.2.64.0/18")
+				m.hub.reserve("edge-a", "10.2.64.0/18")
 			},
 		},
 		"such a block, and another member uses part of it": {
 			change: func(m *madeUp) {
 				m.hub.remove("team-b")
-				m.hub.reserve("again", "edge-a", "10.2.64.0/18")
+				m.hub.reserve("edge-a", "10.2.64.0/18")
 				m.a.record("team-a", "10.2.64.1/32")
 			},
 			shared: "10.2.64.0/18 in default, delegated to edge-a",

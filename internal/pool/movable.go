@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -142,7 +144,11 @@ func (r *reporter) setMovable(ctx context.Context, s *scope, c ledger.Capacity) 
 		Type: ipamv1.MovableCondition, Status: metav1.ConditionTrue, Reason: ipamv1.PoolMovableAllMovesReason,
 		ObservedGeneration: s.pool.GetGeneration(),
 	}
-	total, message := r.leftBehind(ctx, s.pool, c)
+	secret, err := r.secretLeft(ctx, s)
+	if err != nil {
+		return err
+	}
+	total, message := r.leftBehind(ctx, s.pool, secret, c)
 	if total > 0 {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ipamv1.PoolMovableDependentsNotMovedReason, message
 	}
@@ -150,13 +156,42 @@ func (r *reporter) setMovable(ctx context.Context, s *scope, c ledger.Capacity) 
 	return r.block(ctx, s, total > 0)
 }
 
-// leftBehind counts what would stay and names some of it, as far as it is of the pool's own project.
-func (r *reporter) leftBehind(ctx context.Context, p pools.Object, c ledger.Capacity) (total int, message string) {
+// secretLeft returns the Secret of an IPPool of floating IPs, and why a move would leave it behind; "" if it moves. The Secret is read live: Weir
+// watches none. A Secret that cannot be read is not named: the condition Ready reports it.
+func (r *reporter) secretLeft(ctx context.Context, s *scope) (string, error) {
+	own, isOwn := s.pool.(pools.Own)
+	if !isOwn || !s.says.External || r.Registry.External == nil || s.pool.GetNamespace() == "" {
+		return "", nil
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	key := client.ObjectKey{Namespace: s.pool.GetNamespace(), Name: own.PoolSpec().OpenStack.IdentityRef.Name}
+	err := r.Live.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading the labels of Secret %s: %w", key, err)
+	}
+	why := preflight.Secret(secret)
+	if why == "" {
+		return "", nil
+	}
+	s.secretStays = true
+	return fmt.Sprintf("Secret %s (%s)", key, why), nil
+}
+
+// leftBehind counts what would stay and names some of it, as far as it is of the pool's own project: the Secret, if one is given, too.
+func (r *reporter) leftBehind(ctx context.Context, p pools.Object, secret string, c ledger.Capacity) (total int, message string) {
 	total, some := r.remains.Of(r.Kind.Reference(p), shownHoldings)
 	var named []string
 	if why := preflight.Owner(p); why != "" {
 		total++
 		named = append(named, ownerStays(p, why))
+	}
+	if secret != "" {
+		total++
+		named = append(named, secret)
 	}
 	if elsewhere := r.childrenElsewhere(p, c); elsewhere > 0 {
 		total += elsewhere

@@ -107,6 +107,8 @@ type scope struct {
 	invalid    field.ErrorList
 	// doubts say what the cloud of a pool of floating IPs does not have as the pool lists it.
 	doubts []string
+	// secretStays: a move would leave the Secret behind that the pool names.
+	secretStays bool
 	// survey is how the floating IPs of the pool differ from its records; nil if that is not known.
 	survey *external.Survey
 	// nextSurvey is when they are to be compared again; 0 for never.
@@ -171,13 +173,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// retryDoubts is when a pool is looked at again in whose cloud something is not as the pool lists it, or whose sibling was refused: no watch tells
-// when that changes.
+// retryDoubts is when a pool is looked at again in whose cloud something is not as the pool lists it, whose Secret lacks a label, or whose sibling
+// was refused: no watch tells when that changes.
 const retryDoubts = time.Minute
 
 // next is when a pool is looked at again that is as it should be, given when something cools down; 0 for never.
 func (s *scope) next(wake time.Duration) time.Duration {
-	if len(s.doubts) > 0 || s.expanded.Reason == ipamv1.ExpandedRefusedReason {
+	if len(s.doubts) > 0 || s.secretStays || s.expanded.Reason == ipamv1.ExpandedRefusedReason {
 		wake = sooner(wake, retryDoubts)
 	}
 	return sooner(wake, s.nextSurvey)

@@ -152,3 +152,25 @@ func TestSooner(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatNoWatchTellsIsLookedAtAgain: what the cloud lacks, and a Secret that a move would leave behind.
+func TestWhatNoWatchTellsIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		s    scope
+		want time.Duration
+	}{
+		"nothing":                      {scope{}, time.Hour},
+		"a doubt":                      {scope{doubts: []string{"no such subnet"}}, retryDoubts},
+		"a Secret without the label":   {scope{secretStays: true}, retryDoubts},
+		"a sibling that was refused":   {scope{expanded: metav1.Condition{Reason: ipamv1.ExpandedRefusedReason}}, retryDoubts},
+		"a comparison that comes next": {scope{secretStays: true, nextSurvey: time.Second}, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if next := c.s.next(time.Hour); next != c.want {
+				t.Errorf("after %s, want %s", next, c.want)
+			}
+		})
+	}
+}

@@ -89,6 +89,15 @@ func Moves(obj client.Object) bool {
 	return Owner(obj) == "" && unowned(obj, ipamv1.PoolReference{Namespace: obj.GetNamespace()}) == ""
 }
 
+// Secret returns why clusterctl leaves the Secret behind that a pool of its namespace names; "" if it moves.
+func Secret(secret client.Object) string {
+	why := Owner(secret)
+	if why == "" && !Moves(secret) {
+		why = "it lacks the label " + clusterctlv1.ClusterctlMoveLabel
+	}
+	return why
+}
+
 // moves says whether clusterctl moves the owner, as far as its kind tells.
 func moves(owner metav1.OwnerReference) bool {
 	kind := kinds.OfOwner(owner)

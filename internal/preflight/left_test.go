@@ -118,6 +118,27 @@ func TestLeft(t *testing.T) {
 	}
 }
 
+func TestSecret(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		secret metav1.ObjectMeta
+		want   string
+	}{
+		"without a label stays":             {meta(nil), "it lacks the label " + moveLabel},
+		"labelled moves":                    {meta(map[string]string{moveLabel: ""}), ""},
+		"labelled with all of it moves":     {meta(map[string]string{hierarchyLabel: "true"}), ""},
+		"of a Cluster moves":                {meta(nil, cluster), ""},
+		"labelled, of something else stays": {meta(map[string]string{moveLabel: ""}, configMap), "its owner ConfigMap cm is not moved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Secret(&metav1.PartialObjectMetadata{ObjectMeta: c.secret}); got != c.want {
+				t.Errorf("stays because %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestLeftNamesPoolAndObject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

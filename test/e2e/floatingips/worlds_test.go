@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,7 +52,8 @@ func newWorld(ctx context.Context, p *project, kind string) *world {
 	w := &world{project: p, kind: kind, name: fmt.Sprintf("world-%d", worlds.Add(1)), dyingSince: -1}
 	Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name}, Data: map[string][]byte{"clouds.yaml": p.cloud.CloudsYAML()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name, Labels: map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}},
+		Data:       map[string][]byte{"clouds.yaml": p.cloud.CloudsYAML()},
 	}
 	if kind == ipamv1.GlobalIPPoolKind { // its Secret is beside the managers
 		secret.Namespace = framework.ManagerNamespace

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -121,6 +122,22 @@ var _ = Describe("The credentials of a pool of floating IPs", onFake(func(s *spe
 		s.strangers = append(s.strangers, f)
 		Eventually(func() []string { return s.notes(ctx, c) }, patience, "100ms").Should(
 			ContainElement(And(ContainSubstring(f.Address.String()), ContainSubstring(f.ID))))
+	}, SpecTimeout(limit))
+}))
+
+var _ = Describe("The Secret of a pool of floating IPs", onFakeOnce(func(s *spec) {
+	It("that clusterctl move would leave behind is named in Movable, and clusterctl waits, until it has the label", func(ctx SpecContext) {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: s.ns}}
+		suite.Change(ctx, k, secret, func() { secret.Labels = nil })
+		p := s.pool(ctx)
+		hasCondition(ctx, p, ipamv1.MovableCondition, metav1.ConditionFalse, ipamv1.PoolMovableDependentsNotMovedReason,
+			fmt.Sprintf("would leave 1 behind: Secret %[1]s/%[1]s (it lacks the label %[2]s)", s.ns, clusterctlv1.ClusterctlMoveLabel))
+		Expect(p.GetAnnotations()).To(HaveKey(clusterctlv1.BlockMoveAnnotation))
+
+		suite.Change(ctx, k, secret, func() { secret.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""} })
+		suite.Change(ctx, k, p, func() { annotations.AddAnnotations(p, map[string]string{"cluster.x-k8s.io/nudged": "now"}) })
+		hasCondition(ctx, p, ipamv1.MovableCondition, metav1.ConditionTrue, ipamv1.PoolMovableAllMovesReason)
+		Expect(p.GetAnnotations()).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation))
 	}, SpecTimeout(limit))
 }))
 

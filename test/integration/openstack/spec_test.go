@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -186,7 +187,10 @@ func (s *spec) setSecret(ctx context.Context, clouds []byte) {
 
 func (s *spec) setSecretNamed(ctx context.Context, name string, clouds []byte) {
 	GinkgoHelper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.secretNamespace(), Name: name}, Data: map[string][]byte{"clouds.yaml": clouds}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.secretNamespace(), Name: name, Labels: map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}},
+		Data:       map[string][]byte{"clouds.yaml": clouds},
+	}
 	err := k.Create(ctx, secret.DeepCopy())
 	if apierrors.IsAlreadyExists(err) {
 		err = k.Update(ctx, secret)

@@ -354,10 +354,12 @@ func TestAWayOutIsInterrupted(t *testing.T) {
 		t.Run(string(row), func(t *testing.T) {
 			t.Parallel()
 			edits := []allocations.Edit{inCluster, backed}
-			if row == handBackEnded {
+			switch row {
+			case handBackEnded:
 				edits = []allocations.Edit{rootBlock, back}
-			} else if row == poolGone {
+			case poolGone:
 				edits = []allocations.Edit{block, allocations.Moving}
+			default:
 			}
 			record := allocations.Named("a", "10.0.0.4/32", edits...)
 			begin := func() (*world, ledger.Holding) {

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -124,7 +123,7 @@ func withOthers(c *ipamv1.IPClaim) { c.Finalizers = append(c.Finalizers, "exampl
 
 func withOthersOnly(c *ipamv1.IPClaim) { c.Finalizers = []string{"example.com/others"} }
 
-func withUID(uid types.UID) edit { return func(c *ipamv1.IPClaim) { c.UID = uid } }
+func isNext(c *ipamv1.IPClaim) { c.UID = "next" }
 
 func annotated(key string) edit {
 	return func(c *ipamv1.IPClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, "x") }
@@ -187,8 +186,8 @@ func TestWhatADeletedClaimGivesBack(t *testing.T) {
 		"others hold on to it":               {stored: objects{claimA(deleted, withOthers), recordA()}},
 		"others hold on to it since":         {stored: objects{claimA(deleted, withOthers), recordA()}, cached: gone},
 		"Weir's finalizer is off":            {stored: objects{claimA(deleted, withOthersOnly), recordA()}, cached: gone},
-		"it is another one":                  {stored: objects{claimA(withUID("next")), recordA()}, cached: gone},
-		"another one is deleted, too":        {stored: objects{claimA(deleted, withUID("next")), recordA()}, cached: gone},
+		"it is another one":                  {stored: objects{claimA(isNext), recordA()}, cached: gone},
+		"another one is deleted, too":        {stored: objects{claimA(deleted, isNext), recordA()}, cached: gone},
 		"it is gone":                         {stored: objects{recordA()}, cached: gone},
 		"it is paused since":                 {stored: objects{claimA(deleted, paused), recordA()}, cached: gone},
 		"its Cluster is paused since":        {stored: objects{claimA(deleted, inCluster), recordA(), clusterC(true)}, cached: objects{claimA(deleted, inCluster), clusterC(false)}},
@@ -274,10 +273,10 @@ func TestWhatIsRecordedUnderTheNameOfAClaim(t *testing.T) {
 	}{
 		"the claim is gone":                                {stored: objects{recordA()}, want: goes},
 		"the claim is there":                               {stored: objects{claimA(), recordA()}},
-		"another claim is there":                           {stored: objects{claimA(withUID("next"), with("10.0.0.9/32")), recordA()}, want: goes},
-		"another claim has the prefix, unrecorded":         {stored: objects{claimA(withUID("next")), recordA()}},
+		"another claim is there":                           {stored: objects{claimA(isNext, with("10.0.0.9/32")), recordA()}, want: goes},
+		"another claim has the prefix, unrecorded":         {stored: objects{claimA(isNext), recordA()}},
 		"the claim is gone, and the record arrived":        {stored: objects{recordA(cameWith)}},
-		"another claim is there, the record arrived":       {stored: objects{claimA(withUID("next"), with("10.0.0.9/32")), recordA(cameWith)}, want: goes},
+		"another claim is there, the record arrived":       {stored: objects{claimA(isNext, with("10.0.0.9/32")), recordA(cameWith)}, want: goes},
 		"a second record beside the claim's":               {stored: objects{claimA(ready), recordA(), late}, want: goes},
 		"a second record, and none of what it says":        {stored: objects{claimA(ready), late}},
 		"a second record, and what it says cannot be read": {stored: objects{claimA(with("10.0.0")), recordA(), late}},

@@ -99,7 +99,7 @@ func deleted(p *ipamv1.IPPool) { p.DeletionTimestamp = ptr.To(metav1.NewTime(now
 
 func withOthers(p *ipamv1.IPPool) { p.Finalizers = append(p.Finalizers, "example.com/others") }
 
-func withUID(uid types.UID) edit { return func(p *ipamv1.IPPool) { p.UID = uid } }
+func isNext(p *ipamv1.IPPool) { p.UID = "next" }
 
 func annotated(key string) edit {
 	return func(p *ipamv1.IPPool) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, key, "") }
@@ -183,8 +183,8 @@ func TestTheBlocksOfAPoolThatIsGone(t *testing.T) {
 		"it has none":                        {stored: objects{}},
 		"a claim has an address":             {stored: objects{block(), recordA()}},
 		"it is there":                        {stored: objects{poolP(), block()}, cached: none},
-		"another one of the name is there":   {stored: objects{poolP(withUID("next")), block()}, cached: none},
-		"it is made again meanwhile":         {stored: objects{block()}, before: "patch IPAllocation", meanwhile: poolP(withUID("next")), want: proof},
+		"another one of the name is there":   {stored: objects{poolP(isNext), block()}, cached: none},
+		"it is made again meanwhile":         {stored: objects{block()}, before: "patch IPAllocation", meanwhile: poolP(isNext), want: proof},
 		"a claim gets an address meanwhile":  {stored: objects{block()}, before: "patch IPAllocation", meanwhile: recordA(), want: proof},
 		"something cooled down":              {stored: objects{block(), recordA(cools)}, again: true, want: slices.Concat(goes, proof, goes)},
 		"something cooled down, for a claim": {stored: objects{block(), recordA(cools), claimOfA()}},
@@ -249,8 +249,8 @@ func TestAPoolIsDeleted(t *testing.T) {
 		"it moves":                        {stored: objects{poolP(deleted, moving), block()}},
 		"it moves since":                  {stored: objects{poolP(deleted, moving), block()}, cached: objects{poolP(deleted)}, want: proof},
 		"it is paused since":              {stored: objects{poolP(deleted, paused), block()}, cached: objects{poolP(deleted)}, want: proof},
-		"it is another one":               {stored: objects{poolP(withUID("next")), block()}, cached: objects{poolP(deleted)}, want: proof},
-		"another one is deleted, too":     {stored: objects{poolP(deleted, withUID("next")), block()}, cached: objects{poolP(deleted)}, want: proof},
+		"it is another one":               {stored: objects{poolP(isNext), block()}, cached: objects{poolP(deleted)}, want: proof},
+		"another one is deleted, too":     {stored: objects{poolP(deleted, isNext), block()}, cached: objects{poolP(deleted)}, want: proof},
 		"it is gone":                      {stored: objects{block()}, cached: objects{poolP(deleted)}, want: proof},
 		"it was stored again":             {stored: objects{poolP(), block()}, cached: objects{poolP(deleted)}, want: proof},
 		"one before it had a block":       {stored: objects{poolP(deleted), block(), stray}, want: slices.Concat(goes, all)},

@@ -17,9 +17,13 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
+// looking is closed when nobody looks at the clusters any more: the spec ends, or something was found.
+var looking chan struct{}
+
 // All three clusters are looked at each second until the spec ends.
 var _ = BeforeEach(func() {
 	stop, done := make(chan struct{}), make(chan struct{})
+	looking = done
 	looks, inUse := 0, 0
 	go func() {
 		defer close(done)

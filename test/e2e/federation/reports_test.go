@@ -277,4 +277,8 @@ var _ = Describe("What members report is shown at the hub", Ordered, func() {
 		answers(ctx, w.b, "next", arrived(ctx, w.b, freed), "10.0.0.0/24")
 		w.a.Gone(ctx, at)
 	}, SpecTimeout(5*time.Minute))
+
+	// Pending: it has found a copy of an earlier template that is served (known gaps, "Blocks of delegated pools"), and has not yet run to
+	// its end.
+	size.FromLong(func() { PIt(failuresTitle, failures, SpecTimeout(size.Of[time.Duration](0, 30, 120)*time.Minute)) })
 })

@@ -13,6 +13,7 @@
 //   - reports_test.go: what members report, as the hub shows it, with and without Karmada's API and the right to read it.
 //   - expansion_test.go: a pool that is expanded, whose claims know its label only.
 //   - storm_test.go: thousands of claims while the hub is stopped.
+//   - failures_test.go: the table of failures, whose rows happen at random; failure_rows_test.go: each row; failure_rest_test.go: how it ends.
 //   - closing_test.go: pools that are deleted at the hub, which waits for their members.
 //   - vanished_test.go: pools that vanish at the hub, and are made again under their names.
 //   - restored_test.go: members that are rebuilt, or restored from a backup.
@@ -30,12 +31,15 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/format"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/propagator"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -71,10 +75,13 @@ var (
 func TestFederation(t *testing.T) {
 	RegisterFailHandler(Fail)
 	format.MaxLength = 20000
-	RunSpecs(t, "Federation")
+	config, reporter := GinkgoConfiguration()
+	config.Timeout = size.Of[time.Duration](1, 1, 3) * time.Hour // Ginkgo's own is an hour
+	RunSpecs(t, "Federation", config, reporter)
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(klog.Background())
 	hub = startCluster(ctx, "", framework.SiteOptions{
 		Options: framework.Options{ControllerManager: true},
 		Install: []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},

@@ -95,7 +95,7 @@ type AllocationOrigin string
 const AdoptedOrigin AllocationOrigin = "Adopted"
 
 // AllocationState says how an allocation stands.
-// +kubebuilder:validation:Enum=Active;Confirmed;Cooling;Retained;Moved
+// +kubebuilder:validation:Enum=Active;Confirmed;Cooling;Retained;Moved;Ended
 type AllocationState string
 
 const (
@@ -110,6 +110,9 @@ const (
 	RetainedState AllocationState = "Retained"
 	// MovedState: the claim, or the carved pool, has moved to another cluster, and only what comes back with the prefix gets it.
 	MovedState AllocationState = "Moved"
+	// EndedState: the hub has delegated the block, or part of it, to this cluster again. The record of the hand-back holds nothing any more; it
+	// keeps the copy of the pool closed that handed the block back. Final.
+	EndedState AllocationState = "Ended"
 )
 
 // AllocationManager says which manager is responsible for a record that is not answered yet.
@@ -143,6 +146,8 @@ type ExternalReference struct {
 // +kubebuilder:validation:XValidation:rule="has(self.origin) == has(oldSelf.origin) && (!has(self.origin) || self.origin == oldSelf.origin)",message="origin is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.claimAlias) == has(oldSelf.claimAlias) && (!has(self.claimAlias) || self.claimAlias == oldSelf.claimAlias)",message="claimAlias is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.delegatedTo) == has(oldSelf.delegatedTo) && (!has(self.delegatedTo) || self.delegatedTo == oldSelf.delegatedTo)",message="delegatedTo is immutable"
+// +kubebuilder:validation:XValidation:rule="!has(self.state) || self.state != 'Ended' || self.purpose == 'HandBack'",message="state Ended is for purpose HandBack only"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.state) || oldSelf.state != 'Ended' || has(self.state) && self.state == 'Ended'",message="state Ended is final"
 type IPAllocationSpec struct {
 	// poolRef names the pool that the prefix comes from; the pool itself for blocks of a root pool. Immutable.
 	// +required

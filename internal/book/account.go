@@ -39,7 +39,7 @@ func (b *Book) About(claim ipamv1.ClaimReference) *Account {
 			continue
 		}
 		entry := accounted{Record: r, holding: b.ages.holdingOf(r), isPending: b.ages.isPending(r), isUnstored: b.stock.isUnstored(r)}
-		if !isBlock(r.Purpose) && r.Purpose != records.ForMoved && r.Purpose != records.ForHandBack { // what a block overlaps is all that its pool has handed out
+		if !isBlock(r.Purpose) && r.Purpose != records.ForMoved && !r.Purpose.IsHandBack() { // what a block overlaps is all that its pool has handed out
 			entry.hasLost = b.lineage.Judge(r).Outcome == Lost
 			if by, ok := b.claims.rivalTo(r); ok {
 				entry.rival = &by

@@ -90,7 +90,8 @@ func (b *Book) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []neti
 	return b.claims.OtherBlocks(pool, uid, keep)
 }
 
-// HandedBack returns, by prefix, what pools of the name have handed back, for whatever template.
+// HandedBack returns, by prefix, what pools of the name have handed back, for whatever template, also
+// what has ended since.
 func (b *Book) HandedBack(pool ipamv1.PoolReference) []Holding { return b.claims.HandedBack(pool) }
 
 // HandedBackIn returns, by prefix, what was handed back of a block by pools of whatever name.

@@ -107,7 +107,7 @@ func (b *Book) place(a *ipamv1.IPAllocation) (*records.Record, error) {
 	old := b.records.At(r.Key)
 	switch {
 	case old == nil:
-	case old.UID == r.UID:
+	case old.UID == r.UID && (old.Purpose == records.ForEnded || r.Purpose != records.ForEnded):
 		b.refresh(old, r)
 		return old, nil
 	default:
@@ -139,6 +139,11 @@ func (b *Book) refresh(old, r *records.Record) {
 }
 
 func (b *Book) insert(r *records.Record) {
+	if r.Purpose == records.ForEnded {
+		b.records.Insert(r)
+		b.stock.count(r)
+		return
+	}
 	e := b.pools.of(r.Pool)
 	b.records.Insert(r)
 	if !b.marks.withdraw(r.Space, r.CIDR) {
@@ -163,6 +168,11 @@ func (b *Book) insert(r *records.Record) {
 }
 
 func (b *Book) remove(r *records.Record) {
+	if r.Purpose == records.ForEnded {
+		b.stock.uncount(r)
+		b.records.Remove(r.Handle)
+		return
+	}
 	b.spaces.free(r)
 	b.pools.unlearn(r)
 	b.pools.of(r.Pool).history.release(r, b.spaces.of(r.Space))

@@ -82,9 +82,11 @@ func (b *claims) OtherBlocks(pool ipamv1.PoolReference, uid types.UID, keep []ne
 	return others
 }
 
-// HandedBack returns, by prefix, what pools of the name have handed back, for whatever template.
+// HandedBack returns, by prefix, what pools of the name have handed back, for whatever template, also
+// what has ended since.
 func (b *claims) HandedBack(pool ipamv1.PoolReference) []Holding {
-	return SortHoldings(HoldingsOf(b.records.OfPurpose(records.ClaimantOf(ClaimOf(pool, "")), records.ForHandBack)))
+	claimant := records.ClaimantOf(ClaimOf(pool, ""))
+	return SortHoldings(HoldingsOf(slices.Concat(b.records.OfPurpose(claimant, records.ForHandBack), b.records.OfPurpose(claimant, records.ForEnded))))
 }
 
 // isSecond says whether another record of the same block, confirmed like this one, has the lower
@@ -133,7 +135,7 @@ func contains(outer, inner netip.Prefix) bool {
 // isMade says whether there is a record of just what the claim wants: one is enough.
 func (b *claims) isMade(c Claim) bool {
 	return slices.ContainsFunc(b.records.Of(records.ClaimantOf(c.Ref)), func(r *records.Record) bool {
-		return r.Claim.UID == c.Ref.UID && r.CIDR == c.Want && !r.Deleted && !r.Released()
+		return r.Claim.UID == c.Ref.UID && r.CIDR == c.Want && r.Purpose != records.ForEnded && !r.Deleted && !r.Released()
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
 )
 
 // backBlock is what pool "p" hands back.
@@ -146,5 +147,56 @@ func TestABlockThatWasHandedBackIsNotChosen(t *testing.T) {
 		if _, err := b.x.ChooseBlock(block, "default", at("y")); !errors.As(err, &by) || by.By.Purpose != records.ForHandBack {
 			t.Errorf("pool %s: %v", pool, err)
 		}
+	}
+}
+
+// TestAHandBackThatHasEndedHoldsNothing: what comes after it wins, its own pool's block and a later
+// hand-back, too, and it still tells of its template.
+func TestAHandBackThatHasEndedHoldsNothing(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	block := prefixes(backBlock)[0]
+	b.put(back("one", confirmed))
+	ended := b.put(back("one", allocations.Ended))
+	if _, changed := b.forget(); !slices.Contains(changed, poolRef("p")) {
+		t.Errorf("it ends: changed: %v", changed)
+	}
+	if got := b.x.HandedBackIn("default", block); len(got) != 0 {
+		t.Errorf("handed back: %v", got)
+	}
+	if got := b.x.Overlapping("default", block); len(got) != 0 {
+		t.Errorf("overlapping: %v", got)
+	}
+	tells := func(when string, want ...records.Purpose) {
+		t.Helper()
+		all := b.x.HandedBack(poolRef("p"))
+		got := make([]records.Purpose, 0, len(all))
+		for _, h := range all {
+			got = append(got, h.Purpose)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	tells("ended", records.ForEnded)
+	for _, then := range []*ipamv1.IPAllocation{root("p", backBlock, confirmed), back("two", confirmed)} {
+		if got := b.judged(t, then).Outcome; got != Won {
+			t.Errorf("%s: %v", then.Name, got)
+		}
+		b.put(then)
+	}
+	tells("handed back for another template", records.ForEnded, records.ForHandBack)
+	if got := b.x.About(ClaimOf(poolRef("p"), "one")).Recorded(); len(got) != 3 {
+		t.Errorf("recorded: %v", got)
+	}
+	marked := back("one", allocations.Ended, terminating)
+	b.put(marked)
+	if got := b.x.HandedBack(poolRef("p")); !slices.ContainsFunc(got, func(h Holding) bool { return h.Terminating && h.Purpose == records.ForEnded }) {
+		t.Errorf("somebody has deleted it: %v", got)
+	}
+	b.cut(ended)
+	tells("gone", records.ForHandBack)
+	if got := b.x.HandedBackIn("default", block); len(got) != 1 {
+		t.Errorf("handed back: %v", got)
 	}
 }

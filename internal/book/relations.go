@@ -49,7 +49,7 @@ func isWithMember(r *records.Record) bool {
 
 // isPoolsOwn says whether records of the purpose are about a root pool itself, its own block or that
 // it has handed that back: nothing is handed out by them.
-func isPoolsOwn(p records.Purpose) bool { return p == records.ForRoot || p == records.ForHandBack }
+func isPoolsOwn(p records.Purpose) bool { return p == records.ForRoot || p.IsHandBack() }
 
 // isOwn says whether the record is a root pool's own: that neither counts as allocated nor as
 // delegated.

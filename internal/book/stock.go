@@ -124,9 +124,12 @@ func (t *tally) forgetUnstored(r *records.Record) {
 // count adds a record to its pool's sums, uncount takes it out again. A root pool's own blocks, and
 // what it has handed back, count as neither allocated nor delegated.
 func (b *stock) count(r *records.Record) {
-	if isHandBack(r) {
+	switch {
+	case isHandBack(r):
 		b.spaces.of(r.Space).handBacks[r.Handle] = struct{}{}
 		b.noteHandBack(r)
+	case r.Purpose == records.ForEnded:
+		b.on.PoolChanged(r.Pool)
 	}
 	if isOwn(r) {
 		return
@@ -175,9 +178,12 @@ func (b *stock) noteHandBack(r *records.Record) {
 }
 
 func (b *stock) uncount(r *records.Record) {
-	if isHandBack(r) {
+	switch {
+	case isHandBack(r):
 		delete(b.spaces.of(r.Space).handBacks, r.Handle)
 		b.noteHandBack(r)
+	case r.Purpose == records.ForEnded:
+		b.on.PoolChanged(r.Pool)
 	}
 	if isOwn(r) {
 		return

@@ -84,7 +84,7 @@ func (e *Exit) ruleFor(ctx context.Context, h ledger.Holding, why Reason) (_ rul
 	switch {
 	case !isProved:
 		return found, false, fmt.Errorf("releasing record %s: the reason %q is not proved of it", h.Record, why.row)
-	case h.Purpose == ledger.ForHandBack:
+	case h.Purpose.IsHandBack():
 		return found, found.endsHandBack, nil
 	case !h.IsWithMember() || found.endsDelegation:
 		return found, true, nil
@@ -153,7 +153,7 @@ var rules = map[row]rule{
 	holdDeleted:       {keeps: []keeper{isClaimed}, endsDelegation: true, endsHandBack: true, then: release},
 	blockHandedBack:   {endsDelegation: true, then: release},
 	blockForced:       {endsDelegation: true, then: releaseByForce},
-	handBackEnded:     {endsHandBack: true, then: deleteRecord},
+	handBackEnded:     {endsHandBack: true, then: endHandBack},
 	retentionEnded:    {reads: true, keeps: []keeper{moves}, then: release},
 	cooledDown:        {reads: true, keeps: []keeper{moves, isHold, isPaused, isClaimed}, then: deleteRecord},
 	poolGone:          {reads: true, keeps: []keeper{isHold, movesFromPool}, then: releaseOrDelete},
@@ -230,7 +230,7 @@ type action func(ctx context.Context, e *Exit, h ledger.Holding, why Reason) err
 // release: the record cools down if its pool says so, else it is deleted. The block of a root is
 // free at once, and so is what was handed back.
 func release(ctx context.Context, e *Exit, h ledger.Holding, why Reason) error {
-	if h.Purpose == ledger.ForRoot || h.Purpose == ledger.ForHandBack {
+	if h.Purpose == ledger.ForRoot || h.Purpose.IsHandBack() {
 		return deleteRecord(ctx, e, h, why)
 	}
 	return e.Ledger.Out().Release(ctx, h)
@@ -267,6 +267,11 @@ func deleteRecord(ctx context.Context, e *Exit, h ledger.Holding, _ Reason) erro
 
 func deleteVoid(ctx context.Context, e *Exit, h ledger.Holding, _ Reason) error {
 	return e.Ledger.Out().Void(ctx, h)
+}
+
+// endHandBack: the record stays, and holds nothing: a copy of its template is never served again.
+func endHandBack(ctx context.Context, e *Exit, h ledger.Holding, _ Reason) error {
+	return e.Ledger.Out().EndHandBack(ctx, h)
 }
 
 func deleteBlock(ctx context.Context, e *Exit, h ledger.Holding, _ Reason) error {

@@ -133,6 +133,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func patched(body string) string {
 	for text, what := range map[string]string{
 		`"Cooling"`: "cool", `"Retained"`: "retain", ipamv1.MovedAnnotation: "mark as moved", `"finalizers":null`: "take the finalizer off",
+		`"Ended"`:                 "end",
 		`"finalizers":["others"]`: "leave others' finalizer on",
 	} {
 		if strings.Contains(body, text) {

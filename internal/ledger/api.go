@@ -51,6 +51,7 @@ const (
 	ForChildPool = records.ForChildPool
 	ForRoot      = records.ForRoot
 	ForHandBack  = records.ForHandBack
+	ForEnded     = records.ForEnded
 	ForMoved     = records.ForMoved
 )
 

@@ -96,6 +96,19 @@ func (o Out) markReleased(ctx context.Context, h Holding, state ipamv1.Allocatio
 	return nil
 }
 
+// EndHandBack frees what was handed back, if the record has not changed since it was read. The record
+// stays, and tells which template had the block. The caller has proved that the hub has delegated the
+// block to this cluster again.
+func (o Out) EndHandBack(ctx context.Context, h Holding) error {
+	p := o.l.patchOf(h.Version)
+	p.Spec.State = ipamv1.EndedState
+	if _, err := o.l.patch(ctx, h.Version, p); err != nil {
+		return err
+	}
+	reportReleased(h, audit.HandBackEnded)
+	return nil
+}
+
 // nextSecond rounds up to what the API stores, so that no cooldown is cut short.
 func nextSecond(t time.Time) time.Time {
 	return t.Add(time.Second - time.Nanosecond).Truncate(time.Second)
@@ -107,7 +120,7 @@ func nextSecond(t time.Time) time.Time {
 func (o Out) deleteAndReport(ctx context.Context, h Holding, reason string) error {
 	end, isHeldOn := endOf(h, reason), o.l.About(h.Claim).IsHeldOn(h)
 	dropped, err := o.l.deleteOnce(ctx, h.Version)
-	if dropped && (end != reason || !isHeldOn) {
+	if dropped && h.Purpose != records.ForEnded && (end != reason || !isHeldOn) {
 		reportReleased(h, end)
 	}
 	return err

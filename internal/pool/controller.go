@@ -116,7 +116,7 @@ func (r *Reconciler) followLedger(ctx context.Context, queue workqueue.TypedRate
 		}
 	}
 	for _, h := range r.Ledger.All() { // a pool that is gone makes no event, and its blocks or what cools in it may still be there
-		if h.Purpose == ledger.ForRoot || h.Purpose == ledger.ForHandBack || !h.ReleasedAt.IsZero() {
+		if h.Purpose == ledger.ForRoot || h.Purpose.IsHandBack() || !h.ReleasedAt.IsZero() {
 			later(h.Pool)
 		}
 	}

@@ -28,7 +28,8 @@ import (
 //	nothing in use -> every stored answer recorded -> hand-back recorded, and won -> status.released -> the copy may go
 //
 // The record is the last allocation of the block, and stays when the copy goes. A copy of the same
-// template never serves again. One of another template ends it, once a live read has shown that copy.
+// template never serves again. One of another template ends it, once a live read has shown that copy:
+// then it holds nothing, and only tells that the former template is not to be served.
 // A copy that is deleted without that order goes when nothing is in use, and is served when it is made
 // again: the hub has not taken its block back.
 
@@ -172,7 +173,9 @@ func (r *reporter) showReleased(s *scope) {
 }
 
 // redelegate ends what was handed back of a copy's blocks, before they are recorded, if the hub has
-// delegated them here again. What others have of that stays handed back.
+// delegated them here again. What others have of that stays handed back. A copy whose own template has
+// handed a block back ends nothing: whoever shows what a later template has handed back shows that, too,
+// for it was recorded, or ended, before.
 func (r *Reconciler) redelegate(ctx context.Context, s *scope, blocks []netip.Prefix) error {
 	if s.says.Place != poolspec.Delegated || isOrderedBack(s.says) {
 		return nil
@@ -182,7 +185,7 @@ func (r *Reconciler) redelegate(ctx context.Context, s *scope, blocks []netip.Pr
 		return nil
 	}
 	seen := r.exit().Observe(found)
-	if live, err := r.live(ctx, seen, s.pool); live == nil {
+	if live, err := r.live(ctx, seen, s.pool); live == nil || r.Registry.IsHandedBack(live) {
 		return err
 	}
 	again, template := seen.Redelegated(r.claimOf(s.pool), r.Registry.Cluster), pools.TemplateOf(s.pool).UID
@@ -196,7 +199,7 @@ func (r *Reconciler) redelegate(ctx context.Context, s *scope, blocks []netip.Pr
 		if err := r.keepRest(ctx, h, blocks); err != nil {
 			return err
 		}
-		if _, err := r.exit().Release(ctx, h, claimant.HandBackEnded(again)); err != nil {
+		if _, err := r.exit().Release(ctx, h, claimant.HandBackEnded(again)); err != nil { // it stays, ended
 			return err
 		}
 	}
@@ -256,6 +259,9 @@ func (r *Reconciler) leaveHandedBack(ctx context.Context, ref ipamv1.PoolReferen
 
 // handedBackMessage is for a copy whose template has handed its block back.
 func handedBackMessage(h ledger.Holding) string {
+	if h.Purpose == ledger.ForEnded {
+		return fmt.Sprintf("the copy is of an earlier pool at the hub (UID %s), which has handed the block back (IPAllocation %s), and the hub has delegated the block here again by another pool since: apply that one", h.Claim.UID, h.Record)
+	}
 	return fmt.Sprintf("the block was handed back to the hub (IPAllocation %s): nothing of it is handed out here until the hub delegates it here again", h.Record)
 }
 

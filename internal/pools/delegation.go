@@ -35,7 +35,8 @@ func TemplateOf(p Object) poolspec.Template {
 }
 
 // HandBackOf returns the record by which the block of the copy was handed back for its template; false
-// if none has won.
+// if none has won. One that has ended says so, too: the hub has delegated the block here again, but not
+// by that template.
 func (r *Registry) HandBackOf(p Object) (ledger.Holding, bool) {
 	says := r.Says(p)
 	if says.Place != poolspec.Delegated {
@@ -43,7 +44,9 @@ func (r *Registry) HandBackOf(p Object) (ledger.Holding, bool) {
 	}
 	template := TemplateOf(p).UID
 	all := r.Ledger.Of(says.Ref).HandedBack()
-	i := slices.IndexFunc(all, func(h ledger.Holding) bool { return h.Confirmed && h.Claim.UID == template })
+	i := slices.IndexFunc(all, func(h ledger.Holding) bool {
+		return (h.Confirmed || h.Purpose == ledger.ForEnded) && h.Claim.UID == template
+	})
 	if i < 0 {
 		return ledger.Holding{}, false
 	}

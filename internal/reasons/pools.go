@@ -91,8 +91,8 @@ var pools = []Condition{
 		{
 			Name: ipamv1.PoolReadyHandedBackReason, Status: metav1.ConditionFalse,
 			Means: "The block was handed back to the hub, and is not handed out here. The message names the `IPAllocation` that keeps it so.",
-			Do: "Delegate the block here again. If the hub has done so, and the copy does not name the pool at the hub, who has the verb `manage` may " +
-				"delete that record.",
+			Do: "Delegate the block here again. If the message says that the copy is of an earlier pool, apply the one that the hub has now. If the copy " +
+				"does not name the pool at the hub, who has the verb `manage` may delete that record.",
 			See: "guides/federation.md#when-something-is-wrong",
 		},
 		{

@@ -22,13 +22,21 @@ const (
 	ForRoot Purpose = "Root"
 	// ForHandBack: this cluster has let go of the block of a delegated pool, and hands out nothing of it.
 	ForHandBack Purpose = "HandBack"
+	// ForEnded: the block was handed back for a template, and delegated to this cluster again since. The
+	// record holds nothing.
+	ForEnded Purpose = "Ended"
 	// ForMoved: the prefix is kept for what has moved to another cluster.
 	ForMoved Purpose = "Moved"
 )
 
+// IsHandBack reports whether records of the purpose say that a block was handed back, ended or not.
+func (p Purpose) IsHandBack() bool { return p == ForHandBack || p == ForEnded }
+
 // PurposeOf returns what an IPAllocation is for.
 func PurposeOf(spec *ipamv1.IPAllocationSpec) Purpose {
 	switch {
+	case spec.Purpose == ipamv1.HandBackPurpose && spec.State == ipamv1.EndedState:
+		return ForEnded
 	case spec.Purpose == ipamv1.HandBackPurpose:
 		return ForHandBack
 	case spec.State == ipamv1.MovedState:
@@ -52,6 +60,8 @@ func (p Purpose) Write(spec *ipamv1.IPAllocationSpec) {
 		spec.Purpose = ipamv1.PoolBlockPurpose
 	case ForHandBack:
 		spec.Purpose = ipamv1.HandBackPurpose
+	case ForEnded:
+		spec.Purpose, spec.State = ipamv1.HandBackPurpose, ipamv1.EndedState
 	case ForAdopted:
 		spec.Origin = ipamv1.AdoptedOrigin
 	case ForMoved:

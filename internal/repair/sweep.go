@@ -126,7 +126,7 @@ func (r *Repairer) suspects(ctx context.Context, holdings []ledger.Holding) (map
 	for _, h := range holdings {
 		key := types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
 		isBlock := h.IsWithMember() && h.Confirmed
-		if isHeld := h.Purpose == ledger.ForMoved || h.Purpose == ledger.ForHandBack || isBlock; isHeld && !h.Terminating {
+		if isHeld := h.Purpose == ledger.ForMoved || h.Purpose.IsHandBack() || isBlock; isHeld && !h.Terminating {
 			continue // until its claim is back, its member has let go, it is delegated here again, or a user deletes it
 		}
 		if h.ReleasedAt.IsZero() && predicates.IsServed(key.Namespace, r.Namespace) && h.Claim.GroupKind() == r.Kind.GroupKind && string(living[key]) != h.Claim.UID {
@@ -148,7 +148,7 @@ func (r *Repairer) repeated(holdings []ledger.Holding) []ipamv1.ClaimReference {
 	recorded := make(map[held]bool, len(holdings))
 	for _, h := range holdings {
 		isServed := h.Claim.GroupKind() == r.Kind.GroupKind && predicates.IsServed(h.Claim.Namespace, r.Namespace)
-		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ledger.ForMoved || h.Purpose == ledger.ForHandBack {
+		if !isServed || !h.ReleasedAt.IsZero() || h.Purpose == ledger.ForMoved || h.Purpose.IsHandBack() {
 			continue
 		}
 		this := held{uid: h.Claim.UID}

@@ -75,7 +75,7 @@ func (s *Survey) Records(ctx context.Context, fields string, each func(Record)) 
 func (s *Survey) RecordsAt(ctx context.Context, fields string, each func(Record)) (revision string, isAllowed bool, err error) {
 	hasColumns := true
 	result, err := s.list(ctx, ipallocations, query{fields: fields, accept: tableAccept, table: true}, func(body io.Reader) (err error) {
-		hasColumns, err = readTable(body, &revision, each)
+		hasColumns, err = readTable(body, &revision, held(each))
 		return err
 	})
 	if err == nil && !hasColumns {
@@ -98,11 +98,20 @@ func (s *Survey) recordObjects(ctx context.Context, fields string, each func(Rec
 				mistake = malformed
 				return
 			}
-			each(record)
+			held(each)(record)
 		})
 	})
 	if err == nil {
 		err = mistake
 	}
 	return result == listed || result == partly, err
+}
+
+// held passes on records, but for those that hold nothing: of hand-backs that have ended.
+func held(each func(Record)) func(Record) {
+	return func(r Record) {
+		if r.State != ipamv1.EndedState {
+			each(r)
+		}
+	}
 }

@@ -121,6 +121,9 @@ func HandedBack(template string) Edit {
 	}
 }
 
+// Ended makes the record, of a hand-back, one that holds nothing any more.
+func Ended(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.EndedState }
+
 // Root is the record of a root pool's own block.
 func Root(pool, cidr string, edits ...Edit) *ipamv1.IPAllocation {
 	return Named("block-of-"+pool+"-"+strings.NewReplacer("/", "-", ":", "-").Replace(cidr), cidr, append([]Edit{

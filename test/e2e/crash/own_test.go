@@ -192,7 +192,7 @@ func (w *world) hasHandedBack(ctx context.Context, g Gomega, want ...string) {
 	g.Expect(k.List(ctx, list)).To(Succeed())
 	var got []string
 	for _, r := range list.Items {
-		if r.Spec.Purpose == ipamv1.HandBackPurpose && r.Spec.AddressSpace == w.name {
+		if r.Spec.Purpose == ipamv1.HandBackPurpose && r.Spec.State != ipamv1.EndedState && r.Spec.AddressSpace == w.name {
 			g.Expect(r.Spec.State).To(Equal(ipamv1.ConfirmedState))
 			got = append(got, r.Spec.ClaimRef.UID+" "+r.Spec.CIDR)
 		}

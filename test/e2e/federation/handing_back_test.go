@@ -64,10 +64,12 @@ func handsBack(ctx context.Context, at *suite.Spec, copied ownPool, template str
 	return records[i]
 }
 
-// handedBack returns the records of what a member has handed back.
+// handedBack returns the records of what a member has handed back, and not got again.
 func handedBack(ctx context.Context, at *suite.Spec) []ipamv1.IPAllocation {
 	GinkgoHelper()
-	return slices.DeleteFunc(at.InSpace(ctx), func(r ipamv1.IPAllocation) bool { return r.Spec.Purpose != ipamv1.HandBackPurpose })
+	return slices.DeleteFunc(at.InSpace(ctx), func(r ipamv1.IPAllocation) bool {
+		return r.Spec.Purpose != ipamv1.HandBackPurpose || r.Spec.State == ipamv1.EndedState
+	})
 }
 
 // staysHandedBack waits until just these prefixes are recorded as handed back.
@@ -244,6 +246,15 @@ var _ = It("Old manifest applied again after the hand-back: the copy of the same
 	Expect(w.a.Client.Create(ctx, marked("edge-a", again))).To(Succeed())
 	answers(ctx, w.a, "again", arrived(ctx, w.a, again), "10.0.0.0/24")
 	staysHandedBack(ctx, w.a)
+
+	By("applying the first manifest once more in the place of the new one, and that again")
+	served := copyOf(again)
+	suite.Change(ctx, w.a.Client, served, func() { served.SetAnnotations(old.GetAnnotations()) })
+	w.a.NotReady(ctx, served, ipamv1.PoolReadyHandedBackReason, "of an earlier pool at the hub (UID "+string(p.GetUID())+")")
+	refuses(ctx, w.a, served, "has handed its block back")
+	w.carry(ctx, w.a, again)
+	w.a.Ready(ctx, served)
+	answers(ctx, w.a, "later", served, "10.0.0.0/24")
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("A copy whose template is not known ends no hand-back: it names the record, which who may manage records may delete", func(ctx SpecContext) {

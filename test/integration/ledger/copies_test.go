@@ -133,13 +133,14 @@ type behind struct{ client.Client }
 
 func (behind) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
+// templates returns those whose hand-backs hold the block.
 func templates(ctx context.Context, ns string) []string {
 	GinkgoHelper()
 	list := &ipamv1.IPAllocationList{}
 	Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 	var found []string
 	for _, a := range list.Items {
-		if a.Spec.Purpose == ipamv1.HandBackPurpose {
+		if a.Spec.Purpose == ipamv1.HandBackPurpose && a.Spec.State != ipamv1.EndedState {
 			found = append(found, a.Spec.ClaimRef.UID)
 		}
 	}
@@ -261,7 +262,9 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		}, "1m", "20ms").Should(BeEmpty())
 		reserved(ctx, m.manager, newClaim(book.Pool{Ref: p.PoolReference(), Shape: newPool(ns, "team", "10.0.0.0/24").Shape}, "c"))
 		suite.Change(ctx, k, p, func() { delete(p.Annotations, ipamv1.TemplateAnnotation) })
-		Expect(k.Create(ctx, handBackOf(ns, "former", "one"))).To(Succeed())
+		again := handBackOf(ns, "former", "one")
+		again.Name += "-again" // the first one has ended
+		Expect(k.Create(ctx, again)).To(Succeed())
 		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
 		Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("does not name the pool at the hub"))
 		Expect(templates(ctx, ns)).To(ConsistOf("one"))
@@ -296,6 +299,59 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		reserved(ctx, m.manager, newClaim(book.Pool{Ref: p.PoolReference(), Shape: newPool(ns, "team", "10.0.0.0/24").Shape}, "c"))
 	}, SpecTimeout(5*time.Minute))
 
+	It("is never served again by a template that has handed it back, whatever template came after", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m, p := newCopies(ctx, ns, k), copied(ns, "one")
+		Expect(k.Create(ctx, p)).To(Succeed())
+		for _, template := range []string{"one", "two", "three"} {
+			suite.Change(ctx, k, p, func() {
+				p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, template
+			})
+			m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+			takesBack(ctx, p)
+			m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+			Expect(templates(ctx, ns)).To(ConsistOf(template))
+		}
+		for _, former := range []string{"one", "two"} {
+			suite.Change(ctx, k, p, func() {
+				p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, former
+			})
+			for range 3 {
+				m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+				Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("an earlier pool at the hub (UID " + former + ")"))
+				Expect(templates(ctx, ns)).To(ConsistOf("three"))
+			}
+			Expect(k.Delete(ctx, p)).To(Succeed())
+			m.goes(ctx, p)
+			p = copied(ns, former)
+			Expect(k.Create(ctx, p)).To(Succeed())
+			m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+			Expect(templates(ctx, ns)).To(ConsistOf("three"))
+		}
+	}, SpecTimeout(5*time.Minute))
+
+	It("is not served by an earlier template while a cache shows a later one", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		m, p := newCopies(ctx, ns, k), copied(ns, "one")
+		Expect(k.Create(ctx, p)).To(Succeed())
+		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+		takesBack(ctx, p)
+		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+		suite.Change(ctx, k, p, func() {
+			p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "two"
+		})
+		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
+		late := newCopies(ctx, ns, stale{k, p.DeepCopy()})
+		takesBack(ctx, p)
+		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
+		suite.Change(ctx, k, p, func() {
+			p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "one"
+		})
+		Eventually(func() []book.Holding { return late.Ledger.Of(p.PoolReference()).HandedBack() }, "1m", "20ms").Should(HaveLen(2))
+		_, _ = late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		Expect(templates(ctx, ns)).To(ConsistOf("two"))
+	}, SpecTimeout(5*time.Minute))
+
 	It("is made anew with a part of the block, by a manager that dies at any write, and served, the rest staying handed back", func(ctx SpecContext) {
 		points := 0
 		for n, reached := 1, true; reached; n++ {
@@ -324,6 +380,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 			newCopies(ctx, ns, k).reaches(ctx, part, ipamv1.PoolReadyAvailableReason)
 			Expect(stored(ctx, ns)).To(ConsistOf(
 				HaveField("Spec", And(HaveField("Purpose", ipamv1.HandBackPurpose), HaveField("CIDR", "10.0.0.128/25"), HaveField("ClaimRef.UID", "one"))),
+				HaveField("Spec", And(HaveField("State", ipamv1.EndedState), HaveField("CIDR", "10.0.0.0/24"), HaveField("ClaimRef.UID", "one"))),
 				HaveField("Spec", And(HaveField("Purpose", ipamv1.PoolBlockPurpose), HaveField("CIDR", "10.0.0.0/25"), HaveField("ClaimRef.UID", string(part.UID)))),
 			))
 			points++

@@ -210,7 +210,8 @@ func stored(ctx context.Context, ns string) []ipamv1.IPAllocation {
 		for j := range i {
 			a, b := &list.Items[i], &list.Items[j]
 			overlap := netip.MustParsePrefix(a.Spec.CIDR).Overlaps(netip.MustParsePrefix(b.Spec.CIDR))
-			if overlap && a.Spec.AddressSpace == b.Spec.AddressSpace && !isBlockFor(a, b) && !isBlockFor(b, a) {
+			holds := a.Spec.State != ipamv1.EndedState && b.Spec.State != ipamv1.EndedState
+			if overlap && holds && a.Spec.AddressSpace == b.Spec.AddressSpace && !isBlockFor(a, b) && !isBlockFor(b, a) {
 				Fail(fmt.Sprintf("%s for %s and %s for %s overlap", a.Spec.CIDR, a.Spec.ClaimRef.Name, b.Spec.CIDR, b.Spec.ClaimRef.Name))
 			}
 		}

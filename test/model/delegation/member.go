@@ -41,13 +41,18 @@ func (w *world) deliver() bool {
 	return true
 }
 
-// applyAgain is a person who applies the last manifest again, as it was before the pool was deleted.
+// applyAgain is a person who applies the last manifest again, or one whose block was handed back, as it
+// was before the pool was deleted.
 func (w *world) applyAgain() bool {
 	_, s := w.anySite()
-	if s.last == nil {
+	old := slices.Clone(s.former)
+	if s.last != nil {
+		old = append(old, *s.last)
+	}
+	if len(old) == 0 {
 		return false
 	}
-	p := *s.last
+	p := old[w.rand.IntN(len(old))]
 	p.closing, p.deleting = false, false
 	w.apply(s, p)
 	return true
@@ -75,9 +80,10 @@ func (s *site) handedBack(block int) int {
 }
 
 // isServed reports whether a member hands out of a copy, or would if its block were not handed back:
-// it is for this member (P8).
+// it is for this member (P8), and not of a template that has handed the block back before (P11).
 func (w *world) isServed(i int, c *duplicate) bool {
-	return !c.closing && !c.terminating && (c.member == i || !w.has("P8"))
+	isFormer := slices.Contains(w.sites[i].ended, c.uid) && w.has("P11")
+	return !c.closing && !c.terminating && !isFormer && (c.member == i || !w.has("P8"))
 }
 
 // look has a manager that does nothing decide what to do for a copy.
@@ -130,6 +136,7 @@ func (w *world) redelegate(i int, s *site, in *intent) {
 		return
 	}
 	s.records = slices.DeleteFunc(s.records, func(r record) bool { return r.template == template && r.block == in.block })
+	s.ended = append(s.ended, template)
 }
 
 // answer records an address and tells a claim of it, unless an older record is in the way. What is
@@ -169,6 +176,7 @@ func (w *world) handBack(s *site, in *intent) bool {
 		return false
 	}
 	s.records = append(s.records, record{block: in.block, template: in.uid})
+	s.former = append(s.former, in.pool)
 	return true
 }
 
@@ -176,7 +184,7 @@ func (w *world) handBack(s *site, in *intent) bool {
 func (w *world) report() bool {
 	i, s := w.anySite()
 	for name, c := range s.copies {
-		if c != nil && s.handedBack(c.block) == c.uid && c.uid != 0 {
+		if c != nil && c.uid != 0 && (s.handedBack(c.block) == c.uid || slices.Contains(s.ended, c.uid)) {
 			w.reports = append(w.reports, report{member: i, name: name, template: c.uid})
 			return true
 		}

@@ -13,7 +13,8 @@
 //
 // Not modelled: parts of blocks, kinds of claims, cooldown, and how a member's own records are judged
 // among several managers, which package model shows. A member's manifests arrive in order, and a person
-// may apply the last one again: what a member does with an earlier one is a known gap.
+// may apply again the last one, or one whose block was handed back: what a member does with any other is
+// a known gap.
 package delegation
 
 import (
@@ -77,6 +78,10 @@ type site struct {
 	records []record
 	claims  []claim
 	intents [managers]*intent
+	// ended are the templates whose hand-backs gave way to a later one, and former the manifests of all whose
+	// block was handed back.
+	ended  []int
+	former []pool
 	// queue are the manifests that are on their way, and last the one that arrived last.
 	queue []pool
 	last  *pool

@@ -49,7 +49,7 @@ func TestNoAddressHasTwoClaims(t *testing.T) {
 // TestEachRuleIsNecessary: without it, an address has two claims.
 func TestEachRuleIsNecessary(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 10; n++ {
+	for n := 1; n <= 11; n++ {
 		rule := fmt.Sprintf("P%d", n)
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()

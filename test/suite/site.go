@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"    //nolint:staticcheck // for specs only
 	"k8s.io/apimachinery/pkg/runtime"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
@@ -49,6 +50,15 @@ func SchemeWithMetal3() (*runtime.Scheme, error) {
 		return nil, err
 	}
 	return s, m3v1.AddToScheme(s)
+}
+
+// SchemeWithBoth has Weir's kinds, Metal3's and the in-cluster provider's.
+func SchemeWithBoth() (*runtime.Scheme, error) {
+	s, err := SchemeWithMetal3()
+	if err != nil {
+		return nil, err
+	}
+	return s, icv1.AddToScheme(s)
 }
 
 // StartManager runs a manager process with these flags, and waits until it is ready.

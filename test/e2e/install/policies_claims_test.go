@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -191,7 +190,7 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 	}, NodeTimeout(10*time.Minute))
 
 	It("does not change through another version of the kind either", func(ctx SpecContext) {
-		serveToo(ctx, "ipaddressclaims.ipam.cluster.x-k8s.io", "v1beta1")
+		Expect(framework.InstallV1Beta1Claims(ctx, site.Config())).To(Succeed())
 		c := addressClaim("versioned")
 		Expect(k.Create(ctx, c)).To(Succeed())
 		old := &unstructured.Unstructured{}
@@ -217,36 +216,22 @@ var _ = Describe("The spec of a claim or an address of Weir's pools", func() {
 	}, NodeTimeout(10*time.Minute))
 })
 
-// serveToo has the API server serve a kind in one more version, which looks like the stored one.
-func serveToo(ctx context.Context, name, version string) {
-	GinkgoHelper()
-	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	Expect(k.Get(ctx, client.ObjectKey{Name: name}, crd)).To(Succeed())
-	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	Expect(err).NotTo(HaveOccurred())
-	another := (&unstructured.Unstructured{Object: versions[0].(map[string]any)}).DeepCopy().Object
-	another["name"], another["storage"] = version, false
-	Expect(unstructured.SetNestedSlice(crd.Object, append(versions, another), "spec", "versions")).To(Succeed())
-	Expect(k.Update(ctx, crd)).To(Succeed())
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("ipam.cluster.x-k8s.io/" + version)
-	list.SetKind("IPAddressClaimList")
-	Eventually(func() error { return k.List(ctx, list) }, "1m", "100ms").Should(Succeed())
-}
-
 var _ = Describe("The group of a claim's pool", func() {
 	BeforeEach(onPolicies)
 
 	It("is warned of where nobody answers such a claim, and where another provider may nobody is", func(ctx SpecContext) {
+		Expect(framework.InstallV1Beta1Claims(ctx, site.Config())).To(Succeed())
 		for _, c := range []struct{ group, kind, warning string }{
 			{"ipam.cluster.x-k8s.io", "GlobalIPPool", `spec.poolRef.apiGroup: "ipam.cluster.x-k8s.io" has no GlobalIPPool`},
 			{"weir.dev", "IPPool", `spec.poolRef.apiGroup: "weir.dev" has no IPPool`},
 			{"ipam.weir.dev", "IPPool", ""},
 			{"ipam.metal3.io", "IPPool", ""},
 			{"ipam.cluster.x-k8s.io", "InClusterIPPool", ""},
+			{"ipam.cluster.x-k8s.io/v1alpha2", "InClusterIPPool", `"ipam.cluster.x-k8s.io/v1alpha2" is a group and a version: write "ipam.cluster.x-k8s.io"`},
+			{"ipam.weir.dev/v1alpha1", "GlobalIPPool", `"ipam.weir.dev/v1alpha1" is a group and a version: write "ipam.weir.dev"`},
+			{"ipam.example.com/v1", "Pool", ""},
 		} {
-			manifest := "{apiVersion: ipam.cluster.x-k8s.io/v1beta2, kind: IPAddressClaim, metadata: {name: typed, namespace: " + home + "}, " +
+			manifest := "{apiVersion: ipam.cluster.x-k8s.io/v1beta1, kind: IPAddressClaim, metadata: {name: typed, namespace: " + home + "}, " +
 				"spec: {poolRef: {apiGroup: " + c.group + ", kind: " + c.kind + ", name: p}}}"
 			create := func(args ...string) error {
 				_, err := site.Kubectl(ctx, manifest, append([]string{"create", "--dry-run=server", "-f-"}, args...)...)

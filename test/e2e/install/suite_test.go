@@ -22,7 +22,6 @@ package install
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -31,13 +30,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
-	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
-	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/setup"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
@@ -70,15 +65,6 @@ var _ = AfterSuite(func() {
 	}
 })
 
-// scheme has Weir's kinds, Metal3's and the in-cluster provider's.
-func scheme() (*runtime.Scheme, error) {
-	s, err := setup.Scheme()
-	if err != nil {
-		return nil, err
-	}
-	return s, errors.Join(m3v1.AddToScheme(s), icv1.AddToScheme(s))
-}
-
 // start gives the spec a control plane, which runs until the spec ends, or the specs of the BeforeAll that it is called in: one that is
 // not needed any more takes the processor from the others.
 func start(ctx context.Context, opts framework.SiteOptions) {
@@ -89,7 +75,7 @@ func start(ctx context.Context, opts framework.SiteOptions) {
 
 func launch(ctx context.Context, opts framework.SiteOptions) {
 	GinkgoHelper()
-	opts.Scheme = scheme
+	opts.Scheme = suite.SchemeWithBoth
 	s, err := framework.StartSite(ctx, opts)
 	Expect(err).NotTo(HaveOccurred())
 	site, k = s, s.Client()

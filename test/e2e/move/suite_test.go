@@ -24,9 +24,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/format"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -79,18 +77,9 @@ var _ = Describe("clusterctl move", func() {
 	})
 })
 
-// scheme has Weir's kinds, Metal3's and the in-cluster provider's.
-func scheme() (*runtime.Scheme, error) {
-	s, err := suite.SchemeWithMetal3()
-	if err != nil {
-		return nil, err
-	}
-	return s, icv1.AddToScheme(s)
-}
-
 func startSide(ctx context.Context) *side {
 	GinkgoHelper()
-	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: scheme})}
+	s := &side{Site: suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallCertManagerCRDs}, Scheme: suite.SchemeWithBoth})}
 	var err error
 	s.ctl, err = s.Clusterctl(version)
 	Expect(err).NotTo(HaveOccurred())

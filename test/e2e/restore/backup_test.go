@@ -19,6 +19,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
@@ -40,6 +41,8 @@ var kinds = []schema.GroupVersionKind{
 	m3v1.GroupVersion.WithKind("IPPool"),
 	m3v1.GroupVersion.WithKind("IPClaim"),
 	m3v1.GroupVersion.WithKind("IPAddress"),
+	icv1.GroupVersion.WithKind(icv1.InClusterIPPoolKind),
+	icv1.GroupVersion.WithKind(icv1.GlobalInClusterIPPoolKind),
 }
 
 // wiped are etcd's keys of the same.

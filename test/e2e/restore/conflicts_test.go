@@ -16,6 +16,7 @@ import (
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
@@ -34,7 +35,9 @@ func (b *backup) expectConflicts(ctx context.Context) {
 	wipe(ctx)
 	Expect(manager.Restart(ctx)).To(Succeed())
 	isBase := func(obj *unstructured.Unstructured) bool {
-		return slices.Contains([]string{"Namespace", "Cluster", ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind}, obj.GetKind())
+		return slices.Contains([]string{
+			"Namespace", "Cluster", ipamv1.IPPoolKind, ipamv1.GlobalIPPoolKind, icv1.InClusterIPPoolKind, icv1.GlobalInClusterIPPoolKind,
+		}, obj.GetKind())
 	}
 	random := orderNumber(orders).random()
 	restore(ctx, shuffled(random, b.chosen(isBase)), 0)
@@ -44,17 +47,18 @@ func (b *backup) expectConflicts(ctx context.Context) {
 		persist(ctx, builder.IPAddressClaim(red, fmt.Sprintf("new-%d", i), ipamv1.IPPoolKind, "nodes").Build())
 		persist(ctx, builder.IPClaim(blue, fmt.Sprintf("new-own-%d", i)).From(ipamv1.IPPoolKind, "leaf").Build())
 		persist(ctx, builder.IPClaim(red, fmt.Sprintf("new-own-%d", i)).From(ipamv1.IPPoolKind, "six").Build())
+		persist(ctx, inClusterClaim(blue, fmt.Sprintf("new-global-%d", i), icv1.GlobalInClusterIPPoolKind))
 	}
 	Eventually(func() []string { return notReady(state(ctx)) }, patience, "500ms").Should(BeEmpty())
 	taken := book(ctx)
-	Expect(taken).To(HaveLen(4 * newcomers))
+	Expect(taken).To(HaveLen(5 * newcomers))
 
 	By("restoring the rest")
 	restOf := b.chosen(func(obj *unstructured.Unstructured) bool { return !isBase(obj) })
 	dropOwners(restOf)
 	want := taken.with(bookOf(restOf))
 	conflicts := want.conflicts()
-	Expect(len(conflicts)).To(BeNumerically(">=", 2*newcomers))
+	Expect(len(conflicts)).To(BeNumerically(">=", 3*newcomers))
 	restore(ctx, shuffled(random, restOf), 0)
 	Eventually(func() []string { return want.wrong(ctx) }, patience, "1s").Should(BeEmpty())
 	framework.Account(fmt.Sprintf("%d of %d restored claims collide with others", len(conflicts), len(want)-len(taken)))
@@ -118,13 +122,26 @@ func bookOf(objects []*unstructured.Unstructured) told {
 		}
 		name := " " + obj.GetNamespace() + "/" + obj.GetName()
 		if address, ok, _ := unstructured.NestedString(obj.Object, "spec", "address"); ok && obj.GetKind() == "IPAddress" {
-			found["IPAddressClaim"+name] = address
+			found["IPAddressClaim"+name] = spaceOf(obj) + address
 		}
 		if cidr, ok, _ := unstructured.NestedString(obj.Object, "spec", "cidr"); ok && obj.GetKind() == ipamv1.IPClaimKind {
 			found[ipamv1.IPClaimKind+name] = cidr
 		}
 	}
 	return found
+}
+
+// spaceOf names the address space of an in-cluster pool's IPAddress, which is the pool's own; ""
+// for one of the space that the other pools share.
+func spaceOf(answer *unstructured.Unstructured) string {
+	kind, _, _ := unstructured.NestedString(answer.Object, "spec", "poolRef", "kind")
+	switch kind {
+	case icv1.InClusterIPPoolKind:
+		return answer.GetNamespace() + " "
+	case icv1.GlobalInClusterIPPoolKind:
+		return "global "
+	}
+	return ""
 }
 
 func (t told) with(others told) told {
@@ -137,8 +154,8 @@ func (t told) with(others told) told {
 	return all
 }
 
-// conflicts are the pairs of claims that have the same, in order. All of the suite's pools are of one address space, and what is asked
-// here gives single addresses.
+// conflicts are the pairs of claims that have the same of one address space, in order. What is
+// asked here gives single addresses.
 func (t told) conflicts() [][2]string {
 	by := map[string][]string{}
 	for name, prefix := range t {

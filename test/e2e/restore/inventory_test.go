@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -95,6 +96,34 @@ func metal3() []client.Object {
 	return all
 }
 
+// inCluster are pools of the in-cluster provider's, each a space of its own, and their claims: two
+// namespaces have equal pools, which keep back what was released, and a global one is for both.
+func inCluster() []client.Object {
+	const number = 10
+	spec := icv1.InClusterIPPoolSpec{
+		Addresses: []string{"203.0.113.128/26"}, Prefix: 24, Gateway: "203.0.113.129", ExcludedAddresses: []string{"203.0.113.132-203.0.113.139"},
+		AddressReuseGracePeriodSeconds: 3600,
+	}
+	global := spec
+	global.AddressReuseGracePeriodSeconds = 0
+	all := make([]client.Object, 0, 3+4*number)
+	all = append(all, &icv1.GlobalInClusterIPPool{ObjectMeta: metav1.ObjectMeta{Name: "machines"}, Spec: global})
+	for _, namespace := range []string{red, blue} {
+		all = append(all, &icv1.InClusterIPPool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "machines"}, Spec: spec})
+		for i := range number {
+			all = append(all, inClusterClaim(namespace, fmt.Sprintf("machine-%d", i), icv1.InClusterIPPoolKind),
+				inClusterClaim(namespace, fmt.Sprintf("global-%d", i), icv1.GlobalInClusterIPPoolKind))
+		}
+	}
+	return all
+}
+
+// inClusterClaim is a claim of the pool machines of one of the in-cluster provider's kinds.
+func inClusterClaim(namespace, name, kind string) *ipamv1beta2.IPAddressClaim {
+	return builder.IPAddressClaim(namespace, name, kind, "machines").WithPoolGroup(icv1.GroupVersion.Group).
+		WithLabel(clusterv1.ClusterNameLabel, namespace).Build()
+}
+
 // settle makes the inventory, and gives back some of what it has handed out: some addresses cool down, and some prefixes are retained.
 func settle(ctx context.Context) {
 	GinkgoHelper()
@@ -102,7 +131,7 @@ func settle(ctx context.Context) {
 		Expect(k.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"backup": "yes"}}})).To(Succeed())
 		Expect(k.Create(ctx, builder.Cluster(name, name).Build())).To(Succeed())
 	}
-	for _, obj := range append(allPools(), metal3()...) {
+	for _, obj := range slices.Concat(allPools(), metal3(), inCluster()) {
 		persist(ctx, obj)
 	}
 	var leaving []client.Object
@@ -126,8 +155,8 @@ func settle(ctx context.Context) {
 			}
 		}
 	}
-	for i := range 4 {
-		claim := builder.IPAddressClaim(blue, fmt.Sprintf("cool-%d", i), ipamv1.IPPoolKind, "cool").Build()
+	for i := range 8 {
+		claim := builder.IPAddressClaim(blue, fmt.Sprintf([]string{"cool-%d", "machine-%d"}[i%2], i/2), "", "").Build()
 		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(claim), &ipamv1beta2.IPAddress{}) }, patience, "100ms").Should(Succeed())
 		leaving = append(leaving, claim)
 	}
@@ -157,7 +186,10 @@ func state(ctx context.Context) []string {
 	GinkgoHelper()
 	records, answers, living := &ipamv1.IPAllocationList{}, &ipamv1beta2.IPAddressList{}, map[types.UID]bool{}
 	var lines []string
-	for _, list := range []client.ObjectList{&ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}, &ipamv1.GlobalIPPoolList{}, &m3v1.IPPoolList{}, &m3v1.IPClaimList{}} {
+	for _, list := range []client.ObjectList{
+		&ipamv1beta2.IPAddressClaimList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}, &ipamv1.GlobalIPPoolList{},
+		&m3v1.IPPoolList{}, &m3v1.IPClaimList{}, &icv1.InClusterIPPoolList{}, &icv1.GlobalInClusterIPPoolList{},
+	} {
 		Expect(k.List(ctx, list)).To(Succeed())
 		for _, obj := range suite.Items(list) {
 			living[obj.GetUID()] = true
@@ -211,6 +243,10 @@ func line(obj client.Object) string {
 		kind, what = "Metal3's IPClaim", fmt.Sprintf("%+v", o.Status.Address)
 	case *m3v1.IPPool:
 		kind, what = "Metal3's IPPool", fmt.Sprintf("%v %v", o.Status.Allocations, ptr.Deref(o.Status.AvailableIPCount, -1))
+	case interface {
+		PoolStatus() *icv1.InClusterIPPoolStatus
+	}:
+		kind, what = fmt.Sprintf("%T", o), fmt.Sprintf("%+v", o.PoolStatus().Addresses)
 	case pools.Own:
 		kind, what = o.PoolReference().Kind, fmt.Sprintf("%s (%s) %+v", o.PoolSpec().CIDR, o.PoolStatus().AllocatedCIDR, o.PoolStatus().Capacity)
 	}

@@ -46,10 +46,10 @@ func TestRestore(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	site = suite.StartSite(ctx, framework.SiteOptions{
 		Options:    framework.Options{ControllerManager: true},
-		Components: framework.Metal3Components, Install: []framework.Step{framework.InstallCAPICRDs},
-		Scheme: suite.SchemeWithMetal3,
+		Components: framework.BothComponents, Install: []framework.Step{framework.InstallCAPICRDs},
+		Scheme: suite.SchemeWithBoth,
 	})
-	manager = suite.StartManager(ctx, site, "--feature-gates=Metal3=true")
+	manager = suite.StartManager(ctx, site, "--feature-gates=Metal3=true,InCluster=true")
 	Expect(site.PointWebhooks(ctx, manager.WebhookAddress())).To(Succeed())
 	k = site.Client()
 }, NodeTimeout(3*time.Minute))

@@ -72,7 +72,7 @@ func (r *executor) acquire(ctx context.Context, s *scope, live *door.Claim) (led
 	defer done()
 	pool.Room = room
 	address, err := s.offer.Outside.Provider.Acquire(ctx, pool, external.Request{
-		Claim: s.ref, IsTold: live.AnswerName != "", IsPatient: r.Clock.Since(live.GetCreationTimestamp().Time) < patience,
+		Claim: s.ref, IsTold: live.AnswerName != "", IsRecorded: len(r.Ledger.RecordsOf(s.ref)) > 0, IsPatient: r.Clock.Since(live.GetCreationTimestamp().Time) < patience,
 		Holds: func(address netip.Addr) bool { return r.observer.about(s).Holds(address) },
 		IsOthers: func(address netip.Addr) bool {
 			return slices.ContainsFunc(s.offer.Outside.Holders(address), func(c ipamv1.ClaimReference) bool { return c.UID != s.ref.UID })

@@ -4,12 +4,15 @@
 package openstack
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
@@ -120,6 +123,7 @@ func TestNothingIsCreatedWithoutRoom(t *testing.T) {
 	if err := b.SetQuota(t.Context(), -1); err != nil {
 		t.Fatal(err)
 	}
+	b.clock.Step(shortestCreationClosure)
 	tiny, err := b.member.FindNetwork(t.Context(), neutron.NetworkFilter{Name: openstack.Tiny})
 	if err != nil {
 		t.Fatal(err)
@@ -276,4 +280,38 @@ func TestUnusedClientsAreDropped(t *testing.T) {
 	b.Reset()
 	b.mustAcquire(claim("c", "c"))
 	b.expectCalls("a client that was dropped", logIn, extensions, list, look)
+}
+
+// TestAThousandFloatingIPs cost two calls each to allocate, and two to release.
+func TestAThousandFloatingIPs(t *testing.T) {
+	t.Parallel()
+	const many = 1000
+	b := newBench(t)
+	each := func(run func(ctx context.Context, c ipamv1.ClaimReference) error, want ...string) {
+		t.Helper()
+		b.Reset()
+		for i := range many {
+			if err := run(b.ctx(), claim(fmt.Sprint("c", i), fmt.Sprint("uid-", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, call := range want {
+			if n := b.Count(call); n != many {
+				t.Errorf("%d calls of %s", n, call)
+			}
+		}
+		if n := len(b.Calls()); n > len(want)*many+2 {
+			t.Errorf("%d calls", n)
+		}
+	}
+	each(func(ctx context.Context, c ipamv1.ClaimReference) error { _, err := b.acquire(ctx, c); return err }, list, create)
+	if n := len(b.FloatingIPs()); n != many {
+		t.Errorf("there are %d", n)
+	}
+	each(func(ctx context.Context, c ipamv1.ClaimReference) error {
+		return b.giveBack(ctx, external.ClaimReleased(c))
+	}, list, remove)
+	if n := len(b.FloatingIPs()); n != 0 {
+		t.Errorf("%d are left", n)
+	}
 }

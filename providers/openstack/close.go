@@ -142,6 +142,7 @@ func (p *Provider) Close(ctx context.Context, pool external.Pool, end external.P
 		found, err = c.run(ctx, cloud)
 		return err
 	})
+	err = p.unclear.judge(pool.Key, err)
 	switch {
 	case c.failed != nil:
 		return external.Remains{}, c.failed

@@ -187,6 +187,7 @@ func TestAPoolThatCannotBeEnded(t *testing.T) {
 		if h.expectOneOf(err, false); reasonOf(err) != "WaitingForCloud" {
 			t.Errorf("%s is refused: %v", call, err)
 		}
+		h.clock.Step(shortestClosure)
 	}
 	h.expectUntouched(before)
 	h.secrets.set("", "", nil)

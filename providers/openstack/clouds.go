@@ -57,6 +57,9 @@ type cloud struct {
 	refused error
 	again   time.Time
 	pauses  wait.Backoff
+	// breaker is closed after other calls that failed. Those of creations are by pool key.
+	breaker   breaker
+	creations map[string]*breaker
 }
 
 // pauses are those after log-ins that failed, one after the other. The longest is no longer than
@@ -83,7 +86,7 @@ func (s slots) take() bool {
 func (s slots) put() { <-s }
 
 // call runs a method of a pool, with a client of its cloud.
-func (p *Provider) call(ctx context.Context, pool external.Pool, run func(*neutron.Client) error) error {
+func (p *Provider) call(ctx context.Context, pool external.Pool, run func(*neutron.Client) error) (err error) {
 	at := accountOf(pool)
 	c := p.cloudOf(at)
 	if !c.calls.take() {
@@ -103,10 +106,12 @@ func (p *Provider) call(ctx context.Context, pool external.Pool, run func(*neutr
 		return &secretError{message: fmt.Sprintf("Secret %s: the credentials are for project %s, and the pool's floating IPs are in project %s",
 			at.secret, project, pool.Project)}
 	}
-	if err = run(client); err != nil {
-		c.failed(client, err, p.options.Clock.Now())
+	allowed, err := c.enter(p.options.Clock.Now())
+	if err != nil {
+		return err
 	}
-	return err
+	defer func() { c.ended(ctx, client, allowed, err, p.options.Clock.Now()) }()
+	return run(client)
 }
 
 // cloudOf returns the way to the cloud of an account, and drops those that have not been used for
@@ -131,7 +136,8 @@ func (p *Provider) cloudOf(at account) *cloud {
 }
 
 // connect returns a client with the credentials that the Secret has now. One call logs in; others
-// that come meanwhile are to come again. After a log-in that failed they are told the same for a while.
+// that come meanwhile are to come again. After a log-in that failed, and while the breaker is closed,
+// they are told the same for a while.
 func (p *Provider) connect(ctx context.Context, c *cloud, at account) (made *neutron.Client, err error) {
 	clouds, cacert, err := p.readSecret(ctx, at.secret)
 	if err != nil {
@@ -162,6 +168,9 @@ func (c *cloud) clientFor(of fingerprint, now time.Time) (known *neutron.Client,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	isSame := c.fingerprint == of
+	if closed := c.breaker.refusal(now); isSame && closed != nil {
+		return nil, false, closed
+	}
 	switch {
 	case isSame && c.client != nil:
 		return c.client, false, nil
@@ -184,18 +193,33 @@ func (c *cloud) connected(of fingerprint, made *neutron.Client, err error, now t
 	if made != nil || c.fingerprint != of {
 		c.pauses = pauses()
 	}
+	if c.fingerprint != of {
+		c.breaker, c.creations = breaker{}, nil
+	}
 	c.client, c.fingerprint, c.made, c.refused = made, of, now, nil
 	if fault, isCloud := errors.AsType[*neutron.Error](err); isCloud && fault.Unwrap() == nil {
 		c.refused, c.again = err, now.Add(max(c.pauses.Step(), fault.RetryAfter))
 	}
 }
 
-// failed forgets a client that a call failed with, so that the next call logs in, if a new one may do
-// better.
-func (c *cloud) failed(client *neutron.Client, err error, now time.Time) {
+// enter errs while the breaker is closed. What it lets through has to end.
+func (c *cloud) enter(now time.Time) (pass, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.client == client && mayBeOutdated(err, now.Sub(c.made)) {
+	return c.breaker.enter(now)
+}
+
+// ended takes over how a method has ended. It forgets a client that failed, so that the next call logs
+// in, if a new one may do better. A client that was replaced says nothing.
+func (c *cloud) ended(ctx context.Context, client *neutron.Client, p pass, err error, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != client {
+		c.breaker.leave(p, nil, false, shortestClosure, now)
+		return
+	}
+	c.breaker.leave(p, closes(err), isAnswered(ctx, err), shortestClosure, now)
+	if mayBeOutdated(err, now.Sub(c.made)) {
 		c.drop()
 	}
 }

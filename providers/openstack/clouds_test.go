@@ -127,6 +127,7 @@ func TestTokensAndEndpointsAreRenewed(t *testing.T) {
 		if _, err := b.acquire(b.ctx(), ours); reasonOf(err) != "PoolNotReady" {
 			t.Errorf("no such path: %v", err)
 		}
+		b.clock.Step(shortestClosure)
 		b.mustAcquire(ours)
 		b.expectCalls(fmt.Sprintf("another path, after %s", test.age), test.want...)
 	}

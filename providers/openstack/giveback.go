@@ -47,22 +47,22 @@ func judge(seen neutron.FloatingIP, key string, proof external.Proof) (releasabl
 }
 
 // giveBack gives back what the proof covers: one list, and one change for each floating IP. While any
-// of them is bound, none is touched. It returns how many were deleted.
-func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) (deleted int, err error) {
+// of them is bound, none is touched. It returns what has become of those that were given back.
+func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) (given []ending, err error) {
 	own, err := describeAll(pool.Key, proof.Claim())
 	if err != nil { // also without a proof
-		return 0, &claimant.KeptError{Reason: ipamv1.WaitingForCloudReason, Message: about(pool, err.Error()), After: retry}
+		return nil, &claimant.KeptError{Reason: ipamv1.WaitingForCloudReason, Message: about(pool, err.Error()), After: retry}
 	}
 	found, err := cloud.FindByDescription(ctx, pool.Network, own...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var all []releasable
 	for _, f := range found {
 		may, is := judge(f, pool.Key, proof)
 		switch is {
 		case bound:
-			return 0, keptByPort(f)
+			return nil, keptByPort(f)
 		case released:
 			all = append(all, may)
 		case foreign:
@@ -71,13 +71,11 @@ func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, pr
 	for _, may := range all {
 		how := endingOf(may, pool)
 		if err := end(ctx, cloud, pool.Key, may, how); err != nil {
-			return deleted, err
+			return given, err
 		}
-		if how == deletion {
-			deleted++
-		}
+		given = append(given, how)
 	}
-	return deleted, nil
+	return given, nil
 }
 
 // ending is what becomes of a floating IP that is given back.

@@ -5,6 +5,7 @@ package openstack
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ type Provider struct {
 	calls slots
 
 	answers answers
+	unclear unclear
 
 	mu     sync.Mutex
 	clouds map[account]*cloud
@@ -76,7 +78,7 @@ func (p *Provider) Identify(ctx context.Context, pool external.Pool) (external.I
 		is.Doubts, err = doubts(ctx, cloud, at)
 		return err
 	})
-	return is, asFault(ctx, pool, err)
+	return is, asFault(ctx, pool, p.unclear.judge(pool.Key, err))
 }
 
 // Survey implements external.Provider: one list of all floating IPs of the network, page by page, and a second one if something differs.
@@ -106,16 +108,28 @@ func networkOf(pool external.Pool) neutron.NetworkFilter {
 
 // Acquire implements external.Provider.
 func (p *Provider) Acquire(ctx context.Context, pool external.Pool, request external.Request) (external.Address, error) {
-	var has neutron.FloatingIP
-	err := p.call(ctx, pool, func(cloud *neutron.Client) (err error) {
+	has, err := p.acquire(ctx, pool, request)
+	if err = p.unclear.judge(request.Claim.UID, err); err != nil {
+		return external.Address{}, asRefusal(ctx, pool, err)
+	}
+	return external.Address{Addr: has.Address, ID: has.ID}, nil
+}
+
+func (p *Provider) acquire(ctx context.Context, pool external.Pool, request external.Request) (has neutron.FloatingIP, err error) {
+	c := p.cloudOf(accountOf(pool))
+	allowed, err := c.mayAcquire(request, pool.Key, p.options.Clock.Now())
+	if err != nil {
+		return has, err
+	}
+	isAsked := false
+	defer func() { c.acquired(allowed, pool.Key, err, isAsked && isAnswered(ctx, err), p.options.Clock.Now()) }()
+	err = p.call(ctx, pool, func(cloud *neutron.Client) (err error) {
+		isAsked = true
 		has, err = acquire(ctx, cloud, pool, request)
 		p.noteCreation(pool, err)
 		return err
 	})
-	if err != nil {
-		return external.Address{}, asRefusal(ctx, pool, err)
-	}
-	return external.Address{Addr: has.Address, ID: has.ID}, nil
+	return has, err
 }
 
 // Adopt implements external.Provider.
@@ -125,7 +139,7 @@ func (p *Provider) Adopt(ctx context.Context, pool external.Pool, adoption exter
 		has, err = adopt(ctx, cloud, pool, adoption)
 		return err
 	})
-	if err != nil {
+	if err = p.unclear.judge(adoption.Claim.UID, err); err != nil {
 		return external.Address{}, asRefusal(ctx, pool, err)
 	}
 	return external.Address{Addr: has.Address, ID: has.ID}, nil
@@ -134,11 +148,14 @@ func (p *Provider) Adopt(ctx context.Context, pool external.Pool, adoption exter
 // GiveBack implements external.Provider.
 func (p *Provider) GiveBack(ctx context.Context, pool external.Pool, proof external.Proof) error {
 	err := p.call(ctx, pool, func(cloud *neutron.Client) error {
-		deleted, err := giveBack(ctx, cloud, pool, proof)
-		if deleted > 0 {
+		given, err := giveBack(ctx, cloud, pool, proof)
+		if slices.Contains(given, deletion) {
 			p.note(pool, "")
+		}
+		if len(given) > 0 {
+			p.cloudOf(accountOf(pool)).freed()
 		}
 		return err
 	})
-	return asKept(ctx, pool, err)
+	return asKept(ctx, pool, p.unclear.judge(proof.Claim().UID, err))
 }

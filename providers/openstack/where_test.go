@@ -93,6 +93,7 @@ func TestWhyAPoolCannotBeAsked(t *testing.T) {
 			}
 			b.say(err.Error())
 			b.secrets.set(b.cloudsOf("good"), "", nil)
+			b.clock.Step(shortestClosure)
 			if _, err = b.Identify(b.ctx(), b.pool); err != nil {
 				t.Errorf("when it is put right: %v", err)
 			}

@@ -97,6 +97,12 @@ func IsLogIn(err error) bool {
 	return errors.As(err, &e) && e.Call == callLogIn
 }
 
+// IsChange reports whether an *Error is of a call that changes something in the cloud.
+func IsChange(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && slices.Contains([]string{callCreate, callDescribe, callDelete, callTag}, e.Call)
+}
+
 // attempt is what is known of a failed call.
 type attempt struct {
 	call string

@@ -22,13 +22,18 @@ var effects = []fake.Effect{
 }
 
 // codes are refusals that pass.
-var codes = []int{
-	http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-	http.StatusServiceUnavailable, http.StatusGatewayTimeout,
-}
+var codes = []int{http.StatusUnauthorized, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout}
 
-// disturbed are the calls that this happens to.
-var disturbed = []string{search, search, creation, creation, creation, creation, deletion, deletion, deletion, logIn}
+// disturbed are the calls that this happens to: those that change something. Nobody knows then whether they were executed.
+var disturbed = []string{creation, creation, creation, creation, deletion, deletion, deletion}
+
+// After some failures a manager leaves the cloud alone for 5 seconds, or longer. They come seldom, or nothing else would happen.
+const seldom = 40
+
+var (
+	seldomCalls = []string{search, search, creation, deletion, logIn}
+	seldomCodes = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
+)
 
 // trouble has calls of the fake go wrong, until ctx ends.
 func (p *project) trouble(ctx context.Context) {
@@ -36,10 +41,14 @@ func (p *project) trouble(ctx context.Context) {
 	defer p.keepTokens()
 	defer p.fake.ClearFaults()
 	for i := 0; ctx.Err() == nil; i++ {
-		f := fake.Fault{Call: disturbed[random.IntN(len(disturbed))], Effect: effects[random.IntN(len(effects))], Skip: random.IntN(3)}
+		calls, refusals := disturbed, codes
+		if i%seldom == seldom/4 {
+			calls, refusals = seldomCalls, seldomCodes
+		}
+		f := fake.Fault{Call: calls[random.IntN(len(calls))], Effect: effects[random.IntN(len(effects))], Skip: random.IntN(3)}
 		switch f.Effect {
 		case fake.Refuse, fake.RefuseLate:
-			f.Code = codes[random.IntN(len(codes))]
+			f.Code = refusals[random.IntN(len(refusals))]
 			if f.Code == http.StatusTooManyRequests {
 				f.RetryAfter = "1"
 			}

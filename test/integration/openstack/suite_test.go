@@ -16,6 +16,8 @@
 //     subnet of new ones; on the fake.
 //   - faults_test.go: lost and refused calls, a cloud that hangs, and how many calls are made; on the
 //     fake.
+//   - table_test.go: each call that fails each time, in each way: what is told, and that nothing is lost; on the
+//     fake.
 //   - names_test.go: claims of one name, and IPAddresses made by hand; on the fake.
 //   - arrivals_test.go: claims that come by a move or from a backup; on every cloud, and on the fake.
 //   - managers_test.go: managers that are killed, two at once, and one whose gate is closed; on the

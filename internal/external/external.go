@@ -57,7 +57,7 @@ type Request struct {
 	// IsTold: the claim's status names an IPAddress. A port that has the claim's address may be that of
 	// its own consumer.
 	IsTold bool
-	// IsRecorded: a record names the claim. It is what the claim has outside, and is asked for whatever the cloud lacks.
+	// IsRecorded: a record names the claim. The cloud is asked for its address, whatever the cloud lacks.
 	IsRecorded bool
 	// IsPatient: the claim waits for an address that its former claim is about to leave, rather than have
 	// another one created.

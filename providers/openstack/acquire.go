@@ -18,8 +18,8 @@ import (
 
 // acquire returns the floating IP of a claim. If there is none it takes one of the pool's stock, or
 // creates one: one list, one more for each hundred that the pool lists, at most one change, and one to
-// set tags. One look more at what a claim has and was not told.
-func acquire(ctx context.Context, cloud *neutron.Client, pool external.Pool, request external.Request) (neutron.FloatingIP, error) {
+// set tags. One look more at what a claim has and was not told. Nothing is created if that is closed.
+func acquire(ctx context.Context, cloud *neutron.Client, pool external.Pool, request external.Request, closed error) (neutron.FloatingIP, error) {
 	own, err := describeAll(pool.Key, request.Claim)
 	if err != nil {
 		return neutron.FloatingIP{}, &claimant.Refusal{Reason: ipamv1.ClaimReadyAllocationFailedReason, Message: err.Error()}
@@ -45,6 +45,8 @@ func acquire(ctx context.Context, cloud *neutron.Client, pool external.Pool, req
 		return neutron.FloatingIP{}, err
 	case isThere:
 		return take(ctx, cloud, pool.Key, request.Claim, may)
+	case closed != nil:
+		return neutron.FloatingIP{}, closed
 	}
 	return createFor(ctx, cloud, pool, own[0])
 }

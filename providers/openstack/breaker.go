@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
@@ -81,17 +82,17 @@ func (b *breaker) leave(p pass, failure *neutron.Error, isAnswered bool, shortes
 }
 
 // closes returns an error for which no method of the account is run for a while: the cloud refuses the calls, or gives no answer of use. A
-// log-in that failed has pauses of its own. Nor does a change that is forbidden count here: others need not be.
+// log-in that failed has pauses of its own. What is forbidden counts if it is to read floating IPs: other pools may need nothing else.
 func closes(err error) *neutron.Error {
 	kind := neutron.KindOf(err)
-	isRefused := kind == neutron.Forbidden && !neutron.IsChange(err)
+	isRefused := kind == neutron.Forbidden && neutron.IsSearch(err)
 	if neutron.IsLogIn(err) || !isRefused && !slices.Contains([]neutron.Kind{neutron.Unauthorized, neutron.Busy, neutron.Unavailable}, kind) {
 		return nil
 	}
 	return faultOf(err)
 }
 
-// closesCreation returns an error for which nothing is acquired for a while by claims of the pool that have no record.
+// closesCreation returns an error for which nothing is created for a while for claims of the pool that have no record.
 func closesCreation(err error) *neutron.Error {
 	kind := neutron.KindOf(err)
 	if isRefused := kind == neutron.Forbidden && neutron.IsChange(err); !isRefused && kind != neutron.Quota && kind != neutron.NoAddress {
@@ -113,37 +114,72 @@ func isAnswered(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && !neutron.IsLogIn(err) && neutron.KindOf(err) != neutron.Uncertain
 }
 
-// mayAcquire errs while no claim of the pool gets anything that has nothing yet. What it lets through has to leave.
-func (c *cloud) mayAcquire(request external.Request, key string, now time.Time) (pass, error) {
+// creation is what is known of creating floating IPs for the claims of a pool.
+type creation struct {
+	breaker breaker
+	// without are the UIDs of claims that were searched for since it closed, and have nothing.
+	without sets.Set[string]
+}
+
+// entry is what a claim was let through for.
+type entry struct {
+	pass pass
+	// closed is why nothing is created, so that the claim only gets what is there; nil if something may be.
+	closed error
+}
+
+// mayAcquire errs while nothing is created, if the claim is known to have nothing. Another one may have something of which no record tells: a
+// manager has died, or the answer to its creation was lost. What it lets through has to leave by acquired.
+func (c *cloud) mayAcquire(request external.Request, key string, now time.Time) (entry, error) {
 	if request.IsRecorded || request.IsTold {
-		return pass{}, nil
+		return entry{}, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.creationOf(key).enter(now)
+	at := c.creationOf(key)
+	if closed := at.breaker.refusal(now); closed != nil && !at.without.Has(request.Claim.UID) {
+		return entry{closed: closed}, nil
+	}
+	allowed, err := at.breaker.enter(now)
+	return entry{pass: allowed}, err
 }
 
-// acquired takes over how that has ended.
-func (c *cloud) acquired(p pass, key string, err error, isAnswered bool, now time.Time) {
+// acquired takes over how that has ended for the claim of a UID.
+func (c *cloud) acquired(e entry, key, uid string, err error, isAnswered bool, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.creationOf(key).leave(p, closesCreation(err), isAnswered && closes(err) == nil, shortestCreationClosure, now)
+	at := c.creationOf(key)
+	if e.closed == nil {
+		at.breaker.leave(e.pass, closesCreation(err), isAnswered && closes(err) == nil, shortestCreationClosure, now)
+	}
+	switch {
+	case at.breaker.failed == nil:
+		clear(at.without)
+	case closesCreation(err) != nil:
+		at.without.Insert(uid)
+	case neutron.KindOf(err) == neutron.Uncertain:
+		delete(at.without, uid)
+	}
 }
 
-// freed lets the claims of all pools of the account acquire again: something was given back.
-func (c *cloud) freed() {
+// freed forgets a claim that was given back. If that has freed anything, the claims of all pools of the account may acquire again.
+func (c *cloud) freed(key, uid string, isAnything bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.creations)
+	if isAnything {
+		clear(c.creations)
+		return
+	}
+	delete(c.creationOf(key).without, uid)
 }
 
 // creationOf is for methods that hold the lock.
-func (c *cloud) creationOf(key string) *breaker {
+func (c *cloud) creationOf(key string) *creation {
 	known := c.creations[key]
 	if known == nil {
-		known = &breaker{}
+		known = &creation{without: sets.New[string]()}
 		if c.creations == nil {
-			c.creations = map[string]*breaker{}
+			c.creations = map[string]*creation{}
 		}
 		c.creations[key] = known
 	}

@@ -11,6 +11,7 @@ import (
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
 )
 
@@ -178,7 +179,7 @@ func TestWhatLeavesACloudOpen(t *testing.T) {
 }
 
 // TestNothingIsAcquiredWhereNothingIsCreated: where the quota is used up, the network is full, or creation is forbidden, claims that have nothing
-// are told so without a call, for half a minute at first and 5 minutes in the end. What a claim has it is given, releases go on, and so does
+// are searched for once, and then told so without a call, for half a minute at first and 5 minutes in the end. What a claim has it is given, releases go on, and so does
 // another pool. Once something was given back, claims ask again.
 func TestNothingIsAcquiredWhereNothingIsCreated(t *testing.T) {
 	t.Parallel()
@@ -198,24 +199,29 @@ func TestNothingIsAcquiredWhereNothingIsCreated(t *testing.T) {
 			b := newBench(t)
 			other := b.pool
 			other.Key = "another-key"
-			for _, uid := range []string{"a", "b", "c"} {
-				b.mustAcquire(claim(uid, uid))
-			}
+			b.mustAcquire(claim("c", "c"))
 			test.fault.Call, test.fault.Effect, test.fault.Times = create, fake.Refuse, -1
 			b.Inject(test.fault)
 			if seen := b.manyAsk(test.reason, create); seen != 1 {
 				t.Errorf("%d creations at first", seen)
 			}
 			b.expectPauses(test.reason, create, 1, 30*time.Second, 60*time.Second, 120*time.Second, 240*time.Second, 5*time.Minute, 5*time.Minute)
-			recorded := asks(claim("a", "a"))
-			recorded.IsRecorded = true
-			if _, err := b.Acquire(b.ctx(), b.pool, recorded); err != nil {
-				t.Errorf("what it has: %v", err)
+			recorded, told, another := asks(claim("recorded", "recorded")), asks(claim("told", "told")), b.newProvider(b.clock, 32)
+			for _, request := range []external.Request{recorded, told} { // this manager knows that they have nothing, and another one creates it
+				if _, err := b.Acquire(b.ctx(), b.pool, request); reasonOf(err) != test.reason {
+					t.Error(err)
+				}
+				b.ClearFaults()
+				if _, err := another.Acquire(b.ctx(), b.pool, request); err != nil {
+					t.Fatal(err)
+				}
+				b.Inject(test.fault)
 			}
-			told := asks(claim("b", "b"))
-			told.IsTold = true
-			if _, err := b.Acquire(b.ctx(), b.pool, told); err != nil {
-				t.Errorf("what it was told: %v", err)
+			recorded.IsRecorded, told.IsTold = true, true
+			for _, request := range []external.Request{recorded, told} {
+				if _, err := b.Acquire(b.ctx(), b.pool, request); err != nil {
+					t.Errorf("what it has: %v", err)
+				}
 			}
 			if err := b.giveBack(b.ctx(), external.ClaimReleased(claim("nothing", "nothing"))); err != nil || b.manyAsk(test.reason, create) != 0 {
 				t.Errorf("nothing was given back: %v", err)
@@ -265,4 +271,100 @@ func TestWhatIsFreedForAllPoolsOfAnAccount(t *testing.T) {
 		}
 	}
 	b.mustAcquire(claim("next", "next"))
+}
+
+// TestWhatAClaimHasIsFoundWhereNothingIsCreated: the manager that created it has died, or its answer was lost. Each claim is searched for once,
+// and nothing is created.
+func TestWhatAClaimHasIsFoundWhereNothingIsCreated(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	theirs, err := b.newProvider(b.clock, 32).Acquire(b.ctx(), b.pool, asks(ours))
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := fake.Fault{Call: create, Effect: fake.Refuse, Code: http.StatusConflict, Body: `{"NeutronError": {"type": "OverQuota", "message": "", "detail": ""}}`, Times: -1}
+	b.Inject(full)
+	b.manyAsk("PoolExhausted", create)
+	b.Reset()
+	if has := b.mustAcquire(ours); has != theirs {
+		t.Errorf("%v, want %v", has, theirs)
+	}
+	if seen := b.manyAsk("PoolExhausted", create); seen != 0 || b.Count(list) != 1 {
+		t.Errorf("%d creations, %d lists", seen, b.Count(list))
+	}
+
+	b.clock.Step(30 * time.Second)
+	b.ClearFaults()
+	b.Inject(fake.Fault{Call: create, Effect: fake.CutAfter})
+	lost := claim("many-0", "many-0")
+	if _, err = b.acquire(b.ctx(), lost); reasonOf(err) != "busy" {
+		t.Errorf("its answer is lost: %v", err)
+	}
+	b.Inject(full)
+	if _, err = b.acquire(b.ctx(), claim("many-1", "many-1")); reasonOf(err) != "PoolExhausted" {
+		t.Errorf("the next one: %v", err)
+	}
+	b.mustAcquire(lost)
+	if has := b.owned("many-0"); len(has) != 1 {
+		t.Errorf("it has %v", has)
+	}
+}
+
+// TestAClaimThatIsReleasedIsForgotten, also if it had nothing.
+func TestAClaimThatIsReleasedIsForgotten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Inject(fake.Fault{Call: create, Effect: fake.Refuse, Code: http.StatusForbidden, Times: -1})
+	b.manyAsk("PoolNotReady", create)
+	for i := range 10 {
+		if err := b.giveBack(b.ctx(), external.ClaimReleased(claim("", fmt.Sprint("many-", i)))); err != nil {
+			t.Error(err)
+		}
+	}
+	if c := b.cloudOf(accountOf(b.pool)); len(c.creationOf(b.pool.Key).without) != 0 {
+		t.Errorf("kept: %v", c.creationOf(b.pool.Key).without)
+	}
+}
+
+// TestAnotherAccountGoesOn: credentials that are refused, a project that is to call less, and one without room are no matter of the next entry of
+// the same Secret.
+func TestAnotherAccountGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]fake.Fault{
+		"its log-in is refused": {Call: logIn, Effect: fake.Refuse, Code: http.StatusUnauthorized, Times: -1},
+		"its token is refused":  {Call: list, Effect: fake.Refuse, Code: http.StatusUnauthorized, Times: -1},
+		"it is to call less":    {Call: list, Effect: fake.Refuse, Code: http.StatusTooManyRequests, RetryAfter: "600", Times: -1},
+		"it may not create":     {Call: create, Effect: fake.Refuse, Code: http.StatusForbidden, Times: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.Inject(fault)
+			b.manyAsk("PoolNotReady", fault.Call)
+			b.ClearFaults()
+			other := b.pool
+			other.Source = other.Source.DeepCopy()
+			other.Source.IdentityRef.CloudName = openstack.Other
+			if _, err := b.Acquire(b.ctx(), other, asks(claim("theirs", "theirs"))); err != nil {
+				t.Errorf("the other one: %v", err)
+			}
+			if seen := b.manyAsk("PoolNotReady", create); seen != 0 {
+				t.Errorf("%d creations", seen)
+			}
+		})
+	}
+}
+
+// TestWhatOnePoolIsForbidden leaves the claims of others alone: they need nothing but floating IPs.
+func TestWhatOnePoolIsForbidden(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.mustAcquire(ours)
+	b.Inject(fake.Fault{Call: "ListNetworks", Effect: fake.Refuse, Code: http.StatusForbidden, Times: -1})
+	if _, err := b.Identify(b.ctx(), b.pool); err == nil {
+		t.Error("it is not forbidden")
+	}
+	if err := b.giveBack(b.ctx(), external.ClaimReleased(ours)); err != nil {
+		t.Error(err)
+	}
 }

@@ -57,9 +57,9 @@ type cloud struct {
 	refused error
 	again   time.Time
 	pauses  wait.Backoff
-	// breaker is closed after other calls that failed. Those of creations are by pool key.
+	// breaker is closed after other calls that failed. creations are by pool key.
 	breaker   breaker
-	creations map[string]*breaker
+	creations map[string]*creation
 }
 
 // pauses are those after log-ins that failed, one after the other. The longest is no longer than

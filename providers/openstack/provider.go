@@ -122,11 +122,15 @@ func (p *Provider) acquire(ctx context.Context, pool external.Pool, request exte
 		return has, err
 	}
 	isAsked := false
-	defer func() { c.acquired(allowed, pool.Key, err, isAsked && isAnswered(ctx, err), p.options.Clock.Now()) }()
+	defer func() {
+		c.acquired(allowed, pool.Key, request.Claim.UID, err, isAsked && isAnswered(ctx, err), p.options.Clock.Now())
+	}()
 	err = p.call(ctx, pool, func(cloud *neutron.Client) (err error) {
 		isAsked = true
-		has, err = acquire(ctx, cloud, pool, request)
-		p.noteCreation(pool, err)
+		has, err = acquire(ctx, cloud, pool, request, allowed.closed)
+		if allowed.closed == nil {
+			p.noteCreation(pool, err)
+		}
 		return err
 	})
 	return has, err
@@ -152,9 +156,7 @@ func (p *Provider) GiveBack(ctx context.Context, pool external.Pool, proof exter
 		if slices.Contains(given, deletion) {
 			p.note(pool, "")
 		}
-		if len(given) > 0 {
-			p.cloudOf(accountOf(pool)).freed()
-		}
+		p.cloudOf(accountOf(pool)).freed(pool.Key, proof.Claim().UID, len(given) > 0)
 		return err
 	})
 	return asKept(ctx, pool, p.unclear.judge(proof.Claim().UID, err))

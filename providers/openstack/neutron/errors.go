@@ -97,6 +97,12 @@ func IsLogIn(err error) bool {
 	return errors.As(err, &e) && e.Call == callLogIn
 }
 
+// IsSearch reports whether an *Error is of a call that reads floating IPs: no pool can do without.
+func IsSearch(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Call == callList || e.Call == callGet)
+}
+
 // IsChange reports whether an *Error is of a call that changes something in the cloud.
 func IsChange(err error) bool {
 	var e *Error

@@ -105,7 +105,7 @@ func (b *Book) place(a *ipamv1.IPAllocation) (*records.Record, error) {
 		return nil, err
 	}
 	old := b.records.At(r.Key)
-	switch {
+	switch { // a hand-back that ends gives its prefix up
 	case old == nil:
 	case old.UID == r.UID && (old.Purpose == records.ForEnded || r.Purpose != records.ForEnded):
 		b.refresh(old, r)

@@ -199,7 +199,7 @@ func (r *Reconciler) redelegate(ctx context.Context, s *scope, blocks []netip.Pr
 		if err := r.keepRest(ctx, h, blocks); err != nil {
 			return err
 		}
-		if _, err := r.exit().Release(ctx, h, claimant.HandBackEnded(again)); err != nil { // it stays, ended
+		if _, err := r.exit().Release(ctx, h, claimant.HandBackEnded(again)); err != nil {
 			return err
 		}
 	}
@@ -260,7 +260,7 @@ func (r *Reconciler) leaveHandedBack(ctx context.Context, ref ipamv1.PoolReferen
 // handedBackMessage is for a copy whose template has handed its block back.
 func handedBackMessage(h ledger.Holding) string {
 	if h.Purpose == ledger.ForEnded {
-		return fmt.Sprintf("the copy is of an earlier pool at the hub (UID %s), which has handed the block back (IPAllocation %s), and the hub has delegated the block here again by another pool since: apply that one", h.Claim.UID, h.Record)
+		return fmt.Sprintf("the copy is of an earlier pool at the hub (UID %s), which handed the block back (IPAllocation %s). Another pool has had the block here since: apply the pool that the hub has now", h.Claim.UID, h.Record)
 	}
 	return fmt.Sprintf("the block was handed back to the hub (IPAllocation %s): nothing of it is handed out here until the hub delegates it here again", h.Record)
 }

@@ -113,6 +113,12 @@ func takesBack(ctx context.Context, p *ipamv1.IPPool) {
 	suite.Change(ctx, k, p, func() { p.Spec.Mode = ipamv1.ClosingMode })
 }
 
+// applies has somebody apply the manifest of a template in the place of the copy that is there.
+func applies(ctx context.Context, p *ipamv1.IPPool, template string) {
+	GinkgoHelper()
+	suite.Change(ctx, k, p, func() { p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, template })
+}
+
 // stale shows a pool as it was.
 type stale struct {
 	client.Client
@@ -290,9 +296,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		late = newCopies(ctx, ns, stale{k, serving})
 		_, _ = late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		Expect(templates(ctx, ns)).To(ConsistOf("two"))
-		suite.Change(ctx, k, p, func() {
-			p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "three"
-		})
+		applies(ctx, p, "three")
 		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
 		Expect(p.Status.Released).To(BeNil())
 		Expect(templates(ctx, ns)).To(BeEmpty())
@@ -304,18 +308,14 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		m, p := newCopies(ctx, ns, k), copied(ns, "one")
 		Expect(k.Create(ctx, p)).To(Succeed())
 		for _, template := range []string{"one", "two", "three"} {
-			suite.Change(ctx, k, p, func() {
-				p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, template
-			})
+			applies(ctx, p, template)
 			m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
 			takesBack(ctx, p)
 			m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
 			Expect(templates(ctx, ns)).To(ConsistOf(template))
 		}
 		for _, former := range []string{"one", "two"} {
-			suite.Change(ctx, k, p, func() {
-				p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, former
-			})
+			applies(ctx, p, former)
 			for range 3 {
 				m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
 				Expect(conditions.GetMessage(p, ipamv1.ReadyCondition)).To(ContainSubstring("an earlier pool at the hub (UID " + former + ")"))
@@ -337,16 +337,12 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
 		takesBack(ctx, p)
 		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
-		suite.Change(ctx, k, p, func() {
-			p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "two"
-		})
+		applies(ctx, p, "two")
 		m.reaches(ctx, p, ipamv1.PoolReadyAvailableReason)
 		late := newCopies(ctx, ns, stale{k, p.DeepCopy()})
 		takesBack(ctx, p)
 		m.reaches(ctx, p, ipamv1.PoolReadyHandedBackReason)
-		suite.Change(ctx, k, p, func() {
-			p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "one"
-		})
+		applies(ctx, p, "one")
 		Eventually(func() []book.Holding { return late.Ledger.Of(p.PoolReference()).HandedBack() }, "1m", "20ms").Should(HaveLen(2))
 		_, _ = late.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		Expect(templates(ctx, ns)).To(ConsistOf("two"))
@@ -408,9 +404,7 @@ var _ = Describe("A copy whose hub takes the block back", func() {
 		takesBack(ctx, p)
 		both(ipamv1.PoolReadyHandedBackReason)
 		Expect(templates(ctx, ns)).To(ContainElement("one"))
-		suite.Change(ctx, k, p, func() {
-			p.Spec.Mode, p.Annotations[ipamv1.TemplateAnnotation] = ipamv1.ServingMode, "two"
-		})
+		applies(ctx, p, "two")
 		both(ipamv1.PoolReadyAvailableReason)
 		Expect(templates(ctx, ns)).To(BeEmpty())
 	}, SpecTimeout(5*time.Minute))

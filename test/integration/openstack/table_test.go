@@ -6,6 +6,7 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -68,19 +69,26 @@ type failing struct {
 	prepare func(ctx context.Context, s *spec, key types.UID, c *ipamv1beta2.IPAddressClaim)
 }
 
-// callsThatFail are all calls that a claim leads to, by what titles say.
-var callsThatFail = map[string]failing{
-	"the log-in before an allocation":             {call: "LogIn", prepare: logsInAnew},
-	"the log-in before a release":                 {call: "LogIn", releases: true, prepare: logsInAnew},
-	"the list of extensions":                      {call: "ListExtensions", prepare: logsInAnew},
-	"the search of an allocation":                 {call: "ListFloatingIPs"},
-	"the search of a release":                     {call: "ListFloatingIPs", releases: true},
-	"the creation":                                {call: "CreateFloatingIP", changes: true},
-	"the tags of a new floating IP":               {call: "TagFloatingIP", changes: true, fields: []string{"tags: [weir]"}},
-	"the description that takes one of the stock": {call: "DescribeFloatingIP", changes: true, prepare: leavesStock},
-	"the look at what an earlier try has left":    {call: "GetFloatingIP", prepare: leavesItsOwn},
-	"the deletion":                                {call: "DeleteFloatingIP", releases: true, changes: true},
-	"the description that keeps one for others":   {call: "DescribeFloatingIP", releases: true, changes: true, fields: []string{"reclaimPolicy: Retain"}},
+// callsThatFail are the calls that a claim leads to, by what titles say: from the size long on all of them.
+func callsThatFail() map[string]failing {
+	all := map[string]failing{
+		"the log-in before a release": {call: "LogIn", releases: true, prepare: logsInAnew},
+		"the creation":                {call: "CreateFloatingIP", changes: true},
+		"the deletion":                {call: "DeleteFloatingIP", releases: true, changes: true},
+	}
+	size.FromLong(func() {
+		maps.Copy(all, map[string]failing{
+			"the log-in before an allocation":             {call: "LogIn", prepare: logsInAnew},
+			"the list of extensions":                      {call: "ListExtensions", prepare: logsInAnew},
+			"the search of an allocation":                 {call: "ListFloatingIPs"},
+			"the search of a release":                     {call: "ListFloatingIPs", releases: true},
+			"the tags of a new floating IP":               {call: "TagFloatingIP", changes: true, fields: []string{"tags: [weir]"}},
+			"the description that takes one of the stock": {call: "DescribeFloatingIP", changes: true, prepare: leavesStock},
+			"the look at what an earlier try has left":    {call: "GetFloatingIP", prepare: leavesItsOwn},
+			"the description that keeps one for others":   {call: "DescribeFloatingIP", releases: true, changes: true, fields: []string{"reclaimPolicy: Retain"}},
+		})
+	})
+	return all
 }
 
 // logsInAnew has the manager log in for its next call.
@@ -176,7 +184,7 @@ func (b *broken) mend(ctx SpecContext) {
 }
 
 var _ = Describe("A call of the cloud that fails each time", onFakeOnce(func(s *spec) {
-	for name, f := range callsThatFail {
+	for name, f := range callsThatFail() {
 		It("(401, 403, 404, 409, 412, 413, 429, 5xx, no answer, half of one, executed or not) is told with its cause, and nothing is lost or made twice: "+name, func(ctx SpecContext) {
 			ways := failures()
 			all := make([]*broken, 0, len(ways))

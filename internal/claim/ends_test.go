@@ -275,6 +275,8 @@ func TestWhatADeletedClaimGivesBack(t *testing.T) {
 		"it moves":                                 {stored: objects{claimA(deleted, moving), answerA(), recordA()}},
 		"it moves since":                           {stored: objects{claimA(deleted, moving), answerA(), recordA()}, cached: gone},
 		"it moves, and others hold on to it":       {stored: objects{claimA(deleted, moving, withOthers), answerA(), recordA()}},
+		"it moves, others hold it, unrecorded":     {stored: objects{claimA(deleted, moving, withOthers), answerA()}},
+		"others hold on to it, unrecorded":         {stored: objects{claimA(deleted, withOthers), answerA()}, want: recordMade},
 		"its answer moves":                         {stored: objects{claimA(deleted), answerA(moving), recordA()}},
 		"others use its answer":                    {stored: objects{claimA(deleted), answerA(withOthers), recordA()}, want: answerGoes[:1]},
 		"others use its answer, which is deleted":  {stored: objects{claimA(deleted), answerA(withOthers, deleted), recordA()}},
@@ -301,6 +303,21 @@ func TestWhatADeletedClaimGivesBack(t *testing.T) {
 				t.Errorf("writes (-want +got):\n%s%v", diff, err)
 			}
 		})
+	}
+}
+
+// TestADeletedClaimThatMovesIsToldSo by an event, whether the cache shows it or only a live read.
+func TestADeletedClaimThatMovesIsToldSo(t *testing.T) {
+	t.Parallel()
+	isMoving := objects{claimA(deleted, moving), answerA(), recordA()}
+	for _, cached := range []objects{nil, {claimA(deleted), answerA()}} {
+		w := newSite(t, isMoving, cached)
+		if _, err := w.once(t); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.recorder.Events) != 1 || !strings.Contains(<-w.recorder.Events, "AddressKept") {
+			t.Errorf("cached %d objects: no event says that the address is kept", len(cached))
+		}
 	}
 }
 

@@ -11,9 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -55,9 +58,12 @@ type situation struct {
 	late bool
 	// prepare changes the site before the claim is reconciled.
 	prepare func(*site)
+	// told is the reason that the claim's Ready condition has in the end, if that is looked at.
+	told string
 }
 
-func (test situation) run(t *testing.T, form door.Form) {
+// site is where the claim is about to be reconciled.
+func (test situation) site(t *testing.T, form door.Form) *site {
 	t.Helper()
 	w := newSiteOf(t, form, test.stored, test.cached)
 	if test.prepare != nil {
@@ -69,10 +75,46 @@ func (test situation) run(t *testing.T, form door.Form) {
 		}
 		w.clock.SetTime(now.Add(grace))
 	}
-	writes, err := w.once(t)
-	if diff := cmp.Diff(test.want, writes, cmpopts.EquateEmpty()); diff != "" || err != nil {
+	return w
+}
+
+// run reconciles the claim once, and then again with each request failing in turn: that is reported, and nothing is written after it.
+func (test situation) run(t *testing.T, form door.Form) {
+	t.Helper()
+	w := test.site(t, form)
+	_, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: allocations.At("a")})
+	requests := w.Requests()
+	if diff := cmp.Diff(test.want, written(requests), cmpopts.EquateEmpty()); diff != "" || err != nil {
 		t.Errorf("writes (-want +got):\n%s%v", diff, err)
 	}
+	if got := w.readyReason(t); test.told != "" && got != test.told {
+		t.Errorf("told %s, want %s", got, test.told)
+	}
+	for failing := 1; failing <= len(requests); failing++ {
+		w := test.site(t, form)
+		w.FailAt(failing)
+		_, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: allocations.At("a")})
+		after := w.Requests()
+		if len(after) < failing { // whether the index shows a write already decides about some
+			continue
+		}
+		if later := written(after[failing:]); err == nil || len(later) > 0 {
+			t.Errorf("request %d, %s, fails: reported %v, written later %v", failing, after[failing-1], err, later)
+		}
+	}
+}
+
+// readyReason is the reason that the Ready condition of claim a has.
+func (w *site) readyReason(t *testing.T) string {
+	t.Helper()
+	c := &ipamv1beta2.IPAddressClaim{}
+	if err := client.IgnoreNotFound(w.Raw.Get(t.Context(), allocations.At("a"), c)); err != nil {
+		t.Fatal(err)
+	}
+	if ready := meta.FindStatusCondition(c.Status.Conditions, ipamv1.ReadyCondition); ready != nil {
+		return ready.Reason
+	}
+	return ""
 }
 
 // TestWhatIsRecordedBesideTheAnswerOfAClaim goes if no claim can have been told of it, or its claim is gone.
@@ -151,6 +193,45 @@ func TestWhatComesBackToAClaim(t *testing.T) {
 			test.run(t, clusterapi.Form{})
 		})
 	}
+}
+
+// TestWhoseAnAnswerIs: one that names no claim is the claim's if nothing else controls it, and its pool would hand it out to the claim.
+func TestWhoseAnAnswerIs(t *testing.T) {
+	t.Parallel()
+	c, byHand := claimA(), []edit{ownedBy(""), withoutFinalizers}
+	hand := func(edits ...edit) *ipamv1beta2.IPAddress { return answerA(append(byHand, edits...)...) }
+	for sentence, test := range map[string]situation{
+		"somebody made it by hand":               {stored: objects{c, hand()}, want: together(recordMade, answerOwned), told: ipamv1.ClaimReadyAllocatedReason},
+		"by hand, and the claim has gone":        {stored: objects{hand()}, cached: objects{c, hand()}, want: recordMade},
+		"by hand, and the claim is another one":  {stored: objects{claimA(withUID("next")), hand()}, cached: objects{c, hand()}, want: recordMade},
+		"by hand, and the claim is deleted":      {stored: objects{claimA(deleted), hand()}, cached: objects{c, hand()}, want: recordMade},
+		"by hand, and is deleted":                {stored: objects{c, hand(deleted, withOthers)}},
+		"by hand, outside of the pool":           {stored: objects{c, hand(withAddress("10.1.0.4"))}},
+		"by hand, and another claim has it":      {stored: objects{c, hand(), allocations.Named("b", "10.0.0.4/32")}},
+		"something else controls it":             {stored: objects{c, hand(controlled)}, told: ipamv1.ClaimReadyAllocationFailedReason},
+		"something else controls it, it arrived": {stored: objects{claimA(arrived), answerA(ownedBy("former"), controlled)}, want: recordMade, told: ipamv1.ClaimReadyAllocationFailedReason},
+		"it arrived, another claim has it":       {stored: objects{claimA(arrived), answerA(ownedBy("former")), allocations.Named("b", "10.0.0.4/32")}, want: recordMade, told: ipamv1.ClaimReadyAddressConflictReason},
+		"it has lost its pool":                   {stored: objects{c, answerA(withoutPool), recordA()}, want: together(recordOwned, answerOwned)},
+		"it has lost its pool, which leaves":     {stored: objects{c, answerA(withoutPool), recordA()}, prepare: func(w *site) { w.source.offer.Leaving = true }, want: recordOwned},
+		"it has its claim, and is marked still":  {stored: objects{c, answerA(arrived), recordA()}, want: together(recordOwned, answerOwned)},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, clusterapi.Form{})
+		})
+	}
+}
+
+// controlled gives the answer a controller that is no claim.
+func controlled(o client.Object) {
+	o.SetOwnerReferences(append(ownersBut(o, "IPAddressClaim"), metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "c", Controller: ptr.To(true)}))
+}
+
+func withoutPool(o client.Object) { o.SetOwnerReferences(ownersBut(o, ipamv1.IPPoolKind)) }
+
+// ownersBut are the object's owners of other kinds.
+func ownersBut(o client.Object, kind string) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(owner metav1.OwnerReference) bool { return owner.Kind == kind })
 }
 
 // ofPool makes the answer one out of a pool of that UID.

@@ -39,7 +39,8 @@ type site struct {
 	*memory.Site
 	*ipclaim.Reconciler
 
-	clock *clocktesting.FakePassiveClock
+	clock    *clocktesting.FakePassiveClock
+	recorder *events.FakeRecorder
 }
 
 // newSite has the reconciler's cache show what is stored; or just what is cached, if that is not nil.
@@ -55,7 +56,7 @@ func newSite(t *testing.T, stored, cached objects) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &site{clock: clocktesting.NewFakePassiveClock(now)}
+	w := &site{clock: clocktesting.NewFakePassiveClock(now), recorder: events.NewFakeRecorder(100)}
 	w.Site = memory.New(t, memory.Options{
 		Scheme: s, Clock: w.clock, Objects: append(stored[:len(stored):len(stored)], allocations.Root("p", "10.0.0.0/24", allocations.Confirmed)),
 	})
@@ -69,7 +70,7 @@ func newSite(t *testing.T, stored, cached objects) *site {
 	}
 	registry := &pools.Registry{Client: c, Live: w.Site, Ledger: w.Site.Ledger, Namespace: "weir-system"}
 	w.Reconciler = &ipclaim.Reconciler{
-		Client: c, Live: w.Site, Ledger: w.Site.Ledger, Recorder: events.NewFakeRecorder(100),
+		Client: c, Live: w.Site, Ledger: w.Site.Ledger, Recorder: w.recorder,
 		Entitled: &entitlement.IPClaims{Client: c, Registry: registry},
 	}
 	return w
@@ -217,6 +218,18 @@ func TestWhatADeletedClaimGivesBack(t *testing.T) {
 				t.Errorf("writes (-want +got):\n%s%v", diff, err)
 			}
 		})
+	}
+}
+
+// TestADeletedClaimThatMovesIsToldSo by an event.
+func TestADeletedClaimThatMovesIsToldSo(t *testing.T) {
+	t.Parallel()
+	w := newSite(t, objects{claimA(deleted, moving), recordA()}, objects{claimA(deleted)})
+	if _, err := w.once(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.recorder.Events) != 1 || !strings.Contains(<-w.recorder.Events, "PrefixKept") {
+		t.Error("no event says that the prefix is kept")
 	}
 }
 

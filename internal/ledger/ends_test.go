@@ -73,15 +73,27 @@ func change(t *testing.T, w *memory.Site) {
 	}
 }
 
+// remove deletes the record.
+func remove(t *testing.T, w *memory.Site) {
+	t.Helper()
+	if a := stored(t, w); a != nil {
+		takeAway(t, w, a)
+	}
+}
+
+// takeAway deletes a record whatever keeps it.
+func takeAway(t *testing.T, w *memory.Site, a *ipamv1.IPAllocation) {
+	t.Helper()
+	a.Finalizers = nil
+	if err := errors.Join(w.Raw.Update(t.Context(), a), client.IgnoreNotFound(w.Raw.Delete(t.Context(), a))); err != nil {
+		t.Error(err)
+	}
+}
+
 // replace deletes the record, and makes another one of the name.
 func replace(t *testing.T, w *memory.Site) {
 	t.Helper()
-	if a := stored(t, w); a != nil {
-		a.Finalizers = nil
-		if err := errors.Join(w.Raw.Update(t.Context(), a), client.IgnoreNotFound(w.Raw.Delete(t.Context(), a))); err != nil {
-			t.Error(err)
-		}
-	}
+	remove(t, w)
 	again := allocations.Named("a", "10.0.0.4/32", allocations.WithUID("another"))
 	again.Labels = map[string]string{"changed": "yes"}
 	if err := w.Raw.Create(t.Context(), again); err != nil {
@@ -89,21 +101,25 @@ func replace(t *testing.T, w *memory.Site) {
 	}
 }
 
-var interferences = map[string]func(*testing.T, *memory.Site){"changed": change, "replaced": replace}
+var interferences = map[string]func(*testing.T, *memory.Site){"changed": change, "deleted": remove, "replaced": replace}
 
 // isLeftAsMade has somebody interfere at a request of a way out, which errs then, and leaves what is stored as it was made.
 func isLeftAsMade(t *testing.T, record *ipamv1.IPAllocation, out func(ledger.Out, context.Context, ledger.Holding) error, how string, at int) {
 	t.Helper()
 	w := newSite(t, record)
-	n := 0
+	n, hadGone := 0, false
 	w.Before = func(string) {
 		if n++; n == at {
+			hadGone = stored(t, w) == nil
 			interferences[how](t, w)
 		}
 	}
 	err := out(w.Ledger.Out(), t.Context(), known(w))
 	a := stored(t, w)
-	if a == nil && how == "changed" && err == nil { // it had gone before
+	if how == "deleted" || how == "changed" && hadGone {
+		if a != nil || err != nil && !errors.Is(err, ledger.ErrBusy) {
+			t.Errorf("at request %d: %v, stored: %v", at, err, a)
+		}
 		return
 	}
 	isMade := a != nil && a.Labels["changed"] == "yes" && (how == "replaced") == (a.UID == "another")
@@ -234,6 +250,60 @@ func TestWhetherARecordCoolsDown(t *testing.T) {
 		a := stored(t, w)
 		if (a == nil) != test.gone || a != nil && (a.Spec.State != test.want || len(a.OwnerReferences) > 0 || a.Spec.ReleasedAt.IsZero()) {
 			t.Errorf("%s: stored: %v", sentence, a)
+		}
+	}
+}
+
+// TestARecordThatIsMarkedKeepsWhenItWasMade: the ledger has seen it before somebody marked it, and it goes only with their finalizer.
+func TestARecordThatIsMarkedKeepsWhenItWasMade(t *testing.T) {
+	t.Parallel()
+	w := newSite(t, allocations.Named("a", "10.0.0.4/32", withOthers))
+	if err := w.Raw.Delete(t.Context(), stored(t, w)); err != nil {
+		t.Fatal(err)
+	}
+	w.Until(func() bool { return known(w).Version.Terminating })
+	if err := w.Ledger.Out().Drop(t.Context(), known(w)); err != nil {
+		t.Fatal(err)
+	}
+	if a := stored(t, w); a == nil || a.Spec.Manager.CreatedRevision != "101" {
+		t.Errorf("stored: %v", a)
+	}
+}
+
+// TestWhatIsRecordedForAClaim is under its UID, not released, and no hold of what has moved.
+func TestWhatIsRecordedForAClaim(t *testing.T) {
+	t.Parallel()
+	claim := allocations.Named("a", "").Spec.ClaimRef
+	forA := func(name, cidr string, edits ...allocations.Edit) *ipamv1.IPAllocation {
+		return allocations.Named(name, cidr, append([]allocations.Edit{func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef = claim }}, edits...)...)
+	}
+	w := newSite(t,
+		forA("a", "10.0.0.4/32"), forA("released", "10.0.0.5/32", allocations.Released),
+		forA("held", "10.0.0.6/32", func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.MovedState }),
+		forA("another", "10.0.0.7/32", func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.UID = "another" }))
+	var names []string
+	for _, h := range w.Ledger.RecordsOf(claim) {
+		names = append(names, h.Record.Name)
+	}
+	if !slices.Equal(names, []string{"a"}) {
+		t.Errorf("recorded: %v", names)
+	}
+}
+
+// TestARepeatIsDroppedAtTheVersionSeen, and not at a later one.
+func TestARepeatIsDroppedAtTheVersionSeen(t *testing.T) {
+	t.Parallel()
+	for sentence, interfere := range map[string]func(*testing.T, *memory.Site){"changed": change, "deleted": remove} {
+		w := newSite(t, allocations.Named("a", "10.0.0.4/32"))
+		seen := known(w)
+		interfere(t, w)
+		w.Until(func() bool {
+			recorded := w.Ledger.About(seen.Claim).Recorded()
+			return len(recorded) == 0 || recorded[0].Version != seen.Version
+		})
+		w.Requests()
+		if err := w.Ledger.Out().DropRepeat(t.Context(), seen); !errors.Is(err, ledger.ErrBusy) || len(w.Requests()) > 0 {
+			t.Errorf("%s: %v", sentence, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -69,6 +70,40 @@ func TestAManagerTakesNoRecordThatHasChanged(t *testing.T) {
 	}
 }
 
+// TestAManagerTakesNoRecordWhoseFinalizersItCannotRead: others have one, and the patch would take that off.
+func TestAManagerTakesNoRecordWhoseFinalizersItCannotRead(t *testing.T) {
+	t.Parallel()
+	errAway := errors.New("the API server does not answer")
+	notFound := apierrors.NewNotFound(ipamv1.GroupVersion.WithResource("ipallocations").GroupResource(), "a")
+	for sentence, test := range map[string]struct{ fails, want error }{"it does not answer": {errAway, errAway}, "the record is gone": {notFound, ErrBusy}} {
+		patched := false
+		c := storedIn(t, interceptor.Funcs{
+			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+				return test.fails
+			},
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				patched = true
+				return nil
+			},
+		})
+		w, id := &writer{client: c, instance: "m2"}, records.Identity{Key: nameOf(recordNamed("a", "")), UID: "u", Version: "7", Foreign: true}
+		_, errTaken := w.setManager(t.Context(), id, ipamv1.ActiveState)
+		_, errOwned := w.own(t.Context(), id, claimFor("a"))
+		if patched || !errors.Is(errTaken, test.want) || !errors.Is(errOwned, test.want) {
+			t.Errorf("%s: patched %t, %v, %v", sentence, patched, errTaken, errOwned)
+		}
+	}
+}
+
+// TestANameThatIsTakenIsBusy: another manager is answering the claim.
+func TestANameThatIsTakenIsBusy(t *testing.T) {
+	t.Parallel()
+	taken := apierrors.NewAlreadyExists(ipamv1.GroupVersion.WithResource("ipallocations").GroupResource(), "a")
+	if err := (&writer{}).createError(taken); !errors.Is(err, ErrBusy) {
+		t.Errorf("%v, want ErrBusy", err)
+	}
+}
+
 // TestAProofByListReadsEveryPage: the API server answers in pages of one record.
 func TestAProofByListReadsEveryPage(t *testing.T) {
 	t.Parallel()
@@ -92,5 +127,10 @@ func TestAProofByListReadsEveryPage(t *testing.T) {
 	l.put(all[1])
 	if err := l.proveByList(t.Context()); err != nil {
 		t.Errorf("with all records seen: %v", err)
+	}
+	errAway := errors.New("the API server does not answer")
+	l.client = storedIn(t, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return errAway }})
+	if err := l.proveByList(t.Context()); !errors.Is(err, errAway) {
+		t.Errorf("without an answer: %v", err)
 	}
 }

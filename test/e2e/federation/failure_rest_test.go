@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -69,19 +68,15 @@ func (p *plot) untoldPool(ctx context.Context) error {
 func (p *plot) untoldClaims(ctx context.Context, member *cluster) error {
 	copied := p.stored(ctx, member)
 	isServed := copied != nil && !isDeleted(copied) && meta.IsStatusConditionTrue(copied.GetConditions(), ipamv1.ReadyCondition)
-	var errs []error
-	for _, list := range []client.ObjectList{&ipamv1.IPClaimList{}, &ipamv1beta2.IPAddressClaimList{}} {
-		if err := member.Client().List(ctx, list, client.InNamespace(p.hub.Namespace)); err != nil {
-			return err
+	found, failure := p.claimsAt(ctx, member)
+	errs := append(make([]error, 0, 1+len(found)), failure)
+	for _, item := range found {
+		claim, _ := item.(suite.Conditioned)
+		c, err := ready(claim)
+		if err == nil && (!claim.GetDeletionTimestamp().IsZero() || isServed && c.Status != metav1.ConditionTrue) {
+			err = fmt.Errorf("%T %s at %s, whose pool is served: %t, is at %s: %s", claim, client.ObjectKeyFromObject(claim), member.name, isServed, c.Reason, c.Message)
 		}
-		for _, item := range suite.Items(list) {
-			claim, _ := item.(suite.Conditioned)
-			c, err := ready(claim)
-			if err == nil && (!claim.GetDeletionTimestamp().IsZero() || isServed && c.Status != metav1.ConditionTrue) {
-				err = fmt.Errorf("%T %s at %s, whose pool is served: %t, is at %s: %s", claim, client.ObjectKeyFromObject(claim), member.name, isServed, c.Reason, c.Message)
-			}
-			errs = append(errs, err)
-		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

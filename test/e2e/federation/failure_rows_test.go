@@ -34,13 +34,13 @@ type plot struct {
 	kind string
 	// random makes the choices.
 	random *rand.Rand
-	// old is what a member was sent of the last pool that was deleted, by the member's name.
-	old map[string]*unstructured.Unstructured
+	// old is what a member was sent of each pool that was deleted, by the member's name.
+	old map[string][]*unstructured.Unstructured
 }
 
 func newPlot(ctx context.Context, o *ordeal, i int) *plot {
 	GinkgoHelper()
-	p := &plot{world: &world{}, all: o, kind: ipamv1.IPPoolKind, old: map[string]*unstructured.Unstructured{}}
+	p := &plot{world: &world{}, all: o, kind: ipamv1.IPPoolKind, old: map[string][]*unstructured.Unstructured{}}
 	p.random = rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 200+uint64(i)))
 	if i%2 > 0 {
 		p.kind = ipamv1.GlobalIPPoolKind
@@ -185,13 +185,24 @@ func (p *plot) claim(ctx context.Context) bool {
 	return at.Client.Create(ctx, capi) == nil || isMade
 }
 
+// claimsAt returns the plot's claims at a member, of both front doors.
+func (p *plot) claimsAt(ctx context.Context, c *cluster) ([]client.Object, error) {
+	own, capi := &ipamv1.IPClaimList{}, &ipamv1beta2.IPAddressClaimList{}
+	for _, list := range []client.ObjectList{own, capi} {
+		if err := c.Client().List(ctx, list, client.InNamespace(p.hub.Namespace)); err != nil {
+			return nil, err
+		}
+	}
+	return append(suite.Items(own), suite.Items(capi)...), nil
+}
+
 // release deletes all claims at a member.
 func (p *plot) release(ctx context.Context) bool { return p.releaseAt(ctx, p.anyMember()) }
 
-func (p *plot) releaseAt(ctx context.Context, c *cluster) bool {
-	isDone := true
-	for _, kind := range []client.Object{&ipamv1.IPClaim{}, &ipamv1beta2.IPAddressClaim{}} {
-		isDone = c.Client().DeleteAllOf(ctx, kind, client.InNamespace(p.hub.Namespace)) == nil && isDone
+func (p *plot) releaseAt(ctx context.Context, c *cluster) (isDone bool) {
+	found, _ := p.claimsAt(ctx, c) // none if the member does not answer
+	for _, claim := range found {
+		isDone = c.Client().Delete(ctx, claim) == nil || isDone
 	}
 	return isDone
 }
@@ -208,7 +219,7 @@ func deleted(isUsed bool, options ...client.DeleteOption) func(*plot, context.Co
 		if member.Client().List(ctx, own, client.InNamespace(p.hub.Namespace)) != nil || len(own.Items) > 0 != isUsed {
 			return false
 		}
-		p.old[member.name] = marked(member.name, stored)
+		p.old[member.name] = append(p.old[member.name], marked(member.name, stored))
 		return p.hub.Client.Delete(ctx, stored, options...) == nil
 	}
 }
@@ -264,10 +275,12 @@ func (p *plot) deleteRecord(ctx context.Context) bool {
 	return p.hub.Client.Delete(ctx, &held[0]) == nil
 }
 
-// hasHandedBack reports whether a member has handed back the block of a pool of the hub: it stays so, whatever its managers do.
+// hasHandedBack reports whether a member has handed back the block of a pool of the hub: it stays so, whatever its managers do, and when the block
+// is delegated to it again.
 func (p *plot) hasHandedBack(ctx context.Context, member *cluster, template string) bool {
 	return slices.ContainsFunc(p.spaceAt(member).InSpace(ctx), func(r ipamv1.IPAllocation) bool {
-		return r.Spec.Purpose == ipamv1.HandBackPurpose && r.Spec.ClaimRef.UID == template && r.Spec.State == ipamv1.ConfirmedState
+		isWon := r.Spec.State == ipamv1.ConfirmedState || r.Spec.State == ipamv1.EndedState
+		return isWon && r.Spec.Purpose == ipamv1.HandBackPurpose && r.Spec.ClaimRef.UID == template
 	})
 }
 
@@ -369,15 +382,14 @@ func (p *plot) refuseNoMore(ctx context.Context) bool {
 	return member.Client().Delete(ctx, p.lab(member, "")) == nil
 }
 
-// applyAgain applies the manifest of the pool whose block a member has handed back last.
+// applyAgain applies the manifest of a pool whose block a member has handed back, however many it has had and handed back since.
 func (p *plot) applyAgain(ctx context.Context) bool {
 	member := p.anyMember()
-	old := p.old[member.name]
-	if old == nil || p.stored(ctx, member) != nil || !p.hasHandedBack(ctx, member, old.GetAnnotations()[propagator.TemplateUIDAnnotation]) {
-		return false
-	}
-	if stored := p.stored(ctx, hub); stored != nil && stored.PoolSpec().DelegateTo == member.name {
+	if stored := p.stored(ctx, hub); stored != nil && stored.PoolSpec().DelegateTo == member.name || p.stored(ctx, member) != nil {
 		return false // that is what it is sent
 	}
-	return member.Client().Create(ctx, old.DeepCopy()) == nil
+	old := slices.DeleteFunc(slices.Clone(p.old[member.name]), func(template *unstructured.Unstructured) bool {
+		return !p.hasHandedBack(ctx, member, template.GetAnnotations()[propagator.TemplateUIDAnnotation])
+	})
+	return len(old) > 0 && member.Client().Create(ctx, old[p.random.IntN(len(old))].DeepCopy()) == nil
 }

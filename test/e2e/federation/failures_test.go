@@ -79,7 +79,7 @@ var (
 	// each is how often each row and each fault is wanted.
 	each = size.Of(0, 4, 40)
 	// answersWanted and blocksWanted are how many claims are to be answered, and how many blocks handed back.
-	answersWanted, blocksWanted = size.Of(0, 100, 5000), size.Of(0, 10, 200)
+	answersWanted, blocksWanted = size.Of(0, 50, 500), size.Of(0, 10, 200)
 	// longStops is how many stops are to be longer than a minute.
 	longStops = size.Of[int64](0, 0, 3)
 )

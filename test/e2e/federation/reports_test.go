@@ -278,5 +278,5 @@ var _ = Describe("What members report is shown at the hub", Ordered, func() {
 		w.a.Gone(ctx, at)
 	}, SpecTimeout(5*time.Minute))
 
-	size.FromLong(func() { It(failuresTitle, failures, SpecTimeout(size.Of[time.Duration](0, 30, 120)*time.Minute)) })
+	size.FromLong(func() { It(failuresTitle, failures, SpecTimeout(size.Of[time.Duration](0, 60, 120)*time.Minute)) })
 })

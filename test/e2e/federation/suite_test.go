@@ -76,7 +76,7 @@ func TestFederation(t *testing.T) {
 	RegisterFailHandler(Fail)
 	format.MaxLength = 20000
 	config, reporter := GinkgoConfiguration()
-	config.Timeout = size.Of[time.Duration](1, 1, 3) * time.Hour // Ginkgo's own is an hour
+	config.Timeout = size.Of[time.Duration](1, 2, 3) * time.Hour // Ginkgo's own is an hour
 	RunSpecs(t, "Federation", config, reporter)
 }
 

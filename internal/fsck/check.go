@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -106,6 +107,7 @@ func (s *Snapshot) heldAllAlong(before, after []Held) []*Holding {
 // Holding is a prefix in use: the answer of a live claim, or a child pool's
 // block.
 type Holding struct {
+	// Space is "" while it is not known: the holding overlaps no other one then, and IsRecorded reports false.
 	Space string
 	CIDR  netip.Prefix
 	// answer is the IPAddress; for an own kind it is the claim itself.
@@ -126,7 +128,7 @@ func (h *Holding) objects() []Object {
 }
 
 func (h *Holding) String() string {
-	return fmt.Sprintf("%s in %s (%s for %s, uid %s)", h.CIDR, h.Space, h.Answer, h.Claim, h.Claim.Metadata.UID)
+	return fmt.Sprintf("%s in %s (%s for %s, uid %s)", h.CIDR, cmp.Or(h.Space, "an unknown address space"), h.Answer, h.Claim, h.Claim.Metadata.UID)
 }
 
 // holdings returns the prefixes in use by live claims and child pools.
@@ -249,27 +251,40 @@ func (s *Snapshot) Chain(key PoolKey) []PoolKey {
 	return chain
 }
 
-// space returns the address space: what the pool or the nearest ancestor says;
-// for spaces that follow from elsewhere (OpenStack, Metal3, a pool that is
-// gone) what the record says.
+// space returns the address space: what the pool or the nearest ancestor says, or, of a pool of floating IPs,
+// its network; for spaces that follow from elsewhere (Metal3, a pool that is gone) what the record says.
 func (s *Snapshot) space(h *Holding) string {
-	derived := false
+	records, derived := s.RecordsOf[h.Claim.Metadata.UID], false
 	for _, key := range h.Pools {
 		if pool := s.InCluster[key]; pool != nil {
 			return inClusterSpace(pool)
 		}
 		pool := s.Pools[key]
 		switch {
-		case pool == nil || pool.Spec.OpenStack != nil:
+		case pool == nil:
 			derived = true
+		case pool.Spec.OpenStack != nil:
+			return openStackSpace(pool, records)
 		case pool.Spec.AddressSpace != "":
 			return pool.Spec.AddressSpace
 		}
 	}
-	if records := s.RecordsOf[h.Claim.Metadata.UID]; derived && len(records) > 0 {
+	if derived && len(records) > 0 {
 		return records[0].Spec.AddressSpace
 	}
 	return defaultSpace
+}
+
+// openStackSpace is the address space of a claim of floating IPs: its pool's network or, if the pool does not name
+// that yet, what the claim's record says. Without both it is "".
+func openStackSpace(pool *Item, records []*Item) string {
+	if fields := strings.Fields(pool.Metadata.Annotations[cloudAnnotation]); len(fields) == 3 {
+		return "openstack/" + fields[2]
+	}
+	if len(records) > 0 {
+		return records[0].Spec.AddressSpace
+	}
+	return ""
 }
 
 // IsRecorded reports whether the ledger holds the prefix for the claim's UID, and
@@ -282,7 +297,7 @@ func (s *Snapshot) IsRecorded(h *Holding) bool {
 
 // Contains reports whether two prefixes of one address space overlap; so one contains the other.
 func Contains(outer, inner *Holding) bool {
-	return outer.Space == inner.Space && outer.CIDR.Overlaps(inner.CIDR)
+	return outer.Space != "" && outer.Space == inner.Space && outer.CIDR.Overlaps(inner.CIDR)
 }
 
 // mayContain reports whether an overlap is right or not proved: a pool's block

@@ -34,7 +34,7 @@ func newSite() *site {
 	public := s.pool("public", "", "")
 	public.Spec.OpenStack = map[string]any{}
 	public.Metadata.Annotations = map[string]string{cloudAnnotation: "key project network"}
-	s.answered("web", "public", "203.0.113.5")
+	s.bound("web", "203.0.113.5")
 	s.floatingIP("203.0.113.5", "weir/1/key/web/n/web")
 	s.floatingIP("203.0.113.6", "made by hand")
 	s.floatingIP("203.0.113.7", "weir/1/another/web/n/web")
@@ -98,6 +98,12 @@ func (s *site) answered(name, pool, address string) {
 	s.claim(name, pool).Status.AddressRef.Name = name
 	s.record(name, types.UID(name), pool, address+"/32")
 	s.answer(name, types.UID(name), pool, address)
+}
+
+// bound adds a claim that has a floating IP of the pool "public".
+func (s *site) bound(name, address string) {
+	s.answered(name, "public", address)
+	s.records[len(s.records)-1].Spec.AddressSpace = "openstack/network"
 }
 
 // prefix adds an IPClaim with its record.
@@ -225,6 +231,26 @@ func TestEachFaultIsFound(t *testing.T) {
 			func(s *site) { s.inCluster("p", true, "pa", "pb", "goneb") }, NoClaim,
 			"IPAllocation n/goneb (10.0.0.8/32): no IPAddressClaim of uid goneb (n/goneb) exists",
 		},
+		"two claims have one floating IP": {
+			func(s *site) { s.bound("second", "203.0.113.5") }, Overlap,
+			"203.0.113.5/32 in openstack/network (IPAddress n/second for IPAddressClaim n/second, uid second) and " +
+				"203.0.113.5/32 in openstack/network (IPAddress n/web for IPAddressClaim n/web, uid web)",
+		},
+		"a floating IP whose record is of another network": {
+			func(s *site) {
+				s.bound("second", "203.0.113.9")
+				s.records[len(s.records)-1].Spec.AddressSpace = "openstack/another"
+			}, NoRecord, "203.0.113.9/32 in openstack/network (IPAddress n/second for IPAddressClaim n/second, uid second)",
+		},
+		"an address of a pool whose network is not known, without a record": {
+			func(s *site) {
+				s.pool("lab", "203.0.113.0/24", "")
+				s.answered("c", "lab", "203.0.113.9")
+				s.pool("unknown", "", "").Spec.OpenStack = map[string]any{}
+				s.claim("d", "unknown").Status.AddressRef.Name = "d"
+				s.answer("d", "d", "unknown", "203.0.113.9")
+			}, NoRecord, "203.0.113.9/32 in an unknown address space (IPAddress n/d for IPAddressClaim n/d, uid d)",
+		},
 		"a floating IP without a record": {
 			func(s *site) { s.floatingIP("203.0.113.8", "weir/1/key/-") }, FloatingIPLeftOver,
 			"floating IP 203.0.113.8 (id-203.0.113.8) of IPPool n/public has no IPAllocation",
@@ -258,6 +284,11 @@ func TestWhatIsRightIsNoFault(t *testing.T) {
 		"equal in-cluster pools, which are address spaces of their own": func(s *site) {
 			s.inCluster("p", true, "pa", "pb")
 			s.inCluster("q", true, "qa", "qb")
+		},
+		"a floating IP that came before the pool's network was known": func(s *site) {
+			s.pool("early", "", "").Spec.OpenStack = map[string]any{}
+			s.answered("c", "early", "10.0.0.7")
+			s.records[len(s.records)-1].Spec.AddressSpace = "openstack/network"
 		},
 		"an in-cluster pool that the in-cluster provider serves": func(s *site) { s.inCluster("p", false) },
 		"a block of a range": func(s *site) {

@@ -394,6 +394,8 @@ func (p *past) settle(l *life) {
 		p.find("%s is answered anew, with %s", l, h.CIDR)
 		p.end(l)
 		p.begin(l, h)
+	case l.has != nil && h != nil && l.has.Space == "" && h.Space != "":
+		p.begin(l, h)
 	case l.has != nil && h == nil && l.isLetGo():
 		p.end(l)
 	}

@@ -4,6 +4,7 @@
 package framework
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -318,6 +319,75 @@ func TestHistoryKnowsWhatMovesAway(t *testing.T) {
 	h.give("b", "2", "10.0.0.7")
 	if len(h.findings) != 1 || !strings.Contains(h.findings[0], "uid 2") {
 		t.Errorf("findings %q of an address that is given again", h.findings)
+	}
+}
+
+// TestHistoryOfFloatingIPs: what came before its record, as in a move, is of the network that its pool names. Where the pool names
+// none the record says it, and nothing is compared before.
+func TestHistoryOfFloatingIPs(t *testing.T) {
+	t.Parallel()
+	const network = "openstack/network"
+	inNetwork := func(i *fsck.Item) { i.Spec.AddressSpace = network }
+	for name, tc := range map[string]struct {
+		annotation, early string
+	}{
+		"the pool names its network": {"key project network", network},
+		"the pool does not":          {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newTale()
+			h.write("IPPool", "p", "pool", func(i *fsck.Item) { i.Spec.AddressSpace = "" })
+			h.record("first", "1", "203.0.113.5/32", func(i *fsck.Item) { i.Spec.AddressSpace = "default" })
+			h.ipClaim("first", "1", "203.0.113.5/32")
+			h.write("IPPool", "floating", "floating", func(i *fsck.Item) {
+				i.Group, i.Spec.OpenStack = fsck.WeirGroup, map[string]any{}
+				i.Metadata.Annotations = map[string]string{"ipam.weir.dev/openstack": tc.annotation}
+			})
+			ofPool := func(i *fsck.Item) { i.Spec.PoolRef.Name = "floating" }
+			broughtAlong := func(i *fsck.Item) { i.Metadata.ManagedFields = nil }
+			for _, claim := range []string{"a", "b"} {
+				h.claim(claim, types.UID(claim), ofPool)
+				h.answer(claim, types.UID(claim), "203.0.113.5", ofPool, broughtAlong)
+				if space := h.lives[types.UID(claim)].has.Space; space != tc.early {
+					t.Errorf("%s is of the address space %q before its record", claim, space)
+				}
+				h.record(claim, types.UID(claim), "203.0.113.5/32", inNetwork)
+				if space := h.lives[types.UID(claim)].has.Space; space != network {
+					t.Errorf("%s is of the address space %q", claim, space)
+				}
+			}
+			if len(h.findings) != 1 || !strings.Contains(h.findings[0], "uid a)") || !strings.Contains(h.findings[0], "uid b)") {
+				t.Errorf("findings %q of two claims with one floating IP", h.findings)
+			}
+		})
+	}
+}
+
+// TestUnionOfFloatingIPs: a claim whose address space is known on one side only is one claim with one prefix.
+func TestUnionOfFloatingIPs(t *testing.T) {
+	t.Parallel()
+	holding := func(name, space, cidr string) *fsck.Holding {
+		claim := &fsck.Item{Kind: "IPAddressClaim", Metadata: metav1.ObjectMeta{Name: name}}
+		return &fsck.Holding{Space: space, CIDR: netip.MustParsePrefix(cidr), Claim: claim, Answer: claim}
+	}
+	here := holding("a", "openstack/network", "203.0.113.5/32")
+	for name, tc := range map[string]struct {
+		there    *fsck.Holding
+		findings int
+	}{
+		"the same":                                {holding("a", "openstack/network", "203.0.113.5/32"), 0},
+		"the same, of a space that is not known":  {holding("a", "", "203.0.113.5/32"), 0},
+		"the same, of another space":              {holding("a", "default", "203.0.113.5/32"), 1},
+		"another address":                         {holding("a", "", "203.0.113.6/32"), 1},
+		"another claim":                           {holding("b", "openstack/network", "203.0.113.5/32"), 1},
+		"another claim, of a space not known yet": {holding("b", "", "203.0.113.5/32"), 0},
+		"another claim, of another address space": {holding("b", "default", "203.0.113.5/32"), 0},
+	} {
+		findings := against(here, map[types.UID]tenure{"there": {Holding: tc.there}})
+		if len(findings) != tc.findings {
+			t.Errorf("%s: findings %q", name, findings)
+		}
 	}
 }
 

@@ -39,9 +39,9 @@ func Union(ctx context.Context, here, there *History) (findings []string, compar
 // against names what one cluster has that another's holding cannot be beside.
 func against(h *fsck.Holding, others map[types.UID]tenure) (findings []string) {
 	for _, other := range others {
-		isSame := isAlike(h.Claim, other.Claim)
+		isSame, isKnown := isAlike(h.Claim, other.Claim), h.Space != "" && other.Space != ""
 		switch {
-		case isSame && h.Space == other.Space && h.CIDR == other.CIDR:
+		case isSame && h.CIDR == other.CIDR && (h.Space == other.Space || !isKnown):
 		case isSame:
 			findings = append(findings, fmt.Sprintf("one claim, two prefixes: here %s, there %s", h, other.Holding))
 		case fsck.Contains(h, other.Holding) && !fsck.IsAround(h, other.Holding):

@@ -121,7 +121,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.EndpointAllow, "openstack-endpoint-allow", nil, "Endpoints of OpenStack clouds that may be called: https://keystone.example.com, https://*.cloud.example.com:5000 or an address. Empty allows every https endpoint that is not loopback or link-local.")
 	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
 		"Metal3=true serves the pools and claims of ipam.metal3.io, once they are installed. InCluster=true serves the in-cluster provider's pools. "+
-			"OpenStack=true serves pools of floating IPs; such pools must not be moved yet. Federation=true serves delegated pools, at hub and member alike. The default is false.")
+			"OpenStack=true serves pools of floating IPs. Federation=true serves delegated pools, at hub and member alike. The default is false.")
 }
 
 // Complete fills in what comes from the environment, and refuses what cannot be served.

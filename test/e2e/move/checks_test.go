@@ -4,6 +4,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -99,17 +100,25 @@ func strangers(ctx context.Context, s, other *side) []fsck.Held {
 }
 
 // told returns what the claims of a side were told, by kind, namespace and name. All pools of the suite are of the default address
-// space.
+// space, but those of floating IPs.
 func told(ctx context.Context, s *side) map[string]fsck.Held {
 	GinkgoHelper()
-	answers, own := &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{}
+	answers, own, pools := &ipamv1beta2.IPAddressList{}, &ipamv1.IPClaimList{}, &ipamv1.IPPoolList{}
 	Expect(s.Client().List(ctx, answers)).To(Succeed())
 	Expect(s.Client().List(ctx, own)).To(Succeed())
+	Expect(s.Client().List(ctx, pools)).To(Succeed())
+	networks := map[types.NamespacedName]string{}
+	for _, pool := range pools.Items {
+		if fields := strings.Fields(pool.Annotations[ipamv1.OpenStackAnnotation]); len(fields) == 3 {
+			networks[client.ObjectKeyFromObject(&pool)] = "openstack/" + fields[2]
+		}
+	}
 	found := map[string]fsck.Held{}
 	add := func(kind string, obj client.Object, poolKind, poolName string, prefix netip.Prefix) {
 		held := fsck.Held{Space: ipamv1.DefaultAddressSpace, CIDR: prefix, UID: obj.GetUID()}
 		if poolKind == ipamv1.IPPoolKind {
 			held.Pool = types.NamespacedName{Namespace: obj.GetNamespace(), Name: poolName}
+			held.Space = cmp.Or(networks[held.Pool], held.Space)
 		}
 		found[kind+" "+obj.GetNamespace()+"/"+obj.GetName()] = held
 	}

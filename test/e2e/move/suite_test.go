@@ -11,6 +11,7 @@
 //   - killed_test.go, copied_test.go: clusterctl is killed; it goes through a directory.
 //   - metal3_test.go: Metal3's kinds, there and back, a pool of them that stays, and one that is carved.
 //   - incluster_test.go: the in-cluster provider's pools, there and back; a global one hands out on one side only.
+//   - openstack_test.go: pools of floating IPs, there and back.
 //   - orphaned_test.go: the claims' Cluster is missing.
 //   - cluster_test.go: tenants, their Clusters, pools and claims.
 //   - checks_test.go, history_test.go: what must hold on both sides, each second and at each moment.
@@ -69,6 +70,7 @@ var _ = Describe("clusterctl move", func() {
 	It("Metal3's claims move there and back with their pool, if that is of their Cluster", metal3Moves, SpecTimeout(12*time.Minute))
 	It("a pool of Metal3's that is carved moves with what it has of its parent, which stays at home", metal3Carved, SpecTimeout(12*time.Minute))
 	It("claims of the in-cluster provider's pools move there and back; a global pool hands out at its home", inClusterMoves, SpecTimeout(12*time.Minute))
+	It("claims of floating IPs move there and back, with their pool and its Secret; in the cloud nothing is created, deleted or unbound", floatingIPsMove, SpecTimeout(12*time.Minute))
 	It("claims whose Cluster is missing wait with what they have; one that goes then gives up what was held for it", orphaned, SpecTimeout(12*time.Minute))
 	size.FromLong(func() {
 		It("a move that is killed while it deletes is finished by hand", killedDeleting, SpecTimeout(12*time.Minute))
@@ -87,7 +89,7 @@ func startSide(ctx context.Context) *side {
 	_, err = s.ctl.Init(ctx, version)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(s.StartControllerManager(ctx)).To(Succeed())
-	s.manager = suite.StartManager(ctx, s.Site, "--feature-gates=Metal3=true,InCluster=true")
+	s.manager = suite.StartManager(ctx, s.Site, "--feature-gates=Metal3=true,InCluster=true,OpenStack=true", "--openstack-endpoint-allow=http://127.0.0.1")
 	Expect(s.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
 	s.history, err = framework.FollowHistory(ctx, s.EtcdURL())
 	Expect(err).NotTo(HaveOccurred())

@@ -70,9 +70,10 @@ func (r *Registry) Overlaps(ctx context.Context, p Object) (found []Overlap) {
 	return found
 }
 
-// namesSpace reports whether a pool names its address space by an annotation.
+// namesSpace reports whether a pool names its address space by an annotation, or has that of its parent.
 func (k *Kind) namesSpace(p Object) bool {
-	return k.SpaceAnnotation != "" && p.GetAnnotations()[k.SpaceAnnotation] != ""
+	says := k.Says(p)
+	return says.IsCarved() || k.SpaceAnnotation != "" && p.GetAnnotations()[k.SpaceAnnotation] != ""
 }
 
 func compareBools(a, b bool) int {

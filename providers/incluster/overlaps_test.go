@@ -105,19 +105,25 @@ func TestPoolsThatOverlap(t *testing.T) {
 	}
 }
 
-// TestTwoNamedSpacesAreTwoNetworks: where only one of two pools names its space, the other may be on the same network.
+// TestTwoNamedSpacesAreTwoNetworks: where only one of two pools names its space, or its parent, the other may be on the same network.
 func TestTwoNamedSpacesAreTwoNetworks(t *testing.T) {
 	t.Parallel()
 	in := func(name, space string) *icv1.InClusterIPPool {
 		p := &icv1.InClusterIPPool{ObjectMeta: metaAt("a", name, 1), Spec: icv1.InClusterIPPoolSpec{Addresses: []string{"10.0.0.0/28"}, Prefix: 28}}
-		if space != "" {
+		switch space {
+		case "":
+		case "parent's":
+			p.Annotations = map[string]string{icv1.ParentAnnotation: "GlobalIPPool/g"}
+		default:
 			p.Annotations = map[string]string{icv1.AddressSpaceAnnotation: space}
 		}
 		return p
 	}
-	for other, want := range map[string]int{"": 1, "x": 0, "y": 0} {
-		if got := registryOf(t, in("q", other)).Overlaps(t.Context(), in("p", "x")); len(got) != want {
-			t.Errorf("a pool of space x and one of %q: %+v", other, got)
+	for other, want := range map[string]int{"": 1, "x": 0, "y": 0, "parent's": 0} {
+		for _, space := range []string{"x", "parent's"} {
+			if got := registryOf(t, in("q", other)).Overlaps(t.Context(), in("p", space)); len(got) != want {
+				t.Errorf("a pool of space %s and one of %q: %+v", space, other, got)
+			}
 		}
 	}
 }

@@ -66,15 +66,27 @@ func status(p pools.Object) any {
 
 // says returns what a pool says of itself.
 func says(p pools.Object, kind schema.GroupKind, visibility ipamv1.PoolVisibility) poolspec.Pool {
-	return poolspec.Pool{
-		Ref: kinds.Pool(kind, p.GetNamespace(), p.GetName()), Space: Space(p), Visibility: visibility,
+	return pools.WithParent(poolspec.Pool{
+		Ref: kinds.Pool(kind, p.GetNamespace(), p.GetName()), Space: space(p), Visibility: visibility,
 		Cooldown: time.Duration(specOf(p).AddressReuseGracePeriodSeconds) * time.Second,
-	}
+	}, annotations, p, func() *pooltree.Pool { return shapeOf(p) })
 }
 
-// Space returns the address space of a pool: the one that its annotation names, or one of its own, for equal ranges in many pools are everyday.
-// That has a slash in it, as no space that users name can have.
-func Space(p client.Object) string {
+// annotations are those by which a pool names its address space and its parent.
+var annotations = poolspec.Annotations{Space: icv1.AddressSpaceAnnotation, Parent: icv1.ParentAnnotation}
+
+// shapeOf returns the shape of a pool; nil where its spec cannot be served.
+func shapeOf(p pools.Object) *pooltree.Pool {
+	shape, errs := Read(specOf(p))
+	if len(errs) > 0 {
+		return nil
+	}
+	return pooltree.New(shape.Config)
+}
+
+// space returns the address space of a pool that is carved from none: the one that its annotation names, or one of its own, for equal ranges in many
+// pools are everyday. That has a slash in it, as no space that users name can have.
+func space(p client.Object) string {
 	own := "in-cluster/" + p.GetName()
 	if p.GetNamespace() != "" {
 		own = "in-cluster/" + p.GetNamespace() + "/" + p.GetName()
@@ -82,10 +94,10 @@ func Space(p client.Object) string {
 	return cmp.Or(p.GetAnnotations()[icv1.AddressSpaceAnnotation], own)
 }
 
-// resolve returns the shape of a pool, or every mistake in its spec and its annotation.
+// resolve returns the shape of a pool, which has nothing from its parent but addresses, or every mistake in its spec and its annotations.
 func resolve(p pools.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 	shape, errs := Read(specOf(p))
-	if errs = append(errs, poolspec.CheckSpace(icv1.AddressSpaceAnnotation, p.GetAnnotations()[icv1.AddressSpaceAnnotation])...); len(errs) > 0 {
+	if errs = append(errs, annotations.Check(p.GetAnnotations())...); len(errs) > 0 {
 		return nil, errs
 	}
 	return pooltree.New(shape.Config), nil

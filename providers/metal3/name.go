@@ -19,11 +19,7 @@ func AddressName(namePrefix string, address netip.Addr) string {
 	return strings.TrimRight(namePrefix+"-"+dashes.Replace(address.String()), "-")
 }
 
-// Space returns the address space of a pool: the one that its annotation names, else one of its own. It is "" for a pool that is carved: that
-// is of its parent's.
+// Space returns the address space of a pool that is carved from none: the one that its annotation names, else one of its own.
 func Space(pool *m3v1.IPPool) string {
-	if _, isCarved := parentOf(pool); isCarved {
-		return ""
-	}
 	return cmp.Or(pool.Annotations[m3v1.AddressSpaceAnnotation], "metal3/"+pool.Namespace+"/"+pool.Name)
 }

@@ -52,24 +52,46 @@ func asPool(p pools.Object) *m3v1.IPPool {
 // says returns what a pool says of itself. Nothing that Metal3 releases cools down, and a pool is for the claims of its namespace.
 func says(p pools.Object) poolspec.Pool {
 	own := asPool(p)
-	says := poolspec.Pool{
+	return pools.WithParent(poolspec.Pool{
 		Ref: kinds.Pool(PoolKind, own.Namespace, own.Name), Space: Space(own), NamePrefix: own.Spec.NamePrefix,
 		ClusterName: ptr.Deref(own.Spec.ClusterName, ""), Visibility: ipamv1.ConsumerVisibility,
+	}, annotations, p, func() *pooltree.Pool { return shapeOf(own) })
+}
+
+// annotations are those by which a pool names its address space and its parent.
+var annotations = poolspec.Annotations{Space: m3v1.AddressSpaceAnnotation, Parent: m3v1.ParentAnnotation}
+
+// shapeOf returns the shape of a pool; nil where its spec cannot be served.
+func shapeOf(p *m3v1.IPPool) *pooltree.Pool {
+	shape, errs := Read(&p.Spec, p.Namespace)
+	if len(errs) > 0 {
+		return nil
 	}
-	if parent, ok := parentOf(own); ok {
-		says.Parent, says.ParentField, says.Arrived = parent, parentPath.String(), hasArrived(own)
-	}
-	return says
+	return pooltree.New(shape.Config)
 }
 
 // resolve returns the shape of a pool, which has nothing from its parent but addresses, or every mistake in its spec and its annotations.
 func resolve(p pools.Object, _ *pooltree.Pool) (*pooltree.Pool, field.ErrorList) {
 	own := asPool(p)
 	shape, errs := Read(&own.Spec, own.Namespace)
-	if errs = append(errs, append(poolspec.CheckSpace(m3v1.AddressSpaceAnnotation, own.Annotations[m3v1.AddressSpaceAnnotation]), checkParent(own)...)...); len(errs) > 0 {
+	if errs = slices.Concat(errs, annotations.Check(own.Annotations), checkEnds(own)); len(errs) > 0 {
 		return nil, errs
 	}
 	return pooltree.New(shape.Config), nil
+}
+
+// checkEnds refuses ranges of a pool with a parent whose end nobody has said.
+func checkEnds(p *m3v1.IPPool) (errs field.ErrorList) {
+	if _, isCarved := p.Annotations[m3v1.ParentAnnotation]; !isCarved {
+		return nil
+	}
+	for i := range p.Spec.Pools {
+		if isOpen(p.Spec.Pools[i]) {
+			errs = append(errs, field.Required(field.NewPath("spec", "pools").Index(i).Child("end"),
+				"a pool with a parent takes no more than it says: set end or subnet"))
+		}
+	}
+	return errs
 }
 
 // doubts are what of a pool is served but probably not meant.
@@ -89,9 +111,6 @@ func refused(p *m3v1.IPPool) field.ErrorList {
 	}
 	return shape.Refused
 }
-
-// spacePath is where a pool names its address space.
-var spacePath = field.NewPath("metadata", "annotations").Key(m3v1.AddressSpaceAnnotation)
 
 // join labels a pool, and has its Cluster own it without control, as Metal3 does. A reference to that very Cluster stays as it is, one
 // to an earlier Cluster of the name does not.

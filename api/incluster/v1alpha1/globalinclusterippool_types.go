@@ -10,7 +10,8 @@ import (
 )
 
 // GlobalInClusterIPPool hands out addresses to claims of every namespace. Its address space is its
-// own, unless the annotation ipam.weir.dev/address-space names one.
+// own, unless the annotation ipam.weir.dev/address-space names one, or
+// ipam.weir.dev/parent a GlobalIPPool that its addresses are carved from.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -69,7 +69,8 @@ type InClusterIPPoolSpec struct {
 }
 
 // InClusterIPPool hands out addresses to claims of its namespace. Its address space is its own,
-// unless the annotation ipam.weir.dev/address-space names one.
+// unless the annotation ipam.weir.dev/address-space names one, or
+// ipam.weir.dev/parent a GlobalIPPool that its addresses are carved from.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

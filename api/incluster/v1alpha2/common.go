@@ -22,6 +22,11 @@ const (
 	AddressFinalizer = "ipam.cluster.x-k8s.io/ProtectAddress"
 )
 
-// AddressSpaceAnnotation on a pool names the address space that its addresses are unique in. Absent means a space of the pool's own. It is set when
-// the pool is created, and never changed. On a Namespace it is what new pools of the namespace get that name none.
-const AddressSpaceAnnotation = "ipam.weir.dev/address-space"
+// Annotations by which Weir goes beyond the in-cluster provider's API. They are set when a pool is created, and never changed.
+const (
+	// AddressSpaceAnnotation on a pool names the address space that its addresses are unique in. Absent means a space of the pool's own. On a
+	// Namespace it is what new pools of the namespace get that name neither a space nor a parent.
+	AddressSpaceAnnotation = "ipam.weir.dev/address-space"
+	// ParentAnnotation on a pool names the pool that its addresses are carved from, as GlobalIPPool/<name>. Absent means none.
+	ParentAnnotation = "ipam.weir.dev/parent"
+)

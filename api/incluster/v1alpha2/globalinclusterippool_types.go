@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GlobalInClusterIPPool hands out addresses to claims of every namespace. Its address space is its own, unless the annotation ipam.weir.dev/address-space names one.
+// GlobalInClusterIPPool hands out addresses to claims of every namespace. Its address space is its own, unless the annotation ipam.weir.dev/address-space
+// names one, or ipam.weir.dev/parent a GlobalIPPool that its addresses are carved from.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

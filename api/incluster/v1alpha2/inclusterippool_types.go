@@ -72,7 +72,8 @@ type InClusterIPPoolStatusIPAddresses struct {
 	OutOfRange int64 `json:"outOfRange"`
 }
 
-// InClusterIPPool hands out addresses to claims of its namespace. Its address space is its own, unless the annotation ipam.weir.dev/address-space names one.
+// InClusterIPPool hands out addresses to claims of its namespace. Its address space is its own, unless the annotation ipam.weir.dev/address-space
+// names one, or ipam.weir.dev/parent a GlobalIPPool that its addresses are carved from.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -243,7 +243,7 @@ func (s *Snapshot) Chain(key PoolKey) []PoolKey {
 	for key != (PoolKey{}) && !slices.Contains(chain, key) {
 		chain = append(chain, key)
 		next := s.parents[key]
-		if pool := s.Pools[key]; pool != nil {
+		if pool := cmp.Or(s.Pools[key], s.InCluster[key]); pool != nil {
 			next = parentOf(pool)
 		}
 		key = next
@@ -256,7 +256,7 @@ func (s *Snapshot) Chain(key PoolKey) []PoolKey {
 func (s *Snapshot) space(h *Holding) string {
 	records, derived := s.RecordsOf[h.Claim.Metadata.UID], false
 	for _, key := range h.Pools {
-		if pool := s.InCluster[key]; pool != nil {
+		if pool := s.InCluster[key]; pool != nil && parentOf(pool) == (PoolKey{}) {
 			return inClusterSpace(pool)
 		}
 		pool := s.Pools[key]

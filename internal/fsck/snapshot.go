@@ -30,7 +30,7 @@ const (
 	globalKind  = "GlobalIPPool"
 	// defaultSpace is the address space of pools that name none.
 	defaultSpace = "default"
-	// parentAnnotation names the parent of a pool of Metal3's.
+	// parentAnnotation names the parent of a pool of Metal3's or the in-cluster provider's.
 	parentAnnotation = "ipam.weir.dev/parent"
 	// inClusterKind and globalInClusterKind are the in-cluster provider's, in Cluster API's group.
 	inClusterKind       = "InClusterIPPool"
@@ -175,15 +175,15 @@ func keyOf(ref Reference, namespace string) PoolKey {
 	return PoolKey{Group: ref.APIGroup, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
 }
 
-// parentOf returns the pool that a pool is carved from, as Weir's or Metal3's kind
-// names it; the zero key if it is carved from none.
+// parentOf returns the pool that a pool is carved from, as its kind names it; the zero
+// key if it is carved from none.
 func parentOf(pool *Item) PoolKey {
 	if parent := pool.Spec.ParentRef; parent != nil {
 		ref := *parent
 		ref.APIGroup = WeirGroup
 		return keyOf(ref, pool.Metadata.Namespace)
 	}
-	if kind, name, named := strings.Cut(pool.Metadata.Annotations[parentAnnotation], "/"); named && pool.Group == metal3Group {
+	if kind, name, named := strings.Cut(pool.Metadata.Annotations[parentAnnotation], "/"); named && (pool.Group == metal3Group || pool.IsInClusterPool()) {
 		return keyOf(Reference{APIGroup: WeirGroup, Kind: kind, Name: name}, "")
 	}
 	return PoolKey{}
@@ -200,9 +200,11 @@ func isInCluster(group, kind string) bool {
 	return group == capiVersion.Group && (kind == inClusterKind || kind == globalInClusterKind)
 }
 
-// isOfInCluster reports whether a record is of a pool of the in-cluster provider's kinds.
+// isOfInCluster reports whether a record is of a pool of the in-cluster provider's
+// kinds, or of a block that such a pool has of its parent.
 func isOfInCluster(record *Item) bool {
-	return isInCluster(record.Spec.PoolRef.APIGroup, record.Spec.PoolRef.Kind)
+	pool, claim := record.Spec.PoolRef, record.Spec.ClaimRef
+	return isInCluster(pool.APIGroup, pool.Kind) || isInCluster(claim.APIGroup, claim.Kind)
 }
 
 // isOfOtherDoor reports whether a record is of a group's pool whose claims this

@@ -101,33 +101,55 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestAMetal3PoolIsBelowItsParent: a claim of a pool of Metal3's overlaps the block of the pool that
-// its own is carved from, and of no other.
-func TestAMetal3PoolIsBelowItsParent(t *testing.T) {
+// TestAPoolIsBelowTheParentThatItsAnnotationNames: a claim of a pool of Metal3's, or of the in-cluster
+// provider's, overlaps the block of the pool that its own is carved from, and of no other.
+func TestAPoolIsBelowTheParentThatItsAnnotationNames(t *testing.T) {
 	t.Parallel()
 	for parent, isRight := range map[string]bool{"GlobalIPPool/carved": true, "GlobalIPPool/other": false, "": false} {
-		carved := &Item{Group: WeirGroup, Kind: "GlobalIPPool", Metadata: metav1.ObjectMeta{Name: "carved", UID: "carved"}}
-		carved.Spec.ParentRef = &Reference{Kind: "GlobalIPPool", Name: "root"}
-		carved.Spec.AddressSpace, carved.Spec.CIDR = "s", "10.0.0.0/24"
-		block := recordOf("carved")
-		block.Spec.CIDR = carved.Spec.CIDR
-		hosts := &Item{Group: metal3Group, Kind: "IPPool", Metadata: metav1.ObjectMeta{
-			Namespace: "n", Name: "p", Annotations: map[string]string{parentAnnotation: parent},
-		}}
-		answer, claim := answerOf("a", "a"), claimToldOf("a", "a", "a")
-		answer.Spec.PoolRef.APIGroup, claim.Spec.PoolRef.APIGroup = metal3Group, metal3Group
-		s := &Snapshot{
-			answers: []*Item{answer}, still: byUID([]*Item{answer}), records: []*Item{recordOf("a"), block},
-			own: []*Item{carved}, Claims: byUID([]*Item{claim, carved}),
-			parents: map[PoolKey]PoolKey{{metal3Group, "IPPool", "n", "p"}: parentOf(hosts)},
+		for _, key := range []PoolKey{{metal3Group, poolKind, "n", "p"}, {capiVersion.Group, inClusterKind, "n", "p"}} {
+			carved := &Item{Group: WeirGroup, Kind: "GlobalIPPool", Metadata: metav1.ObjectMeta{Name: "carved", UID: "carved"}}
+			carved.Spec.ParentRef = &Reference{Kind: "GlobalIPPool", Name: "root"}
+			carved.Spec.AddressSpace, carved.Spec.CIDR = "s", "10.0.0.0/24"
+			block := recordOf("carved")
+			block.Spec.CIDR = carved.Spec.CIDR
+			hosts := &Item{Group: key.Group, Kind: key.Kind, Metadata: metav1.ObjectMeta{
+				Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{parentAnnotation: parent},
+			}}
+			answer, claim := answerOf("a", "a"), claimToldOf("a", "a", "a")
+			for _, i := range []*Item{answer, claim} {
+				i.Metadata.Namespace, i.Spec.PoolRef = key.Namespace, Reference{APIGroup: key.Group, Kind: key.Kind, Name: key.Name}
+			}
+			s := &Snapshot{
+				answers: []*Item{answer}, still: byUID([]*Item{answer}), records: []*Item{recordOf("a"), block},
+				own: []*Item{carved}, Claims: byUID([]*Item{claim, carved}),
+			}
+			if key.Group == metal3Group {
+				s.parents = map[PoolKey]PoolKey{key: parentOf(hosts)}
+			} else {
+				s.InCluster = map[PoolKey]*Item{key: hosts}
+			}
+			s.index(byUID([]*Item{carved}))
+			holdings, err := s.holdings()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.report(holdings).Safe(); (err == nil) != isRight {
+				t.Errorf("%s, %q: %v", key.Kind, parent, err)
+			}
 		}
-		s.index(byUID([]*Item{carved}))
-		holdings, err := s.holdings()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.report(holdings).Safe(); (err == nil) != isRight {
-			t.Errorf("%q: %v", parent, err)
-		}
+	}
+}
+
+// TestTheInClusterProvidersPoolsAreServed also where all that is recorded is what they have of a parent.
+func TestTheInClusterProvidersPoolsAreServed(t *testing.T) {
+	t.Parallel()
+	block := recordOf("p")
+	block.Spec.PoolRef = Reference{Kind: "GlobalIPPool", Name: "g"}
+	if isOfInCluster(block) {
+		t.Error("a block of one of Weir's pools counts")
+	}
+	block.Spec.ClaimRef.APIGroup, block.Spec.ClaimRef.Kind = capiVersion.Group, globalInClusterKind
+	if !isOfInCluster(block) {
+		t.Error("a block of a pool of the in-cluster provider's does not count")
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
 // Kinds of the in-cluster provider's pools. Other kinds of their group are other providers'.
@@ -101,11 +102,13 @@ type schemaFields struct {
 // inClusterPool returns what is known of a pool of either kind.
 func inClusterPool(pool metav1.Object, kind schema.GroupKind, spec *icv1.InClusterIPPoolSpec, status *icv1.InClusterIPPoolStatus) *Pool {
 	p := &Pool{
-		Ref: ipamv1.PoolReference{APIGroup: kind.Group, Kind: kind.Kind, Namespace: pool.GetNamespace(), Name: pool.GetName()},
-		// As it names it, or one of its own.
-		Space:     cmp.Or(pool.GetAnnotations()[icv1.AddressSpaceAnnotation], "in-cluster/"+strings.TrimPrefix(pool.GetNamespace()+"/"+pool.GetName(), "/")),
+		Ref:       ipamv1.PoolReference{APIGroup: kind.Group, Kind: kind.Kind, Namespace: pool.GetNamespace(), Name: pool.GetName()},
 		Addresses: setOf(spec.Addresses), Block: summary(spec.Addresses),
 		Cooldown: time.Duration(spec.AddressReuseGracePeriodSeconds) * time.Second,
+	}
+	by, isCarved := poolspec.Annotations{Parent: icv1.ParentAnnotation}, false
+	if p.Parent, isCarved = by.ParentOf(pool.GetAnnotations()); !isCarved { // as it names it, or one of its own
+		p.Space = cmp.Or(pool.GetAnnotations()[icv1.AddressSpaceAnnotation], "in-cluster/"+strings.TrimPrefix(pool.GetNamespace()+"/"+pool.GetName(), "/"))
 	}
 	if p.Addresses != nil {
 		bits := p.Addresses.Ranges()[0].From().BitLen()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
@@ -147,6 +148,20 @@ func TestInClusterPoolsAreReadAsWeirReadsThem(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAnInClusterPoolIsShownUnderItsParent, which it has the address space of, if there can be such a parent.
+func TestAnInClusterPoolIsShownUnderItsParent(t *testing.T) {
+	t.Parallel()
+	for annotation, want := range map[string]string{"GlobalIPPool/g": "g in ", "IPPool/g": " in in-cluster/team/p"} {
+		p := &icv1.InClusterIPPool{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team", Name: "p", Annotations: map[string]string{icv1.ParentAnnotation: annotation},
+		}}
+		shown := inClusterPool(p, InClusterPool, &p.Spec, &p.Status)
+		if got := shown.Parent.Name + " in " + shown.Space; got != want {
+			t.Errorf("%s: got %q, want %q", annotation, got, want)
+		}
 	}
 }
 

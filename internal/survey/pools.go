@@ -256,9 +256,8 @@ func metal3Pool(pool *m3v1.IPPool) *Pool {
 		Ref:     ipamv1.PoolReference{APIGroup: m3v1.GroupVersion.Group, Kind: m3v1.IPPoolKind, Namespace: pool.Namespace, Name: pool.Name},
 		Cluster: ptr.Deref(pool.Spec.ClusterName, ""), Withheld: metal3Withheld(pool),
 	}
-	if parent, isCarved := strings.CutPrefix(pool.Annotations[m3v1.ParentAnnotation], ipamv1.GlobalIPPoolKind+"/"); isCarved {
-		p.Parent = ipamv1.PoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: parent}
-	} else {
+	by, isCarved := poolspec.Annotations{Parent: m3v1.ParentAnnotation}, false
+	if p.Parent, isCarved = by.ParentOf(pool.Annotations); !isCarved {
 		p.Space = cmp.Or(pool.Annotations[m3v1.AddressSpaceAnnotation], "metal3/"+pool.Namespace+"/"+pool.Name)
 	}
 	var entries []string

@@ -95,7 +95,15 @@ func memberNamed(name string) (is, other *cluster) {
 	return edgeB, edgeA
 }
 
-func (p *plot) anyBlock() string { return fmt.Sprintf("10.0.%d.0/24", p.random.IntN(8)) }
+// blocks are those that pools of a plot may be made of.
+func blocks() (all []string) {
+	for i := range 8 {
+		all = append(all, fmt.Sprintf("10.0.%d.0/24", i))
+	}
+	return all
+}
+
+func (p *plot) anyBlock() string { return blocks()[p.random.IntN(8)] }
 
 func (p *plot) namespace() *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.hub.Namespace}}
@@ -147,32 +155,37 @@ func (p *plot) create(ctx context.Context, to *cluster, cidr string) bool {
 func (p *plot) delegate(ctx context.Context) bool { return p.create(ctx, p.anyMember(), "") }
 
 // again makes the pool of a block that is held again.
-func again(how func(p *plot, held ipamv1.IPAllocation) (*cluster, string)) func(*plot, context.Context) bool {
+func again(how func(p *plot, ctx context.Context, held ipamv1.IPAllocation) (*cluster, string)) func(*plot, context.Context) bool {
 	return func(p *plot, ctx context.Context) bool {
 		held := p.held(ctx)
 		if len(held) == 0 {
 			return false
 		}
-		to, cidr := how(p, held[0])
+		to, cidr := how(p, ctx, held[0])
 		return p.create(ctx, to, cidr)
 	}
 }
 
-func (*plot) sameBlock(held ipamv1.IPAllocation) (*cluster, string) {
+func (*plot) sameBlock(_ context.Context, held ipamv1.IPAllocation) (*cluster, string) {
 	is, _ := memberNamed(held.Spec.DelegatedTo)
 	return is, held.Spec.CIDR
 }
 
-func (p *plot) otherBlock(held ipamv1.IPAllocation) (*cluster, string) {
+// otherBlock is one that the hub has no record of: a pool of a block that another pool has is refused. If each has one, it lies outside of the root,
+// and is refused as well.
+func (p *plot) otherBlock(ctx context.Context, held ipamv1.IPAllocation) (*cluster, string) {
 	is, _ := memberNamed(held.Spec.DelegatedTo)
-	for {
-		if block := p.anyBlock(); block != held.Spec.CIDR {
-			return is, block
-		}
+	records := p.all.hub.InSpace(ctx)
+	free := slices.DeleteFunc(blocks(), func(block string) bool {
+		return slices.ContainsFunc(records, func(r ipamv1.IPAllocation) bool { return r.Spec.CIDR == block })
+	})
+	if len(free) == 0 {
+		return is, "10.1.0.0/24"
 	}
+	return is, free[p.random.IntN(len(free))]
 }
 
-func (*plot) otherMember(held ipamv1.IPAllocation) (*cluster, string) {
+func (*plot) otherMember(_ context.Context, held ipamv1.IPAllocation) (*cluster, string) {
 	_, other := memberNamed(held.Spec.DelegatedTo)
 	return other, ""
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/book"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/records"
 )
 
@@ -92,6 +93,24 @@ func TestAManagerTakesNoRecordWhoseFinalizersItCannotRead(t *testing.T) {
 		if patched || !errors.Is(errTaken, test.want) || !errors.Is(errOwned, test.want) {
 			t.Errorf("%s: patched %t, %v, %v", sentence, patched, errTaken, errOwned)
 		}
+	}
+}
+
+// TestWhatThisManagerHasDeletedIsMarked before the watch shows that it is gone.
+func TestWhatThisManagerHasDeletedIsMarked(t *testing.T) {
+	t.Parallel()
+	l := newFed()
+	l.client = storedIn(t, interceptor.Funcs{}, recordNamed("a", "10.0.0.1/32"))
+	a := &ipamv1.IPAllocation{}
+	if err := l.client.Get(t.Context(), nameOf(recordNamed("a", "")), a); err != nil {
+		t.Fatal(err)
+	}
+	l.show(a)
+	if err := l.delete(t.Context(), records.IdentityOf(a)); err != nil {
+		t.Fatal(err)
+	}
+	if r := ask(l.x, (*book.Book).Named, nameOf(a)); r == nil || !r.Deleted {
+		t.Errorf("the ledger shows %+v", r)
 	}
 }
 

@@ -57,15 +57,21 @@ func markDelegated(s *scope) {
 	if s.says.Place != poolspec.Elsewhere {
 		return
 	}
-	labels, annotations := maps.Clone(s.pool.GetLabels()), maps.Clone(s.pool.GetAnnotations())
+	labels := maps.Clone(s.pool.GetLabels())
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	labels[ipamv1.AllocatedLabel], labels[ipamv1.DelegatedToLabel] = "true", s.says.DelegateTo
+	s.pool.SetLabels(labels)
+	nameTemplate(s.pool)
+}
+
+// nameTemplate has the copies of a pool name it by its UID.
+func nameTemplate(p pools.Object) {
+	annotations := maps.Clone(p.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	labels[ipamv1.AllocatedLabel], labels[ipamv1.DelegatedToLabel] = "true", s.says.DelegateTo
-	annotations[ipamv1.TemplateAnnotation] = string(s.pool.GetUID())
-	s.pool.SetLabels(labels)
-	s.pool.SetAnnotations(annotations)
+	annotations[ipamv1.TemplateAnnotation] = string(p.GetUID())
+	p.SetAnnotations(annotations)
 }

@@ -32,7 +32,8 @@ func memberOf(p pools.Object, blocks []ledger.Holding) string {
 }
 
 // orderBack orders the member of a delegated pool that is being deleted to hand its block back: the mode travels with the spec. It is the first write
-// after the deletion. Where it fails the pool goes all the same once nothing uses its block.
+// after the deletion, and of a pool that is deleted at once the first of all: it names the pool as well, for a copy that no propagator
+// marks, whose report would not count. Where it fails the pool goes all the same once nothing uses its block.
 func (r *Reconciler) orderBack(ctx context.Context, s *scope) error {
 	own, isOwn := s.pool.(pools.Own)
 	if !isOwn || s.says.Place != poolspec.Elsewhere || own.PoolSpec().Mode == ipamv1.ClosingMode {
@@ -40,6 +41,7 @@ func (r *Reconciler) orderBack(ctx context.Context, s *scope) error {
 	}
 	closing, _ := own.DeepCopyObject().(pools.Own)
 	closing.PoolSpec().Mode = ipamv1.ClosingMode
+	nameTemplate(closing)
 	if err := r.Client.Patch(ctx, closing, lockedMerge(s.before), client.FieldOwner(ipamv1.FieldManager)); err != nil {
 		return fmt.Errorf("writing spec.mode: %w", err)
 	}

@@ -72,7 +72,7 @@ func TestAPoolIsThereByItsUID(t *testing.T) {
 	}
 }
 
-// TestTheMemberIsToldToHandTheBlockBack at the hub alone, once, by the version that was read.
+// TestTheMemberIsToldToHandTheBlockBack at the hub alone, once, by the version that was read, and of which pool.
 func TestTheMemberIsToldToHandTheBlockBack(t *testing.T) {
 	t.Parallel()
 	closing := delegatedPool(nil)
@@ -82,9 +82,10 @@ func TestTheMemberIsToldToHandTheBlockBack(t *testing.T) {
 		place   poolspec.Place
 		version string
 		want    ipamv1.PoolMode
+		names   string
 		err     bool
 	}{
-		"at the hub":                {pool: delegatedPool(nil), place: poolspec.Elsewhere, want: ipamv1.ClosingMode},
+		"at the hub":                {pool: delegatedPool(nil), place: poolspec.Elsewhere, want: ipamv1.ClosingMode, names: "edge"},
 		"it has been told":          {pool: closing, place: poolspec.Elsewhere, want: ipamv1.ClosingMode},
 		"the cache is behind":       {pool: delegatedPool(nil), place: poolspec.Elsewhere, version: "1", err: true},
 		"a copy at its member":      {pool: delegatedPool(nil), place: poolspec.Delegated},
@@ -109,6 +110,9 @@ func TestTheMemberIsToldToHandTheBlockBack(t *testing.T) {
 			}
 			if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(test.pool), stored); err != nil || stored.Spec.Mode != test.want {
 				t.Errorf("stored in mode %q, %v", stored.Spec.Mode, err)
+			}
+			if named := stored.Annotations[ipamv1.TemplateAnnotation]; named != test.names {
+				t.Errorf("names %q as its copies' template, want %q", named, test.names)
 			}
 			if !test.err && (s.pool.GetResourceVersion() != stored.ResourceVersion || s.before.GetResourceVersion() != stored.ResourceVersion) {
 				t.Error("the status would be written over another version")

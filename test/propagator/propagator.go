@@ -26,7 +26,7 @@ const MemberLabel = "ipam.weir.dev/delegated-to"
 
 const (
 	// pollInterval is when the hub and the members are looked at again.
-	pollInterval = 50 * time.Millisecond
+	pollInterval = 200 * time.Millisecond
 	// requestTimeout bounds the requests of one look: a cluster that hangs must not hold up Stop.
 	requestTimeout = 10 * time.Second
 )

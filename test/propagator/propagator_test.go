@@ -125,7 +125,7 @@ func awaitCopy(ctx context.Context, p client.Object, holds ...func(Gomega, *unst
 		for _, hold := range holds {
 			hold(g, stored)
 		}
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	return stored
 }
 
@@ -354,7 +354,7 @@ var _ = It("A namespace that is deleted at the hub loses its bindings first: cop
 	Eventually(func(g Gomega) { // the namespace's objects are deleted kind by kind
 		g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		g.Expect(p.GetDeletionTimestamp()).NotTo(BeNil())
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	suite.Change(ctx, hub, p, setSpec(p, map[string]any{"cidr": "10.0.0.0/24", "mode": "Closing"}))
 	laterHasArrived(ctx)
 	Expect(awaitCopy(ctx, p).Object["spec"]).NotTo(HaveKey("mode"))
@@ -394,7 +394,7 @@ func awaitBinding(ctx context.Context, p *unstructured.Unstructured, holds ...fu
 		for _, hold := range holds {
 			hold(g, item)
 		}
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	return binding
 }
 
@@ -463,7 +463,7 @@ var _ = It("The binding of an object goes with it and waits for no copy, and sta
 		stored = awaitCopy(ctx, p)
 		stored.Object["status"] = map[string]any{"counts": "7"}
 		return member.Status().Update(ctx, stored)
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	binding := awaitBinding(ctx, p, shows(map[string]any{"counts": "7"}))
 	suite.Change(ctx, hub, p, func() { p.SetFinalizers(nil) })
 	suite.Gone(ctx, hub, binding)
@@ -512,7 +512,7 @@ var _ = It("Between Stop and Start nothing is carried, and what has changed or g
 	Consistently(func(g Gomega) {
 		g.Expect(member.Get(ctx, client.ObjectKeyFromObject(goes), stays)).To(Succeed())
 		g.Expect(stays.GetDeletionTimestamp()).To(BeNil())
-	}, "500ms", "50ms").Should(Succeed())
+	}, "500ms", "100ms").Should(Succeed())
 	placement.Start()
 	awaitCopy(ctx, changes, says("10.0.1.0/24"))
 	suite.Gone(ctx, member, stays)

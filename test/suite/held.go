@@ -59,7 +59,7 @@ func HoldRelease(ctx context.Context, site *framework.Site, of client.Object) *H
 			of.SetAnnotations(annotations)
 		})
 		return isAsked.Load()
-	}, patience, "50ms").Should(BeTrue())
+	}, patience, "100ms").Should(BeTrue())
 	return h
 }
 

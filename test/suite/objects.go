@@ -33,14 +33,14 @@ func Change(ctx context.Context, c client.Client, obj client.Object, how func())
 		}
 		how()
 		return c.Update(ctx, obj)
-	}, patience, "10ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // Gone waits until objects of these names are gone.
 func Gone(ctx context.Context, c client.Reader, objs ...client.Object) {
 	GinkgoHelper()
 	for _, obj := range objs {
-		Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "20ms").
+		Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(obj), obj) }, patience, "100ms").
 			Should(Satisfy(apierrors.IsNotFound), "%T %s", obj, obj.GetName())
 	}
 }

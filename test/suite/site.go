@@ -37,6 +37,7 @@ func StartSite(ctx context.Context, options framework.SiteOptions) *framework.Si
 	if options.Scheme == nil {
 		options.Scheme = setup.Scheme
 	}
+	options.OneProcessor = true
 	site, err := framework.StartSite(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(site.Stop)

@@ -141,7 +141,7 @@ func (s *Spec) Ready(ctx context.Context, objs ...Conditioned) {
 			ready := s.condition(ctx, g, obj)
 			g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), "%s: %s", ready.Reason, ready.Message)
 			g.Expect(ready.ObservedGeneration).To(Equal(obj.GetGeneration()))
-		}, patience, "20ms").Should(Succeed(), "%T %s", obj, obj.GetName())
+		}, patience, "100ms").Should(Succeed(), "%T %s", obj, obj.GetName())
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *Spec) NotReady(ctx context.Context, obj Conditioned, reason string, wor
 		for _, word := range words {
 			g.Expect(ready.Message).To(ContainSubstring(word))
 		}
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // Exhausted waits until a pool says that nothing of it is available, and that it is healthy all the same.
@@ -164,7 +164,7 @@ func (s *Spec) Exhausted(ctx context.Context, pool Conditioned) {
 	Eventually(func(g Gomega) {
 		g.Expect(s.condition(ctx, g, pool).Status).To(Equal(metav1.ConditionTrue))
 		g.Expect(meta.IsStatusConditionTrue(pool.GetConditions(), ipamv1.ExhaustedCondition)).To(BeTrue())
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 func (s *Spec) condition(ctx context.Context, g Gomega, obj Conditioned) metav1.Condition {

@@ -21,7 +21,7 @@ import (
 )
 
 // createsEach is how many claims each client makes.
-var createsEach = size.Of(20, 40, 400)
+var createsEach = size.Of(12, 40, 400)
 
 const (
 	// tolerated is the share of creates that may lose a judgement, in percent.

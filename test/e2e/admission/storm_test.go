@@ -28,7 +28,7 @@ import (
 )
 
 // answers is how many there are to be, at least.
-var answers = size.Of(120, 200, 2000)
+var answers = size.Of(60, 200, 2000)
 
 // checks is how often the checker looks.
 const checks = 3 * time.Second
@@ -250,7 +250,7 @@ func (s *storm) expectRetained(ctx context.Context) {
 		Expect(claim.Spec.CIDR).To(BeElementOf(likeOf(&a, retained)), "%s was retained for %s", a.Spec.CIDR, claim.Name)
 		s.tally.answered(claim.Name, prefixOf(claim.Spec.CIDR))
 		Expect(k.Delete(ctx, claim)).To(Succeed())
-		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(claim), claim) }, "2m", "50ms").Should(Satisfy(apierrors.IsNotFound))
+		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(claim), claim) }, "2m", "100ms").Should(Satisfy(apierrors.IsNotFound))
 	}
 	Eventually(func(g Gomega) { // leaves first: a pool is kept as long as something is carved out of it
 		deleteAll(ctx)

@@ -76,7 +76,7 @@ func (w *world) makeByHand(ctx context.Context) {
 			Address: first, Pool: m3v1.ObjectReference{Name: w.name}, Claim: m3v1.ObjectReference{Name: claimName}, Prefix: 24,
 		},
 	})
-	Eventually(func(g Gomega) { g.Expect(w.metal3Records(ctx, g)).To(HaveLen(1)) }, "1m", "20ms").Should(Succeed())
+	Eventually(func(g Gomega) { g.Expect(w.metal3Records(ctx, g)).To(HaveLen(1)) }, "1m", "100ms").Should(Succeed())
 }
 
 // answerBesideMetal3 has the world's own claim answered, beside a pool of Metal3 that is ready.
@@ -89,13 +89,13 @@ func (w *world) answerBesideMetal3(ctx context.Context) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue())
-	}, "1m", "20ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 func (w *world) answerMetal3(ctx context.Context) {
 	GinkgoHelper()
 	w.create(ctx, w.metal3Claim())
-	Eventually(func(g Gomega) { w.isMetal3Answered(ctx, g) }, "1m", "20ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isMetal3Answered(ctx, g) }, "1m", "100ms").Should(Succeed())
 }
 
 // isMetal3Answered says that the claim's status names the only IPAddress, and that it is recorded once.

@@ -36,7 +36,7 @@ func (w *world) populate(ctx context.Context) {
 	GinkgoHelper()
 	w.create(ctx, w.otherPool(0))
 	w.create(ctx, w.otherClaim())
-	Eventually(func(g Gomega) { w.isOtherAnswered(ctx, g) }, "1m", "20ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isOtherAnswered(ctx, g) }, "1m", "100ms").Should(Succeed())
 	w.others = w.otherUIDs(ctx, NewWithT(GinkgoT()))
 }
 
@@ -134,13 +134,13 @@ func (w *world) answerBeside(ctx context.Context, cooldown int32) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(conditions.IsTrue(pool, ipamv1.ReadyCondition)).To(BeTrue())
-	}, "1m", "20ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 func (w *world) answerOther(ctx context.Context) {
 	GinkgoHelper()
 	w.create(ctx, w.otherClaim())
-	Eventually(func(g Gomega) { w.isOtherAnswered(ctx, g) }, "1m", "20ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isOtherAnswered(ctx, g) }, "1m", "100ms").Should(Succeed())
 }
 
 var _ = Describe("A manager process with another front door that is killed", func() {

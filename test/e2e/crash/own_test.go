@@ -70,7 +70,7 @@ var ownPaths = map[string]path{
 			w.createPool(ctx, "10.0.0.0/32")
 			w.answerOwn(ctx, w.retained())
 			w.delete(ctx, w.ownClaim())
-			Eventually(func(g Gomega) { w.retains(ctx, g) }, "1m", "20ms").Should(Succeed())
+			Eventually(func(g Gomega) { w.retains(ctx, g) }, "1m", "100ms").Should(Succeed())
 		},
 		event: func(ctx context.Context, w *world) { w.create(ctx, w.ownClaim()) },
 		done:  func(ctx context.Context, w *world, g Gomega) { w.isBound(ctx, g) },
@@ -124,7 +124,7 @@ var ownPaths = map[string]path{
 		before: func(ctx context.Context, w *world) {
 			w.createParent(ctx)
 			w.create(ctx, w.child())
-			Eventually(func(g Gomega) { w.isCarved(ctx, g) }, "1m", "20ms").Should(Succeed())
+			Eventually(func(g Gomega) { w.isCarved(ctx, g) }, "1m", "100ms").Should(Succeed())
 		},
 		event: func(ctx context.Context, w *world) { w.delete(ctx, w.child()) },
 		done: func(ctx context.Context, w *world, g Gomega) {
@@ -177,7 +177,7 @@ func (w *world) serveCopy(ctx context.Context, p *ipamv1.IPPool) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		g.Expect(conditions.IsTrue(p, ipamv1.ReadyCondition)).To(BeTrue())
-	}, "1m", "20ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 func (w *world) takeBack(ctx context.Context) {
@@ -225,7 +225,7 @@ func (w *world) lacks(ctx context.Context, g Gomega, obj client.Object) {
 func (w *world) answerOwn(ctx context.Context, claim *ipamv1.IPClaim) {
 	GinkgoHelper()
 	w.create(ctx, claim)
-	Eventually(func(g Gomega) { w.isBound(ctx, g) }, "1m", "20ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isBound(ctx, g) }, "1m", "100ms").Should(Succeed())
 }
 
 // isBound says that the claim has been told a prefix, and that the only record beside the pool's blocks is of just that.
@@ -253,7 +253,7 @@ func (w *world) delegates(ctx context.Context) {
 	GinkgoHelper()
 	w.createParent(ctx)
 	w.create(ctx, w.delegated())
-	Eventually(func(g Gomega) { w.isDelegated(ctx, g) }, "1m", "20ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isDelegated(ctx, g) }, "1m", "100ms").Should(Succeed())
 }
 
 // isDelegated says that the child has a block that edge-a hands out, and that the only record beside the root's blocks is of just that.

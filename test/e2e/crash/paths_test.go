@@ -55,6 +55,8 @@ type path struct {
 	lost string
 	// isShared has the other front door's objects in each third of the worlds, in all of them at soak size.
 	isShared bool
+	// place of the path among those of its sort, by name: the gate walks every second one.
+	place int
 	// kindMatters where the kind of pool changes what is written: then the gate, too, walks the path with both.
 	kindMatters bool
 }
@@ -96,7 +98,7 @@ var paths = map[string]path{
 			w.createPool(ctx, "10.0.0.0/30")
 			w.answerClaim(ctx)
 			w.deleteClaim(ctx)
-			Eventually(func(g Gomega) { w.cools(ctx, g, "10.0.0.0/32") }, "1m", "20ms").Should(Succeed())
+			Eventually(func(g Gomega) { w.cools(ctx, g, "10.0.0.0/32") }, "1m", "100ms").Should(Succeed())
 		},
 		event: func(ctx context.Context, w *world) {
 			w.change(ctx, func(spec *ipamv1.IPPoolSpec) { spec.Allocation.CooldownSeconds = nil })
@@ -192,7 +194,7 @@ func (w *world) isReady(ctx context.Context) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(w.pool), w.pool)).To(Succeed())
 		g.Expect(conditions.IsTrue(w.pool, ipamv1.ReadyCondition)).To(BeTrue())
-	}, "1m", "20ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 func (w *world) createClaim(ctx context.Context) {
@@ -209,7 +211,7 @@ func (w *world) createClaim(ctx context.Context) {
 func (w *world) answerClaim(ctx context.Context) {
 	GinkgoHelper()
 	w.createClaim(ctx)
-	Eventually(func(g Gomega) { w.isAnswered(ctx, g) }, "1m", "20ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isAnswered(ctx, g) }, "1m", "100ms").Should(Succeed())
 }
 
 func (w *world) theClaim(ctx context.Context) *ipamv1beta2.IPAddressClaim {

@@ -120,7 +120,7 @@ func walkBoth(ctx context.Context, made map[string]walks) {
 	each(func(name, kind string, p path) { p.event(ctx, worlds[name][kind]) })
 	recorded := record(ctx, func() {
 		each(func(name, kind string, p path) {
-			Eventually(func(g Gomega) { p.done(ctx, worlds[name][kind], g) }, "1m", "20ms").Should(Succeed(), name)
+			Eventually(func(g Gomega) { p.done(ctx, worlds[name][kind], g) }, "1m", "100ms").Should(Succeed(), name)
 		})
 		suite.AtRest(ctx, config)
 	})

@@ -41,7 +41,7 @@ func expanded(ctx context.Context, p *ipamv1.IPPool, status metav1.ConditionStat
 		c := meta.FindStatusCondition(p.Status.Conditions, "Expanded")
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(*c).To(And(HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(words))))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // siblings returns the pools that were created beside another, in order.
@@ -63,7 +63,7 @@ func (w *world) sibling(ctx context.Context, name string, others int) *ipamv1.IP
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		g.Expect(w.siblings(ctx, g)).To(HaveLen(others + 1))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	w.Ready(ctx, p)
 	return p
 }
@@ -125,7 +125,7 @@ var _ = It("Running low, with three managers and no leader: one sibling for each
 	Eventually(func(g Gomega) {
 		g.Expect(eventsOf(ctx, g, p, "ExpansionMaxPoolsReached")).NotTo(BeEmpty())
 		g.Expect(eventsOf(ctx, g, p, "SiblingCreated")).To(ConsistOf(ContainSubstring("created pool team-2 with block 10.0.0.64/28"), ContainSubstring("team-3")))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	Expect(w.siblings(ctx, Default)).To(HaveLen(2))
 	for _, s := range []*ipamv1.IPPool{second, third} {
 		w.standsFor(ctx, s)

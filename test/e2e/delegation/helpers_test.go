@@ -70,7 +70,7 @@ func holds(ctx context.Context, parent suite.Conditioned, words ...string) {
 		for _, word := range words {
 			g.Expect(held.Message).To(ContainSubstring(word))
 		}
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // holdsNothing waits until a pool says nothing of that any more.
@@ -79,7 +79,7 @@ func holdsNothing(ctx context.Context, parent suite.Conditioned) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(parent), parent)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(parent.GetConditions(), "BlocksHeld")).To(BeNil())
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // recordedFor returns the records of the blocks that pools of that name have, or had.
@@ -103,7 +103,7 @@ func (w *world) standsFor(ctx context.Context, p *ipamv1.IPPool) {
 		g.Expect(found).To(HaveLen(1))
 		g.Expect(found[0].Spec).To(And(HaveField("CIDR", p.Spec.CIDR), HaveField("DelegatedTo", "edge-a"), HaveField("State", ipamv1.ConfirmedState)))
 		g.Expect(found[0].Spec.ClaimRef.UID).To(BeEquivalentTo(p.UID))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // fill takes all of the root but for what is held, and expects just these blocks.

@@ -29,7 +29,7 @@ var _ = It("Refused by a quota: the block is held, however often it is tried, an
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(quota), quota)).To(Succeed())
 		g.Expect(quota.Status.Hard).To(HaveKey(what))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	refuse := func() {
 		GinkgoHelper()
 		Expect(k.Create(ctx, w.delegated().Build())).To(suite.Refused(http.StatusForbidden, "exceeded quota"))
@@ -42,7 +42,7 @@ var _ = It("Refused by a quota: the block is held, however often it is tried, an
 			found := w.recordedFor(ctx, g, "team")
 			g.Expect(found).To(HaveLen(1))
 			g.Expect(found[0].Spec).To(And(HaveField("CIDR", "10.0.0.0/26"), HaveField("State", ipamv1.ConfirmedState), HaveField("DelegatedTo", "edge-a")))
-		}, patience, "50ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 		holds(ctx, w.root, "10.0.0.0/26 is delegated to edge-a", w.Namespace+"/team is gone")
 	}
 	isHeld()
@@ -53,7 +53,7 @@ var _ = It("Refused by a quota: the block is held, however often it is tried, an
 	By("lifting the quota")
 	w.Delete(ctx, quota)
 	var p *ipamv1.IPPool
-	Eventually(func() error { p = w.delegated().Build(); return k.Create(ctx, p) }, patience, "50ms").Should(Succeed())
+	Eventually(func() error { p = w.delegated().Build(); return k.Create(ctx, p) }, patience, "100ms").Should(Succeed())
 	Expect(p.Spec.CIDR).To(Equal("10.0.0.0/26"))
 	w.Ready(ctx, p)
 	w.standsFor(ctx, p)

@@ -34,7 +34,7 @@ var _ = It("Never placed, and deleted: the block is held until force-release nam
 		events := &eventsv1.EventList{}
 		g.Expect(k.List(ctx, events, client.InNamespace(w.Namespace))).To(Succeed())
 		g.Expect(events.Items).To(ContainElement(And(HaveField("Reason", "BlockForceReleased"), HaveField("Note", ContainSubstring(`10.0.0.0/26, which was delegated to cluster "edge-a"`)))))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	next := w.make(ctx, w.pool("fill-more").Build())
 	Expect(next.Spec.CIDR).To(Equal("10.0.0.0/26"))
 	holdsNothing(ctx, w.root)
@@ -85,6 +85,6 @@ var _ = It("Finalizer stripped: deleting the record frees the block, but not whi
 	Expect(w.Record(ctx, p).UID).To(Equal(record.UID))
 	strip(ctx, p)
 	w.Gone(ctx, record)
-	Eventually(func() error { return k.Create(ctx, w.pool("fill-more").Build()) }, patience, "50ms").Should(Succeed())
+	Eventually(func() error { return k.Create(ctx, w.pool("fill-more").Build()) }, patience, "100ms").Should(Succeed())
 	holdsNothing(ctx, w.root)
 }, SpecTimeout(5*time.Minute))

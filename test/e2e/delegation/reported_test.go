@@ -54,7 +54,7 @@ var _ = It("Report of an older generation, another template or another member: i
 			Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 			p.Spec.Mode = mode
 			return k.Update(ctx, p)
-		}, patience, "20ms").Should(suite.Refused(http.StatusForbidden, "Closing is not taken back"))
+		}, patience, "100ms").Should(suite.Refused(http.StatusForbidden, "Closing is not taken back"))
 	}
 	relay(ctx, p, &ipamv1.MemberStatus{Cluster: "edge-a", Capacity: ipamv1.Capacity{Total: "64", Allocated: "12", Available: "52"}})
 	waits(`cluster "edge-a" has not handed it back: of its addresses 12 allocated`)
@@ -118,14 +118,14 @@ var _ = It("Reported about a pool that was made again under its name: the block 
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
 		g.Expect(again.Annotations).To(HaveKeyWithValue("ipam.weir.dev/template", string(again.UID)))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	relay(ctx, again, report)
 	Expect(k.Delete(ctx, again)).To(Succeed())
 	w.NotReady(ctx, again, ipamv1.PoolReadyDeletingReason, "handed back the block of another pool of the name, UID "+string(p.UID))
 	w.standsFor(ctx, again)
 	relay(ctx, again, handedBack("edge-a", string(again.UID), nil))
 	w.Gone(ctx, again)
-	Eventually(func(g Gomega) { g.Expect(w.recordedFor(ctx, g, "team")).To(BeEmpty()) }, patience, "50ms").Should(Succeed())
+	Eventually(func(g Gomega) { g.Expect(w.recordedFor(ctx, g, "team")).To(BeEmpty()) }, patience, "100ms").Should(Succeed())
 }, SpecTimeout(5*time.Minute))
 
 var _ = It("Deleted in the foreground: the pool tells its member, and goes by the report", func(ctx SpecContext) {

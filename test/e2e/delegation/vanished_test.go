@@ -71,7 +71,7 @@ var _ = It("Finalizer stripped, made again under its name: with another block or
 	w.standsFor(ctx, again)
 	w.force(ctx, again, "edge-a")
 	w.Gone(ctx, again)
-	Eventually(func(g Gomega) { g.Expect(w.recordedFor(ctx, g, "team")).To(BeEmpty()) }, patience, "50ms").Should(Succeed())
+	Eventually(func(g Gomega) { g.Expect(w.recordedFor(ctx, g, "team")).To(BeEmpty()) }, patience, "100ms").Should(Succeed())
 	holdsNothing(ctx, w.root)
 }, SpecTimeout(5*time.Minute))
 

@@ -14,13 +14,17 @@ import (
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/fsck"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // looking is closed when nobody looks at the clusters any more: the spec ends, or something was found.
 var looking chan struct{}
 
-// All three clusters are looked at each second until the spec ends.
+// between is how long nobody looks at the clusters.
+var between = size.Of[time.Duration](3, 1, 1) * time.Second
+
+// All three clusters are looked at again and again until the spec ends.
 var _ = BeforeEach(func() {
 	stop, done := make(chan struct{}), make(chan struct{})
 	looking = done
@@ -34,7 +38,7 @@ var _ = BeforeEach(func() {
 			select {
 			case <-stop:
 				return
-			case <-time.After(time.Second):
+			case <-time.After(between):
 			}
 		}
 	}()

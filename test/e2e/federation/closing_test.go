@@ -29,7 +29,7 @@ func closes(ctx context.Context, at *suite.Spec, p ownPool) ownPool {
 	Eventually(func(g Gomega) {
 		g.Expect(at.Client.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
 		g.Expect(stored.PoolSpec().Mode).To(Equal(ipamv1.ClosingMode))
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	Expect(stored.GetAnnotations()).To(HaveKeyWithValue("ipam.weir.dev/template", string(p.GetUID())))
 	return stored
 }
@@ -124,7 +124,7 @@ var _ = DescribeTable("A pool that is deleted at the hub closes at its member, a
 		answers(ctx, w.b, "first", arrived(ctx, w.b, next), "10.0.0.0/24")
 	},
 	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
-	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
+	suite.FromLong(Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind)),
 )
 
 var _ = It("A pool that is deleted while its member is cut off: that goes on serving, the hub holds the block, and both go on when it is reached", func(ctx SpecContext) {

@@ -69,7 +69,7 @@ var _ = DescribeTable("A copy that is placed at a member that it is not for is n
 		By("going when it is deleted")
 		w.b.Delete(ctx, at)
 	},
-	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
+	suite.FromLong(Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind)),
 	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
 )
 
@@ -133,7 +133,7 @@ var _ = DescribeTable("A copy at a member that Karmada calls otherwise is not se
 		Expect(next.Spec.CIDR).NotTo(Equal(held.Spec.CIDR))
 	},
 	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
-	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
+	suite.FromLong(Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind)),
 )
 
 var _ = DescribeTable("A copy is refused at a member when",
@@ -180,7 +180,7 @@ var _ = DescribeTable("A copy that overlaps a root of the member's is refused in
 		w.hub.Create(ctx, p)
 		w.hub.Ready(ctx, p)
 		key := client.ObjectKeyFromObject(p)
-		Eventually(func() error { return placement.Applied(edgeA.name, ipamv1.GroupVersion.WithKind(kind), key) }, patience, "20ms").Should(
+		Eventually(func() error { return placement.Applied(edgeA.name, ipamv1.GroupVersion.WithKind(kind), key) }, patience, "100ms").Should(
 			suite.Refused(http.StatusUnprocessableEntity, "spec.cidr", "overlaps", "10.0.0.0/24", "10.0.0.128/25", "lab"))
 		Expect(w.a.Client.Get(ctx, key, copyOf(p))).To(Satisfy(apierrors.IsNotFound))
 		Expect(w.a.InSpace(ctx)).To(HaveLen(1), "the root's block")
@@ -190,6 +190,6 @@ var _ = DescribeTable("A copy that overlaps a root of the member's is refused in
 		answers(ctx, w.a, "first", arrived(ctx, w.a, p), "10.0.0.0/24")
 		w.a.Refuses(ctx, w.a.Root("lab", "10.0.0.128/25").Build(), http.StatusUnprocessableEntity, "spec.cidr", "overlaps", "10.0.0.128/25", "team")
 	},
-	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
+	suite.FromLong(Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind)),
 	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
 )

@@ -49,7 +49,7 @@ var _ = DescribeTable("The answer to the create of a delegated pool has its bloc
 		}
 	},
 	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
-	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
+	suite.FromLong(Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind)),
 )
 
 func statusOf(p ownPool) ipamv1.IPPoolStatus {
@@ -73,7 +73,7 @@ var _ = DescribeTable("The hub hands out nothing of a delegated pool, and names 
 		Expect(w.hub.Client.Create(ctx, chooses)).NotTo(Succeed(), "there is no other pool")
 		Expect(w.hub.HandedOut(ctx)).To(ConsistOf("10.0.0.0/24"))
 	},
-	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
+	suite.FromLong(Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind)),
 	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
 )
 
@@ -103,7 +103,7 @@ var _ = It("The block of a delegated pool does not change, at the hub nor at its
 				}
 				change(changed.PoolSpec())
 				return at.Client.Update(ctx, changed)
-			}, patience, "20ms").Should(suite.Refused(http.StatusUnprocessableEntity, words))
+			}, patience, "100ms").Should(suite.Refused(http.StatusUnprocessableEntity, words))
 		}
 	}
 	answers(ctx, w.a, "first", p, "10.0.0.0/24")
@@ -125,7 +125,7 @@ var _ = It("Deleted while its member uses it: the pool stays at the hub with its
 		Eventually(func(g Gomega) {
 			g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
 			g.Expect(at.PoolSpec().Mode).To(Equal(ipamv1.ClosingMode))
-		}, patience, "20ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 		refuses(ctx, w.a, at, "is closing")
 		w.a.Ready(ctx, own)
 	}

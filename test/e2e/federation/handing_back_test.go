@@ -32,7 +32,7 @@ func takeBack(ctx context.Context, w *world, p ownPool) {
 	Eventually(func(g Gomega) {
 		g.Expect(w.hub.Client.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		g.Expect(p.PoolSpec().Mode).To(Equal(ipamv1.ClosingMode))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // free has the hub release a block that was handed back.
@@ -47,7 +47,7 @@ func free(ctx context.Context, w *world, p ownPool) {
 		maps.Copy(annotations, p.GetAnnotations())
 		p.SetAnnotations(annotations)
 		return client.IgnoreNotFound(w.hub.Client.Update(ctx, p))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	w.hub.Gone(ctx, p)
 }
 
@@ -82,7 +82,7 @@ func staysHandedBack(ctx context.Context, at *suite.Spec, prefixes ...string) {
 			got = append(got, r.Spec.CIDR)
 		}
 		return got
-	}, patience, "50ms").Should(ConsistOf(prefixes))
+	}, patience, "100ms").Should(ConsistOf(prefixes))
 }
 
 var _ = DescribeTable("Delete, member up, empty: the member hands the block back, and serves it again as another pool when the hub delegates it again:",
@@ -114,7 +114,7 @@ var _ = DescribeTable("Delete, member up, empty: the member hands the block back
 		staysHandedBack(ctx, w.a)
 	},
 	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
-	Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
+	suite.FromLong(Entry("a GlobalIPPool", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind)),
 )
 
 var _ = It("Part of a block that was handed back is delegated again: the rest stays handed back, until that is delegated, too", func(ctx SpecContext) {
@@ -172,7 +172,7 @@ var _ = It("In use: the copy serves nothing new, says of whom it is, and is hand
 	Eventually(func(g Gomega) {
 		g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
 		g.Expect(at.GetUID()).NotTo(Equal(uid))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	back := handsBack(ctx, w.a, at, string(p.GetUID()))
 
 	By("losing its status, which is written again from the record")
@@ -183,7 +183,7 @@ var _ = It("In use: the copy serves nothing new, says of whom it is, and is hand
 	Eventually(func(g Gomega) {
 		g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
 		g.Expect(statusOf(at).Released).To(HaveField("TemplateUID", string(p.GetUID())))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	Expect(handedBack(ctx, w.a)).To(ConsistOf(HaveField("UID", back.UID)))
 	free(ctx, w, p)
 	w.a.Gone(ctx, at)
@@ -204,7 +204,7 @@ var _ = It("Copy deleted by hand: what is in use keeps it, it is made again by t
 	Eventually(func(g Gomega) {
 		g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
 		g.Expect(at.GetUID()).NotTo(Equal(uid))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	answers(ctx, w.a, "first", arrived(ctx, w.a, p), "10.0.0.0/24")
 	Expect(handedBack(ctx, w.a)).To(BeEmpty())
 	w.hub.Ready(ctx, p)
@@ -219,7 +219,7 @@ var _ = It("Old manifest applied again after the hand-back: the copy of the same
 	Eventually(func(g Gomega) {
 		g.Expect(w.hub.Client.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		g.Expect(p.Annotations).To(HaveKeyWithValue(ipamv1.TemplateAnnotation, string(p.UID)))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	old := marked("edge-a", p)
 	takeBack(ctx, w, p)
 	back := handsBack(ctx, w.a, at, string(p.GetUID()))
@@ -305,7 +305,7 @@ var _ = It("What is stored without a record is recorded before the block is hand
 	Eventually(func(g Gomega) {
 		g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
 		g.Expect(at.PoolSpec().Mode).To(Equal(ipamv1.ClosingMode))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	edgeA.serve(ctx, edgeA.flags...)
 	w.a.NotReady(ctx, at, ipamv1.PoolReadyClosingReason, "1 allocation is still in use", "IPAddressClaim")
 	Expect(handedBack(ctx, w.a)).To(BeEmpty())

@@ -45,7 +45,7 @@ func metal3Answers(ctx context.Context, at *suite.Spec, parent ownPool, start, e
 		g.Expect(at.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 		g.Expect(claim.Status.Address).NotTo(BeNil())
 		g.Expect(at.Client.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: claim.Status.Address.Name}, answer)).To(Succeed())
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	address := netip.MustParseAddr(string(answer.Spec.Address))
 	Expect(address.Compare(netip.MustParseAddr(start))).To(BeNumerically(">=", 0))
 	Expect(address.Compare(netip.MustParseAddr(end))).To(BeNumerically("<=", 0))

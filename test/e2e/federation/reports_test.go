@@ -203,7 +203,7 @@ var _ = Describe("What members report is shown at the hub", Ordered, func() {
 			other := suite.StartManager(ctx, hub.Site, hub.flags...)
 			DeferCleanup(other.Kill)
 		}
-		e := &tier{world: newWorld(ctx, "10.0.0.0/24"), shortages: size.Of(3, 10, 10)}
+		e := &tier{world: newWorld(ctx, "10.0.0.0/24"), shortages: size.Of(2, 10, 10)}
 		e.begin(ctx)
 		last := e.shortages * tierRoom
 		for n := range tierRoom - 1 {

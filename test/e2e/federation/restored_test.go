@@ -123,7 +123,7 @@ var _ = It("Member restored to before a hand-back: by the commands of the guide 
 	dry := func() error {
 		return w.a.Client.Delete(ctx, restored.DeepCopyObject().(client.Object), client.DryRunAll)
 	}
-	Eventually(dry, patience, "50ms").Should(MatchError(ContainSubstring("failed calling webhook")))
+	Eventually(dry, patience, "100ms").Should(MatchError(ContainSubstring("failed calling webhook")))
 
 	By("following the guide")
 	guide, err := framework.ReadGuide("federation.md")
@@ -138,7 +138,7 @@ var _ = It("Member restored to before a hand-back: by the commands of the guide 
 	follow(ctx, folder, blocks[1])
 	Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(restored), restored)).To(Succeed())
 	Expect(restored.GetDeletionTimestamp().IsZero()).To(BeFalse())
-	Eventually(dry, patience, "50ms").Should(MatchError(ContainSubstring("failed calling webhook")), "it is asked again")
+	Eventually(dry, patience, "100ms").Should(MatchError(ContainSubstring("failed calling webhook")), "it is asked again")
 
 	By("starting the manager")
 	edgeA.serve(ctx, edgeA.flags...)

@@ -45,10 +45,10 @@ var _ = DescribeTable("A copy is a root at its member, which hands out the block
 
 		By("being nowhere else")
 		Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), copyOf(p))).NotTo(Succeed())
-		Eventually(func() []ipamv1.IPAllocation { return w.a.InSpace(ctx) }, patience, "20ms").Should(HaveLen(1), "the other pool's block")
+		Eventually(func() []ipamv1.IPAllocation { return w.a.InSpace(ctx) }, patience, "100ms").Should(HaveLen(1), "the other pool's block")
 	},
 	Entry("an IPPool", SpecTimeout(5*time.Minute), ipamv1.IPPoolKind),
-	Entry("a GlobalIPPool, whose home is the hub", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind),
+	suite.FromLong(Entry("a GlobalIPPool, whose home is the hub", SpecTimeout(5*time.Minute), ipamv1.GlobalIPPoolKind)),
 )
 
 // stopHub stops the hub's API server, manager and propagation, and returns what starts them again.
@@ -156,7 +156,7 @@ var _ = It("A change of a delegated pool at the hub reaches the copy, which keep
 	Eventually(func(g Gomega) {
 		g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
 		g.Expect(at.PoolSpec().ExcludedAddresses).To(HaveLen(1))
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	w.a.Exhausted(ctx, at)
 	Expect(at.GetUID()).To(Equal(uid))
 	Expect(at.GetFinalizers()).To(ContainElement(ipamv1.PoolFinalizer), "the member's own")

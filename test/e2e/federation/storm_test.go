@@ -91,7 +91,7 @@ var _ = It("Thousands of claims at both members while the hub is stopped, and th
 	w := newWorld(ctx, "10.0.0.0/16")
 	team, site := w.local("team", edgeA, 18).Build(), w.global("site", edgeB, 18).Build()
 	w.hub.Create(ctx, team, site)
-	all := size.Of[int64](2000, 10000, 10000)
+	all := size.Of[int64](400, 10000, 10000)
 	storms := []*storm{
 		{at: w.a, copied: arrived(ctx, w.a, team), claims: all / 2},
 		{at: w.b, copied: arrived(ctx, w.b, site), claims: all - all/2},

@@ -19,7 +19,7 @@
 //   - restored_test.go: members that are rebuilt, or restored from a backup.
 //   - metal3_test.go: Metal3's claims at a member.
 //   - world_test.go: the pools and claims of a spec.
-//   - checks_test.go: what must hold of all three clusters, each second.
+//   - checks_test.go: what must hold of all three clusters, at each look.
 package federation
 
 import (

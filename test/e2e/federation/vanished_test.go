@@ -94,7 +94,7 @@ var _ = It("Made again under its name, other block: the old copy refuses it unti
 	w.hub.Ready(ctx, again)
 	key := client.ObjectKeyFromObject(again)
 	kind := ipamv1.GroupVersion.WithKind(ipamv1.IPPoolKind)
-	Eventually(func() error { return placement.Applied(edgeA.name, kind, key) }, patience, "20ms").Should(
+	Eventually(func() error { return placement.Applied(edgeA.name, kind, key) }, patience, "100ms").Should(
 		suite.Refused(http.StatusUnprocessableEntity, "spec.cidr", "cidr is set once"))
 	goesOn(ctx, w.a, at, own, capi)
 	Expect(at.PoolSpec().CIDR).To(Equal("10.0.0.0/24"))

@@ -92,7 +92,7 @@ func copyOf(p ownPool) ownPool {
 func arrived(ctx context.Context, at *suite.Spec, p ownPool) ownPool {
 	GinkgoHelper()
 	stored := copyOf(p)
-	Eventually(func() error { return at.Client.Get(ctx, client.ObjectKeyFromObject(stored), stored) }, patience, "20ms").Should(Succeed())
+	Eventually(func() error { return at.Client.Get(ctx, client.ObjectKeyFromObject(stored), stored) }, patience, "100ms").Should(Succeed())
 	at.Ready(ctx, stored)
 	return stored
 }

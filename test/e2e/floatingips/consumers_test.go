@@ -203,7 +203,7 @@ func (u *consumer) finalize(ctx context.Context, claim *ipamv1beta2.IPAddressCla
 // patiently does something until it succeeds: somebody may be faster, and what has too much to do too slow.
 func patiently(do func() error) {
 	GinkgoHelper()
-	Eventually(do, patience, "50ms").Should(Succeed())
+	Eventually(do, patience, "100ms").Should(Succeed())
 }
 
 // ignorePassing leaves to the next time what the next try may get: somebody was faster, or the API server too slow.

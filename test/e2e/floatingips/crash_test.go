@@ -151,7 +151,7 @@ func (s *step) recovers(ctx context.Context) {
 	w.project.keepTokens()
 	if s.isReached && s.trap.release != nil {
 		s.trap.release()
-		Eventually(w.project.fake.Active, patience, "20ms").Should(BeZero())
+		Eventually(w.project.fake.Active, patience, "100ms").Should(BeZero())
 		s.isDone(ctx)
 	}
 	own, err := w.project.own(ctx)
@@ -226,7 +226,7 @@ func (s *step) ends(ctx context.Context) {
 	GinkgoHelper()
 	w := s.world
 	w.deleteClaim(ctx)
-	Eventually(func(g Gomega) { w.isGone(ctx, g) }, patience, "50ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isGone(ctx, g) }, patience, "100ms").Should(Succeed())
 	own, err := w.project.own(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	if s.path.meanwhile != nil && s.isReached {

@@ -111,7 +111,7 @@ func (p *path) dies(ctx context.Context, w *world, at point) (trap, bool) {
 		if !t.isClosed() {
 			p.walked(ctx, w, g)
 		}
-	}, patience, "50ms").Should(Succeed(), "%s of %s", at, w.name)
+	}, patience, "100ms").Should(Succeed(), "%s of %s", at, w.name)
 	Expect(m.Kill()).To(Succeed())
 	w.project.fake.ClearFaults()
 	return t, t.isClosed()

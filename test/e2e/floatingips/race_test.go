@@ -88,7 +88,7 @@ func raceSpecs() {
 // runRace runs a race on a fake cloud, and on more.
 func runRace(ctx context.Context, more ...*side) {
 	GinkgoHelper()
-	onFake := &side{project: startFake(ctx), load: load{answers: size.Of(200, 500, 5000), consumers: 8, patience: 15 * time.Second, bindings: 3}}
+	onFake := &side{project: startFake(ctx), load: load{answers: size.Of(60, 500, 5000), consumers: 8, patience: 15 * time.Second, bindings: 3}}
 	r := start(ctx, append(more, onFake)...)
 	r.run(ctx, onFake.trouble)
 	Expect(onFake.answersByCode()[0]).To(BeNumerically(">", 0), "answers that were lost")
@@ -125,7 +125,7 @@ func start(ctx context.Context, sides ...*side) *race {
 	for _, s := range r.sides {
 		keys := make([]string, 0, len(s.worlds))
 		for _, w := range s.worlds {
-			Eventually(func(g Gomega) { w.isKnown(ctx, g) }, patience, "50ms").Should(Succeed())
+			Eventually(func(g Gomega) { w.isKnown(ctx, g) }, patience, "100ms").Should(Succeed())
 			keys = append(keys, w.key)
 		}
 		s.addStrangers(ctx, keys...)

@@ -96,7 +96,7 @@ func (w *world) isKnown(ctx context.Context, g Gomega) {
 func (w *world) furnish(ctx context.Context) {
 	GinkgoHelper()
 	w.createPool(ctx)
-	Eventually(func(g Gomega) { w.isKnown(ctx, g) }, patience, "50ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isKnown(ctx, g) }, patience, "100ms").Should(Succeed())
 	w.project.addStrangers(ctx, w.key)
 }
 
@@ -123,7 +123,7 @@ func (w *world) createClaim(ctx context.Context) {
 func (w *world) answerClaim(ctx context.Context) {
 	GinkgoHelper()
 	w.createClaim(ctx)
-	Eventually(func(g Gomega) { w.isAnswered(ctx, g) }, patience, "50ms").Should(Succeed())
+	Eventually(func(g Gomega) { w.isAnswered(ctx, g) }, patience, "100ms").Should(Succeed())
 }
 
 // isDying notes that the claim is deleted in a moment.

@@ -28,7 +28,7 @@ import (
 
 const (
 	patience = "3m"
-	interval = "50ms"
+	interval = "100ms"
 )
 
 var (

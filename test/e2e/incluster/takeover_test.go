@@ -33,7 +33,7 @@ var _ = Describe("A site that follows the guide from the in-cluster provider to 
 		Expect(site.StartControllerManager(ctx)).To(Succeed())
 		t = newTakeover()
 		Expect(provider.Silence(ctx, t.k)).To(Succeed())
-		t.settle(ctx, size.Of(10, 84, 84))
+		t.settle(ctx, size.Of(4, 84, 84))
 		out, err = admin.Shell(ctx, `for kind in inclusterippools globalinclusterippools; do # pools of before 2023
   kubectl patch crd "$kind.ipam.cluster.x-k8s.io" --subresource=status --type=merge -p '{"status":{"storedVersions":["v1alpha1","v1alpha2"]}}' || exit
 done`)

@@ -207,7 +207,7 @@ func (e *edge) replaced(ctx context.Context, work *load, expire func(context.Con
 		g.Expect(now.Equal(e.last)).To(BeFalse())
 		g.Expect(time.Until(now.NotAfter)).To(BeNumerically(">", expiring))
 		e.last = now
-	}, edgePatience, "50ms").Should(Succeed())
+	}, edgePatience, "100ms").Should(Succeed())
 	since := work.made.Load()
 	Eventually(work.made.Load, edgePatience, "20ms").Should(BeNumerically(">=", since+20))
 }

@@ -75,7 +75,7 @@ func start(ctx context.Context, opts framework.SiteOptions) {
 
 func launch(ctx context.Context, opts framework.SiteOptions) {
 	GinkgoHelper()
-	opts.Scheme = suite.SchemeWithBoth
+	opts.Scheme, opts.OneProcessor = suite.SchemeWithBoth, true
 	s, err := framework.StartSite(ctx, opts)
 	Expect(err).NotTo(HaveOccurred())
 	site, k = s, s.Client()

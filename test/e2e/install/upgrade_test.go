@@ -39,7 +39,7 @@ const (
 )
 
 // pace is how long each creator leaves off after a create.
-var pace = size.Of[time.Duration](100, 20, 20) * time.Millisecond
+var pace = size.Of[time.Duration](500, 20, 20) * time.Millisecond
 
 // traffic creates claims without end, and notes what becomes of them.
 type traffic struct {

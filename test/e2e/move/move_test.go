@@ -58,7 +58,7 @@ func thereAndBack(ctx SpecContext) {
 	for _, pool := range t.pools(1) {
 		Eventually(func() error { return left.Client().Create(ctx, pool) }, "1m", "200ms").Should(Succeed())
 	}
-	addressClaims, claims := size.Of(8, 8, 40), size.Of(4, 4, 20)
+	addressClaims, claims := size.Of(4, 8, 40), size.Of(2, 4, 20)
 	for _, ref := range t.refs() {
 		t.ask(ctx, left, "old", ref, addressClaims, claims)
 	}

@@ -29,7 +29,7 @@ import (
 )
 
 // many is how many records there are.
-var many = size.Of(2000, 20000, 20000)
+var many = size.Of(1100, 20000, 20000)
 
 const (
 	// rowBytes is more than a row of a table has, and less than half of an object.

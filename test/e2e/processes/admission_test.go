@@ -40,7 +40,7 @@ func admitPools(ctx context.Context, each int) {
 			defer GinkgoRecover()
 			for i := range each {
 				p := pool(fmt.Sprintf("offered-%d-%d", c, i), "198.18.0.0/24")
-				Eventually(func() error { return k.Create(ctx, p.DeepCopy(), client.DryRunAll) }, "1m", "50ms").Should(Succeed())
+				Eventually(func() error { return k.Create(ctx, p.DeepCopy(), client.DryRunAll) }, "1m", "100ms").Should(Succeed())
 			}
 		})
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // refusedCreates is how many creates with long texts there are.
-var refusedCreates = size.Of(300, 2000, 2000)
+var refusedCreates = size.Of(60, 2000, 2000)
 
 const (
 	// longText is the number of characters of a text that etcd could store.

@@ -29,9 +29,9 @@ const (
 )
 
 var (
-	claimsPerRun = size.Of(1000, 5000, 50000)
-	// smallShare of the claims are for the small pool: every twentieth.
-	smallShare = 20
+	claimsPerRun = size.Of(300, 5000, 50000)
+	// smallShare: one claim of so many is for the small pool, which is twice as many as it has room for.
+	smallShare = size.Of(5, 20, 20)
 )
 
 var _ = It("two managers without a leader never hand out an address twice, lose none and answer everybody, though one is killed on the way", func(ctx SpecContext) {
@@ -70,7 +70,7 @@ func pool(name, cidr string) *ipamv1.IPPool {
 // create creates a spec's first object. The API server may ask webhooks for a moment that another spec has removed.
 func create(ctx context.Context, obj client.Object) {
 	GinkgoHelper()
-	Eventually(func() error { return k.Create(ctx, obj) }, "1m", "50ms").Should(Succeed())
+	Eventually(func() error { return k.Create(ctx, obj) }, "1m", "100ms").Should(Succeed())
 }
 
 func claim(i int) *ipamv1beta2.IPAddressClaim {

@@ -81,6 +81,6 @@ func answer(ctx context.Context, name string) *ipamv1beta2.IPAddress {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 		g.Expect(c.Status.AddressRef.Name).To(Equal(name))
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), address)).To(Succeed())
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	return address
 }

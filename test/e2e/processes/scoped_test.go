@@ -64,7 +64,7 @@ var _ = It("two managers that serve a namespace each share a GlobalIPPool, and l
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(waits), waits)).To(Succeed())
 		g.Expect(conditions.GetReason(waits, ipamv1.ReadyCondition)).To(Equal(ipamv1.ClaimReadyPoolExhaustedReason), "what the other namespace has is taken")
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	isSafe(ctx)
 
 	Expect(others.Restart(ctx)).To(Succeed())
@@ -98,7 +98,7 @@ var _ = It("two managers that serve a label's value each do not hand out each ot
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(overlapping), overlapping)).To(Succeed())
 		g.Expect(conditions.GetReason(overlapping, ipamv1.ReadyCondition)).To(Equal(ipamv1.PoolReadyOverlapReason))
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	isSafe(ctx)
 
 	By("moving the pool away, so that the claim is answered")
@@ -124,14 +124,14 @@ func isAnswered(ctx context.Context, claims ...*ipamv1beta2.IPAddressClaim) {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 			g.Expect(c.Status.AddressRef.Name).To(Equal(c.Name), "%v", c.Status.Conditions)
-		}, "1m", "50ms").Should(Succeed(), "%s/%s", c.Namespace, c.Name)
+		}, "1m", "100ms").Should(Succeed(), "%s/%s", c.Namespace, c.Name)
 	}
 }
 
 func areGone(ctx context.Context, claims ...*ipamv1beta2.IPAddressClaim) {
 	GinkgoHelper()
 	for _, c := range claims {
-		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(c), c) }, "1m", "50ms").Should(Satisfy(apierrors.IsNotFound))
+		Eventually(func() error { return k.Get(ctx, client.ObjectKeyFromObject(c), c) }, "1m", "100ms").Should(Satisfy(apierrors.IsNotFound))
 	}
 }
 

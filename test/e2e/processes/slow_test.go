@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // mebibyte is in bytes.
@@ -84,7 +85,9 @@ var _ = Describe("The port of the webhooks", func() {
 	},
 		Entry("of 7 MiB, which are too large", func() *framework.Manager { return open }, 7*mebibyte, SpecTimeout(5*time.Minute)),
 		Entry("as large as they may be", func() *framework.Manager { return open }, 4*mebibyte, SpecTimeout(5*time.Minute)),
-		Entry("as large as small ones may be", func() *framework.Manager { return open }, 32<<10, SpecTimeout(5*time.Minute)),
-		Entry("with a client CA", func() *framework.Manager { return secured }, 4*mebibyte, SpecTimeout(5*time.Minute)),
+		suite.FromLong(
+			Entry("as large as small ones may be", func() *framework.Manager { return open }, 32<<10, SpecTimeout(5*time.Minute)),
+			Entry("with a client CA", func() *framework.Manager { return secured }, 4*mebibyte, SpecTimeout(5*time.Minute)),
+		),
 	)
 })

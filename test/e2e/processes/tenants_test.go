@@ -22,7 +22,7 @@ import (
 )
 
 // claimsAround is how many claims are made around each outage.
-var claimsAround = size.Of(150, 150, 3000)
+var claimsAround = size.Of(60, 150, 3000)
 
 // tenant is a namespace with an address space and a pool of its own.
 type tenant struct{ name string }

@@ -48,7 +48,7 @@ var _ = It("Without its webhooks a manager answers and releases claims all the s
 
 	link.Down()
 	Expect(k.Delete(ctx, ending)).To(Succeed())
-	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(ending), ending)) }, "1m", "50ms").Should(BeTrue())
+	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(ending), ending)) }, "1m", "100ms").Should(BeTrue())
 	c := t.claim("without")
 	Expect(k.Create(ctx, c)).To(Succeed())
 	Expect(c.Finalizers).To(BeEmpty())
@@ -61,7 +61,7 @@ var _ = It("Without its webhooks a manager answers and releases claims all the s
 	hasty := t.claim("hasty")
 	Expect(k.Create(ctx, hasty)).To(Succeed())
 	Expect(k.Delete(ctx, hasty)).To(Succeed())
-	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(hasty), hasty)) }, "1m", "50ms").Should(BeTrue())
+	Eventually(func() bool { return apierrors.IsNotFound(k.Get(ctx, client.ObjectKeyFromObject(hasty), hasty)) }, "1m", "100ms").Should(BeTrue())
 	left := t.deleteHalf(ctx)
 	t.expectAnswers(ctx, left)
 

@@ -30,7 +30,7 @@ import (
 )
 
 // allocations is how many there are to be, at least.
-var allocations = size.Of(150, 1000, 50000)
+var allocations = size.Of(80, 1000, 50000)
 
 // timeout ends a run that does not get there.
 var timeout = size.Of[time.Duration](20, 20, 12*60) * time.Minute
@@ -43,7 +43,7 @@ const checks = 3 * time.Second
 const quiet = 15 * time.Second
 
 // enough is how often there must have been trouble of each kind.
-const enough = 3
+var enough = size.Of[int64](2, 3, 3)
 
 // longStop: one stop of so many lasts longer than a minute. Zero is none.
 var longStop = size.Of[int64](0, 0, 5)

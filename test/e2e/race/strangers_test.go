@@ -78,7 +78,7 @@ func register(ctx context.Context, l *book.Ledger) []book.Pool {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found.Invalid).To(BeEmpty())
 		registered[i] = found.Registered
-		Eventually(func() bool { c, _ := l.Of(ref).Capacity(); return c.Serving }, "1m", "50ms").Should(BeTrue())
+		Eventually(func() bool { c, _ := l.Of(ref).Capacity(); return c.Serving }, "1m", "100ms").Should(BeTrue())
 	}
 	return registered
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // each is how many claims of each kind Metal3's manager has answered.
-var each = size.Of(15, 250, 250)
+var each = size.Of(8, 250, 250)
 
 // foreign is the finalizer of somebody who still needs a claim.
 const foreign = "example.com/in-use"

@@ -57,7 +57,7 @@ func (s applied) answer(ctx SpecContext, name string) (address string) {
 		made := &ipamv1beta2.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: claim.Status.AddressRef.Name}}
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(made), made)).To(Succeed())
 		address = made.Spec.Address
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	return address
 }
 

@@ -73,7 +73,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			s.NotReady(ctx, c, wrong.reason, wrong.words...)
 			Expect(c.Status.AllocatedCIDR).To(BeEmpty(), name)
 			Expect(s.Records(ctx, c)).To(BeEmpty(), name)
-			Eventually(func() []string { return events(ctx, c) }, patience, "50ms").Should(ConsistOf(wrong.reason), name)
+			Eventually(func() []string { return events(ctx, c) }, patience, "100ms").Should(ConsistOf(wrong.reason), name)
 			s.Delete(ctx, c)
 		}
 	}, SpecTimeout(5*time.Minute))
@@ -84,7 +84,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 		s.NotReady(ctx, waits, ipamv1.ClaimReadyPoolNotReadyReason, "late")
 		s.Create(ctx, s.Root("late", "10.0.9.0/32").Build())
 		s.Ready(ctx, waits)
-		Eventually(func() []string { return events(ctx, waits) }, patience, "50ms").Should(ContainElements(ipamv1.ClaimReadyPoolNotReadyReason, "PrefixAllocated"))
+		Eventually(func() []string { return events(ctx, waits) }, patience, "100ms").Should(ContainElements(ipamv1.ClaimReadyPoolNotReadyReason, "PrefixAllocated"))
 
 		next := s.Claim("next", "late").Build()
 		s.Create(ctx, next)
@@ -123,7 +123,7 @@ var _ = Describe("Without webhooks", Ordered, func() {
 			Eventually(func(g Gomega) { // the manager knows it, too
 				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 				g.Expect(conditions.Get(pool, held.condition)).To(HaveField("Status", held.status))
-			}, patience, "50ms").Should(Succeed(), why)
+			}, patience, "100ms").Should(Succeed(), why)
 			c := s.Claim("waits-"+why, "held").Build()
 			s.Create(ctx, c)
 			s.NotReady(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason, "spec.poolRef.name", why)
@@ -188,7 +188,7 @@ var _ = It("Without Weir its own kinds are refused, and claims of Cluster API wa
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(capi), capi)).To(Succeed())
 		g.Expect(capi.Status.AddressRef.Name).To(Equal("capi"))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	s.Gone(ctx, c)
 	s.Create(ctx, s.Claim("after", "pool").Build())
 }, SpecTimeout(5*time.Minute))

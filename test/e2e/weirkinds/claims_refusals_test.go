@@ -90,11 +90,11 @@ var _ = It("A pool that is paused refuses claims and children, and serves them a
 	}
 	pause(`""`)
 	for field, object := range asking {
-		Eventually(func() error { return s.Client.Create(ctx, object(), client.DryRunAll) }, "1m", "50ms").
+		Eventually(func() error { return s.Client.Create(ctx, object(), client.DryRunAll) }, "1m", "100ms").
 			Should(suite.Refused(http.StatusUnprocessableEntity, field, "paused"))
 	}
 	pause("null")
 	for _, object := range asking {
-		Eventually(func() error { return s.Client.Create(ctx, object()) }, "1m", "50ms").Should(Succeed())
+		Eventually(func() error { return s.Client.Create(ctx, object()) }, "1m", "100ms").Should(Succeed())
 	}
 }, SpecTimeout(5*time.Minute))

@@ -66,7 +66,7 @@ var _ = Describe("A pool that is full", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.Capacity.Cooling).To(Equal("1"))
-		}, patience, "20ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 		suite.Change(ctx, k, pool, func() { pool.Spec.Allocation.CooldownSeconds = ptr.To(int32(1)) })
 		second := s.Claim("second", "pool").Build()
 		Eventually(func() error { return k.Create(ctx, second) }, patience, "100ms").Should(Succeed())

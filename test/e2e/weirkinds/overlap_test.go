@@ -112,7 +112,7 @@ func onlyWinner(ctx context.Context, stored []rival) rival {
 			}
 		}
 		g.Expect(serving).To(HaveLen(1))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	return serving[0]
 }
 

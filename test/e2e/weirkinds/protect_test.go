@@ -56,7 +56,7 @@ var _ = Describe("A parent", func() {
 		s.Create(ctx, s.Claim("web", "child").Build())
 		s.Delete(ctx, s.Claim("web", "child").Build(), child)
 		s.Gone(ctx, parent)
-		Eventually(func() []ipamv1.IPAllocation { return s.InSpace(ctx) }, patience, "50ms").Should(BeEmpty())
+		Eventually(func() []ipamv1.IPAllocation { return s.InSpace(ctx) }, patience, "100ms").Should(BeEmpty())
 	}, SpecTimeout(5*time.Minute))
 
 	It("is deleted in the foreground once it has no children", func(ctx SpecContext) {
@@ -101,7 +101,7 @@ var _ = Describe("A tree of pools with claims, all of which is deleted at once i
 			Expect(collector.Delete(ctx, obj)).To(Succeed())
 		}
 		s.Gone(ctx, all...)
-		Eventually(func() []ipamv1.IPAllocation { return s.InSpace(ctx) }, patience, "50ms").Should(BeEmpty())
+		Eventually(func() []ipamv1.IPAllocation { return s.InSpace(ctx) }, patience, "100ms").Should(BeEmpty())
 	}, SpecTimeout(5*time.Minute))
 
 	It("ends in nothing left, where who is refused tries again", func(ctx SpecContext) {

@@ -29,7 +29,7 @@ var _ = Describe("What is refused after Weir has answered, by a quota,", func() 
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(quota), quota)).To(Succeed())
 			g.Expect(quota.Status.Hard).To(HaveKey(what))
-		}, patience, "50ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 	}
 
 	It("leaves nothing behind of a claim", func(ctx SpecContext) {

@@ -43,7 +43,7 @@ var _ = Describe("A retained prefix", func() {
 		s.Create(ctx, again)
 		Expect(again.Spec.CIDR).To(Equal("10.0.0.0/32"))
 		s.Ready(ctx, again)
-		Eventually(func() []string { return s.HandedOut(ctx) }, patience, "50ms").Should(ConsistOf("10.0.0.0/32"), "the retained record goes")
+		Eventually(func() []string { return s.HandedOut(ctx) }, patience, "100ms").Should(ConsistOf("10.0.0.0/32"), "the retained record goes")
 		Expect(s.Record(ctx, again).UID).NotTo(Equal(record.UID))
 
 		s.Delete(ctx, again) // its reclaimPolicy is Delete
@@ -118,5 +118,5 @@ func grant(ctx SpecContext, user string, rule rbacv1.PolicyRule) {
 		}}
 		g.Expect(k.Create(ctx, review)).To(Succeed())
 		g.Expect(review.Status.Allowed).To(BeTrue())
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }

@@ -87,7 +87,7 @@ var _ = Describe("A claim that chooses its pool by labels", func() {
 		s.Refuses(ctx, s.Claim("direct", "").From(ipamv1.GlobalIPPoolKind, hidden.Name).Build(), http.StatusForbidden, "spec.poolRef.name", "not visible")
 		s.Create(ctx, seen)
 		c := s.Claim("late", "").FromAny(ipamv1.GlobalIPPoolKind, "of", s.Namespace).Build()
-		Eventually(func() error { return k.Create(ctx, c) }, patience, "50ms").Should(Succeed(), "once the manager's cache has the pool")
+		Eventually(func() error { return k.Create(ctx, c) }, patience, "100ms").Should(Succeed(), "once the manager's cache has the pool")
 		Expect(c.Spec.PoolRef.Name).To(Equal(seen.Name))
 	}, SpecTimeout(5*time.Minute))
 })
@@ -100,6 +100,6 @@ func createPools(ctx context.Context, s *suite.Spec, pools ...*ipamv1.IPPool) {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 			g.Expect(p.Status.ObservedGeneration).To(Equal(p.Generation))
-		}, patience, "20ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 	}
 }

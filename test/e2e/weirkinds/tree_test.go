@@ -77,7 +77,7 @@ var _ = It("The sums of a pool count what its children have as delegated, and no
 			g.Expect(p.Status.Children).To(HaveValue(Equal(children)))
 			g.Expect(p.Status.Claims).To(HaveValue(Equal(claims)))
 			g.Expect(p.Status.LargestFreePrefixLength).To(HaveValue(Equal(largest)))
-		}, patience, "50ms").Should(Succeed(), p.Name)
+		}, patience, "100ms").Should(Succeed(), p.Name)
 	}
 	// Of each of the three pools the network and broadcast address is reserved.
 	expect(root, "65536", "4096", "256", 65536-4096-256-1, 1, 1, 17)
@@ -100,7 +100,7 @@ var _ = It("What a pool excludes after it was carved is not handed out below, wh
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(leaf), leaf)).To(Succeed())
 			g.Expect(leaf.Status.Capacity).To(And(HaveField("Excluded", excluded), HaveField("Available", available)))
-		}, patience, "50ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 	}
 	expect("2", "13") // of 16 the network and broadcast address are reserved, and one is held
 	exclude(`["10.0.0.2","10.0.0.8/29"]`)
@@ -121,7 +121,7 @@ var _ = It("What a pool excludes after it was carved is not handed out below, wh
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(held), held)).To(Succeed())
 		g.Expect(conditions.IsTrue(held, ipamv1.ReadyCondition)).To(BeTrue())
 		g.Expect(conditions.GetMessage(held, ipamv1.WithinPoolCondition)).To(ContainSubstring("kept back"))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 	exclude("null")
 	s.Ready(ctx, leaf, waiting)
 	expect("2", "11")

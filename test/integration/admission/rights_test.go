@@ -40,7 +40,7 @@ func as(ctx context.Context, user string) client.Client {
 	Expect(err).NotTo(HaveOccurred())
 	c, err := site.ClientFor(config)
 	Expect(err).NotTo(HaveOccurred())
-	Eventually(func() error { return c.List(ctx, &ipamv1.IPPoolList{}, client.InNamespace("team")) }, "1m", "50ms").Should(Succeed())
+	Eventually(func() error { return c.List(ctx, &ipamv1.IPPoolList{}, client.InNamespace("team")) }, "1m", "100ms").Should(Succeed())
 	return c
 }
 

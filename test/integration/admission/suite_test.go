@@ -43,7 +43,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/tenancy"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	_ "github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite" // prints what specs cost
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var (
@@ -60,12 +60,9 @@ func TestAdmission(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{
+	site = suite.StartSite(ctx, framework.SiteOptions{
 		Install: []framework.Step{framework.InstallWeirCRDs}, Namespaces: []string{"team"}, Scheme: scheme,
 	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
 	k = client.WithFieldOwner(client.WithFieldValidation(site.Client(), metav1.FieldValidationStrict), "spec")
 	root, err := framework.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())

@@ -118,7 +118,7 @@ var _ = Describe("The audit trail", func() {
 
 	told := func(kind, name string, lines ...string) {
 		GinkgoHelper()
-		Eventually(func() []string { return logged.of(kind, ns, name) }, "1m", "50ms").Should(HaveExactElements(lines))
+		Eventually(func() []string { return logged.of(kind, ns, name) }, "1m", "100ms").Should(HaveExactElements(lines))
 	}
 
 	It("tells of a claim's address when it is handed out, let go of, and free again", func(ctx SpecContext) {
@@ -201,7 +201,7 @@ var _ = Describe("The audit trail", func() {
 		answered(ctx, create(ctx, former))
 		gone(ctx, record)
 		// Where the IPAddress is seen before the record, it is recorded under its own UID first, and that is told too.
-		Eventually(func() []string { return logged.where("claimUID", string(former.UID)) }, "1m", "50ms").
+		Eventually(func() []string { return logged.where("claimUID", string(former.UID)) }, "1m", "100ms").
 			Should(HaveExactElements("Adopted Arrived 10.1.0.77/32"))
 	})
 

@@ -56,21 +56,21 @@ var _ = Describe("An IPAddress made by hand", func() {
 	It("holds its address until it is deleted, and its pool says so", func(ctx SpecContext) {
 		pool := serve(ctx, "p", "10.1.0.0/24")
 		jumphost := create(ctx, made("jumphost", "p", "10.1.0.1"))
-		Eventually(held, "1m", "50ms").WithContext(ctx).Should(ConsistOf("Adopted 10.1.0.1/32"))
-		Eventually(byHand, "1m", "50ms").WithContext(ctx).WithArguments(pool).Should(Equal(
+		Eventually(held, "1m", "100ms").WithContext(ctx).Should(ConsistOf("Adopted 10.1.0.1/32"))
+		Eventually(byHand, "1m", "100ms").WithContext(ctx).WithArguments(pool).Should(Equal(
 			"IPAddresses of the pool that were made by hand, and that no claim has: 1: 10.1.0.1 (IPAddress " + ns + "/jumphost)"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "web", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
 		Expect(k.Delete(ctx, jumphost)).To(Succeed())
-		Eventually(held, "1m", "50ms").WithContext(ctx).Should(ConsistOf(" 10.1.0.2/32"))
-		Eventually(byHand, "1m", "50ms").WithContext(ctx).WithArguments(pool).Should(BeEmpty())
+		Eventually(held, "1m", "100ms").WithContext(ctx).Should(ConsistOf(" 10.1.0.2/32"))
+		Eventually(byHand, "1m", "100ms").WithContext(ctx).WithArguments(pool).Should(BeEmpty())
 	})
 
 	It("is that of the claim of its name when that comes, without a cooldown", func(ctx SpecContext) {
 		serve(ctx, "p", "10.1.0.0/24")
 		create(ctx, made("a", "p", "10.1.0.7"))
-		Eventually(held, "1m", "50ms").WithContext(ctx).Should(ConsistOf("Adopted 10.1.0.7/32"))
+		Eventually(held, "1m", "100ms").WithContext(ctx).Should(ConsistOf("Adopted 10.1.0.7/32"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.7"))
-		Eventually(held, "1m", "50ms").WithContext(ctx).Should(ConsistOf("Adopted 10.1.0.7/32"))
+		Eventually(held, "1m", "100ms").WithContext(ctx).Should(ConsistOf("Adopted 10.1.0.7/32"))
 	})
 
 	It("holds its address also where the claim of its name is of another pool", func(ctx SpecContext) {
@@ -81,7 +81,7 @@ var _ = Describe("An IPAddress made by hand", func() {
 		create(ctx, made("a", "q", "10.2.0.1"))
 		create(ctx, made("b", "q", "10.2.0.2"))
 		ready(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p")), metav1.ConditionFalse, "AllocationFailed")
-		Eventually(held, "1m", "50ms").WithContext(ctx).Should(ContainElement("Adopted 10.2.0.2/32"))
+		Eventually(held, "1m", "100ms").WithContext(ctx).Should(ContainElement("Adopted 10.2.0.2/32"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "web", "IPPool", "q"))).Spec.Address).To(Equal("10.2.0.3"))
 	})
 
@@ -89,8 +89,8 @@ var _ = Describe("An IPAddress made by hand", func() {
 		pool := serve(ctx, "p", "10.1.0.0/24")
 		create(ctx, made("outside", "p", "10.9.0.1"))
 		create(ctx, made("marker", "p", "10.1.0.9"))
-		Eventually(held, "1m", "50ms").WithContext(ctx).Should(ConsistOf("Adopted 10.1.0.9/32"))
-		Eventually(byHand, "1m", "50ms").WithContext(ctx).WithArguments(pool).Should(ContainSubstring(": 2: 10.1.0.9"))
+		Eventually(held, "1m", "100ms").WithContext(ctx).Should(ConsistOf("Adopted 10.1.0.9/32"))
+		Eventually(byHand, "1m", "100ms").WithContext(ctx).WithArguments(pool).Should(ContainSubstring(": 2: 10.1.0.9"))
 		Consistently(held, "1s", "100ms").WithContext(ctx).Should(HaveLen(1))
 	})
 })
@@ -104,5 +104,5 @@ var _ = It("A claim whose status is made to name another IPAddress names its own
 	Eventually(func() string {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 		return claim.Status.AddressRef.Name
-	}, "30s", "50ms").Should(Equal("web"))
+	}, "30s", "100ms").Should(Equal("web"))
 })

@@ -49,7 +49,7 @@ var _ = Describe("The manager's cache", func() {
 			ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "whole"}, PoolRef: whole.Spec.PoolRef, Address: "10.1.0.7", Prefix: ptr.To(int32(24)),
 		}
 		create(ctx, arrivedFor(address, ipamv1.AddressFinalizer))
-		Eventually(func(g Gomega) { g.Expect(records(ctx, ns)).To(HaveLen(1)) }, "1m", "50ms").Should(Succeed()) // it has looked at the pause
+		Eventually(func(g Gomega) { g.Expect(records(ctx, ns)).To(HaveLen(1)) }, "1m", "100ms").Should(Succeed()) // it has looked at the pause
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 
 		Expect(answered(ctx, whole).Spec.Address).To(Equal("10.1.0.7"))
@@ -67,7 +67,7 @@ var _ = Describe("The manager's cache", func() {
 
 	It("does not grow with what is written on the claims of other providers", func(ctx SpecContext) {
 		const length = 250_000
-		number := size.Of(80, 200, 200)
+		number := size.Of(40, 200, 200)
 		before := heap()
 		for i := range number {
 			foreign := newClaim(ns, fmt.Sprint("fat-", i), "IPPool", "p")

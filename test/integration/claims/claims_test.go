@@ -57,7 +57,7 @@ func bound(ctx context.Context, claim *ipamv1.IPClaim) {
 	GinkgoHelper()
 	Eventually(func() bool {
 		return k.Get(ctx, client.ObjectKeyFromObject(claim), claim) == nil && conditions.IsTrue(claim, ipamv1.ReadyCondition)
-	}, "1m", "50ms").Should(BeTrue())
+	}, "1m", "100ms").Should(BeTrue())
 }
 
 // create creates an object and returns it.
@@ -83,7 +83,7 @@ func ready(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, status metav1
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(string(c.Status)+"/"+c.Reason).To(Equal(string(status)+"/"+reason), c.Message)
 		message = c.Message
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	agrees(ctx, claim)
 	return message
 }
@@ -97,7 +97,7 @@ func saysPaused[T interface {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 		g.Expect(conditions.IsTrue(obj, clusterv1.PausedCondition)).To(BeTrue())
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	Expect(conditions.GetReason(obj, clusterv1.PausedCondition)).To(Equal(clusterv1.PausedReason))
 	return conditions.GetMessage(obj, clusterv1.PausedCondition)
 }
@@ -389,7 +389,7 @@ var _ = Describe("An IPAddressClaim", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(conditions.IsFalse(claim, clusterv1.PausedCondition)).To(BeTrue())
 			g.Expect(conditions.IsTrue(claim, ipamv1beta2.IPAddressClaimReadyCondition)).To(BeTrue(), "it has its address, whatever becomes of the Cluster")
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
 		Expect(conditions.Has(other, clusterv1.PausedCondition)).To(BeFalse())
 	})
@@ -429,7 +429,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(conditions.IsFalse(claim, clusterv1.PausedCondition)).To(BeTrue())
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		change(ctx, claim, func() { claim.Finalizers = without(claim.Finalizers, inUse) })
 		gone(ctx, claim)
 	})
@@ -552,7 +552,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		address := answered(ctx, claim)
 		change(ctx, claim, func() { claim.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""} })
 		Expect(k.Delete(ctx, claim)).To(Succeed())
-		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "50ms").Should(ContainElement("AddressKept"))
+		Eventually(func() []string { return eventsAbout(ctx, claim) }, "1m", "100ms").Should(ContainElement("AddressKept"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.2"))
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(address), address)).To(Succeed())
 		Expect(address.DeletionTimestamp).To(BeNil())
@@ -587,7 +587,7 @@ var _ = Describe("An IPAddressClaim", func() {
 		gone(ctx, claim)
 		gone(ctx, address)
 		change(ctx, pool, func() { pool.Spec.Allocation = nil })
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "100ms").Should(BeEmpty())
 		Expect(records(ctx, framework.ManagerNamespace)).To(ContainElement(HaveField("Spec", And(
 			HaveField("State", ipamv1.MovedState), HaveField("PoolRef.Name", ns),
 			HaveField("CIDR", address.Spec.Address+"/32"), HaveField("ClaimRef.Name", claim.Name),

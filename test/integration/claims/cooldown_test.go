@@ -45,7 +45,7 @@ func cooling(ctx context.Context, ns string) *ipamv1.IPAllocation {
 		found = records(ctx, ns)
 		g.Expect(found).To(HaveLen(1))
 		g.Expect(found[0].Spec.ReleasedAt.IsZero()).To(BeFalse())
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	return &found[0]
 }
 
@@ -54,7 +54,7 @@ func settled(ctx context.Context, name string) {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{}
 	Expect(k.Get(ctx, client.ObjectKey{Name: name}, namespace)).To(Succeed())
-	Eventually(time.Now, "1m", "50ms").Should(BeTemporally(">", namespace.CreationTimestamp.Add(2*time.Second)))
+	Eventually(time.Now, "1m", "100ms").Should(BeTemporally(">", namespace.CreationTimestamp.Add(2*time.Second)))
 }
 
 // coolingBesideManager waits until a record of the claim of that UID cools down in the manager's namespace, and returns it.
@@ -68,7 +68,7 @@ func coolingBesideManager(ctx context.Context, uid string) *ipamv1.IPAllocation 
 		g.Expect(i).NotTo(Equal(-1))
 		found = &list.Items[i]
 		g.Expect(found.Spec.State).To(Equal(ipamv1.CoolingState))
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	return found
 }
 
@@ -102,12 +102,12 @@ var _ = Describe("A released address", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.Capacity.Cooling + " " + pool.Status.Capacity.Available).To(Equal("1 0"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(k.Delete(ctx, asking)).To(Succeed())
 
 		change(ctx, pool, func() { pool.Spec.Allocation.CooldownSeconds = nil })
 		Expect(answered(ctx, second).Spec.Address).To(Equal("10.1.0.7"))
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").Should(HaveLen(1))
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "100ms").Should(HaveLen(1))
 	})
 
 	It("is handed out again once its cooldown is over, not before", func(ctx SpecContext) {
@@ -194,7 +194,7 @@ var _ = Describe("A released address", func() {
 		Expect(k.Delete(ctx, pool)).To(Succeed())
 		Expect(k.Patch(ctx, pool, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		gone(ctx, record)
-		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(BeEmpty())
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "100ms").Should(BeEmpty())
 	})
 
 	It("stays while its Cluster is paused", func(ctx SpecContext) {
@@ -320,7 +320,7 @@ var _ = Describe("A released address", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		gone(ctx, claim)
 		cooling(ctx, ns)

@@ -289,7 +289,7 @@ var _ = Describe("A manager whose cache is old", func() {
 		})
 		reconciled(ctx, manager, clock, dead)
 		Expect(held).NotTo(BeNil(), "it has read that there is no claim")
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "100ms").
 			Should(ConsistOf(untouched(held)))
 	})
 
@@ -311,7 +311,7 @@ var _ = Describe("A manager whose cache is old", func() {
 			clock.SetTime(clock.Now().Add(time.Minute))
 			looked(ctx, manager, dead)
 			g.Expect(told).To(BeNumerically(">", 1), "that nothing is free")
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(records(ctx, ns)).To(ConsistOf(untouched(held)))
 	})
 

@@ -67,7 +67,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 			Expect(k.Delete(ctx, mine)).To(Succeed())
 			gone(ctx, mine)
 			gone(ctx, address)
-			Eventually(func() int { return len(records(ctx, ns)) }, "1m", "50ms").Should(Equal(5))
+			Eventually(func() int { return len(records(ctx, ns)) }, "1m", "100ms").Should(Equal(5))
 		}
 		ready(ctx, waiting, metav1.ConditionFalse, "PoolExhausted")
 
@@ -160,7 +160,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 				held = append(held, r.Spec.CIDR)
 			}
 			g.Expect(held).To(ConsistOf("10.1.0.7/32", "10.1.0.8/32", "10.1.0.20/32", "10.1.0.30/32"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 	})
 
 	It("is the block that begins with it where claims get blocks", func(ctx SpecContext) {
@@ -197,7 +197,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 		Eventually(func(g Gomega) { // the manager's cache has the pool as it is now
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.ObservedGeneration).To(Equal(pool.Generation))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(ready(ctx, create(ctx, mine), metav1.ConditionFalse, "AllocationFailed")).To(Equal(
 			"the pool keeps 10.1.0.1/32 for the claim: 10.1.0.1 is in use by IPAddressClaim " + ns + "/holder"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "other", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.4"))
@@ -211,7 +211,7 @@ var _ = Describe("An address that a pool keeps for a claim", func() {
 				g.Expect(address.Spec.Address).To(Equal(text))
 			}
 			g.Expect(records(ctx, ns)).To(HaveLen(3))
-		}, "400ms", "50ms").Should(Succeed())
+		}, "400ms", "100ms").Should(Succeed())
 
 		Expect(k.Delete(ctx, holder)).To(Succeed())
 		Expect(answered(ctx, mine).Spec.Address).To(Equal("10.1.0.1"))

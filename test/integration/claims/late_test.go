@@ -121,7 +121,7 @@ func reconciled(ctx context.Context, r *lateReconciler, clock *clocktesting.Fake
 		result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(claim)})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(result.RequeueAfter).To(Or(BeZero(), BeNumerically(">", 10*time.Second)), "not what is tried again soon")
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 func claimOwner(claim *ipamv1beta2.IPAddressClaim) metav1.OwnerReference {
@@ -242,7 +242,7 @@ var _ = Describe("A manager that is late", func() {
 			_, err := manager.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(seen)})
 			Expect(err).NotTo(HaveOccurred())
 			g.Expect(refused).To(BeNumerically(">", 0))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 	})
 
 	It("does not answer a claim that has long been gone, and that its cache still shows", func(ctx SpecContext) {
@@ -261,7 +261,7 @@ var _ = Describe("A manager that is late", func() {
 		create(ctx, stored)
 		seen := &ipamv1beta2.IPAddressClaim{}
 		see := func(why string) { // what the claim is once the suite's manager has written its last
-			Eventually(func() string { return saysPaused(ctx, stored) }, "1m", "50ms").Should(HavePrefix(why))
+			Eventually(func() string { return saysPaused(ctx, stored) }, "1m", "100ms").Should(HavePrefix(why))
 			stored.DeepCopyInto(seen)
 			delete(seen.Annotations, clusterv1.PausedAnnotation)
 		}
@@ -285,7 +285,7 @@ var _ = Describe("A manager that is late", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
 			g.Expect(stored.Status.AddressRef.Name).NotTo(BeEmpty())
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(marked).To(BeZero(), "what is recorded for a marked claim counts as what it came with")
 	})
 

@@ -55,7 +55,7 @@ var _ = Describe("An IPAddress that the garbage collector has taken the claim of
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(answer), answer)).To(Succeed())
 			g.Expect(answer.OwnerReferences).To(HaveLen(1), "the pool")
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		other := create(ctx, newClaim(ns, "b", "IPPool", "p"))
 		ready(ctx, other, metav1.ConditionFalse, "PoolExhausted")
 
@@ -63,7 +63,7 @@ var _ = Describe("An IPAddress that the garbage collector has taken the claim of
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(answer), answer)).To(Succeed())
 			g.Expect(answer.DeletionTimestamp).NotTo(BeNil())
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Consistently(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "3s", "100ms").Should(HaveLen(1))
 		change(ctx, answer, func() { answer.Finalizers = without(answer.Finalizers, inUse) })
 		gone(ctx, claim)
@@ -119,7 +119,7 @@ var _ = Describe("An IPAddressClaim of another pool than that of the IPAddress t
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(true) }) // so that Weir does not tidy up before the next claim comes
 		Eventually(func() bool {
 			return k.Get(ctx, client.ObjectKeyFromObject(former), former) == nil && conditions.IsTrue(former, ipamv1.PausedCondition)
-		}, "1m", "50ms").Should(BeTrue())
+		}, "1m", "100ms").Should(BeTrue())
 		Expect(k.Delete(ctx, dead)).To(Succeed())
 		Expect(k.Patch(ctx, dead, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		gone(ctx, dead)
@@ -127,7 +127,7 @@ var _ = Describe("An IPAddressClaim of another pool than that of the IPAddress t
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(left), left)).To(Succeed())
 			g.Expect(left.OwnerReferences).To(HaveLen(1), "the pool")
 			g.Expect(left.DeletionTimestamp).To(BeNil())
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 	})
 
 	for where, cidr := range map[string]string{"of other addresses": "10.2.0.0/24", "of the same addresses in another space": "10.1.0.0/24"} {
@@ -139,7 +139,7 @@ var _ = Describe("An IPAddressClaim of another pool than that of the IPAddress t
 				g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), answer)).To(Succeed())
 				g.Expect(answer.UID).NotTo(Equal(left.UID))
 				g.Expect(answer.Spec.PoolRef.Name).To(Equal("p"))
-			}, "1m", "50ms").Should(Succeed())
+			}, "1m", "100ms").Should(Succeed())
 			answered(ctx, claim)
 
 			By("having the former address cool down as soon as the Cluster is not paused")

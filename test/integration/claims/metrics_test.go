@@ -31,7 +31,7 @@ var _ = Describe("The metrics of a pool", func() {
 		second.Spec.CIDR = "10.1.0.2/32"
 		bound(ctx, create(ctx, second))
 		claimsAre(ns, "p", map[string]float64{"answered": 2})
-		Eventually(func() map[string]float64 { return seriesOf("weir_pool_records", ns, "p") }, "1m", "50ms").Should(Equal(map[string]float64{
+		Eventually(func() map[string]float64 { return seriesOf("weir_pool_records", ns, "p") }, "1m", "100ms").Should(Equal(map[string]float64{
 			"active": 2, "confirmed": 0, "cooling": 0, "retained": 0, "moved": 0, "pending": 0,
 		}))
 		Expect(seriesOf("weir_pool_ready", ns, "p")).To(Equal(map[string]float64{"": 1}))
@@ -49,7 +49,7 @@ var _ = Describe("The metrics of a pool", func() {
 		collides := arrivedWith(ctx, ns, "collides", "10.1.0.1")
 		ready(ctx, collides, metav1.ConditionFalse, "AddressConflict")
 		claimsAre(ns, "p", map[string]float64{"answered": 2, "exhausted": 1, "refused": 1, "paused": 1, "conflict": 1})
-		Eventually(func() float64 { return seriesOf("weir_claim_exhausted_total", ns, "p")[""] }, "1m", "50ms").Should(BeNumerically(">=", 1))
+		Eventually(func() float64 { return seriesOf("weir_claim_exhausted_total", ns, "p")[""] }, "1m", "100ms").Should(BeNumerically(">=", 1))
 
 		change(ctx, second, func() { second.Finalizers = append(second.Finalizers, "example.com/holds") })
 		Expect(k.Delete(ctx, second)).To(Succeed())
@@ -57,7 +57,7 @@ var _ = Describe("The metrics of a pool", func() {
 		waited := observed("IPAddressClaim.ipam.cluster.x-k8s.io", "yes")
 		change(ctx, second, func() { second.Finalizers = []string{ipamv1.ClaimFinalizer} })
 		answered(ctx, full)
-		Eventually(func() float64 { return observed("IPAddressClaim.ipam.cluster.x-k8s.io", "yes") }, "1m", "50ms").
+		Eventually(func() float64 { return observed("IPAddressClaim.ipam.cluster.x-k8s.io", "yes") }, "1m", "100ms").
 			Should(BeNumerically(">", waited))
 		claimsAre(ns, "p", map[string]float64{"answered": 2, "refused": 1, "paused": 1, "conflict": 1})
 
@@ -69,7 +69,7 @@ var _ = Describe("The metrics of a pool", func() {
 		Expect(k.Delete(ctx, pool)).To(Succeed())
 		gone(ctx, pool)
 		for _, metric := range []string{"weir_pool_capacity_addresses", "weir_pool_records", "weir_pool_ready", "weir_claim_exhausted_total"} {
-			Eventually(func() map[string]float64 { return seriesOf(metric, ns, "p") }, "1m", "50ms").Should(BeEmpty(), metric)
+			Eventually(func() map[string]float64 { return seriesOf(metric, ns, "p") }, "1m", "100ms").Should(BeEmpty(), metric)
 		}
 	})
 
@@ -81,13 +81,13 @@ var _ = Describe("The metrics of a pool", func() {
 		pool := newPool(ns, "late", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/30", AddressSpace: ns})
 		pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		create(ctx, pool)
-		Eventually(func() map[string]float64 { return seriesOf("weir_pool_ready", ns, "late") }, "1m", "50ms").
+		Eventually(func() map[string]float64 { return seriesOf("weir_pool_ready", ns, "late") }, "1m", "100ms").
 			Should(Equal(map[string]float64{"": 0}))
 		claimsAre(ns, "late", map[string]float64{"paused": 1})
 		change(ctx, pool, func() { pool.Annotations = nil })
 		answered(ctx, claim)
 		claimsAre(ns, "late", map[string]float64{"answered": 1})
-		Eventually(func() map[string]float64 { return seriesOf("weir_pool_ready", ns, "late") }, "1m", "50ms").
+		Eventually(func() map[string]float64 { return seriesOf("weir_pool_ready", ns, "late") }, "1m", "100ms").
 			Should(Equal(map[string]float64{"": 1}))
 	})
 
@@ -119,7 +119,7 @@ func claimsAre(ns, pool string, counts map[string]float64) {
 			want[state] = counts[state]
 		}
 	}
-	Eventually(func() map[string]float64 { return seriesOf("weir_pool_claims", ns, pool) }, "1m", "50ms").Should(Equal(want))
+	Eventually(func() map[string]float64 { return seriesOf("weir_pool_claims", ns, pool) }, "1m", "100ms").Should(Equal(want))
 }
 
 // familyOf returns all series of a metric.

@@ -41,7 +41,7 @@ var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress 
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(good), good)).To(Succeed())
 			g.Expect(good.OwnerReferences).To(HaveLen(2))
 			g.Expect(good.Finalizers).To(ConsistOf(ipamv1.AddressFinalizer))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(ready(ctx, create(ctx, newClaim(ns, "bad", "IPPool", "p")), metav1.ConditionFalse, "AllocationFailed")).
 			To(ContainSubstring("10.7.0.50"))
 	})
@@ -70,7 +70,7 @@ var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress 
 		// Before the claim came, the address may have been held for nobody.
 		Expect(records(ctx, ns)).NotTo(ContainElement(HaveField("Spec.ClaimRef.UID", string(byHand.UID))))
 		tell("answer", "10.1.0.60", ipamv1.AddressFinalizer)
-		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "50ms").
+		Eventually(func() []ipamv1.IPAllocation { return records(ctx, ns) }, "1m", "100ms").
 			Should(ContainElement(HaveField("Spec.CIDR", "10.1.0.60/32")), "nobody else gets it")
 		Expect(records(ctx, ns)).NotTo(ContainElement(HaveField("Spec.ClaimRef.UID", string(byHand.UID))))
 	})
@@ -196,7 +196,7 @@ var _ = Describe("An IPAddressClaim, where somebody else has made its IPAddress 
 		change(ctx, claim, func() { claim.Finalizers = nil })
 		Expect(client.IgnoreNotFound(k.Delete(ctx, claim))).To(Succeed())
 		again := newClaim(ns, "a", "IPPool", "p")
-		Eventually(func() error { return k.Create(ctx, again.DeepCopy()) }, "1m", "50ms").Should(Succeed())
+		Eventually(func() error { return k.Create(ctx, again.DeepCopy()) }, "1m", "100ms").Should(Succeed())
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
 		Eventually(func(g Gomega) {
 			address := &ipamv1beta2.IPAddress{}

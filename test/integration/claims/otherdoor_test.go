@@ -52,7 +52,7 @@ func otherReady(ctx context.Context, claim *otherdoor.IPClaim, status metav1.Con
 		g.Expect(ready).NotTo(BeNil())
 		g.Expect(ready.Status).To(Equal(status), ready.Message)
 		message = ready.Message
-	}, "1m", "20ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	return message
 }
 
@@ -83,7 +83,7 @@ func newTwins(ctx context.Context, ns string) *twins {
 	for _, claim := range t.claims {
 		t.answers = append(t.answers, otherAnswered(ctx, claim))
 	}
-	Eventually(func() []ipamv1.IPAllocation { t.records = otherRecords(ctx, ns); return t.records }, "1m", "20ms").
+	Eventually(func() []ipamv1.IPAllocation { t.records = otherRecords(ctx, ns); return t.records }, "1m", "100ms").
 		Should(And(HaveLen(3), ContainElement(HaveField("Spec.State", ipamv1.ConfirmedState))))
 	return t
 }
@@ -134,7 +134,7 @@ var _ = Describe("Two front doors with kinds of the same names, in one namespace
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 			g.Expect(conditions.GetReason(own, ipamv1.ReadyCondition)).To(Equal(ipamv1.ClaimReadyPoolExhaustedReason))
-		}, "1m", "20ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(k.Delete(ctx, other)).To(Succeed())
 		gone(ctx, other)
 		Expect(otherRecords(ctx, ns)).To(HaveLen(1), "the pool's block")
@@ -182,7 +182,7 @@ var _ = Describe("Two front doors with kinds of the same names, in one namespace
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
 			g.Expect(conditions.GetReason(other, ipamv1.ReadyCondition)).To(Equal(ipamv1.PoolReadyOverlapReason))
-		}, "1m", "20ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(otherRecords(ctx, ns)).To(BeEmpty())
 		answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p")))
 		otherReady(ctx, create(ctx, otherClaim(ns, "a")), metav1.ConditionFalse)

@@ -38,7 +38,7 @@ func poolReady(ctx context.Context, pool *ipamv1.IPPool, status metav1.Condition
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(string(c.Status)+"/"+c.Reason).To(Equal(string(status)+"/"+reason), c.Message)
 		message = c.Message
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	return message
 }
 
@@ -48,7 +48,7 @@ func poolExhausted(ctx context.Context, pool *ipamv1.IPPool) string {
 	Eventually(func(g Gomega) {
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
 		g.Expect(conditions.IsTrue(pool, ipamv1.ExhaustedCondition)).To(BeTrue())
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 	return conditions.GetMessage(pool, ipamv1.ExhaustedCondition)
 }
 
@@ -138,7 +138,7 @@ var _ = Describe("A pool", func() {
 				g.Expect(pool.Status.Capacity).To(Equal(ipamv1.Capacity{
 					Total: "16", Excluded: "2", Allocated: "1", Available: at.available, Cooling: "0", Delegated: "0",
 				}))
-			}, "1m", "50ms").Should(Succeed())
+			}, "1m", "100ms").Should(Succeed())
 			here := at.home == home
 			Expect(pool.Status.UtilizationPercent != nil).To(Equal(here))
 			Expect(pool.Status.LargestFreePrefixLength != nil).To(Equal(here))
@@ -159,7 +159,7 @@ var _ = Describe("A pool", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(conditions.IsFalse(pool, ipamv1.ExhaustedCondition)).To(BeTrue())
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Eventually(func() []string { return eventsAbout(ctx, pool) }, "1m", "100ms").Should(ConsistOf("Exhausted", "Available"))
 	})
 
@@ -206,7 +206,7 @@ var _ = Describe("A pool", func() {
 		change(ctx, parent, func() { parent.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }) // so that nothing is held yet
 		Eventually(func() bool {
 			return k.Get(ctx, client.ObjectKeyFromObject(parent), parent) == nil && conditions.IsTrue(parent, ipamv1.PausedCondition)
-		}, "1m", "50ms").Should(BeTrue())
+		}, "1m", "100ms").Should(BeTrue())
 
 		By("moving it as clusterctl does")
 		for _, obj := range []client.Object{&block, child} {
@@ -236,7 +236,7 @@ var _ = Describe("A pool", func() {
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, ClusterName: owner.Name}))
 		Eventually(func() bool {
 			return k.Get(ctx, client.ObjectKeyFromObject(pool), pool) == nil && conditions.IsTrue(pool, ipamv1.PausedCondition)
-		}, "1m", "50ms").Should(BeTrue())
+		}, "1m", "100ms").Should(BeTrue())
 		Expect(pool.Finalizers).To(BeEmpty())
 	})
 
@@ -281,14 +281,14 @@ var _ = Describe("A pool", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 			g.Expect(conditions.GetReason(own, ipamv1.ReadyCondition)).To(Equal("PoolExhausted"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		before := patchedRecords(ctx)
 		Consistently(func() float64 { return patchedRecords(ctx) - before }, "3s", "500ms").Should(BeNumerically("<=", 2))
 		Expect(k.Delete(ctx, newClaim(ns, "holder", "IPPool", "p"))).To(Succeed())
 		Eventually(func() string {
 			Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 			return own.Status.AllocatedCIDR
-		}, "1m", "50ms").Should(Equal(holder.Spec.Address + "/32"))
+		}, "1m", "100ms").Should(Equal(holder.Spec.Address + "/32"))
 	})
 
 	It("of IPv6 counts exactly", func(ctx SpecContext) {
@@ -357,9 +357,9 @@ var _ = Describe("A pool", func() {
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		change(ctx, pool, func() { pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.3"} })
 		Expect(answered(ctx, waiting).Spec.Address).To(Equal("10.1.0.2"))
-		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/30"))
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "100ms").Should(ConsistOf("10.1.0.0/30"))
 		change(ctx, pool, func() { pool.Spec.Addresses = []ipamv1.AddressEntry{"10.1.0.0-10.1.0.2"} })
-		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/31", "10.1.0.2/32"))
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "100ms").Should(ConsistOf("10.1.0.0/31", "10.1.0.2/32"))
 	})
 
 	It("grows from a cidr to addresses and back, and its blocks, children and claims with it", func(ctx SpecContext) {
@@ -385,14 +385,14 @@ var _ = Describe("A pool", func() {
 		answered(ctx, create(ctx, newClaim(ns, "below", "IPPool", "child")))
 		Expect(k.Delete(ctx, rival)).To(Succeed())
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
-		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/28", "10.2.0.0/29"))
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "100ms").Should(ConsistOf("10.1.0.0/28", "10.2.0.0/29"))
 		poolReady(ctx, wide, metav1.ConditionTrue, "Available")
 
 		By("being one block again")
 		Expect(k.Delete(ctx, wide)).To(Succeed())
 		gone(ctx, wide)
 		change(ctx, pool, func() { pool.Spec.CIDR, pool.Spec.Addresses = "10.1.0.0/27", nil })
-		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "50ms").Should(ConsistOf("10.1.0.0/27"))
+		Eventually(func() []string { return blocks(ctx, ns, "p") }, "1m", "100ms").Should(ConsistOf("10.1.0.0/27"))
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
 		Expect(answered(ctx, newClaim(ns, "a", "IPPool", "p")).UID).To(Equal(held.UID))
 		Expect(k.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed())
@@ -418,7 +418,7 @@ var _ = Describe("A pool", func() {
 	It("of a Cluster that is gone, or paused by its annotation, answers those that waited when that is over", func(ctx SpecContext) {
 		cluster := create(ctx, newCluster(ns, false))
 		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, ClusterName: "c"}))
-		Eventually(komega.Object(pool), "1m", "50ms").Should(HaveField("Status.Conditions", ContainElement(And(
+		Eventually(komega.Object(pool), "1m", "100ms").Should(HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", ipamv1.ReadyCondition), HaveField("Status", metav1.ConditionTrue)))))
 		for name, held := range map[string]struct{ begin, end func() }{
 			"annotated": {
@@ -451,13 +451,13 @@ var _ = Describe("A pool", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(conditions.IsTrue(pool, ipamv1.PausedCondition)).To(BeTrue())
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(poolReady(ctx, pool, metav1.ConditionFalse, "Paused")).To(Equal(`Cluster "c" has spec.paused`))
 		Expect(saysPaused(ctx, claim)).To(Equal(`IPPool "p" is paused, by itself or with its Cluster`))
 		change(ctx, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 		poolReady(ctx, pool, metav1.ConditionTrue, "Available")
 		Expect(conditions.IsFalse(pool, ipamv1.PausedCondition)).To(BeTrue())
-		Eventually(komega.Object(pool), "1m", "50ms").Should(HaveField("Labels", HaveKeyWithValue(clusterv1.ClusterNameLabel, "c")))
+		Eventually(komega.Object(pool), "1m", "100ms").Should(HaveField("Labels", HaveKeyWithValue(clusterv1.ClusterNameLabel, "c")))
 		answered(ctx, claim)
 		Expect(conditions.IsFalse(claim, ipamv1.PausedCondition)).To(BeTrue())
 	})
@@ -493,7 +493,7 @@ var _ = Describe("A pool", func() {
 			g.Expect(claim.Status.AddressRef.Name).To(BeEmpty())
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(earlier), earlier)).To(Succeed())
 			g.Expect(conditions.IsTrue(earlier, ipamv1beta2.IPAddressClaimReadyCondition)).To(BeTrue(), "it waits for nothing")
-		}, "400ms", "50ms").Should(Succeed())
+		}, "400ms", "100ms").Should(Succeed())
 		change(ctx, pool, func() { delete(pool.Annotations, clusterv1.PausedAnnotation) })
 		answered(ctx, claim)
 		Expect(conditions.IsFalse(claim, ipamv1.PausedCondition)).To(BeTrue())
@@ -526,7 +526,7 @@ var _ = Describe("A pool", func() {
 			create(ctx, newPool(ns, name, ipamv1.IPPoolSpec{CIDR: "10.1.0.0/28", AddressSpace: ns + name}))
 			answered(ctx, together)
 			return time.Since(together.CreationTimestamp.Time)
-		}, "2m", "50ms").Should(BeNumerically("<", 4*time.Second))
+		}, "2m", "100ms").Should(BeNumerically("<", 4*time.Second))
 		Eventually(func() []string { return eventsAbout(ctx, lost) }, "1m", "100ms").Should(ConsistOf("PoolNotReady"))
 		Expect(eventsAbout(ctx, together)).To(BeEmpty())
 

@@ -64,9 +64,9 @@ func refused(ctx context.Context, namespace, pool string) {
 		g.Eventually(func() (bool, error) {
 			err := k.Get(ctx, client.ObjectKeyFromObject(probe), probe)
 			return conditions.Has(probe, "Ready"), err
-		}, "1m", "50ms").Should(BeTrue())
+		}, "1m", "100ms").Should(BeTrue())
 		g.Expect(conditions.GetReason(probe, "Ready")).To(Equal("PoolNotReady"))
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 // readable is everything of Weir's and Cluster API's that can be read in a namespace, with the events about it.
@@ -205,7 +205,7 @@ var _ = Describe("A GlobalIPPool", func() {
 		waiting("last")
 		Consistently(func(g Gomega) {
 			g.Expect(answered(ctx, byNamespace).Spec.Address).To(Equal(address))
-		}, "400ms", "50ms").Should(Succeed())
+		}, "400ms", "100ms").Should(Succeed())
 		for _, claim := range []*ipamv1beta2.IPAddressClaim{byNamespace, byPool, byVisibility, bySelector} {
 			answered(ctx, claim)
 			Expect(k.Delete(ctx, claim)).To(Succeed())
@@ -231,7 +231,7 @@ var _ = Describe("A GlobalIPPool", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 			g.Expect(p.Status.Conditions).To(ContainElement(And(
 				HaveField("Reason", "Deleting"), HaveField("Message", "1 allocation is still in use"))))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		gone(ctx, p)
 	})
@@ -342,7 +342,7 @@ var _ = Describe("What one project reads", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 			g.Expect(conditions.IsFalse(own, ipamv1.ReadyCondition)).To(BeTrue())
 			g.Expect(conditions.GetMessage(own, ipamv1.ReadyCondition)).To(Equal("spec.cidr: conflicts with another allocation; neither is renumbered"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		silent(ctx, own)
 	})
 

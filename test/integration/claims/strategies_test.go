@@ -86,7 +86,7 @@ var _ = Describe("A pool's strategy", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool.Status.ObservedGeneration).To(Equal(pool.Generation))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(gets(ctx, "b")).To(Equal([]string{"10.1.0.0"}))
 	})
 })

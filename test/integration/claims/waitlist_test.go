@@ -20,7 +20,7 @@ import (
 var _ = Describe("Claims that wait for room", func() {
 	It("are woken as many as there is room for, and all of them served in the end", func(ctx SpecContext) {
 		const rounds, mostForEach = 10, 20
-		waiting := size.Of(100, 300, 300)
+		waiting := size.Of(40, 300, 300)
 		ns := newNamespace(ctx)
 		create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/28", AddressSpace: ns}))
 		holders := make([]*ipamv1beta2.IPAddressClaim, 0, 14)
@@ -52,8 +52,8 @@ var _ = Describe("Claims that wait for room", func() {
 
 		for i := range rounds {
 			Expect(k.Delete(ctx, holders[i])).To(Succeed())
-			Eventually(func() int { return count("Allocated") }, "1m", "50ms").Should(Equal(14))
-			Eventually(func() int { return count("PoolExhausted") }, "1m", "50ms").Should(Equal(waiting - i - 1))
+			Eventually(func() int { return count("Allocated") }, "1m", "100ms").Should(Equal(14))
+			Eventually(func() int { return count("PoolExhausted") }, "1m", "100ms").Should(Equal(waiting - i - 1))
 		}
 		Expect(reconciles("ipaddressclaim")-quiet).To(BeNumerically("<", rounds*mostForEach), "reconciliations for %d freed addresses", rounds)
 

@@ -99,7 +99,7 @@ var _ = Describe("What arrives with a prefix that its pool excludes", func() {
 				}
 				return conditions.GetMessage(obj, ipamv1.WithinPoolCondition)
 			}
-			Eventually(within, "1m", "50ms").Should(Equal("spec.cidr: is excluded or contains an excluded address; it is kept all the same"))
+			Eventually(within, "1m", "100ms").Should(Equal("spec.cidr: is excluded or contains an excluded address; it is kept all the same"))
 			Consistently(within, "300ms", "50ms").ShouldNot(BeEmpty())
 		}
 

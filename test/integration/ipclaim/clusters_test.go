@@ -52,7 +52,7 @@ var _ = Describe("An IPClaim", func() {
 		Consistently(func() []string { return records(ctx, ns) }, "1s", "100ms").Should(HaveLen(1))
 		suite.Change(ctx, k, owner, func() { owner.Spec.Paused = ptr.To(false) })
 		gone(ctx, claim)
-		Eventually(func() []string { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
+		Eventually(func() []string { return records(ctx, ns) }, "1m", "100ms").Should(BeEmpty())
 	})
 
 	It("of a Cluster that is missing or paused says so, and is bound when that is over", func(ctx SpecContext) {
@@ -63,7 +63,7 @@ var _ = Describe("An IPClaim", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(conditions.GetReason(claim, ipamv1.ReadyCondition)).To(Equal("ClusterNotFound"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(conditions.GetMessage(claim, ipamv1.ReadyCondition)).To(And(
 			HavePrefix("metadata.labels["+clusterv1.ClusterNameLabel+"]"), ContainSubstring(`there is no Cluster "c" in namespace `+ns)))
 		Eventually(func(g Gomega) {
@@ -71,7 +71,7 @@ var _ = Describe("An IPClaim", func() {
 			g.Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 			g.Expect(list.Items).To(ContainElement(And(
 				HaveField("InvolvedObject.UID", claim.UID), HaveField("Type", corev1.EventTypeWarning), HaveField("Reason", "ClusterNotFound"))))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		cluster := create(ctx, builder.Cluster(ns, "c").WithPaused(true).Build())
 		pauses(ctx, claim)
 		Expect(records(ctx, ns)).To(BeEmpty())

@@ -59,7 +59,7 @@ func becomes(ctx context.Context, obj conditional, condition string) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 		g.Expect(conditions.IsTrue(obj, condition)).To(BeTrue())
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // serving creates a pool and waits until it hands out prefixes.
@@ -134,7 +134,7 @@ var _ = Describe("What is answered while it is created", func() {
 			pool := newPool(ns, "p", spec)
 			g.Expect(k.Create(ctx, pool)).To(Succeed())
 			g.Expect(pool.Spec.CIDR).To(HaveSuffix("/26"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 	})
 
 	It("keeps its block, and is told that only root pools grow", func(ctx SpecContext) {
@@ -168,11 +168,11 @@ var _ = Describe("What is answered while it is created", func() {
 			}},
 		}})
 		Expect(k.Delete(ctx, claim, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
-		Eventually(func() []string { return records(ctx, ns) }, "1m", "50ms").Should(BeEmpty())
+		Eventually(func() []string { return records(ctx, ns) }, "1m", "100ms").Should(BeEmpty())
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(claim.Finalizers).To(Equal([]string{metav1.FinalizerDeleteDependents}))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		patch(ctx, dependent, `{"metadata":{"finalizers":null}}`)
 	})
 
@@ -207,8 +207,8 @@ var _ = Describe("What is answered while it is created", func() {
 			g.Expect(found[0].UID).NotTo(Equal(lost.UID))
 			g.Expect(found[0].Spec.CIDR).To(Equal(lost.Spec.CIDR))
 			g.Expect(found[0].Spec.State).To(Equal(ipamv1.ConfirmedState))
-		}, "1m", "50ms").Should(Succeed())
-		Eventually(func() error { return k.Create(ctx, newClaim(ns, "after", "p")) }, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
+		Eventually(func() error { return k.Create(ctx, newClaim(ns, "after", "p")) }, "1m", "100ms").Should(Succeed())
 	})
 
 	It("comes from the first pool with room, however many do not serve", func(ctx SpecContext) {

@@ -190,7 +190,7 @@ var _ = Describe("A manager whose cache is old", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(conditions.IsFalse(claim, clusterv1.PausedCondition)).To(BeTrue())
-		}, "1m", "20ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(conditions.IsFalse(claim, ipamv1.ReadyCondition)).To(BeTrue())
 		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
 		becomes(ctx, claim, ipamv1.ReadyCondition)
@@ -208,7 +208,7 @@ var _ = Describe("A manager whose cache is old", func() {
 		Eventually(func() error {
 			attempt(ctx, late)
 			return k.Get(ctx, client.ObjectKeyFromObject(claim), claim)
-		}, "1m", "50ms").ShouldNot(Succeed())
+		}, "1m", "100ms").ShouldNot(Succeed())
 		list := &ipamv1.IPAllocationList{}
 		Expect(k.List(ctx, list, client.InNamespace(ns))).To(Succeed())
 		Expect(list.Items).To(ContainElement(And(

@@ -79,7 +79,7 @@ var _ = Describe("A claim", func() {
 		}
 		Expect(k.Create(ctx, spare, client.FieldOwner(ipamv1.FieldManager))).To(Succeed())
 		patch(ctx, claim, `{"metadata":{"annotations":{"example.org/seen":"true"}}}`)
-		Eventually(func() []string { return records(ctx, ns) }, "1m", "50ms").Should(Equal([]string{"c 10.0.0.1/32"}))
+		Eventually(func() []string { return records(ctx, ns) }, "1m", "100ms").Should(Equal([]string{"c 10.0.0.1/32"}))
 	})
 
 	It("that came with somebody else's prefix retains nothing of it", func(ctx SpecContext) {
@@ -90,10 +90,10 @@ var _ = Describe("A claim", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(copied), copied)).To(Succeed())
 			g.Expect(conditions.GetReason(copied, ipamv1.ReadyCondition)).To(Equal(ipamv1.ClaimReadyAddressConflictReason))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(k.Delete(ctx, copied)).To(Succeed())
 		gone(ctx, copied)
-		Eventually(func() []string { return records(ctx, ns) }, "1m", "50ms").Should(Equal([]string{"has 10.0.0.1/32"}))
+		Eventually(func() []string { return records(ctx, ns) }, "1m", "100ms").Should(Equal([]string{"has 10.0.0.1/32"}))
 		Expect(create(ctx, newClaim(ns, "copy", "root")).Spec.CIDR).To(Equal("10.0.0.2/32"))
 	})
 })

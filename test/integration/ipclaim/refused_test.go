@@ -44,7 +44,7 @@ func limit(ctx context.Context, ns string, what corev1.ResourceName, most string
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(quota), quota)).To(Succeed())
 		g.Expect(quota.Status.Hard).To(HaveKey(what))
-	}, "1m", "50ms").Should(Succeed())
+	}, "1m", "100ms").Should(Succeed())
 }
 
 // tryOnce creates a claim and returns the code and text of the answer. Unlike the usual client it does not repeat what gets 429.
@@ -118,7 +118,7 @@ var _ = Describe("What the API server refuses after Weir's webhooks", func() {
 		Expect(code).To(Equal(http.StatusForbidden), text)
 		Expect(k.Delete(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limit"}})).To(Succeed())
 		claim := claimOf("web", pool)
-		Eventually(func() error { return k.Create(ctx, claim) }, "1m", "50ms").Should(Succeed())
+		Eventually(func() error { return k.Create(ctx, claim) }, "1m", "100ms").Should(Succeed())
 		Expect(claim.Spec.CIDR).To(Equal("10.0.0.1/32"))
 		becomes(ctx, claim, ipamv1.ReadyCondition)
 	}, NodeTimeout(patience))
@@ -168,7 +168,7 @@ var _ = Describe("A quota on records", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(conditions.GetReason(claim, ipamv1.DeletingCondition)).To(Equal(ipamv1.WaitingForAPIServerReason))
 			g.Expect(conditions.GetMessage(claim, ipamv1.DeletingCondition)).To(ContainSubstring("records stay for the audit"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		end()
 		suite.Gone(ctx, k, claim)
 	}, NodeTimeout(3*patience))
@@ -189,7 +189,7 @@ var _ = Describe("A quota on records", func() {
 			g.Expect(ready).NotTo(BeNil())
 			g.Expect(ready.Reason).To(Equal(ipamv1.ClaimReadyRefusedByAPIServerReason))
 			g.Expect(ready.Message).To(ContainSubstring("exceeded quota: limit"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(k.Delete(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limit"}})).To(Succeed())
 		becomes(ctx, claim, ipamv1beta2.IPAddressClaimReadyCondition)
 	}, NodeTimeout(3*patience))
@@ -203,7 +203,7 @@ var _ = Describe("A quota on records", func() {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 			g.Expect(conditions.GetReason(claim, ipamv1.ReadyCondition)).To(Equal(ipamv1.ClaimReadyRefusedByAPIServerReason))
 			g.Expect(conditions.GetMessage(claim, ipamv1.ReadyCondition)).To(ContainSubstring("exceeded quota: limit"))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		Expect(k.Delete(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limit"}})).To(Succeed())
 		becomes(ctx, claim, ipamv1.ReadyCondition)
 	}, NodeTimeout(3*patience))

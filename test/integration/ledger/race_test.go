@@ -24,7 +24,7 @@ import (
 )
 
 // claimsPerPool is more than any of the pools has room for.
-var claimsPerPool = size.Of(150, 150, 3000)
+var claimsPerPool = size.Of(50, 150, 3000)
 
 // live reserves the claim, answers it, and perhaps lets it go again. Some claims are worked on by two managers at once.
 func live(ctx context.Context, t *claimledger.Claims, random *rand.Rand, c book.Claim, ledgers []*book.Ledger) error {
@@ -141,7 +141,7 @@ func since(names ...string) func() map[string]float64 {
 }
 
 // cutsPerRun bounds how often watches are cut: a watch that never lasts would let nobody be answered.
-var cutsPerRun = size.Of(30, 30, 300)
+var cutsPerRun = size.Of(10, 30, 300)
 
 var _ = Describe("Three ledgers that know nothing of each other", func() {
 	var (

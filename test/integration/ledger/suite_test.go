@@ -47,7 +47,7 @@ import (
 	book "github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
-	_ "github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite" // prints what specs cost
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 var (
@@ -63,10 +63,7 @@ func TestLedger(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(klog.Background())
-	var err error
-	site, err = framework.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs}, Scheme: kinds})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(site.Stop)
+	site = suite.StartSite(ctx, framework.SiteOptions{Install: []framework.Step{framework.InstallWeirCRDs, framework.InstallCAPICRDs}, Scheme: kinds})
 	k = site.Client()
 }, NodeTimeout(2*time.Minute))
 

@@ -155,7 +155,7 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 	entry := func(start, end string) m3v1.Pool { return m3v1.Pool{Start: address(start), End: address(end)} }
 	has := func(ctx context.Context, p *m3v1.IPPool, parent *ipamv1.GlobalIPPool, blocks ...string) {
 		GinkgoHelper()
-		Eventually(func() []string { return carvedBlocks(ctx, s, p, parent) }, patience, "50ms").Should(Equal(blocks))
+		Eventually(func() []string { return carvedBlocks(ctx, s, p, parent) }, patience, "100ms").Should(Equal(blocks))
 		s.Ready(ctx, p)
 	}
 
@@ -261,7 +261,7 @@ var _ = Describe("An IPPool of Metal3 with a parent", func() {
 					return conditions.IsTrue(p, ipamv1.ReadyCondition)
 				})
 				return serving
-			}, patience, "50ms").Should(BeNumerically(">=", 0))
+			}, patience, "100ms").Should(BeNumerically(">=", 0))
 			s.Delete(ctx, pools[serving])
 			pools = slices.Delete(pools, serving, serving+1)
 		}

@@ -218,13 +218,13 @@ var _ = Describe("An IPPool of Metal3", func() {
 			get(ctx, p)
 			g.Expect(counts(p)).To(Equal("8/8"))
 			g.Expect(blocksOf(ctx, s, p)).To(Equal([]string{"192.0.2.0/29"}))
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 		suite.Change(ctx, k, p, func() { p.Spec.Pools = nil })
 		Eventually(func(g Gomega) {
 			get(ctx, p)
 			g.Expect(counts(p)).To(Equal("0/0"))
 			g.Expect(blocksOf(ctx, s, p)).To(BeEmpty())
-		}, "1m", "50ms").Should(Succeed())
+		}, "1m", "100ms").Should(Succeed())
 	})
 
 	It("that is not used is deleted at once, with what is recorded of it", func(ctx SpecContext) {
@@ -286,12 +286,12 @@ var _ = Describe("An IPPool of Metal3", func() {
 		Consistently(func() string {
 			get(ctx, p)
 			return p.ResourceVersion
-		}, "500ms", "50ms").Should(Equal(stored))
+		}, "500ms", "100ms").Should(Equal(stored))
 		suite.Change(ctx, k, p, func() { p.Spec.Gateway = ptr.To[m3v1.Address]("192.0.2.1") })
 		Eventually(func() string {
 			get(ctx, p)
 			return counts(p)
-		}, "1m", "50ms").Should(Equal("14/14"))
+		}, "1m", "100ms").Should(Equal("14/14"))
 		Expect(p.Status.LastUpdated.After(was.Time)).To(BeTrue())
 		Expect(p.Status.LastUpdated.Time).To(BeTemporally("~", time.Now(), time.Minute))
 	})

@@ -88,7 +88,7 @@ func (s *server) running(ctx context.Context) neutron.FloatingIP {
 	Eventually(func() (has bool) {
 		f, has = s.reconcile(ctx)
 		return has
-	}, patience, "50ms").Should(BeTrue())
+	}, patience, "100ms").Should(BeTrue())
 	return f
 }
 
@@ -119,7 +119,7 @@ func (s *server) letGo(ctx context.Context) {
 			err = k.Update(ctx, c)
 		}
 		return client.IgnoreNotFound(err)
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 var _ = Describe("CAPO's server", onEvery(func(s *spec) {

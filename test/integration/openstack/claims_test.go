@@ -199,9 +199,9 @@ var _ = Describe("A claim of a pool of floating IPs", onEvery(func(s *spec) {
 // many is how many claims are created at once. The real Neutron creates two floating IPs a second.
 func (s *spec) many() int {
 	if s.isReal() {
-		return size.Of(20, 60, 60)
+		return size.Of(10, 60, 60)
 	}
-	return size.Of(40, 100, 500)
+	return size.Of(20, 100, 500)
 }
 
 var _ = Describe("A pool of floating IPs", onFakeOnce(func(s *spec) {

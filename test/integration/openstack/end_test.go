@@ -75,5 +75,5 @@ func (s *spec) ended(ctx context.Context, p suite.Conditioned) {
 			_ = k.Patch(ctx, nudged, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata": {"annotations": {"cluster.x-k8s.io/nudged": %q}}}`, p.GetResourceVersion())))
 		}
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", p.GetConditions())
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }

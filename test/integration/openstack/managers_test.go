@@ -176,7 +176,7 @@ var _ = Describe("A manager that is killed", onFakeOnce(func(s *spec) {
 		s.openManager(ctx, nil)
 		f := s.allocated(ctx, c)
 		late.Release()
-		Eventually(func() []openstack.FloatingIP { return s.owned(ctx, c) }, patience, "20ms").Should(HaveLen(2))
+		Eventually(func() []openstack.FloatingIP { return s.owned(ctx, c) }, patience, "100ms").Should(HaveLen(2))
 		Eventually(func(g Gomega) { nudge(ctx, g, c) }).Should(Succeed())
 		Expect(s.allocated(ctx, c)).To(Equal(f))
 		s.deleted(ctx, c)
@@ -200,7 +200,7 @@ var _ = Describe("Two managers that create a floating IP each for one claim", on
 			search.Release()
 		}
 		f := s.allocated(ctx, c)
-		Eventually(func() int { return madeBy(s.fake(), "CreateFloatingIP") }, patience, "20ms").Should(Equal(2))
+		Eventually(func() int { return madeBy(s.fake(), "CreateFloatingIP") }, patience, "100ms").Should(Equal(2))
 		answers := &ipamv1beta2.IPAddressList{}
 		Expect(k.List(ctx, answers, client.InNamespace(s.ns))).To(Succeed())
 		Expect(answers.Items).To(ConsistOf(HaveField("Spec.Address", f.Address.String())))
@@ -233,7 +233,7 @@ var _ = Describe("Two managers that create a floating IP each for one claim", on
 		Eventually(func(g Gomega) { // the manager knows of it
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 			g.Expect(p).To(HaveField("Status.Capacity.Allocated", "2"))
-		}, patience, "20ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 		deletion.Release()
 		s.gone(ctx, c)
 		Expect(s.outside(ctx)).To(BeEmpty())
@@ -291,13 +291,13 @@ var _ = Describe("A manager whose gate is closed", onFake(func(s *spec) {
 		callWebhooks(ctx, closed.WebhookAddress())
 		DeferCleanup(func(ctx SpecContext) { callWebhooks(ctx, webhooks) })
 		refusal := suite.Refused(http.StatusUnprocessableEntity, "spec.openStack", gateOpen)
-		Eventually(func() error { return k.Create(ctx, s.newPool("refused"), client.DryRunAll) }, patience, "50ms").Should(refusal)
+		Eventually(func() error { return k.Create(ctx, s.newPool("refused"), client.DryRunAll) }, patience, "100ms").Should(refusal)
 		Expect(k.Delete(ctx, pool)).To(suite.Refused(http.StatusForbidden, f.Address.String()))
 		Expect(s.fake().Calls()).To(BeEmpty())
 		Expect(secrets.Writes()).To(BeZero(), "requests about Secrets")
 
 		callWebhooks(ctx, webhooks)
-		Eventually(func() error { return k.Create(ctx, s.newPool("accepted"), client.DryRunAll) }, patience, "50ms").Should(Succeed())
+		Eventually(func() error { return k.Create(ctx, s.newPool("accepted"), client.DryRunAll) }, patience, "100ms").Should(Succeed())
 		Expect(closed.Stop()).To(Succeed())
 		s.openManager(ctx, nil)
 		s.gone(ctx, had)

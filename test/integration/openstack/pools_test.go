@@ -212,7 +212,7 @@ var _ = Describe("A pause", onFake(func(s *spec) {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 			g.Expect(c.Status.Conditions).NotTo(BeEmpty())
-		}, patience, "20ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 		Expect(s.outside(ctx)).To(ConsistOf(f))
 
 		suite.Change(ctx, k, p, func() { delete(p.GetAnnotations(), clusterv1.PausedAnnotation) })
@@ -234,7 +234,7 @@ var _ = Describe("A pause", onFake(func(s *spec) {
 		Eventually(func(g Gomega) {
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 			g.Expect(c.Status.Conditions).To(ContainElement(And(HaveField("Type", clusterv1.PausedCondition), HaveField("Status", BeEquivalentTo("True")))))
-		}, patience, "50ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 		made := s.owned(ctx, c)
 		Expect(made).To(HaveLen(1))
 		Expect(k.Delete(ctx, c)).To(Succeed())
@@ -351,7 +351,7 @@ var _ = Describe("The comparison of floating IPs with the records", onFake(func(
 		Eventually(func(g Gomega) { // the manager knows of them
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 			g.Expect(pool).To(HaveField("Status.Capacity.Allocated", "4"))
-		}, patience, "20ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 		s.compare(ctx, pool)
 		s.isCompared(ctx, pool)
 		hasCondition(ctx, pool, ipamv1.FloatingIPsCondition, metav1.ConditionTrue, ipamv1.FloatingIPsAsRecordedReason)
@@ -446,7 +446,7 @@ func (s *spec) isCompared(ctx context.Context, pool suite.Conditioned) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(pool.GetConditions(), ipamv1.FloatingIPsCondition).ObservedGeneration).To(Equal(pool.GetGeneration()))
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // isReported waits until the event of a claim whose second floating IP was released, which is the claim's only one, has these words, and

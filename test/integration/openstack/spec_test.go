@@ -82,11 +82,11 @@ func onEvery(specs func(s *spec)) func() {
 	}
 }
 
-// onFake defines specs for the fake and each kind of pool.
+// onFake defines specs for the fake and each kind of pool, at the gate for IPPools.
 func onFake(specs func(s *spec)) func() {
 	return func() {
 		on("fake", ipamv1.IPPoolKind, specs)
-		on("fake", ipamv1.GlobalIPPoolKind, specs)
+		size.FromLong(func() { on("fake", ipamv1.GlobalIPPoolKind, specs) })
 	}
 }
 
@@ -292,7 +292,7 @@ func (s *spec) isReady(ctx context.Context, c *ipamv1beta2.IPAddressClaim) {
 			nudge(ctx, g, c)
 		}
 		g.Expect(ready).To(HaveValue(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", ipamv1.ClaimReadyAllocatedReason))))
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // address returns the IPAddress that a claim's status names.
@@ -404,7 +404,7 @@ func (s *spec) leaves(ctx context.Context, c *ipamv1beta2.IPAddressClaim) {
 			nudge(ctx, g, now)
 		}
 		g.Expect(apierrors.IsNotFound(err) || now.UID != c.UID).To(BeTrue(), "claim %s is there: %v %v", c.Name, err, now.Status.Conditions)
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // polls counts how often something was polled.
@@ -445,7 +445,7 @@ func hasCondition(ctx context.Context, obj suite.Conditioned, condition string, 
 		for _, word := range words {
 			g.Expect(c.Message).To(ContainSubstring(word))
 		}
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // refused waits until a claim is not Ready for this reason, and expects that it has no IPAddress.
@@ -527,7 +527,7 @@ func (s *spec) clearClaims(ctx context.Context) {
 			}
 		}
 		g.Expect(claims.Items).To(BeEmpty())
-	}, patience, "50ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 func (s *spec) clearPools(ctx context.Context) {
@@ -542,7 +542,7 @@ func (s *spec) clearPools(ctx context.Context) {
 		}
 	}
 	for _, p := range all { // the webhook's index may show for a moment what has just been released
-		Eventually(func() error { return client.IgnoreNotFound(k.Delete(ctx, p)) }, patience, "50ms").Should(Succeed())
+		Eventually(func() error { return client.IgnoreNotFound(k.Delete(ctx, p)) }, patience, "100ms").Should(Succeed())
 	}
 	suite.Gone(ctx, k, all...)
 }

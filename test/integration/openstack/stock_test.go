@@ -53,7 +53,7 @@ func (s *spec) isTried(ctx SpecContext, c *ipamv1beta2.IPAddressClaim) {
 	Eventually(func(g Gomega) {
 		g.Expect(k.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(c.GetConditions(), ipamv1.ReadyCondition)).NotTo(BeNil())
-	}, patience, "20ms").Should(Succeed())
+	}, patience, "100ms").Should(Succeed())
 }
 
 // strip takes all finalizers off objects, and deletes them.
@@ -123,7 +123,7 @@ var _ = Describe("The stock of a pool of floating IPs", onEvery(func(s *spec) {
 			stored := address.DeepCopy()
 			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(address), stored)).To(Succeed())
 			g.Expect(stored).To(HaveValue(And(HaveField("UID", Not(Equal(address.UID))), HaveField("Spec.Address", made.Address.String()))))
-		}, patience, "50ms").Should(Succeed())
+		}, patience, "100ms").Should(Succeed())
 		s.unbindAll(ctx)
 		s.deleted(ctx, next)
 		for _, free := range s.outside(ctx) {
@@ -162,7 +162,7 @@ var _ = Describe("The stock of a pool of floating IPs that a port has", onFake(f
 		s.clearClaims(ctx)
 		Expect(k.Delete(ctx, pool)).To(Succeed())
 		s.ended(ctx, pool)
-		Eventually(func() map[string]float64 { return stockOf(pool) }, patience, "50ms").Should(BeEmpty())
+		Eventually(func() map[string]float64 { return stockOf(pool) }, patience, "100ms").Should(BeEmpty())
 		s.discard(ctx, lent.ID, "")
 		for _, f := range s.outside(ctx) {
 			s.discard(ctx, f.ID, description)
@@ -173,7 +173,7 @@ var _ = Describe("The stock of a pool of floating IPs that a port has", onFake(f
 // hasStock waits until the manager shows so many floating IPs of a pool that are no claim's.
 func hasStock(pool client.Object, free, bound float64) {
 	GinkgoHelper()
-	Eventually(func() map[string]float64 { return stockOf(pool) }, patience, "50ms").Should(Equal(map[string]float64{"free": free, "bound": bound}))
+	Eventually(func() map[string]float64 { return stockOf(pool) }, patience, "100ms").Should(Equal(map[string]float64{"free": free, "bound": bound}))
 }
 
 // stockOf returns a pool's values of weir_external_stock by state.

@@ -158,20 +158,8 @@ func (c *Clusterctl) AddStandIn(s StandIn) error {
 // Shell runs commands as an administrator's shell does, in this folder, and returns what they print: one that fails ends nothing. It errs if the
 // last one fails, and the error shows what all of them say. The programs are those of bin/.
 func (c *Clusterctl) Shell(ctx context.Context, folder, commands string) (string, error) {
-	path, err := Binary("clusterctl")
-	if err != nil {
-		return "", err
-	}
 	script := fmt.Sprintf("clusterctl() { command clusterctl \"$@\" --config %q; }\n%s", filepath.Join(c.dir, "clusterctl.yaml"), commands)
-	cmd := exec.CommandContext(ctx, "bash", "-c", script)
-	cmd.Dir = folder
-	cmd.Env = append(c.env(), "PATH="+filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_PROXY=*", "no_proxy=*")
-	var output, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &complaint
-	if err := cmd.Run(); err != nil {
-		return output.String(), fmt.Errorf("%w: %s\nof these commands:\n%s", err, complaint.String(), commands)
-	}
-	return output.String(), nil
+	return Shell(ctx, folder, script, c.env()...)
 }
 
 func (c *Clusterctl) env() []string {

@@ -89,10 +89,12 @@ func InstallCAPM3CRDs(ctx context.Context, cfg *rest.Config) error {
 	})
 }
 
-// InstallCAPOCRDs installs the kind of CAPO that owns a claim for a floating IP. It takes whatever is written, and nobody acts on it.
+// InstallCAPOCRDs installs the kind of CAPO that owns a claim for a floating IP, and CAPO's own pool. They take whatever is written, and no
+// controller acts on them.
 func InstallCAPOCRDs(ctx context.Context, cfg *rest.Config) error {
 	return installCRDs(ctx, cfg, []*unstructured.Unstructured{
 		permissiveCRD("infrastructure.cluster.x-k8s.io", "v1alpha1", "OpenStackServer", "openstackservers"),
+		permissiveCRD("infrastructure.cluster.x-k8s.io", "v1alpha1", "OpenStackFloatingIPPool", "openstackfloatingippools"),
 	})
 }
 

@@ -4,9 +4,13 @@
 package framework
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -46,4 +50,22 @@ func (g Guide) Commands(heading string) ([]string, error) {
 		return nil, fmt.Errorf("the guide has no commands below %q", heading)
 	}
 	return blocks, nil
+}
+
+// Shell runs commands in bash, in this folder and with these variables, and returns what they print. It errs if bash does, and the error shows
+// what all of them say. The programs are those of bin/, and then the machine's.
+func Shell(ctx context.Context, folder, commands string, env ...string) (string, error) {
+	path, err := Binary("kubectl")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", commands)
+	cmd.Dir = folder
+	cmd.Env = slices.Concat(env, []string{"PATH=" + filepath.Dir(path) + string(os.PathListSeparator) + os.Getenv("PATH"), "NO_PROXY=*", "no_proxy=*"})
+	var output, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &complaint
+	if err := cmd.Run(); err != nil {
+		return output.String(), fmt.Errorf("%w: %s\nof these commands:\n%s", err, complaint.String(), commands)
+	}
+	return output.String(), nil
 }

@@ -31,6 +31,8 @@ type server struct {
 	*spec
 
 	object *unstructured.Unstructured
+	// pool is what its claim asks, if CAPO creates that.
+	pool ipamv1beta2.IPPoolReference
 	// port is the one that its floating IP is bound to; "" for none.
 	port string
 }
@@ -43,7 +45,7 @@ func (s *spec) server(ctx context.Context, name string) *server {
 	object.SetNamespace(s.ns)
 	object.SetName(name)
 	Expect(k.Create(ctx, object)).To(Succeed())
-	return &server{spec: s, object: object}
+	return &server{spec: s, object: object, pool: s.newClaim(name).Spec.PoolRef}
 }
 
 // takeClaim returns the claim of the server's name, whatever its UID and even if it is being
@@ -51,7 +53,7 @@ func (s *spec) server(ctx context.Context, name string) *server {
 func (s *server) takeClaim(ctx context.Context) *ipamv1beta2.IPAddressClaim {
 	GinkgoHelper()
 	c := s.newClaim(s.object.GetName() + "-floating-ip-address")
-	c.Finalizers = []string{capoFinalizer}
+	c.Spec.PoolRef, c.Finalizers = s.pool, []string{capoFinalizer}
 	c.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: serverKind.GroupVersion().String(), Kind: serverKind.Kind, Name: s.object.GetName(), UID: s.object.GetUID(),
 	}}

@@ -10,6 +10,8 @@
 //   - spec_test.go: the cloud, pools and claims of one spec, and what holds at the end of each.
 //   - claims_test.go: the life of a claim, on every cloud; and what is refused.
 //   - capo_test.go: what CAPO does with claims, step by step, on every cloud.
+//   - takeover_test.go: the guide from CAPO's own pool to Weir's, and back; on the real cloud, from size
+//     long on.
 //   - pools_test.go: credentials, networks, pauses and deletion of pools; on the fake.
 //   - end_test.go: pools that are deleted; on the fake.
 //   - stock_test.go: floating IPs that exist before, or after, a claim has them; on every cloud. And the

@@ -326,13 +326,13 @@ test-unit: ## Run the tests that need nothing but Go
 WATCHED := ./test/integration/claims ./test/integration/ledger ./test/integration/ipclaim ./test/framework/...
 SERIAL := ./test/integration/metal3 ./test/integration/admission
 INTEGRATION = ./test/integration/claims ./test/integration/openstack ./test/framework/... ./test/propagator/... $(wildcard ./test/integration/*)
-CONCURRENT = $(if $(filter long soak,$(WEIR_SUITE_SIZE)),$(filter-out $(SERIAL),$(INTEGRATION)),$(WATCHED))
+RACED = $(if $(filter long soak,$(WEIR_SUITE_SIZE)),$(filter-out $(SERIAL),$(INTEGRATION)),$(WATCHED))
 
 # Three at a time: much of it is waiting.
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests against a real API server
-	GOGC=400 $(call gotest,integration,-p 3 -timeout 25m $(filter-out $(CONCURRENT),$(INTEGRATION)))
-	GOGC=400 $(call gotest,integration-race,$(RACE) -p 3 -timeout 25m $(CONCURRENT))
+	GOGC=400 $(call gotest,integration,-p 3 -timeout 25m $(filter-out $(RACED),$(INTEGRATION)))
+	GOGC=400 $(call gotest,integration-race,$(RACE) -p 3 -timeout 25m $(RACED))
 
 # The suites that need nothing but a control plane, of any version that Weir is for.
 ANY_VERSION = $(filter-out ./test/integration/neutron ./test/integration/openstack,$(wildcard ./test/integration/*))

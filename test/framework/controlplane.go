@@ -45,7 +45,7 @@ type Options struct {
 	// Detach lets the processes outlive this one if Stop is not called.
 	Detach bool
 	// OneProcessor has each program of the control plane run on one processor
-	// at a time. Where many share few, they take a fifth less of them so.
+	// at a time. Where many share few, they then take less of them.
 	OneProcessor bool
 }
 

@@ -87,7 +87,7 @@ func (s *storm) end(ctx context.Context) {
 	}, "10m", "1s").Should(Succeed())
 }
 
-var _ = It("Thousands of claims at both members while the hub is stopped, and their managers are killed: each gets an address of its own, and a block comes back", func(ctx SpecContext) {
+var _ = It("Hundreds of claims at both members while the hub is stopped, and their managers are killed: each gets an address of its own, and a block comes back", func(ctx SpecContext) {
 	w := newWorld(ctx, "10.0.0.0/16")
 	team, site := w.local("team", edgeA, 18).Build(), w.global("site", edgeB, 18).Build()
 	w.hub.Create(ctx, team, site)

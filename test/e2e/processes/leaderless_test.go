@@ -30,7 +30,7 @@ const (
 
 var (
 	claimsPerRun = size.Of(300, 5000, 50000)
-	// smallShare: one claim of so many is for the small pool, which is twice as many as it has room for.
+	// smallShare: one claim of so many is for the small pool, which has no room for all of these.
 	smallShare = size.Of(5, 20, 20)
 )
 

@@ -37,7 +37,7 @@ const checks = 3 * time.Second
 const quiet = 8 * time.Second
 
 // enough is how often there must have been trouble of each kind.
-const enough = 2
+var enough = size.Of[int64](1, 2, 2)
 
 // webhookTimeout is how long the API server waits for Weir.
 const webhookTimeout = 10 * time.Second

@@ -33,15 +33,15 @@ var _ = DescribeTable("Two managers without a leader answer every claim once, an
 	Entry("the API server is killed and comes back", SpecTimeout(10*time.Minute), "apiserver", func(ctx context.Context) {
 		Expect(site.RestartAPIServer(ctx)).To(Succeed())
 	}),
-	suite.FromLong(Entry("etcd is killed and comes back", SpecTimeout(10*time.Minute), "etcd", func(ctx context.Context) {
+	Entry("etcd is killed and comes back", SpecTimeout(10*time.Minute), "etcd", func(ctx context.Context) {
 		Expect(site.RestartEtcd(ctx)).To(Succeed())
-	})),
-	Entry("etcd's leader is killed, another one leads, and the first comes back", SpecTimeout(10*time.Minute), "leader", func(ctx context.Context) {
+	}),
+	suite.FromLong(Entry("etcd's leader is killed, another one leads, and the first comes back", SpecTimeout(10*time.Minute), "leader", func(ctx context.Context) {
 		restart, err := site.KillEtcdLeader(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		newTenant(ctx, "led-anew").create(ctx, "without", 10)
 		Expect(restart(ctx)).To(Succeed())
-	}),
+	})),
 )
 
 // starve lets a manager run for a twentieth of the time, until ctx ends.

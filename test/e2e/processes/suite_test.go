@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/framework"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/size"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -45,7 +46,7 @@ func TestProcesses(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	site = suite.StartSite(ctx, framework.SiteOptions{
-		Options:    framework.Options{ControllerManager: true, EtcdMembers: 3},
+		Options:    framework.Options{ControllerManager: true, EtcdMembers: size.Of(1, 3, 3)},
 		Install:    []framework.Step{framework.InstallRelease, framework.InstallCAPICRDs},
 		Namespaces: []string{namespace, lifecycle},
 	})

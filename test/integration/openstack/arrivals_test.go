@@ -95,7 +95,7 @@ func (s *spec) of(ctx context.Context, id string) openstack.FloatingIP {
 	return openstack.FloatingIP{}
 }
 
-var _ = Describe("A claim that comes by a move or from a backup", onEvery(func(s *spec) {
+var _ = Describe("A claim that comes by a move or from a backup", onFakeFirst(func(s *spec) {
 	It("takes over the floating IP of its former self once its Cluster is not paused, also while a port has it, and releases it like any other", func(ctx SpecContext) {
 		key := s.arrivedPool(ctx)
 		like, _ := s.newAllocated(ctx, "like")

@@ -82,6 +82,14 @@ func onEvery(specs func(s *spec)) func() {
 	}
 }
 
+// onFakeFirst defines specs for the fake, and from the size long on for each cloud and each kind of pool.
+func onFakeFirst(specs func(s *spec)) func() {
+	if size.Now() > size.Gate {
+		return onEvery(specs)
+	}
+	return onFake(specs)
+}
+
 // onFake defines specs for the fake and each kind of pool, at the gate for IPPools.
 func onFake(specs func(s *spec)) func() {
 	return func() {

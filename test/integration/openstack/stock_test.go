@@ -66,7 +66,7 @@ func (s *spec) strip(ctx SpecContext, objects ...client.Object) {
 	}
 }
 
-var _ = Describe("The stock of a pool of floating IPs", onEvery(func(s *spec) {
+var _ = Describe("The stock of a pool of floating IPs", onFakeFirst(func(s *spec) {
 	It("is handed out first: what existed before is returned as it was, and what was created is kept for the next claim", func(ctx SpecContext) {
 		office, lent := s.stranger(ctx, s.public, "the office's"), s.existing(ctx)
 		pool := s.pool(ctx, fmt.Sprintf("preAllocatedFloatingIPs: [%s, %s]", office.Address, lent.Address), "reclaimPolicy: Retain", "tags: [weir, prod]")

@@ -55,8 +55,9 @@ type path struct {
 	lost string
 	// isShared has the other front door's objects in each third of the worlds, in all of them at soak size.
 	isShared bool
-	// place of the path among those of its sort, by name: the gate walks every second one.
-	place int
+	// place of the path among those of its sort, by name: the gate walks every second one, and each that isMain.
+	place  int
+	isMain bool
 	// kindMatters where the kind of pool changes what is written: then the gate, too, walks the path with both.
 	kindMatters bool
 }
@@ -71,6 +72,7 @@ var paths = map[string]path{
 		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.isReady(ctx) },
 		event:  func(ctx context.Context, w *world) { w.createClaim(ctx) },
 		done:   func(ctx context.Context, w *world, g Gomega) { w.isAnswered(ctx, g) },
+		isMain: true,
 	},
 	"releasing an address": {
 		before: func(ctx context.Context, w *world) { w.createPool(ctx, "10.0.0.0/30"); w.answerClaim(ctx) },
@@ -79,6 +81,7 @@ var paths = map[string]path{
 			w.isGone(ctx, g)
 			g.Expect(w.records(ctx, g)).To(BeEmpty())
 		},
+		isMain: true,
 	},
 	"letting an address cool down": {
 		before: func(ctx context.Context, w *world) {

@@ -6,6 +6,7 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,6 +20,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -175,6 +177,24 @@ var _ = Describe("A claim that comes without a floating IP of its own", onFake(f
 		}
 		Expect(s.of(ctx, free.ID)).To(And(HaveField("Description", free.Description), HaveField("PortID", port)))
 		Expect(s.outside(ctx)).To(And(ContainElements(s.strangers), HaveLen(len(s.strangers)+1)))
+	}, SpecTimeout(limit))
+
+	It("while the cloud is away is not Ready, and takes over what its former self had when the cloud is back", func(ctx SpecContext) {
+		key := s.arrivedPool(ctx)
+		had := s.madeWith(ctx, s.formerOf(key, "a"))
+		was := s.of(ctx, had.ID)
+		s.fake().Inject(fake.Fault{Call: "ListFloatingIPs", Effect: fake.Refuse, Code: http.StatusServiceUnavailable, Times: -1})
+		c := s.arrive(ctx, "a", had.Address.String(), "")
+		s.refused(ctx, c, ipamv1.ClaimReadyPoolNotReadyReason)
+		Expect(s.of(ctx, had.ID)).To(Equal(was))
+		answer := &ipamv1beta2.IPAddress{}
+		Expect(k.Get(ctx, client.ObjectKeyFromObject(c), answer)).To(Succeed())
+		Expect(answer.DeletionTimestamp).To(BeNil())
+
+		s.fake().ClearFaults()
+		Expect(s.allocated(ctx, c)).To(And(HaveField("ID", had.ID), HaveField("Description", fmt.Sprintf("weir/1/%s/%s/%s/a", key, c.UID, s.ns))))
+		Expect(s.address(ctx, c).UID).To(Equal(answer.UID))
+		s.deleted(ctx, c)
 	}, SpecTimeout(limit))
 
 	It("that is deleted before it took over what its former self had leaves that as it is, and one of the name that comes again takes it over", func(ctx SpecContext) {

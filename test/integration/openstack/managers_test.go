@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
@@ -239,6 +240,57 @@ var _ = Describe("Two managers that create a floating IP each for one claim", on
 		Expect(s.outside(ctx)).To(BeEmpty())
 	}, SpecTimeout(limit))
 }))
+
+var _ = Describe("A claim whose record loses to one that was stored just before", onFakeOnce(func(s *spec) {
+	It("(A4) keeps its floating IP, and waits until the other record has gone", func(ctx SpecContext) {
+		s.filter = s.ns
+		proxy, err := site.NewWriteProxy(site.Config(), 0, framework.RequestLost)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(proxy.Stop)
+		var isArmed atomic.Bool
+		first, stored, isRecord := &ipamv1.IPAllocation{}, make(chan error, 1), creates("ipallocations")
+		s.openManager(ctx, proxy.Counting(func(r *http.Request) bool {
+			if isRecord(r) && isArmed.CompareAndSwap(true, false) {
+				stored <- s.storeBefore(ctx, first)
+			}
+			return isRecord(r)
+		}).Config(), "--repair-grace=1s") // so soon it releases a record whose claim does not exist
+		s.pool(ctx)
+		like, _ := s.newAllocated(ctx, "like")
+		known := s.record(ctx, like)
+		first.Namespace, first.Name, first.Finalizers = known.Namespace, "first", []string{ipamv1.AllocationFinalizer, inUse}
+		first.Spec = *known.Spec.DeepCopy()
+		first.Spec.ClaimRef.Name, first.Spec.ClaimRef.UID, first.Spec.State = "first", "uid-of-first", ""
+		first.Spec.Manager = ipamv1.AllocationManager{Instance: "another"}
+		before := proxy.Writes()
+		isArmed.Store(true)
+
+		c := s.claim(ctx, "a")
+		Eventually(stored, patience).Should(Receive(&err))
+		Expect(err).NotTo(HaveOccurred())
+		s.refused(ctx, c, ipamv1.ClaimReadyAllocationFailedReason, strings.TrimSuffix(first.Spec.CIDR, "/32"))
+		Expect(s.records(ctx, c)).To(BeEmpty())
+		Expect(proxy.Writes()).To(Equal(before+1), "its record was stored, and has gone")
+		waiting := s.owned(ctx, c)
+		Expect(waiting).To(ConsistOf(HaveField("Address.String()", strings.TrimSuffix(first.Spec.CIDR, "/32"))))
+
+		suite.Change(ctx, k, first, func() { controllerutil.RemoveFinalizer(first, inUse) })
+		Expect(s.allocated(ctx, c)).To(Equal(waiting[0]))
+		Expect(madeBy(s.fake(), "CreateFloatingIP")).To(Equal(2))
+		Expect(madeBy(s.fake(), "DeleteFloatingIP")).To(BeZero())
+		s.isBalanced(ctx)
+	}, SpecTimeout(limit))
+}))
+
+// storeBefore stores a record of the address that the claim a has in the cloud.
+func (s *spec) storeBefore(ctx context.Context, r *ipamv1.IPAllocation) error {
+	for _, f := range s.fake().FloatingIPs() {
+		if strings.HasSuffix(f.Description, "/"+s.ns+"/a") {
+			r.Spec.CIDR, r.Spec.External.ID = f.Address.String()+"/32", f.ID
+		}
+	}
+	return k.Create(ctx, r, client.FieldOwner(ipamv1.FieldManager))
+}
 
 // addSecond makes a second floating IP of a claim, with its record, as another manager does that answers the claim at the same moment.
 func (s *spec) addSecond(ctx context.Context, c *ipamv1beta2.IPAddressClaim, first openstack.FloatingIP) {

@@ -22,8 +22,8 @@
 //     fake.
 //   - names_test.go: claims of one name, and IPAddresses made by hand; on the fake.
 //   - arrivals_test.go: claims that come by a move or from a backup; on every cloud, and on the fake.
-//   - managers_test.go: managers that are killed, two at once, and one whose gate is closed; on the
-//     fake.
+//   - managers_test.go: managers that are killed, two at once, a record that loses, and one whose gate is closed; on
+//     the fake.
 package openstack
 
 import (

@@ -34,36 +34,17 @@ const floatingPool = "floating"
 // floatingIPsMove: claims of a pool of floating IPs move there and back. Each keeps its floating IP, and the port that this has. Nothing is
 // created or deleted in the cloud, and nothing is changed but descriptions.
 func floatingIPsMove(ctx SpecContext) {
-	cloud := fake.Start()
+	t, cloud := tenant{name: "floating-moves"}, fake.Start()
 	DeferCleanup(cloud.Stop)
-	t, ref := tenant{name: "floating-moves"}, ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: floatingPool}
 	t.found(ctx, left)
 	Expect(right.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}})).To(Succeed())
-	t.letReadSecrets(ctx, left)
-	t.letReadSecrets(ctx, right)
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: floatingPool, Labels: map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}},
-		Data:       map[string][]byte{"clouds.yaml": cloud.CloudsYAML()},
-	}
-	Expect(left.Client().Create(ctx, secret)).To(Succeed())
-	pool := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: floatingPool}, Spec: ipamv1.IPPoolSpec{
-		ClusterName: t.name,
-		OpenStack: &ipamv1.OpenStackSource{
-			IdentityRef:     ipamv1.OpenStackIdentityReference{Name: floatingPool, CloudName: openstack.Member},
-			FloatingNetwork: ipamv1.FloatingNetwork{Name: openstack.Public},
-		},
-	}}
+	letReadSecrets(ctx, right, t.name)
+	secret := giveSecret(ctx, left, t.name, cloud)
+	pool := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: floatingPool}, Spec: floatingSpec()}
+	pool.Spec.ClusterName = t.name
 	Expect(left.Client().Create(ctx, pool)).To(Succeed())
-	number := size.Of(6, 6, 60)
-	t.ask(ctx, left, "old", ref, number, 0)
-	awaitAnswers(ctx, left, t.name, number)
-	for i, f := range cloud.FloatingIPs() {
-		if i%2 == 0 {
-			_, err := cloud.Bind(ctx, f.ID)
-			Expect(err).NotTo(HaveOccurred())
-		}
-	}
-	check(ctx)
+	ref := ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: floatingPool}
+	number := t.askBound(ctx, cloud, ref)
 
 	By("moving")
 	t.moveFloatingIPs(ctx, cloud, left, right)
@@ -92,6 +73,69 @@ func floatingIPsMove(ctx SpecContext) {
 	t.moveFloatingIPs(ctx, cloud, right, left)
 
 	By("deleting them")
+	t.releaseFloatingIPs(ctx, cloud)
+	deletePool(ctx, left, pool)
+}
+
+// globalFloatingIPsMove: so do claims of a GlobalIPPool, which stays on both sides. Where they come from their addresses are held.
+func globalFloatingIPsMove(ctx SpecContext) {
+	t, cloud := tenant{name: "floating-stays"}, fake.Start()
+	DeferCleanup(cloud.Stop)
+	t.found(ctx, left)
+	giveSecret(ctx, left, framework.ManagerNamespace, cloud)
+	giveSecret(ctx, right, framework.ManagerNamespace, cloud)
+	pool := &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: floatingPool}, Spec: floatingSpec()}
+	Expect(left.Client().Create(ctx, pool)).To(Succeed())
+	number := t.askBound(ctx, cloud, ipamv1.ClaimPoolReference{Kind: ipamv1.GlobalIPPoolKind, Name: floatingPool})
+
+	By("moving")
+	t.moveFloatingIPs(ctx, cloud, left, right)
+	expectForeign(ctx, right, pool.Name)
+	Expect(heldFrom(ctx, left, pool.Name)).To(HaveLen(number))
+
+	By("moving back")
+	t.provision(ctx, right)
+	t.moveFloatingIPs(ctx, cloud, right, left)
+	Eventually(func() []string { return heldFrom(ctx, left, pool.Name) }, "1m", "200ms").Should(BeEmpty())
+
+	By("deleting them, and what is held on the other side")
+	t.releaseFloatingIPs(ctx, cloud)
+	for _, record := range records(ctx, right, framework.ManagerNamespace) {
+		if record.Spec.PoolRef.Name == pool.Name {
+			Expect(right.Client().Delete(ctx, &record)).To(Succeed())
+		}
+	}
+	deletePool(ctx, left, pool)
+	deletePool(ctx, right, &ipamv1.GlobalIPPool{ObjectMeta: metav1.ObjectMeta{Name: pool.Name}})
+}
+
+// floatingSpec is the spec of a pool of floating IPs.
+func floatingSpec() ipamv1.IPPoolSpec {
+	return ipamv1.IPPoolSpec{OpenStack: &ipamv1.OpenStackSource{
+		IdentityRef:     ipamv1.OpenStackIdentityReference{Name: floatingPool, CloudName: openstack.Member},
+		FloatingNetwork: ipamv1.FloatingNetwork{Name: openstack.Public},
+	}}
+}
+
+// askBound makes claims, and binds every other one's floating IP to a port. It returns how many there are.
+func (t tenant) askBound(ctx context.Context, cloud *fake.Cloud, ref ipamv1.ClaimPoolReference) (number int) {
+	GinkgoHelper()
+	number = size.Of(6, 6, 60)
+	t.ask(ctx, left, "old", ref, number, 0)
+	awaitAnswers(ctx, left, t.name, number)
+	for i, f := range cloud.FloatingIPs() {
+		if i%2 == 0 {
+			_, err := cloud.Bind(ctx, f.ID)
+			Expect(err).NotTo(HaveOccurred())
+		}
+	}
+	check(ctx)
+	return number
+}
+
+// releaseFloatingIPs deletes the claims, and waits until their floating IPs have gone.
+func (t tenant) releaseFloatingIPs(ctx context.Context, cloud *fake.Cloud) {
+	GinkgoHelper()
 	for _, f := range cloud.FloatingIPs() {
 		if f.PortID != "" {
 			Expect(cloud.Unbind(ctx, f.PortID)).To(Succeed())
@@ -99,8 +143,13 @@ func floatingIPsMove(ctx SpecContext) {
 	}
 	Expect(left.Client().DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(t.name))).To(Succeed())
 	Eventually(cloud.FloatingIPs, "3m", "500ms").Should(BeEmpty())
-	Eventually(func() error { return client.IgnoreNotFound(left.Client().Delete(ctx, pool)) }, "1m", "500ms").Should(Succeed())
-	suite.Gone(ctx, left.Client(), pool)
+}
+
+// deletePool deletes a pool once nothing of it is in use.
+func deletePool(ctx context.Context, s *side, pool client.Object) {
+	GinkgoHelper()
+	Eventually(func() error { return client.IgnoreNotFound(s.Client().Delete(ctx, pool)) }, "1m", "500ms").Should(Succeed())
+	suite.Gone(ctx, s.Client(), pool)
 }
 
 // moveFloatingIPs moves a tenant with its claims of floating IPs.
@@ -136,12 +185,24 @@ func (t tenant) moveFloatingIPs(ctx context.Context, cloud *fake.Cloud, from, to
 	Expect(calls).To(Equal(slices.Repeat([]string{"DescribeFloatingIP"}, len(had))), "each is described anew once, and nothing else is changed")
 }
 
-// letReadSecrets lets Weir read the Secrets of a tenant.
-func (t tenant) letReadSecrets(ctx context.Context, s *side) {
+// giveSecret makes the Secret with the credentials of a cloud, which Weir may read.
+func giveSecret(ctx context.Context, s *side, namespace string, cloud *fake.Cloud) *corev1.Secret {
+	GinkgoHelper()
+	letReadSecrets(ctx, s, namespace)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: floatingPool, Labels: map[string]string{clusterctlv1.ClusterctlMoveLabel: ""}},
+		Data:       map[string][]byte{"clouds.yaml": cloud.CloudsYAML()},
+	}
+	Expect(s.Client().Create(ctx, secret)).To(Succeed())
+	return secret
+}
+
+// letReadSecrets lets Weir read the Secrets of a namespace.
+func letReadSecrets(ctx context.Context, s *side, namespace string) {
 	GinkgoHelper()
 	account := strings.Split(framework.ManagerAccount, ":")
 	Expect(s.Client().Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "weir-openstack"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "weir-openstack"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "weir-system-openstack-secrets"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account[2], Name: account[3]}},
 	})).To(Succeed())

@@ -52,7 +52,7 @@ func TestMove(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	left, right = startSide(ctx), startSide(ctx)
-}, NodeTimeout(3*time.Minute))
+}, NodeTimeout(10*time.Minute))
 
 var _ = AfterEach(func() { suite.Evidence(left.Site, right.Site) })
 
@@ -73,6 +73,7 @@ var _ = Describe("clusterctl move", func() {
 		It("a move while Weir is down on the source stops and frees nothing", stopped, SpecTimeout(12*time.Minute))
 		It("a pool of Metal3's that is carved moves with what it has of its parent, which stays at home", metal3Carved, SpecTimeout(12*time.Minute))
 		It("claims of the in-cluster provider's pools move there and back; a global pool hands out at its home", inClusterMoves, SpecTimeout(12*time.Minute))
+		It("claims of floating IPs of a GlobalIPPool move there and back with what they have; the pool stays on both sides", globalFloatingIPsMove, SpecTimeout(12*time.Minute))
 		It("a move that is killed while it deletes is finished by hand", killedDeleting, SpecTimeout(12*time.Minute))
 		It("a move through a directory leaves two owners until one of them is removed", copied, SpecTimeout(12*time.Minute))
 		It("a pool of Metal3's that is of no Cluster stays, and holds what its claims have", metal3Stays, SpecTimeout(12*time.Minute))

@@ -4,13 +4,14 @@
 package pool_test
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,11 +46,21 @@ type site struct {
 	*memory.Site
 	*pool.Reconciler
 
-	clock *clocktesting.FakePassiveClock
+	clock    *clocktesting.FakePassiveClock
+	registry *pools.Registry
+	recorder *events.FakeRecorder
+	// wake is when the pool is looked at again, as the last pass has it.
+	wake time.Duration
 }
 
 // newSite has the reconciler's cache show what is stored; or just what is cached, if that is not nil.
 func newSite(t *testing.T, stored, cached objects) *site {
+	t.Helper()
+	return newSiteOf(t, pools.IPPools, stored, cached)
+}
+
+// newSiteOf reconciles pools of that kind.
+func newSiteOf(t *testing.T, kind pools.Kind, stored, cached objects) *site {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{ipamv1.AddToScheme, ipamv1beta2.AddToScheme, clusterv1.AddToScheme} {
@@ -57,17 +68,17 @@ func newSite(t *testing.T, stored, cached objects) *site {
 			t.Fatal(err)
 		}
 	}
-	w := &site{clock: clocktesting.NewFakePassiveClock(now)}
+	w := &site{clock: clocktesting.NewFakePassiveClock(now), recorder: events.NewFakeRecorder(100)}
 	w.Site = memory.New(t, memory.Options{Scheme: s, Clock: w.clock, Objects: stored})
 	var c client.Client = w.Site
 	if cached != nil {
 		c = w.Behind(cached...)
 	}
-	registry := &pools.Registry{
+	w.registry = &pools.Registry{
 		Client: c, Live: w.Site, Ledger: w.Ledger, Namespace: "weir-system", Rules: &tenancy.Rules{Client: c, Platform: "platform", Namespace: "weir-system"},
 	}
 	w.Reconciler = pool.NewReconciler(pool.Options{
-		Client: c, Live: w.Site, Registry: registry, Ledger: w.Ledger, Recorder: events.NewFakeRecorder(100), Clock: w.clock, Kind: pools.IPPools,
+		Client: c, Live: w.Site, Registry: w.registry, Ledger: w.Ledger, Recorder: w.recorder, Clock: w.clock, Kind: kind,
 	})
 	return w
 }
@@ -75,8 +86,41 @@ func newSite(t *testing.T, stored, cached objects) *site {
 // once reconciles the pool of that name once, and returns what is written then, but for the pool's status.
 func (w *site) once(t *testing.T, name string) (writes []string, err error) {
 	t.Helper()
-	_, err = w.Reconcile(t.Context(), ctrl.Request{NamespacedName: allocations.At(name)})
+	err = w.reconcile(t, allocations.At(name))
 	return written(w.Requests()), err
+}
+
+func (w *site) reconcile(t *testing.T, pool types.NamespacedName) error {
+	t.Helper()
+	result, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: pool})
+	w.wake = result.RequeueAfter
+	return err
+}
+
+// interrupt reconciles the pool at the site with each of these requests failing in turn: that is reported, or, of a status, tried again.
+func interrupt(t *testing.T, pool types.NamespacedName, requests []string, site func() *site) {
+	t.Helper()
+	for failing := 1; failing <= len(requests); failing++ {
+		w := site()
+		w.FailAt(failing)
+		err := w.reconcile(t, pool)
+		after := w.Requests()
+		if len(after) < failing { // whether the index shows a write already decides about some
+			continue
+		}
+		isLater := strings.HasPrefix(after[failing-1], "patch status") && w.wake != 0
+		if !errors.Is(err, memory.ErrFailed) && !isLater {
+			t.Errorf("request %d, %s, fails: reported %v", failing, after[failing-1], err)
+		}
+	}
+}
+
+// orElse is what the cache shows: all that is stored, unless that is said.
+func orElse(cached, stored objects) objects {
+	if cached == nil {
+		return stored
+	}
+	return cached
 }
 
 func written(requests []string) []string {
@@ -177,41 +221,51 @@ func TestTheBlocksOfAPoolThatIsGone(t *testing.T) {
 		meanwhile client.Object
 		// again: the block goes once the ledger shows that the rest has gone.
 		again bool
+		// wakes: it is looked at again, though nothing changes.
+		wakes bool
 		want  []string
 	}{
-		"nothing is handed out":              {stored: objects{block()}, want: slices.Concat(proof, goes)},
-		"it has none":                        {stored: objects{}},
-		"a claim has an address":             {stored: objects{block(), recordA()}},
-		"it is there":                        {stored: objects{poolP(), block()}, cached: none},
-		"another one of the name is there":   {stored: objects{poolP(isNext), block()}, cached: none},
-		"it is made again meanwhile":         {stored: objects{block()}, before: "patch IPAllocation", meanwhile: poolP(isNext), want: proof},
-		"a claim gets an address meanwhile":  {stored: objects{block()}, before: "patch IPAllocation", meanwhile: recordA(), want: proof},
-		"something cooled down":              {stored: objects{block(), recordA(cools)}, again: true, want: slices.Concat(goes, proof, goes)},
-		"something cooled down, for a claim": {stored: objects{block(), recordA(cools), claimOfA()}},
-		"something cools that arrived":       {stored: objects{block(), recordA(cools, cameWith)}},
-		"its block arrived":                  {stored: objects{block(cameWith)}},
-		"only cooling is left":               {stored: objects{recordA(cools)}, want: goes},
-		"it is there, and something cooled":  {stored: objects{poolP(), recordA(cools)}, cached: none},
-		"its block is a hold":                {pool: "child", stored: objects{childBlock(held)}},
-		"its block is with a member":         {pool: "child", stored: objects{childBlock(allocations.DelegatedTo("edge-a")), parent}},
-		"it was carved, so it cools down":    {pool: "child", stored: objects{childBlock()}, want: slices.Concat(proof, goes[:1])},
+		"nothing is handed out":                {stored: objects{block()}, want: slices.Concat(proof, goes)},
+		"it has none":                          {stored: objects{}},
+		"a claim has an address":               {stored: objects{block(), recordA()}},
+		"it is there":                          {stored: objects{poolP(), block()}, cached: none},
+		"another one of the name is there":     {stored: objects{poolP(isNext), block()}, cached: none},
+		"it is made again meanwhile":           {stored: objects{block()}, before: "patch IPAllocation", meanwhile: poolP(isNext), want: proof},
+		"a claim gets an address meanwhile":    {stored: objects{block()}, before: "patch IPAllocation", meanwhile: recordA(), want: proof},
+		"something cooled down":                {stored: objects{block(), recordA(cools)}, again: true, want: slices.Concat(goes, proof, goes)},
+		"something cooled down, for a claim":   {stored: objects{block(), recordA(cools), claimOfA()}, wakes: true},
+		"something cools that arrived":         {stored: objects{block(), recordA(cools, cameWith)}, wakes: true},
+		"its block arrived":                    {stored: objects{block(cameWith)}},
+		"only cooling is left":                 {stored: objects{recordA(cools)}, want: goes},
+		"it is there, and something cooled":    {stored: objects{poolP(), recordA(cools)}, cached: none},
+		"its block is a hold":                  {pool: "child", stored: objects{childBlock(held)}},
+		"its block is with a member":           {pool: "child", stored: objects{childBlock(allocations.DelegatedTo("edge-a")), parent}},
+		"its block is with a member, and more": {pool: "child", stored: objects{childBlock(allocations.DelegatedTo("edge-a")), parent, recordA(cools, cameWith, allocations.FromPool("child"))}, wakes: true},
+		"it was carved, so it cools down":      {pool: "child", stored: objects{childBlock()}, want: slices.Concat(proof, goes[:1])},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			w := newSite(t, test.stored, test.cached)
-			w.Before = func(request string) {
-				if request == test.before {
-					test.before = ""
-					if err := w.Raw.Create(t.Context(), unversioned(test.meanwhile)); err != nil {
-						t.Error(err)
+			site := func() *site {
+				w, isMade := newSite(t, test.stored, orElse(test.cached, test.stored)), false
+				w.Before = func(request string) {
+					if request == test.before && !isMade {
+						isMade = true
+						meanwhile, _ := test.meanwhile.DeepCopyObject().(client.Object)
+						if err := w.Raw.Create(t.Context(), unversioned(meanwhile)); err != nil {
+							t.Error(err)
+						}
 					}
 				}
+				return w
 			}
-			name := test.pool
-			if name == "" {
-				name = "p"
+			name := cmp.Or(test.pool, "p")
+			w := site()
+			err := w.reconcile(t, allocations.At(name))
+			requests, wakes := w.Requests(), w.wake != 0
+			writes := written(requests)
+			if test.wakes && !wakes {
+				t.Error("it is not looked at again")
 			}
-			writes, err := w.once(t, name)
 			if test.again && err == nil {
 				w.Until(func() bool {
 					var more []string
@@ -220,9 +274,10 @@ func TestTheBlocksOfAPoolThatIsGone(t *testing.T) {
 					return err != nil || !isStored(t, w, block())
 				})
 			}
-			if diff := cmp.Diff(test.want, writes, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			if diff := gocmp.Diff(test.want, writes, cmpopts.EquateEmpty()); diff != "" || err != nil {
 				t.Errorf("writes (-want +got):\n%s%v", diff, err)
 			}
+			interrupt(t, allocations.At(name), requests, site)
 		})
 	}
 }
@@ -237,41 +292,75 @@ func TestAPoolIsDeleted(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(proof, goes, poolGoes)
 	stray := strayBlock()
+	handedBack := block(allocations.HandedBack("template"))
+	member := objects{parentPool(), block(called("parent-block"), func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "parent" }), childOf("parent", allocations.DelegatedTo("edge-a"))}
 	for sentence, test := range map[string]struct {
+		pool           string
 		stored, cached objects
 		want           []string
+		// told is what an event says.
+		told string
 	}{
-		"nothing keeps it":                {stored: objects{poolP(deleted), block()}, want: all},
-		"it has no block":                 {stored: objects{poolP(deleted)}, want: poolGoes},
-		"a claim has an address":          {stored: objects{poolP(deleted), block(), recordA()}},
-		"others hold on to it":            {stored: objects{poolP(deleted, withOthers), block()}},
-		"others hold on to it since":      {stored: objects{poolP(deleted, withOthers), block()}, cached: objects{poolP(deleted)}, want: proof},
-		"it moves":                        {stored: objects{poolP(deleted, moving), block()}},
-		"it moves since":                  {stored: objects{poolP(deleted, moving), block()}, cached: objects{poolP(deleted)}, want: proof},
-		"it is paused since":              {stored: objects{poolP(deleted, paused), block()}, cached: objects{poolP(deleted)}, want: proof},
-		"it is another one":               {stored: objects{poolP(isNext), block()}, cached: objects{poolP(deleted)}, want: proof},
-		"another one is deleted, too":     {stored: objects{poolP(deleted, isNext), block()}, cached: objects{poolP(deleted)}, want: proof},
-		"it is gone":                      {stored: objects{block()}, cached: objects{poolP(deleted)}, want: proof},
-		"it was stored again":             {stored: objects{poolP(), block()}, cached: objects{poolP(deleted)}, want: proof},
-		"one before it had a block":       {stored: objects{poolP(deleted), block(), stray}, want: slices.Concat(goes, all)},
-		"one before it, and it is in use": {stored: objects{poolP(deleted, withOthers), block(), stray}, want: goes},
-		"one before it, and it is gone":   {stored: objects{block(), stray}, cached: objects{poolP(deleted, withOthers)}},
-		"one before it, and it moves":     {stored: objects{poolP(deleted, moving), block(), stray}},
-		"its block is with a member":      {stored: objects{carvedPool(deleted), parentPool(), block(called("parent-block"), func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "parent" }), childOf("parent", allocations.DelegatedTo("edge-a"))}, want: proof},
+		"nothing keeps it":                 {stored: objects{poolP(deleted), block()}, want: all},
+		"it has no block":                  {stored: objects{poolP(deleted)}, want: poolGoes},
+		"a claim has an address":           {stored: objects{poolP(deleted), block(), recordA()}},
+		"others hold on to it":             {stored: objects{poolP(deleted, withOthers), block()}},
+		"others hold on to it since":       {stored: objects{poolP(deleted, withOthers), block()}, cached: objects{poolP(deleted)}, want: proof},
+		"it moves":                         {stored: objects{poolP(deleted, moving), block()}},
+		"it moves since":                   {stored: objects{poolP(deleted, moving), block()}, cached: objects{poolP(deleted)}, want: proof},
+		"it is paused since":               {stored: objects{poolP(deleted, paused), block()}, cached: objects{poolP(deleted)}, want: proof},
+		"it is another one":                {stored: objects{poolP(isNext), block()}, cached: objects{poolP(deleted)}, want: proof},
+		"another one is deleted, too":      {stored: objects{poolP(deleted, isNext), block()}, cached: objects{poolP(deleted)}, want: proof},
+		"it is gone":                       {stored: objects{block()}, cached: objects{poolP(deleted)}, want: proof},
+		"it was stored again":              {stored: objects{poolP(), block()}, cached: objects{poolP(deleted)}, want: proof},
+		"one before it had a block":        {stored: objects{poolP(deleted), block(), stray}, want: slices.Concat(goes, all)},
+		"one before it, and it is in use":  {stored: objects{poolP(deleted, withOthers), block(), stray}, want: goes},
+		"one before it, and it is gone":    {stored: objects{block(), stray}, cached: objects{poolP(deleted, withOthers)}},
+		"one before it, and it moves":      {stored: objects{poolP(deleted, moving), block(), stray}},
+		"its block is with a member":       {pool: "child", stored: append(objects{carvedPool(deleted)}, member...), want: proof},
+		"it was forced back from a member": {pool: "child", stored: append(objects{carvedPool(deleted, forced)}, member...), want: all, told: ipamv1.BlockForceReleasedReason},
+		"its copy does not say it is back": {stored: objects{poolP(deleted, copied), block(), handedBack}, want: proof},
+		"the cloud of it cannot be asked":  {stored: objects{poolP(deleted, floating)}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			w := newSite(t, test.stored, test.cached)
-			name := "p"
-			if sentence == "its block is with a member" {
-				name = "child"
+			site := func() *site {
+				w := newSite(t, test.stored, orElse(test.cached, test.stored))
+				w.registry.Cluster, w.registry.Federation = "edge-b", true
+				return w
 			}
-			writes, err := w.once(t, name)
-			if diff := cmp.Diff(test.want, writes, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			w, name := site(), cmp.Or(test.pool, "p")
+			err := w.reconcile(t, allocations.At(name))
+			requests := w.Requests()
+			if diff := gocmp.Diff(test.want, written(requests), cmpopts.EquateEmpty()); diff != "" || err != nil {
 				t.Errorf("writes (-want +got):\n%s%v", diff, err)
 			}
+			if test.told != "" && (len(w.recorder.Events) == 0 || !strings.Contains(<-w.recorder.Events, test.told)) {
+				t.Errorf("no event says %s", test.told)
+			}
+			interrupt(t, allocations.At(name), requests, site)
 		})
 	}
+}
+
+// forced is an operator's word that member edge-a does not use the block.
+func forced(p *ipamv1.IPPool) {
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, ipamv1.ForceReleaseAnnotation, "edge-a")
+}
+
+// copied is a copy, here at edge-b, of a pool of the hub.
+func copied(p *ipamv1.IPPool) {
+	p.Spec.DelegateTo, p.Spec.Mode = "edge-b", ipamv1.ClosingMode
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, ipamv1.TemplateAnnotation, "template")
+}
+
+// floating makes it a pool of floating IPs, known in its cloud.
+func floating(p *ipamv1.IPPool) {
+	p.UID = "uid"
+	p.Spec = ipamv1.IPPoolSpec{OpenStack: &ipamv1.OpenStackSource{
+		IdentityRef: ipamv1.OpenStackIdentityReference{Name: "s", CloudName: "c"}, FloatingNetwork: ipamv1.FloatingNetwork{Name: "public"},
+	}}
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, ipamv1.OpenStackAnnotation, "uid 07aa 0b7c")
 }
 
 func parentPool() *ipamv1.IPPool {
@@ -299,29 +388,73 @@ func TestWhatLeavesAPoolThatStays(t *testing.T) {
 		others objects
 		// policy is the pool's.
 		policy ipamv1.AllocationPolicy
-		want   []string
+		// goes: it is gone before it is read.
+		goes bool
+		want []string
 	}{
 		"it moves alone":                       {record: recordA(movedAlone, allocations.Terminating), want: heldNow},
 		"it moves alone, and is not marked":    {record: recordA(movedAlone)},
 		"a hold that was deleted":              {record: recordA(held, allocations.Terminating), want: []string{"update IPAllocation", "delete IPAllocation"}},
 		"a hold that was deleted, and a claim": {record: recordA(held, allocations.Terminating), others: objects{claimOfA()}},
 		"it cools in a namespace that ends":    {record: recordA(cools, allocations.Terminating, elsewhere), policy: ipamv1.AllocationPolicy{CooldownSeconds: ptr.To[int32](3600)}, want: heldNow},
+		"it cools in Weir's own namespace":     {record: recordA(cools, allocations.Terminating, func(a *ipamv1.IPAllocation) { a.Namespace = "weir-system" }), policy: ipamv1.AllocationPolicy{CooldownSeconds: ptr.To[int32](3600)}},
+		"a hold of what is back":               {record: recordA(held), others: objects{recordA(called("back"), retained)}, want: goes},
+		"a hold of what was back before":       {record: recordA(held, of("next"), createdAt(now)), others: objects{recordA(called("back"), retained)}},
+		"a hold that goes meanwhile":           {record: recordA(held, allocations.Terminating), goes: true},
 		"it is in use":                         {record: recordA()},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			p := poolP(deleted, withOthers)
 			p.Spec.Allocation = &test.policy
-			w := newSite(t, append(test.others, p, block(), test.record), nil)
-			writes, err := w.once(t, "p")
-			if diff := cmp.Diff(test.want, writes, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			site := func() *site {
+				stored := append(test.others[:len(test.others):len(test.others)], p, block(), test.record)
+				w := newSite(t, stored, stored)
+				w.Before = func(request string) {
+					if test.goes && request == "get IPAllocation" {
+						takeAway(t, w, test.record)
+					}
+				}
+				return w
+			}
+			w := site()
+			err := w.reconcile(t, allocations.At("p"))
+			requests := w.Requests()
+			if diff := gocmp.Diff(test.want, written(requests), cmpopts.EquateEmpty()); diff != "" || err != nil {
 				t.Errorf("writes (-want +got):\n%s%v", diff, err)
 			}
+			if test.goes && w.wake != 0 {
+				t.Errorf("looked at again after %s", w.wake)
+			}
+			interrupt(t, allocations.At("p"), requests, site)
 		})
 	}
 }
 
 func elsewhere(a *ipamv1.IPAllocation) { a.Namespace = "other" }
+
+// retained: the claim has released it, and it is kept for the next one.
+func retained(a *ipamv1.IPAllocation) {
+	a.Spec.State, a.Spec.ReleasedAt = ipamv1.RetainedState, metav1.NewTime(now)
+}
+
+func createdAt(at time.Time) allocations.Edit {
+	return func(a *ipamv1.IPAllocation) { a.CreationTimestamp = metav1.NewTime(at) }
+}
+
+// takeAway ends a record whatever keeps it.
+func takeAway(t *testing.T, w *site, a *ipamv1.IPAllocation) {
+	t.Helper()
+	stored := &ipamv1.IPAllocation{}
+	err := w.Raw.Get(t.Context(), client.ObjectKeyFromObject(a), stored)
+	if err == nil {
+		stored.Finalizers = nil
+		err = w.Raw.Update(t.Context(), stored)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		t.Error(err)
+	}
+}
 
 // TestAPoolsEndIsInterrupted at each request in turn: the pool keeps its finalizer while it has a block, and the next attempt finishes.
 func TestAPoolsEndIsInterrupted(t *testing.T) {

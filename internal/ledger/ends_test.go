@@ -303,3 +303,19 @@ func TestARepeatIsDroppedAtTheVersionSeen(t *testing.T) {
 		}
 	}
 }
+
+// TestAProofChangesOneBlock of the pool, and reports that this fails.
+func TestAProofChangesOneBlock(t *testing.T) {
+	t.Parallel()
+	first, second := allocations.Root("p", "10.0.0.0/24", allocations.Confirmed), allocations.Root("p", "10.1.0.0/24", allocations.Confirmed)
+	w := newSite(t, first, second)
+	err := w.Ledger.Of(allocations.PoolRef("p")).Prove(t.Context())
+	if requests := w.Requests(); err != nil || !slices.Equal(requests, []string{"patch IPAllocation"}) {
+		t.Errorf("asked %v, %v", requests, err)
+	}
+	w = newSite(t, first)
+	w.FailAt(1)
+	if err := w.Ledger.Of(allocations.PoolRef("p")).Prove(t.Context()); !errors.Is(err, memory.ErrFailed) {
+		t.Errorf("its failure is reported as %v", err)
+	}
+}

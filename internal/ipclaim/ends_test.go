@@ -4,6 +4,8 @@
 package ipclaim_test
 
 import (
+	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -165,6 +168,11 @@ func retained(a *ipamv1.IPAllocation) {
 	a.Spec.State, a.Spec.ReleasedAt = ipamv1.RetainedState, metav1.NewTime(now.Add(-time.Hour))
 }
 
+// owned: the claim was stored when the record was made.
+func owned(a *ipamv1.IPAllocation) {
+	a.OwnerReferences = []metav1.OwnerReference{{APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPClaimKind, Name: "a", UID: types.UID(a.Spec.ClaimRef.UID)}}
+}
+
 func held(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.MovedState }
 
 var (
@@ -208,6 +216,7 @@ func TestWhatADeletedClaimGivesBack(t *testing.T) {
 		"it came back, and was recorded":     {stored: objects{claimA(deleted, arrived), recordA(), record("h", "10.0.0.4/32", of("earlier"), held)}, want: slices.Concat(goes, goes, claimGoes)},
 		"it did not come back":               {stored: objects{claimA(deleted), recordA(), record("h", "10.0.0.4/32", of("earlier"), held)}, want: all},
 		"it came with a record":              {stored: objects{claimA(deleted, arrived), recordA(), record("f", "10.0.0.5/32", of("former"), cameWith)}, want: slices.Concat(goes, goes, claimGoes)},
+		"its own record came with it":        {stored: objects{claimA(deleted, arrived), recordA(cameWith)}, want: all},
 		"an earlier one's did not come":      {stored: objects{claimA(deleted, arrived), recordA(), record("f", "10.0.0.5/32", of("former"))}, want: all},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -241,10 +250,23 @@ func named(name string) allocations.Edit {
 // TestAReleaseIsInterrupted at each request in turn: the claim keeps its finalizer while it has a record, and the next attempt finishes.
 func TestAReleaseIsInterrupted(t *testing.T) {
 	t.Parallel()
-	stored := objects{
-		claimA(deleted, arrived, inCluster), recordA(), clusterC(false), record("r", "10.0.0.4/32", of("earlier"), retained),
-		record("f", "10.0.0.5/32", of("former"), cameWith),
+	for sentence, stored := range map[string]objects{
+		"it has much": {
+			claimA(deleted, arrived, inCluster), recordA(), clusterC(false), record("r", "10.0.0.4/32", of("earlier"), retained),
+			record("f", "10.0.0.5/32", of("former"), cameWith),
+		},
+		"it has nothing":             {claimA(deleted, inCluster, with("")), clusterC(false)},
+		"its record is not seen yet": {claimA(deleted)},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			isInterrupted(t, stored)
+		})
 	}
+}
+
+func isInterrupted(t *testing.T, stored objects) {
+	t.Helper()
 	w := newSite(t, stored, nil)
 	reconcile := func(w *site) error {
 		_, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: allocations.At("a")})
@@ -282,7 +304,9 @@ func TestWhatIsRecordedUnderTheNameOfAClaim(t *testing.T) {
 	late := record("late", "10.0.0.7/32")
 	for sentence, test := range map[string]struct {
 		stored objects
-		want   []string
+		// wins: what is stored of the claim wins its record before.
+		wins bool
+		want []string
 	}{
 		"the claim is gone":                                {stored: objects{recordA()}, want: goes},
 		"the claim is there":                               {stored: objects{claimA(), recordA()}},
@@ -295,14 +319,36 @@ func TestWhatIsRecordedUnderTheNameOfAClaim(t *testing.T) {
 		"a second record, and what it says cannot be read": {stored: objects{claimA(with("10.0.0")), recordA(), late}},
 		"a second record, which was adopted":               {stored: objects{claimA(ready), recordA(), record("late", "10.0.0.7/32", adopted)}},
 		"a second record of the same":                      {stored: objects{claimA(ready), recordA(), record("late", "10.0.0.4/32")}},
+		"another claim has the prefix, and was told":       {stored: objects{claimA(isNext, ready), record("n", "10.0.0.4/32", of("next"), owned), recordA(cameWith)}, want: goes},
+		"another claim has the prefix, and has won":        {stored: objects{claimA(isNext), recordA()}, wins: true, want: goes},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			w := newSite(t, test.stored, nil)
-			w.clock.SetTime(now.Add(time.Minute))
+			site := func() *site {
+				w := newSite(t, test.stored, nil)
+				w.clock.SetTime(now.Add(time.Minute))
+				if test.wins {
+					if _, err := w.Site.Ledger.Bind(t.Context(), ledger.Claim{
+						Ref: entitlement.ReferenceOf(claimA(isNext)), Pool: allocations.PoolRef("p"), Bits: 32, Want: netip.MustParsePrefix("10.0.0.4/32"), Purpose: ledger.ForAdopted,
+					}); err != nil {
+						t.Fatal(err)
+					}
+					w.Requests()
+				}
+				return w
+			}
+			w := site()
 			err := w.Settle(t.Context(), allocations.At("a"))
-			if diff := cmp.Diff(test.want, written(w.Requests()), cmpopts.EquateEmpty()); diff != "" || err != nil {
+			requests := w.Requests()
+			if diff := cmp.Diff(test.want, written(requests), cmpopts.EquateEmpty()); diff != "" || err != nil {
 				t.Errorf("writes (-want +got):\n%s%v", diff, err)
+			}
+			for failing := 1; failing <= len(requests); failing++ {
+				w := site()
+				w.FailAt(failing)
+				if err := w.Settle(t.Context(), allocations.At("a")); !errors.Is(err, memory.ErrFailed) {
+					t.Errorf("request %d, %s, fails: reported %v", failing, requests[failing-1], err)
+				}
 			}
 		})
 	}

@@ -145,6 +145,42 @@ var _ = Describe("A pool with a parent", func() {
 		has(ctx, other, parent, "10.0.0.18/31")
 	})
 
+	It("hands out no more of what its parent excludes later, which a claim that has it keeps", func(ctx SpecContext) {
+		parent := create(ctx, root().Build())
+		p := create(ctx, under("p", "10.0.0.16/30"))
+		has(ctx, p, parent, "10.0.0.16/30")
+		first := create(ctx, claimOf(ns, "first", icv1.InClusterIPPoolKind, "p"))
+		Expect(told(ctx, first).Spec.Address).To(Equal("10.0.0.16"))
+		suite.Change(ctx, k, parent, func() { parent.Spec.ExcludedAddresses = []ipamv1.AddressEntry{"10.0.0.16-10.0.0.18"} })
+		s.Ready(ctx, parent)
+		Expect(address(ctx, "second", icv1.InClusterIPPoolKind, "p")).To(Equal("10.0.0.19"))
+		third := create(ctx, claimOf(ns, "third", icv1.InClusterIPPoolKind, "p"))
+		s.NotReady(ctx, third, ipamv1.ClaimReadyPoolExhaustedReason)
+		asking := claimOf(ns, "asking", icv1.InClusterIPPoolKind, "p")
+		asking.Annotations = map[string]string{ipamv1.AddressAnnotation: "10.0.0.18"}
+		s.NotReady(ctx, create(ctx, asking), ipamv1.ClaimReadyAllocationFailedReason, "10.0.0.18", "is kept back")
+		has(ctx, p, parent, "10.0.0.16/30")
+		Expect(told(ctx, first).Spec.Address).To(Equal("10.0.0.16"))
+		s.Ready(ctx, first)
+		By("the parent excluding nothing any more")
+		suite.Change(ctx, k, parent, func() { parent.Spec.ExcludedAddresses = nil })
+		Expect(told(ctx, third).Spec.Address).To(Equal("10.0.0.17"))
+		Expect(told(ctx, asking).Spec.Address).To(Equal("10.0.0.18"))
+	})
+
+	It("serves nothing once its parent was made again in another address space", func(ctx SpecContext) {
+		parent := create(ctx, root().Build())
+		p := create(ctx, under("p", "10.0.0.16/30"))
+		has(ctx, p, parent, "10.0.0.16/30")
+		Expect(k.Delete(ctx, parent)).To(Succeed())
+		Expect(client.IgnoreNotFound(k.Patch(ctx, parent, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+		gone(ctx, parent)
+		create(ctx, root().WithSpace("another-"+s.Namespace).Build())
+		suite.Change(ctx, k, p, func() { p.Spec.Addresses = []string{"10.0.0.16/30", "10.0.0.40"} })
+		s.NotReady(ctx, p, ipamv1.PoolReadyParentNotReadyReason, parentField, "has blocks in another address space than another-"+s.Namespace)
+		Expect(s.Records(ctx, p)).To(HaveEach(HaveField("Spec.AddressSpace", parent.Spec.AddressSpace)))
+	})
+
 	DescribeTable("is refused for what its annotations say", func(ctx SpecContext, annotations map[string]string, words string) {
 		p := under("p", "10.0.0.16/30")
 		p.Annotations = annotations

@@ -247,7 +247,7 @@ func (r *observer) answerNames(s *scope, recorded []ledger.Holding) []string {
 	return append(found, composed...)
 }
 
-// storedHoldings reads the records of claims of the name live.
+// storedHoldings reads live what is recorded for claims of the name, and has not moved away.
 func (r *observer) storedHoldings(ctx context.Context, s *scope) ([]ledger.Holding, error) {
 	list := &ipamv1.IPAllocationList{}
 	selected := client.MatchingFields{"spec.claimRef.name": s.claim.GetName()}
@@ -258,7 +258,7 @@ func (r *observer) storedHoldings(ctx context.Context, s *scope) ([]ledger.Holdi
 	for i := range list.Items {
 		spec := &list.Items[i].Spec
 		cidr, err := netip.ParsePrefix(spec.CIDR)
-		if err == nil && spec.ReleasedAt.IsZero() {
+		if err == nil && spec.ReleasedAt.IsZero() && spec.State != ipamv1.MovedState {
 			holdings = append(holdings, ledger.Holding{CIDR: cidr, Pool: spec.PoolRef, Claim: spec.ClaimRef})
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
@@ -67,12 +68,28 @@ func (s *source) Offer(context.Context, string, door.PoolName) (*door.Offer, err
 	return s.offer, s.err
 }
 
+// outside backs addresses while it keeps what is given back, and errs with that.
+type outside struct {
+	claimant.Outside
+
+	keep error
+}
+
+func (o *outside) Backs(context.Context, ipamv1.PoolReference) (bool, error) {
+	return o.keep != nil, nil
+}
+
+func (o *outside) GiveBack(context.Context, ipamv1.PoolReference, external.Proof) error {
+	return o.keep
+}
+
 // site is an API server with pool p, and a reconciler.
 type site struct {
 	*memory.Site
 	*claim.Reconciler
 
 	source   *source
+	outside  *outside
 	arrivals *claim.Arrivals
 	clock    *clocktesting.FakePassiveClock
 	recorder *events.FakeRecorder
@@ -104,6 +121,9 @@ func newSiteOf(t *testing.T, form door.Form, stored, cached []client.Object) *si
 		Indexes: []memory.Index{{Of: &ipamv1beta2.IPAddress{}, Field: claimant.PoolIndex, Value: func(o client.Object) []string {
 			a, _ := o.(*ipamv1beta2.IPAddress)
 			return []string{claimant.PoolKey(allocations.PoolRef(a.Spec.PoolRef.Name))}
+		}}, {Of: &ipamv1beta2.IPAddress{}, Field: "spec.claimRef.name", Value: func(o client.Object) []string {
+			a, _ := o.(*ipamv1beta2.IPAddress)
+			return []string{a.Spec.ClaimRef.Name}
 		}}, {Of: &ipamv1.IPAllocation{}, Field: "spec.claimRef.name", Value: func(o client.Object) []string {
 			a, _ := o.(*ipamv1.IPAllocation)
 			return []string{a.Spec.ClaimRef.Name}
@@ -117,13 +137,14 @@ func newSiteOf(t *testing.T, form door.Form, stored, cached []client.Object) *si
 		Pool: allocations.PoolRef("p"), Bits: 32, HostBits: 32, Network: func(netip.Addr) pooltree.Network { return network },
 		Owner: metav1.OwnerReference{APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPPoolKind, Name: "p", UID: "pool p"},
 	}}
+	w.outside = &outside{}
 	w.arrivals = claim.NewArrivals(w.clock, grace)
 	var c client.Client = w.Site
 	if cached != nil {
 		c = w.Behind(cached...)
 	}
 	w.Reconciler = claim.New(claim.Options{
-		Client: c, Live: w.Site, Ledger: w.Ledger, Form: form, Source: w.source, Recorder: w.recorder, Clock: w.clock, Arrivals: w.arrivals,
+		Client: c, Live: w.Site, Ledger: w.Ledger, Form: form, Source: w.source, Recorder: w.recorder, Clock: w.clock, Arrivals: w.arrivals, Outside: w.outside,
 		Rules: &tenancy.Rules{Client: c, Platform: "platform", Namespace: "weir-system"},
 	})
 	return w
@@ -396,32 +417,39 @@ func TestWhatIsLeftOfAClaimThatIsGone(t *testing.T) {
 	none := objects{}
 	for sentence, test := range map[string]struct {
 		stored, cached objects
+		form           door.Form
 		late           bool
 		want           []string
 	}{
-		"answer and record":                 {stored: objects{answerA(), recordA()}, want: together(answerGoes, recordGoes)},
-		"a record":                          {stored: objects{recordA()}, want: recordGoes},
-		"an answer":                         {stored: objects{answerA()}, want: answerGoes},
-		"an answer, which lost its owner":   {stored: objects{answerA(ownedBy(""))}, want: answerGoes},
-		"nothing":                           {},
-		"the claim is there":                {stored: objects{claimA(), answerA(), recordA()}, cached: none},
-		"another claim is there":            {stored: objects{claimA(withUID("next")), answerA(), recordA()}, cached: none},
-		"the answer moves":                  {stored: objects{answerA(moving), recordA()}},
-		"the answer's Cluster is paused":    {stored: objects{answerA(inCluster), recordA(), clusterC(true)}, cached: objects{answerA(inCluster), clusterC(false)}},
-		"the record's Cluster is paused":    {stored: objects{recordA(inClusterC), clusterC(true)}, cached: objects{clusterC(false)}},
-		"others use the answer":             {stored: objects{answerA(withOthers), recordA()}, want: answerGoes[:1]},
-		"the answer was made by hand":       {stored: objects{answerA(ownedBy(""), withoutFinalizers), recordA()}},
-		"another address is by hand":        {stored: objects{answerA(ownedBy(""), withoutFinalizers, withAddress("10.0.0.9")), recordA()}, want: together([]string{"create IPAllocation"}, recordGoes)},
-		"the answer arrived":                {stored: objects{answerA(arrived), recordA()}},
-		"the answer arrived alone":          {stored: objects{answerA(arrived)}, want: []string{"create IPAllocation"}},
-		"the answer arrived long ago":       {stored: objects{answerA(arrived), recordA()}, late: true, want: together(answerGoes, recordGoes)},
-		"the record arrived":                {stored: objects{recordA(cameWith)}},
-		"the answer is another provider's":  {stored: objects{answerA(othersPool), recordA()}, want: recordGoes},
-		"it answered an even earlier claim": {stored: objects{answerA(ownedBy("former")), recordA()}, want: together(answerGoes, recordGoes)},
+		"another controller may have made it":  {stored: objects{answerA()}, form: shared, want: []string{"create IPAllocation"}},
+		"it was chosen here, of a shared pool": {stored: objects{answerA(), recordA()}, form: shared, want: together(answerGoes, recordGoes)},
+		"answer and record":                    {stored: objects{answerA(), recordA()}, want: together(answerGoes, recordGoes)},
+		"a record":                             {stored: objects{recordA()}, want: recordGoes},
+		"an answer":                            {stored: objects{answerA()}, want: answerGoes},
+		"an answer, which lost its owner":      {stored: objects{answerA(ownedBy(""))}, want: answerGoes},
+		"nothing":                              {},
+		"the claim is there":                   {stored: objects{claimA(), answerA(), recordA()}, cached: none},
+		"another claim is there":               {stored: objects{claimA(withUID("next")), answerA(), recordA()}, cached: none},
+		"the answer moves":                     {stored: objects{answerA(moving), recordA()}},
+		"the answer's Cluster is paused":       {stored: objects{answerA(inCluster), recordA(), clusterC(true)}, cached: objects{answerA(inCluster), clusterC(false)}},
+		"the record's Cluster is paused":       {stored: objects{recordA(inClusterC), clusterC(true)}, cached: objects{clusterC(false)}},
+		"others use the answer":                {stored: objects{answerA(withOthers), recordA()}, want: answerGoes[:1]},
+		"the answer was made by hand":          {stored: objects{answerA(ownedBy(""), withoutFinalizers), recordA()}},
+		"another address is by hand":           {stored: objects{answerA(ownedBy(""), withoutFinalizers, withAddress("10.0.0.9")), recordA()}, want: together([]string{"create IPAllocation"}, recordGoes)},
+		"the answer arrived":                   {stored: objects{answerA(arrived), recordA()}},
+		"the answer arrived alone":             {stored: objects{answerA(arrived)}, want: []string{"create IPAllocation"}},
+		"the answer arrived long ago":          {stored: objects{answerA(arrived), recordA()}, late: true, want: together(answerGoes, recordGoes)},
+		"the record arrived":                   {stored: objects{recordA(cameWith)}},
+		"the answer is another provider's":     {stored: objects{answerA(othersPool), recordA()}, want: recordGoes},
+		"it answered an even earlier claim":    {stored: objects{answerA(ownedBy("former")), recordA()}, want: together(answerGoes, recordGoes)},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			w := newSite(t, test.stored, test.cached)
+			form := test.form
+			if form == nil {
+				form = clusterapi.Form{}
+			}
+			w := newSiteOf(t, form, test.stored, test.cached)
 			if test.late {
 				if _, err := w.once(t); err != nil {
 					t.Fatal(err)

@@ -408,7 +408,7 @@ func TestWhatLeavesAPoolThatStays(t *testing.T) {
 			p := poolP(deleted, withOthers)
 			p.Spec.Allocation = &test.policy
 			site := func() *site {
-				stored := append(test.others[:len(test.others):len(test.others)], p, block(), test.record)
+				stored := slices.Concat(test.others, objects{p, block(), test.record})
 				w := newSite(t, stored, stored)
 				w.Before = func(request string) {
 					if test.goes && request == "get IPAllocation" {

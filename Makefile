@@ -226,7 +226,7 @@ lint: $(GOLANGCI_LINT) ## Lint the code
 
 .PHONY: lint-fix
 lint-fix: $(GOLANGCI_LINT) ## Lint the code and fix what can be fixed
-	$(GOLANGCI_LINT) run --fix
+	CGO_ENABLED=0 $(GOLANGCI_LINT) run --fix
 
 .PHONY: verify
 verify: verify-modules verify-boilerplate verify-gen lint verify-cross ## Run all checks that need no running control plane
@@ -291,11 +291,14 @@ plugin: ## Build kubectl's plugin (kubectl weir), and what completes its argumen
 
 ##@ Test
 
+# $(call cgo,flags) lets a test have C only where the race detector needs it: the other ones are compiled as the manager is, once for both.
+cgo = CGO_ENABLED=$(if $(filter -race,$(1) $(GOTESTFLAGS)),1,0)
+
 # $(call gotest,name,flags and packages) runs go test, with GOTESTFLAGS last so that they win, keeps its JSON in out/
 # and prints packages, failures and a count. Without debugger's tables a test is linked in half the time, and make lint
-# has vetted it. Without C its packages are compiled as the manager's are, once for both; the race detector needs C.
+# has vetted it.
 gotest = go run ./hack/testsummary -costs=$(COSTS) -out $(OUT)/test-$(1).json -- \
-	env CGO_ENABLED=$(if $(filter -race,$(2)),1,0) go test -json -count 1 -ldflags=-w -vet=off $(2) $(GOTESTFLAGS)
+	env $(call cgo,$(2)) go test -json -count 1 -ldflags=-w -vet=off $(2) $(GOTESTFLAGS)
 # Whether a run of go test prints what it cost. What runs several of them prints that at its end.
 COSTS ?= true
 # The suites that last come first, so that none of them is left over to run alone.
@@ -377,7 +380,7 @@ SEED ?= 0
 .PHONY: test-repeat
 test-repeat: $(E2E_NEEDS) ## Run SUITES ("./test/e2e/race ./test/e2e/move") N times, one seed after the other, and list what failed
 	GOGC=400 go run ./hack/testsummary -repeat $(N) -seed $(SEED) -out $(OUT)/repeat -- \
-		env CGO_ENABLED=0 go test -json -ldflags=-w -p 3 -count 1 -timeout 30m $(SUITES) $(GOTESTFLAGS)
+		env $(call cgo) go test -json -ldflags=-w -p 3 -count 1 -timeout 30m $(SUITES) $(GOTESTFLAGS)
 
 .PHONY: test-verbose
 test-verbose: control-plane ## Run unit and integration tests with full output

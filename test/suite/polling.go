@@ -9,11 +9,11 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// polling is how often who names no interval looks: Gomega's own 10
-// milliseconds are a hundred requests a second.
-const polling = 100 * time.Millisecond
+// defaultInterval is what Eventually and Consistently wait between two tries if
+// they name no interval. Gomega's own 10 ms mean a hundred requests a second.
+const defaultInterval = 100 * time.Millisecond
 
 func init() {
-	gomega.SetDefaultEventuallyPollingInterval(polling)
-	gomega.SetDefaultConsistentlyPollingInterval(polling)
+	gomega.SetDefaultEventuallyPollingInterval(defaultInterval)
+	gomega.SetDefaultConsistentlyPollingInterval(defaultInterval)
 }

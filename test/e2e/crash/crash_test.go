@@ -39,8 +39,8 @@ func stride() int { return size.Of(6, 1, 1) }
 // turn is 0 or 1, by the seed.
 func turn() int { return int(GinkgoRandomSeed() % 2) }
 
-// isLeftOut tells whether the gate leaves a path out: every second one that is not a main one. The seed says which, and by another bit than how a write is lost: each
-// path meets both losses.
+// isLeftOut tells whether the gate leaves a path out: every second one that is not a main one. The seed says which, and by another bit than
+// how a write is lost: each path meets both losses.
 func (p *path) isLeftOut() bool {
 	return size.Now() == size.Gate && !p.isMain && (p.place+int(GinkgoRandomSeed()/2))%2 != 0
 }

@@ -55,9 +55,10 @@ type path struct {
 	lost string
 	// isShared has the other front door's objects in each third of the worlds, in all of them at soak size.
 	isShared bool
-	// place of the path among those of its sort, by name: the gate walks every second one, and each that isMain.
-	place  int
+	// isMain where every user's claim goes this path: each gate walks it.
 	isMain bool
+	// place of the path among those of its sort, by name: of those that are not main the gate walks every second one.
+	place int
 	// kindMatters where the kind of pool changes what is written: then the gate, too, walks the path with both.
 	kindMatters bool
 }

@@ -24,8 +24,8 @@ import (
 )
 
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipallocations,verbs=create,versions=v1alpha1,name=arrival.ipallocation.ipam.weir.dev,admissionReviewVersions=v1
-// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create,versions=v1beta2,name=arrival.ipaddress.ipam.weir.dev,admissionReviewVersions=v1
-// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=create,versions=v1beta2,name=arrival.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create;update,versions=v1beta2,name=arrival.ipaddress.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=create;update,versions=v1beta2,name=arrival.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
 
 // arrival is what this webhook needs to know of an object.
 type arrival struct {
@@ -52,7 +52,8 @@ type arrivals struct {
 // has arrived keeps its address even where somebody else has it. An answer that anybody else makes with the finalizer of a controller out of
 // a pool that two may serve is refused.
 //
-// A pool of a front door keeps the mark, and its home, when it is changed. The API server asks about those only that lose one of them.
+// What is marked keeps the mark when it is changed, and a pool of a front door its home. The API server asks about what loses one of them
+// only. A claim whose mark is emptied is a claim like any other.
 func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Response {
 	var obj, old arrival
 	if json.Unmarshal(req.Object.Raw, &obj) != nil {
@@ -62,8 +63,11 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 		if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
 			return admission.Errored(http.StatusBadRequest, err)
 		}
+		if h.doors.knows(kindOf(req)) && isSaid(&obj) {
+			return admission.Allowed("")
+		}
 		patch := keptArrival(&obj, &old)
-		return admission.Patched("", append(patch, h.doors.keptHome(kindOf(req), &obj, &old, patch)...)...)
+		return admission.Patched("", append(patch, h.doors.keptHome(kindOf(req), &obj, &old, patch)...)...).WithWarnings(stays(patch)...)
 	}
 	isOurs, err := h.isOurs(ctx, req)
 	if err != nil {

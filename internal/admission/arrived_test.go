@@ -180,6 +180,47 @@ func TestPoolsOfADoorThatArrive(t *testing.T) {
 	}
 }
 
+// TestClaimsAndAnswersKeepTheMark looks at updates of claims and answers. clusterctl leaves the mark out when a move is called again.
+func TestClaimsAndAnswersKeepTheMark(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"IPAddressClaim", "IPAddress"} {
+		for sentence, test := range map[string]struct {
+			old, object, want string
+			isWarned          bool
+		}{
+			"one that loses the mark": {
+				old: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`, object: `{metadata: {annotations: {a: b}}}`,
+				want: `{metadata: {annotations: {a: b, ipam.weir.dev/arrived: "true"}}}`, isWarned: true,
+			},
+			"one that loses all annotations": {
+				old: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`, object: `{metadata: {}}`,
+				want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`, isWarned: true,
+			},
+			"one whose mark is emptied": {
+				old: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`, object: `{metadata: {annotations: {ipam.weir.dev/arrived: ""}}}`,
+				want: `{metadata: {annotations: {ipam.weir.dev/arrived: ""}}}`,
+			},
+			"one that loses an empty mark": {
+				old: `{metadata: {annotations: {ipam.weir.dev/arrived: ""}}}`, object: `{metadata: {}}`, want: `{metadata: {}}`,
+			},
+		} {
+			t.Run(kind+" "+sentence, func(t *testing.T) {
+				t.Parallel()
+				object := rawYAML(t, test.object)
+				req := request(admissionv1.Update, runtime.RawExtension{Raw: object}, runtime.RawExtension{Raw: rawYAML(t, test.old)}, "jo")
+				req.Kind, req.Options = kindNamed(kind), raw(t, metav1.UpdateOptions{})
+				response := arrivals{rights: restorer(false), doors: clusterAPI}.mark(t.Context(), req)
+				if diff := cmp.Diff(decoded(t, rawYAML(t, test.want)), decoded(t, patched(t, object, response))); diff != "" || !response.Allowed {
+					t.Errorf("%v (-want +got):\n%s", response.Result, diff)
+				}
+				if test.isWarned != (len(response.Warnings) == 1) {
+					t.Errorf("warnings %q, want one: %t", response.Warnings, test.isWarned)
+				}
+			})
+		}
+	}
+}
+
 // TestArrivalsAreMarkedBeforeTheFinalizerIsGiven: the API server asks the webhooks in the order of the configuration.
 func TestArrivalsAreMarkedBeforeTheFinalizerIsGiven(t *testing.T) {
 	t.Parallel()

@@ -102,7 +102,7 @@ func (a *Arrivals) forget(uid types.UID) {
 // hasArrived says whether an object was marked at its creation: it has been here, or elsewhere, before.
 func hasArrived(obj metav1.Object) bool { return obj.GetAnnotations()[ipamv1.ArrivedAnnotation] != "" }
 
-// unmarked takes the mark off, in a patch.
+// unmarked takes the mark off, in a patch. The webhooks let Weir do so, by its field manager.
 var unmarked = map[string]any{ipamv1.ArrivedAnnotation: nil}
 
 // patchMetadata changes some metadata of an object, if nobody has changed the object since it was read. A patch made of two versions of
@@ -113,7 +113,7 @@ func (r *objects) patchMetadata(ctx context.Context, obj client.Object, metadata
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	return r.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body))
+	return r.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body), client.FieldOwner(ipamv1.FieldManager))
 }
 
 // isArriving says whether an answer may still get the claim that it arrived with. Of a shared pool's, what was not chosen here may have arrived
@@ -179,7 +179,7 @@ func (r *executor) receive(ctx context.Context, s *scope) error {
 	case !wasPaused && age < r.Arrivals.grace:
 		return errors.Join(errArriving, refuse(ipamv1.ClaimReadyWaitingForRestoreReason,
 			"the claim was created with Weir's finalizer, as a restore does: for %s (--repair-grace) it waits for its IPAddress or IPAllocation "+
-				"to be restored, too; without the annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
+				"to be restored, too; with an empty annotation %s it is answered at once", r.Arrivals.grace, ipamv1.ArrivedAnnotation))
 	}
 	_, err := r.observer.getAnswer(ctx, r.Live, s.claim)
 	switch {

@@ -63,7 +63,7 @@ var claims = []Condition{
 		{
 			Name: ipamv1.ClaimReadyWaitingForRestoreReason, Status: metav1.ConditionFalse,
 			Means: "The claim was created with Weir's finalizer, as a restore does, and waits for its `IPAddress` or `IPAllocation`.",
-			Do:    "Restore them, or wait for `--repair-grace`, or take the annotation `ipam.weir.dev/arrived` off.",
+			Do:    "Restore them, or wait for `--repair-grace`, or set the annotation `ipam.weir.dev/arrived` to the empty string.",
 			See:   "guides/restore.md",
 		},
 		{

@@ -107,6 +107,23 @@ var _ = Describe("The webhooks that look at what somebody else writes", func() {
 		Expect(letGo(ctx, weir(ctx), c)).To(Succeed())
 		release(ctx, r)
 	}, NodeTimeout(10*time.Minute))
+
+	It("are asked about a claim that loses the mark of its arrival, but not when Weir takes it off or a user empties it", func(ctx SpecContext) {
+		c := builder.IPAddressClaim(home, "marked-once", ipamv1.GlobalIPPoolKind, "p").Build()
+		Expect(k.Create(ctx, c)).To(Succeed())
+		annotate(c, ipamv1.ArrivedAnnotation, "true")
+		Expect(k.Update(ctx, c)).To(Succeed())
+		installUnreachable(ctx, "arrival.ipallocation.ipam.weir.dev", "arrival.ipaddressclaim.ipam.weir.dev")
+		asked := MatchError(ContainSubstring("failed calling webhook"))
+		Eventually(func() error { return k.Create(ctx, record(home, "marked-once"), client.DryRunAll) }, "1m").Should(asked)
+
+		empty, without := c.DeepCopy(), c.DeepCopy()
+		annotate(empty, ipamv1.ArrivedAnnotation, "")
+		without.SetAnnotations(nil)
+		Expect(k.Patch(ctx, empty, client.MergeFrom(c), client.DryRunAll)).To(Succeed())
+		Expect(k.Patch(ctx, without.DeepCopy(), client.MergeFrom(c))).To(asked)
+		Expect(weir(ctx).Patch(ctx, without, client.MergeFrom(c))).To(Succeed())
+	}, NodeTimeout(10*time.Minute))
 })
 
 // installUnreachable has the API server ask these webhooks of the release where nobody answers.

@@ -195,7 +195,7 @@ var _ = Describe("Guarded annotations", func() {
 var _ = Describe("The mark of what has arrived", func() {
 	BeforeEach(onPolicies)
 
-	It("is set on a claim by manage only, and taken off by whoever may change it", func(ctx SpecContext) {
+	It("is set on a claim by manage only, and emptied by whoever may change it", func(ctx SpecContext) {
 		claims := rbacv1.PolicyRule{APIGroups: []string{ipamv1beta2.GroupVersion.Group}, Resources: []string{"ipaddressclaims"}, Verbs: plain}
 		grant(ctx, "claimer", "", claims)
 		u := as(ctx, "claimer")
@@ -213,7 +213,7 @@ var _ = Describe("The mark of what has arrived", func() {
 		annotate(c, ipamv1.ArrivedAnnotation, "true")
 		forbidden(u.Update(ctx, c), "manage")
 		Expect(k.Update(ctx, c)).To(Succeed())
-		c.SetAnnotations(nil)
+		annotate(c, ipamv1.ArrivedAnnotation, "")
 		Expect(u.Update(ctx, c)).To(Succeed())
 	}, NodeTimeout(10*time.Minute))
 
@@ -230,7 +230,7 @@ var _ = Describe("The mark of what has arrived", func() {
 		annotate(a, ipamv1.ArrivedAnnotation, "true")
 		forbidden(u.Update(ctx, a), "manage")
 		Expect(k.Update(ctx, a)).To(Succeed())
-		a.SetAnnotations(nil)
+		annotate(a, ipamv1.ArrivedAnnotation, "")
 		Expect(u.Update(ctx, a)).To(Succeed())
 	}, NodeTimeout(10*time.Minute))
 })

@@ -31,20 +31,14 @@ import (
 // floatingPool is the name of a pool of floating IPs, and of the Secret with its credentials.
 const floatingPool = "floating"
 
+// namespaced refers to the pool of that name of a namespace.
+var namespaced = ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: floatingPool}
+
 // floatingIPsMove: claims of a pool of floating IPs move there and back. Each keeps its floating IP, and the port that this has. Nothing is
 // created or deleted in the cloud, and nothing is changed but descriptions.
 func floatingIPsMove(ctx SpecContext) {
-	t, cloud := tenant{name: "floating-moves"}, fake.Start()
-	DeferCleanup(cloud.Stop)
-	t.found(ctx, left)
-	Expect(right.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}})).To(Succeed())
-	letReadSecrets(ctx, right, t.name)
-	secret := giveSecret(ctx, left, t.name, cloud)
-	pool := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: floatingPool}, Spec: floatingSpec()}
-	pool.Spec.ClusterName = t.name
-	Expect(left.Client().Create(ctx, pool)).To(Succeed())
-	ref := ipamv1.ClaimPoolReference{Kind: ipamv1.IPPoolKind, Name: floatingPool}
-	number := t.askBound(ctx, cloud, ref)
+	t, cloud := tenant{name: "floating-moves"}, startCloud()
+	secret, number := t.settleFloating(ctx, cloud)
 
 	By("moving")
 	t.moveFloatingIPs(ctx, cloud, left, right)
@@ -55,7 +49,7 @@ func floatingIPsMove(ctx SpecContext) {
 	Expect(moved.Data).To(Equal(secret.Data))
 
 	By("claiming and releasing on the other side")
-	t.ask(ctx, right, "new", ref, 1, 0)
+	t.ask(ctx, right, "new", namespaced, 1, 0)
 	awaitAnswers(ctx, right, t.name, number+1)
 	for _, f := range cloud.FloatingIPs() {
 		if strings.HasSuffix(f.Description, "/old-floating-0") && f.PortID != "" {
@@ -73,14 +67,33 @@ func floatingIPsMove(ctx SpecContext) {
 	t.moveFloatingIPs(ctx, cloud, right, left)
 
 	By("deleting them")
-	t.releaseFloatingIPs(ctx, cloud)
-	deletePool(ctx, left, pool)
+	t.releaseFloatingIPs(ctx, left, cloud)
+	deletePool(ctx, left, &ipamv1.IPPool{ObjectMeta: t.named(floatingPool)})
+}
+
+// settleFloating makes a tenant whose claims have floating IPs of its own pool. It returns the pool's Secret, and how many claims there are.
+func (t tenant) settleFloating(ctx context.Context, cloud *fake.Cloud) (secret *corev1.Secret, number int) {
+	GinkgoHelper()
+	t.found(ctx, left)
+	Expect(right.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}})).To(Succeed())
+	letReadSecrets(ctx, right, t.name)
+	secret = giveSecret(ctx, left, t.name, cloud)
+	pool := &ipamv1.IPPool{ObjectMeta: t.named(floatingPool), Spec: floatingSpec()}
+	pool.Spec.ClusterName = t.name
+	Expect(left.Client().Create(ctx, pool)).To(Succeed())
+	return secret, t.askBound(ctx, cloud, namespaced)
+}
+
+// startCloud starts a cloud, which ends with the spec.
+func startCloud() *fake.Cloud {
+	cloud := fake.Start()
+	DeferCleanup(cloud.Stop)
+	return cloud
 }
 
 // globalFloatingIPsMove: so do claims of a GlobalIPPool, which stays on both sides. Where they come from their addresses are held.
 func globalFloatingIPsMove(ctx SpecContext) {
-	t, cloud := tenant{name: "floating-stays"}, fake.Start()
-	DeferCleanup(cloud.Stop)
+	t, cloud := tenant{name: "floating-stays"}, startCloud()
 	t.found(ctx, left)
 	giveSecret(ctx, left, framework.ManagerNamespace, cloud)
 	giveSecret(ctx, right, framework.ManagerNamespace, cloud)
@@ -99,7 +112,7 @@ func globalFloatingIPsMove(ctx SpecContext) {
 	Eventually(func() []string { return heldFrom(ctx, left, pool.Name) }, "1m", "200ms").Should(BeEmpty())
 
 	By("deleting them, and what is held on the other side")
-	t.releaseFloatingIPs(ctx, cloud)
+	t.releaseFloatingIPs(ctx, left, cloud)
 	for _, record := range records(ctx, right, framework.ManagerNamespace) {
 		if record.Spec.PoolRef.Name == pool.Name {
 			Expect(right.Client().Delete(ctx, &record)).To(Succeed())
@@ -134,14 +147,14 @@ func (t tenant) askBound(ctx context.Context, cloud *fake.Cloud, ref ipamv1.Clai
 }
 
 // releaseFloatingIPs deletes the claims, and waits until their floating IPs have gone.
-func (t tenant) releaseFloatingIPs(ctx context.Context, cloud *fake.Cloud) {
+func (t tenant) releaseFloatingIPs(ctx context.Context, s *side, cloud *fake.Cloud) {
 	GinkgoHelper()
 	for _, f := range cloud.FloatingIPs() {
 		if f.PortID != "" {
 			Expect(cloud.Unbind(ctx, f.PortID)).To(Succeed())
 		}
 	}
-	Expect(left.Client().DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(t.name))).To(Succeed())
+	Expect(s.Client().DeleteAllOf(ctx, &ipamv1beta2.IPAddressClaim{}, client.InNamespace(t.name))).To(Succeed())
 	Eventually(cloud.FloatingIPs, "3m", "500ms").Should(BeEmpty())
 }
 
@@ -155,34 +168,62 @@ func deletePool(ctx context.Context, s *side, pool client.Object) {
 // moveFloatingIPs moves a tenant with its claims of floating IPs.
 func (t tenant) moveFloatingIPs(ctx context.Context, cloud *fake.Cloud, from, to *side) {
 	GinkgoHelper()
-	had, were, changes := book(ctx, from, t.name), cloud.FloatingIPs(), len(cloud.Changes())
-	Expect(were).To(HaveLen(len(had)))
+	before := t.cloudBefore(ctx, from, cloud)
 	move(ctx, from, to, t.name)
-	Eventually(func() []string { return changed(had, book(ctx, to, t.name)) }, "3m", "500ms").Should(BeEmpty(), func() string {
-		return reasons(ctx, to, t.name)
-	})
+	t.expectTakenOver(ctx, to, cloud, before)
 	expectEmpty(ctx, from, t.name)
 	check(ctx)
+	expectDescribed(cloud, before)
+}
+
+// clouded is what a tenant's claims and a cloud have at a moment.
+type clouded struct {
+	had         map[string]string
+	floatingIPs []fake.FloatingIP
+	changes     int
+}
+
+func (t tenant) cloudBefore(ctx context.Context, s *side, cloud *fake.Cloud) clouded {
+	GinkgoHelper()
+	before := clouded{had: book(ctx, s, t.name), floatingIPs: cloud.FloatingIPs(), changes: len(cloud.Changes())}
+	Expect(before.floatingIPs).To(HaveLen(len(before.had)))
+	return before
+}
+
+// expectTakenOver expects that the claims of a side have the floating IPs of their former selves, each described as theirs, and that
+// nothing else has changed in the cloud.
+func (t tenant) expectTakenOver(ctx context.Context, s *side, cloud *fake.Cloud, before clouded) {
+	GinkgoHelper()
+	Eventually(func() []string { return changed(before.had, book(ctx, s, t.name)) }, "3m", "500ms").Should(BeEmpty(), func() string {
+		return reasons(ctx, s, t.name)
+	})
+	Eventually(cloud.Changes, "3m", "500ms").Should(HaveLen(before.changes + len(before.had)))
+	expectDescribed(cloud, before)
 	uids := map[string]types.UID{}
 	claims := &ipamv1beta2.IPAddressClaimList{}
-	Expect(to.Client().List(ctx, claims, client.InNamespace(t.name))).To(Succeed())
+	Expect(s.Client().List(ctx, claims, client.InNamespace(t.name))).To(Succeed())
 	for _, claim := range claims.Items {
-		uids[had["IPAddressClaim "+claim.Name]] = claim.UID
+		uids[before.had["IPAddressClaim "+claim.Name]] = claim.UID
 	}
 	are := cloud.FloatingIPs()
-	Expect(are).To(HaveLen(len(were)))
+	Expect(are).To(HaveLen(len(before.floatingIPs)))
 	for i, f := range are {
-		was := were[i]
+		was := before.floatingIPs[i]
 		Expect([]string{f.ID, f.Address.String(), f.PortID}).To(Equal([]string{was.ID, was.Address.String(), was.PortID}))
 		parts := strings.Split(was.Description, "/")
 		parts[3] = string(uids[f.Address.String()])
 		Expect(f.Description).To(Equal(strings.Join(parts, "/")))
 	}
-	calls := make([]string, 0, len(had))
-	for _, change := range cloud.Changes()[changes:] {
+}
+
+// expectDescribed expects that nothing has changed in the cloud but each floating IP's description, once.
+func expectDescribed(cloud *fake.Cloud, before clouded) {
+	GinkgoHelper()
+	calls := make([]string, 0, len(before.had))
+	for _, change := range cloud.Changes()[before.changes:] {
 		calls = append(calls, change.Call)
 	}
-	Expect(calls).To(Equal(slices.Repeat([]string{"DescribeFloatingIP"}, len(had))), "each is described anew once, and nothing else is changed")
+	Expect(calls).To(Equal(slices.Repeat([]string{"DescribeFloatingIP"}, len(before.had))), "each is described anew once, and nothing else is changed")
 }
 
 // giveSecret makes the Secret with the credentials of a cloud, which Weir may read.

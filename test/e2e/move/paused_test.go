@@ -36,7 +36,7 @@ func hours(ctx context.Context, state func() []string) {
 	before := state()
 	for _, s := range []*side{left, right} {
 		Expect(s.manager.Restart(ctx)).To(Succeed())
-		impatient := suite.StartManager(ctx, s.Site, "--repair-grace=1s", "--sync-period=1s")
+		impatient := startManager(ctx, s, "--repair-grace=1s", "--sync-period=1s")
 		defer func() { Expect(impatient.Kill()).To(Succeed()) }()
 	}
 	Consistently(state, "4s", "200ms").Should(ContainElements(before))

@@ -11,7 +11,7 @@
 //   - killed_test.go, copied_test.go: clusterctl is killed; it goes through a directory.
 //   - metal3_test.go: Metal3's kinds, there and back, a pool of them that stays, and one that is carved.
 //   - incluster_test.go: the in-cluster provider's pools, there and back; a global one hands out on one side only.
-//   - openstack_test.go: pools of floating IPs, there and back.
+//   - openstack_test.go, interrupted_test.go: pools of floating IPs, there and back; clusterctl is killed, the cloud away; through a directory.
 //   - orphaned_test.go: the claims' Cluster is missing.
 //   - cluster_test.go: tenants, their Clusters, pools and claims.
 //   - checks_test.go, history_test.go: what must hold on both sides, each second and at each moment.
@@ -74,6 +74,8 @@ var _ = Describe("clusterctl move", func() {
 		It("a pool of Metal3's that is carved moves with what it has of its parent, which stays at home", metal3Carved, SpecTimeout(12*time.Minute))
 		It("claims of the in-cluster provider's pools move there and back; a global pool hands out at its home", inClusterMoves, SpecTimeout(12*time.Minute))
 		It("claims of floating IPs of a GlobalIPPool move there and back with what they have; the pool stays on both sides", globalFloatingIPsMove, SpecTimeout(12*time.Minute))
+		It("a move of floating IPs that is killed, while it creates and while it deletes, changes nothing in the cloud; the target takes over when that answers", floatingIPsKilled, SpecTimeout(12*time.Minute))
+		It("floating IPs that are copied through a directory are the target's; what is deleted on the source releases nothing", floatingIPsCopied, SpecTimeout(12*time.Minute))
 		It("a move that is killed while it deletes is finished by hand", killedDeleting, SpecTimeout(12*time.Minute))
 		It("a move through a directory leaves two owners until one of them is removed", copied, SpecTimeout(12*time.Minute))
 		It("a pool of Metal3's that is of no Cluster stays, and holds what its claims have", metal3Stays, SpecTimeout(12*time.Minute))
@@ -90,10 +92,17 @@ func startSide(ctx context.Context) *side {
 	_, err = s.ctl.Init(ctx, version)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(s.StartControllerManager(ctx)).To(Succeed())
-	s.manager = suite.StartManager(ctx, s.Site, "--feature-gates=Metal3=true,InCluster=true,OpenStack=true", "--openstack-endpoint-allow=http://127.0.0.1")
+	s.manager = startManager(ctx, s)
 	Expect(s.PointWebhooks(ctx, s.manager.WebhookAddress())).To(Succeed())
 	s.history, err = framework.FollowHistory(ctx, s.EtcdURL())
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(s.history.Stop)
 	return s
+}
+
+// startManager starts a manager with all gates open.
+func startManager(ctx context.Context, s *side, args ...string) *framework.Manager {
+	GinkgoHelper()
+	return suite.StartManager(ctx, s.Site,
+		append([]string{"--feature-gates=Metal3=true,InCluster=true,OpenStack=true", "--openstack-endpoint-allow=http://127.0.0.1"}, args...)...)
 }

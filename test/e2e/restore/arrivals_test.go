@@ -27,13 +27,15 @@ func expectArrivals(ctx context.Context) {
 	persist(ctx, alone)
 	expectReason(ctx, alone, ipamv1.ClaimReadyWaitingForRestoreReason)
 	Expect(k.Get(ctx, client.ObjectKeyFromObject(alone), &ipamv1beta2.IPAddress{})).NotTo(Succeed())
-	Expect(k.Patch(ctx, alone, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`)))).To(Succeed())
+	Expect(k.Patch(ctx, alone, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+ipamv1.ArrivedAnnotation+`":""}}}`)))).To(Succeed())
 	expectReason(ctx, alone, ipamv1.ClaimReadyAllocatedReason)
 
 	By("an IPAddress without record, before its claim")
 	early := cameWith("early", "192.0.2.201")
 	persist(ctx, early)
 	expectRecorded(ctx, "192.0.2.201/32")
+	suite.Change(ctx, k, early, func() { early.Annotations = nil }) // as clusterctl does that is called again
+	Expect(early.Annotations).To(HaveKey(ipamv1.ArrivedAnnotation))
 	thief := builder.IPAddressClaim(blue, "thief", ipamv1.IPPoolKind, "v4").WithAnnotation(ipamv1.AddressAnnotation, "192.0.2.201").Build()
 	persist(ctx, thief)
 	expectReason(ctx, thief, ipamv1.ClaimReadyAllocationFailedReason)

@@ -88,6 +88,7 @@ var _ = Describe("What moves, is restored, or is another controller's", Ordered,
 	It("gives an IPAddress that is restored before its claim to that claim, and to no other", func(ctx SpecContext) {
 		created(ctx, newPool("p"))
 		restored := create(ctx, answer(icv1.InClusterIPPoolKind, "c", "p"))
+		suite.Change(ctx, k, restored, func() { restored.Annotations = nil })
 		Expect(restored.Annotations).To(HaveKey(ipamv1.ArrivedAnnotation))
 		Expect(told(ctx, create(ctx, claimOf(ns, "other", icv1.InClusterIPPoolKind, "p"))).Spec.Address).To(Equal("10.0.0.3"))
 		claim := claimOf(ns, "c", icv1.InClusterIPPoolKind, "p")

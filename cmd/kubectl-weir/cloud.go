@@ -16,8 +16,12 @@ import (
 )
 
 // floatingIPs lists a project's floating IPs of all external networks, by the name of a cloud in the
-// user's clouds.yaml.
-func floatingIPs(ctx context.Context, cloud string) ([]fsck.FloatingIP, error) {
+// user's clouds.yaml. It calls endpoints that a pattern allows; without patterns, every https endpoint that is not loopback or link-local.
+func floatingIPs(ctx context.Context, cloud string, endpoints []string) ([]fsck.FloatingIP, error) {
+	policy, err := neutron.ParseEndpointPolicy(endpoints)
+	if err != nil {
+		return nil, fmt.Errorf("--openstack-endpoint-allow: %w", err)
+	}
 	clouds, cacert, err := readClouds()
 	if err != nil {
 		return nil, err
@@ -26,7 +30,7 @@ func floatingIPs(ctx context.Context, cloud string) ([]fsck.FloatingIP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listFloatingIPs(ctx, credentials, neutron.Options{UserAgent: "kubectl-weir"})
+	return listFloatingIPs(ctx, credentials, neutron.Options{UserAgent: "kubectl-weir", Policy: policy})
 }
 
 func listFloatingIPs(ctx context.Context, credentials neutron.Credentials, options neutron.Options) ([]fsck.FloatingIP, error) {

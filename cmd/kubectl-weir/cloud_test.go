@@ -59,13 +59,34 @@ func TestCloudsAreTheUsersOwn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	t.Setenv("OS_CLIENT_CONFIG_FILE", file)
 	t.Setenv("OS_CACERT", "")
-	if _, err := floatingIPs(t.Context(), "prod"); err == nil || !strings.Contains(err.Error(), "there is no clouds.yaml") {
+	if _, err := floatingIPs(t.Context(), "prod", nil); err == nil || !strings.Contains(err.Error(), "there is no clouds.yaml") {
 		t.Errorf("without a file: %v", err)
 	}
 	if err := os.WriteFile(file, []byte("clouds: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := floatingIPs(t.Context(), "prod"); err == nil || !strings.Contains(err.Error(), "clouds.prod: is missing") {
+	if _, err := floatingIPs(t.Context(), "prod", nil); err == nil || !strings.Contains(err.Error(), "clouds.prod: is missing") {
 		t.Errorf("without the cloud: %v", err)
+	}
+	if _, err := floatingIPs(t.Context(), "prod", []string{"keystone"}); err == nil || !strings.HasPrefix(err.Error(), "--openstack-endpoint-allow: ") {
+		t.Errorf("without a scheme: %v", err)
+	}
+}
+
+// TestEndpointsAreAllowedAsTheManagers: a cloud that is not called by https is called if the user says so.
+func TestEndpointsAreAllowedAsTheManagers(t *testing.T) {
+	cloud := fake.Start()
+	t.Cleanup(func() { _ = cloud.Stop() })
+	file := filepath.Join(t.TempDir(), "clouds.yaml")
+	if err := os.WriteFile(file, cloud.CloudsYAML(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OS_CLIENT_CONFIG_FILE", file)
+	t.Setenv("OS_CACERT", "")
+	if _, err := floatingIPs(t.Context(), openstack.Member, nil); err == nil || !strings.Contains(err.Error(), "see --openstack-endpoint-allow") {
+		t.Errorf("not allowed: %v", err)
+	}
+	if _, err := floatingIPs(t.Context(), openstack.Member, cloud.Endpoints()); err != nil {
+		t.Errorf("allowed: %v", err)
 	}
 }

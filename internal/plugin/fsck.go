@@ -40,16 +40,17 @@ type Fsck struct {
 	took time.Duration
 }
 
-// listFloatingIPs lists the floating IPs of a cloud, by its name in the user's clouds.yaml.
-type listFloatingIPs func(ctx context.Context, cloud string) ([]fsck.FloatingIP, error)
+// listFloatingIPs lists the floating IPs of a cloud, by its name in the user's clouds.yaml. It calls endpoints that a pattern allows.
+type listFloatingIPs func(ctx context.Context, cloud string, endpoints []string) ([]fsck.FloatingIP, error)
 
 // checkup is a run of fsck.
 type checkup struct {
 	*options
-	rest   *rest.Config
-	clouds listFloatingIPs
-	cloud  string
-	settle time.Duration
+	rest      *rest.Config
+	clouds    listFloatingIPs
+	cloud     string
+	endpoints []string
+	settle    time.Duration
 }
 
 func fsckCommand(o *options, clouds listFloatingIPs) *cobra.Command {
@@ -65,6 +66,7 @@ func fsckCommand(o *options, clouds listFloatingIPs) *cobra.Command {
 	}
 	cmd.Flags().DurationVar(&c.settle, "settle", settle, "How long after a finding to look again")
 	cmd.Flags().StringVar(&c.cloud, "openstack-cloud", "", "Check floating IPs of this cloud of your clouds.yaml as well")
+	cmd.Flags().StringSliceVar(&c.endpoints, "openstack-endpoint-allow", nil, "Endpoints of the cloud that may be called, as the manager's flag; empty allows every https endpoint that is not loopback or link-local")
 	return cmd
 }
 
@@ -120,7 +122,7 @@ func (c *checkup) look(ctx context.Context) (*fsck.Report, error) {
 	if c.cloud == "" {
 		return fsck.Check(ctx, c.rest)
 	}
-	floatingIPs, err := c.clouds(ctx, c.cloud)
+	floatingIPs, err := c.clouds(ctx, c.cloud, c.endpoints)
 	if err != nil {
 		return nil, fmt.Errorf("reading floating IPs of cloud %s: %w", c.cloud, err)
 	}

@@ -27,8 +27,8 @@ type Config struct {
 	Now func() time.Time
 	// Version of the plugin.
 	Version string
-	// FloatingIPs lists those of a cloud, by its name in the user's clouds.yaml.
-	FloatingIPs func(ctx context.Context, cloud string) ([]fsck.FloatingIP, error)
+	// FloatingIPs lists those of a cloud, by its name in the user's clouds.yaml. It calls endpoints that a pattern allows.
+	FloatingIPs func(ctx context.Context, cloud string, endpoints []string) ([]fsck.FloatingIP, error)
 	// Forms are how providers name pools in templates of machines.
 	Forms []demand.Form
 }

@@ -40,6 +40,7 @@ func TestWhyExplainsConditions(t *testing.T) {
 	changed := claimTold(condition("Ready", "False", "ClusterNotFound", "there is no Cluster"))
 	changed.Generation, changed.Pool.Presence = 2, survey.Hidden
 	leaving := claimTold(condition("Ready", "True", "Allocated", ""), condition("Deleting", "True", "WaitingForFinalizers", "kept by example.com/x"))
+	leaving.Generation, leaving.Conditions[0].ObservedGeneration = 2, 1
 	leaving.DeletingSince, leaving.Finalizers = noon, []string{"example.com/x", "ipam.weir.dev/claim"}
 	foreign := claimTold()
 	foreign.Pool = nil

@@ -106,7 +106,8 @@ func (o *options) sinceText(c *WhyCondition) string {
 
 // printAdvice prints what a condition means and what to do, unless it is good news.
 func (o *options) printAdvice(w *WhyObject, c *WhyCondition) {
-	if c.ObservedGeneration > 0 && c.ObservedGeneration != w.Generation {
+	isDeletion := !w.DeletingSince.IsZero() && c.ObservedGeneration+1 == w.Generation // which is a generation, too
+	if c.ObservedGeneration > 0 && c.ObservedGeneration != w.Generation && !isDeletion {
 		o.line("stale", fmt.Sprintf("this is of generation %d; the object is at %d now, which no manager has looked at", c.ObservedGeneration, w.Generation))
 	}
 	if c.IsGood {

@@ -116,7 +116,7 @@ var claims = []Condition{
 		{
 			Name: ipamv1.WaitingForPortReason, Status: metav1.ConditionTrue,
 			Means: "The claim's floating IP is bound to the port that the message names.",
-			Do:    "Nothing: it is given back when the port is gone, or the floating IP is disassociated.",
+			Do:    "Nothing: it is released when the port is gone, or the floating IP is disassociated.",
 			See:   "guides/openstack.md#deleting",
 		},
 		{

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
-// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipallocations,verbs=create,versions=v1alpha1,name=arrival.ipallocation.ipam.weir.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.weir.dev,resources=ipallocations,verbs=create;update,versions=v1alpha1,name=arrival.ipallocation.ipam.weir.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=create;update,versions=v1beta2,name=arrival.ipaddress.ipam.weir.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-arrivals,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=create;update,versions=v1beta2,name=arrival.ipaddressclaim.ipam.weir.dev,admissionReviewVersions=v1
 
@@ -32,10 +32,32 @@ type arrival struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		Manager struct {
+		Manager *struct {
 			CreatedRevision string `json:"createdRevision"`
 		} `json:"manager"`
 	} `json:"spec"`
+}
+
+// createdRevision is at which revision a record says that it was made; empty where it says nothing.
+func (a *arrival) createdRevision() string {
+	if a.Spec.Manager == nil {
+		return ""
+	}
+	return a.Spec.Manager.CreatedRevision
+}
+
+// revisionPatch has a record say that it was made at a revision, or nothing of it if that is empty.
+func (a *arrival) revisionPatch(revision string) []jsonpatch.Operation {
+	const manager, path = "/spec/manager", "/spec/manager/createdRevision"
+	switch {
+	case a.createdRevision() == revision:
+		return nil
+	case revision == "":
+		return []jsonpatch.Operation{jsonpatch.NewOperation("remove", path, nil)}
+	case a.Spec.Manager == nil:
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", manager, map[string]string{"createdRevision": revision})}
+	}
+	return []jsonpatch.Operation{jsonpatch.NewOperation("add", path, revision)}
 }
 
 // arrivals marks what arrives.
@@ -52,8 +74,8 @@ type arrivals struct {
 // has arrived keeps its address even where somebody else has it. An answer that anybody else makes with the finalizer of a controller out of
 // a pool that two may serve is refused.
 //
-// What is marked keeps the mark when it is changed, and a pool of a front door its home. The API server asks about what loses one of them
-// only. A claim whose mark is emptied is a claim like any other.
+// What is marked keeps the mark when it is changed, a pool of a front door its home, and a record at which revision it was made here. The API
+// server asks about what loses one of them only. A claim whose mark is emptied is a claim like any other.
 func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Response {
 	var obj, old arrival
 	if json.Unmarshal(req.Object.Raw, &obj) != nil {
@@ -67,7 +89,9 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 			return admission.Allowed("")
 		}
 		patch := keptArrival(&obj, &old)
-		return admission.Patched("", append(patch, h.doors.keptHome(kindOf(req), &obj, &old, patch)...)...).WithWarnings(stays(patch)...)
+		warnings := stays(patch)
+		patch = append(patch, h.doors.keptHome(kindOf(req), &obj, &old, patch)...)
+		return admission.Patched("", append(patch, obj.revisionPatch(old.createdRevision())...)...).WithWarnings(warnings...)
 	}
 	isOurs, err := h.isOurs(ctx, req)
 	if err != nil {
@@ -83,11 +107,7 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 	if answer, ok := h.doors.answers(kindOf(req), req.Object.Raw); ok && !arrived && answer.IsShared && slices.Contains(obj.Finalizers, answer.AnswerFinalizer) {
 		return h.refuseOther(ctx, req, answer)
 	}
-	patch := arrivalPatch(&obj, arrived)
-	if obj.Spec.Manager.CreatedRevision != "" {
-		patch = append(patch, jsonpatch.NewOperation("remove", "/spec/manager/createdRevision", nil))
-	}
-	return admission.Patched("", patch...)
+	return admission.Patched("", append(arrivalPatch(&obj, arrived), obj.revisionPatch("")...)...)
 }
 
 // otherController is the reason of the event on a pool whose claims another controller tries to answer, too.

@@ -221,6 +221,44 @@ func TestClaimsAndAnswersKeepTheMark(t *testing.T) {
 	}
 }
 
+// TestRecordsKeepTheMarkAndTheirAge looks at updates of records by somebody else than Weir. clusterctl that is called again replaces one
+// by its source, which has no mark, and was made at a revision of another cluster.
+func TestRecordsKeepTheMarkAndTheirAge(t *testing.T) {
+	t.Parallel()
+	for sentence, test := range map[string]struct{ old, object, want string }{
+		"one that is replaced by its source": {
+			old:    `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {manager: {instance: here}}}`,
+			object: `{metadata: {}, spec: {manager: {instance: there, createdRevision: "7"}}}`,
+			want:   `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {manager: {instance: there}}}`,
+		},
+		"one that Weir has written here before": {
+			old:    `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {manager: {createdRevision: "40"}}}`,
+			object: `{metadata: {}, spec: {manager: {createdRevision: "7"}}}`,
+			want:   `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}, spec: {manager: {createdRevision: "40"}}}`,
+		},
+		"one whose source has no manager": {
+			old:    `{metadata: {}, spec: {manager: {instance: here, createdRevision: "40"}}}`,
+			object: `{metadata: {}, spec: {}}`,
+			want:   `{metadata: {}, spec: {manager: {createdRevision: "40"}}}`,
+		},
+		"one whose mark is emptied": {
+			old: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`, object: `{metadata: {annotations: {ipam.weir.dev/arrived: ""}}}`,
+			want: `{metadata: {annotations: {ipam.weir.dev/arrived: "true"}}}`,
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			object := rawYAML(t, test.object)
+			req := request(admissionv1.Update, runtime.RawExtension{Raw: object}, runtime.RawExtension{Raw: rawYAML(t, test.old)}, "jo")
+			req.Kind, req.Options = kindNamed("IPAllocation"), raw(t, metav1.UpdateOptions{})
+			response := arrivals{rights: restorer(true), doors: clusterAPI}.mark(t.Context(), req)
+			if diff := cmp.Diff(decoded(t, rawYAML(t, test.want)), decoded(t, patched(t, object, response))); diff != "" || !response.Allowed {
+				t.Errorf("%v (-want +got):\n%s", response.Result, diff)
+			}
+		})
+	}
+}
+
 // TestArrivalsAreMarkedBeforeTheFinalizerIsGiven: the API server asks the webhooks in the order of the configuration.
 func TestArrivalsAreMarkedBeforeTheFinalizerIsGiven(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -46,6 +47,21 @@ func expectArrivals(ctx context.Context) {
 	Expect(early.Spec.Address).To(Equal("192.0.2.201"))
 	Expect(early.Annotations).NotTo(HaveKey(ipamv1.ArrivedAnnotation))
 
+	By("a record before its claim, replaced by its source, as clusterctl does that is called again")
+	record := cameRecorded("replaced", "192.0.2.203/32")
+	persist(ctx, record)
+	suite.Change(ctx, k, record, func() {
+		record.Annotations, record.Spec.Manager = nil, ipamv1.AllocationManager{Instance: "source", CreatedRevision: "7"}
+	})
+	Expect(record.Annotations).To(HaveKey(ipamv1.ArrivedAnnotation))
+	Expect(record.Spec.Manager.CreatedRevision).NotTo(Equal("7"))
+	replaced := came("replaced").Build()
+	persist(ctx, replaced)
+	expectReason(ctx, replaced, ipamv1.ClaimReadyAllocatedReason)
+	answer := &ipamv1beta2.IPAddress{}
+	Expect(k.Get(ctx, client.ObjectKeyFromObject(replaced), answer)).To(Succeed())
+	Expect(answer.Spec.Address).To(Equal("192.0.2.203"))
+
 	By("a claim and its IPAddress without record, while the Cluster is paused")
 	pause(ctx, true)
 	resting := came("resting").WithLabel(clusterv1.ClusterNameLabel, blue).Build()
@@ -71,6 +87,20 @@ func cameWith(name, address string) *ipamv1beta2.IPAddress {
 	}}
 	answer.Namespace, answer.Name, answer.Finalizers = blue, name, []string{ipamv1.AddressFinalizer}
 	return answer
+}
+
+// cameRecorded is a record that has been one before, of a claim that has another UID by now.
+func cameRecorded(name, cidr string) *ipamv1.IPAllocation {
+	return &ipamv1.IPAllocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: blue, Name: name + "-former", Finalizers: []string{ipamv1.AllocationFinalizer}},
+		Spec: ipamv1.IPAllocationSpec{
+			PoolRef:      ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: blue, Name: "v4"},
+			AddressSpace: ipamv1.DefaultAddressSpace, CIDR: cidr, Purpose: ipamv1.ClaimPurpose,
+			ClaimRef: ipamv1.ClaimReference{
+				APIGroup: ipamv1beta2.GroupVersion.Group, Kind: "IPAddressClaim", Namespace: blue, Name: name, UID: "former",
+			},
+		},
+	}
 }
 
 func expectReason(ctx context.Context, claim *ipamv1beta2.IPAddressClaim, reason string) {

@@ -56,14 +56,6 @@ func keptArrival(updated, old metav1.Object) []jsonpatch.Operation {
 	return arrivalPatch(updated, true)
 }
 
-// stays warns of a mark that is put back.
-func stays(patch []jsonpatch.Operation) []string {
-	if len(patch) == 0 {
-		return nil
-	}
-	return []string{"metadata.annotations: " + ipamv1.ArrivedAnnotation + " stays where an update leaves it out; a claim is answered at once where it is empty"}
-}
-
 // arrivalPatch marks an object as arrived, and takes the mark off any other.
 func arrivalPatch(obj metav1.Object, arrived bool) []jsonpatch.Operation {
 	key := "/metadata/annotations/" + escape(ipamv1.ArrivedAnnotation)

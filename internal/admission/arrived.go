@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -74,8 +75,7 @@ type arrivals struct {
 // has arrived keeps its address even where somebody else has it. An answer that anybody else makes with the finalizer of a controller out of
 // a pool that two may serve is refused.
 //
-// What is marked keeps the mark when it is changed, a pool of a front door its home, and a record at which revision it was made here. The API
-// server asks about what loses one of them only. A claim whose mark is emptied is a claim like any other.
+// Of updates the API server asks about those only that lose what keep puts back.
 func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Response {
 	var obj, old arrival
 	if json.Unmarshal(req.Object.Raw, &obj) != nil {
@@ -85,13 +85,7 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 		if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
 			return admission.Errored(http.StatusBadRequest, err)
 		}
-		if h.doors.knows(kindOf(req)) && isSaid(&obj) {
-			return admission.Allowed("")
-		}
-		patch := keptArrival(&obj, &old)
-		warnings := stays(patch)
-		patch = append(patch, h.doors.keptHome(kindOf(req), &obj, &old, patch)...)
-		return admission.Patched("", append(patch, obj.revisionPatch(old.createdRevision())...)...).WithWarnings(warnings...)
+		return h.keep(kindOf(req), &obj, &old)
 	}
 	isOurs, err := h.isOurs(ctx, req)
 	if err != nil {
@@ -109,6 +103,23 @@ func (h arrivals) mark(ctx context.Context, req admission.Request) admission.Res
 	}
 	return admission.Patched("", append(arrivalPatch(&obj, arrived), obj.revisionPatch("")...)...)
 }
+
+// keep puts back what an update leaves out: the mark; the home of a front door's pool; the revision at which a record was made here. Of a
+// claim or an answer a user may empty the mark: it is one like any other then.
+func (h arrivals) keep(kind schema.GroupKind, updated, old *arrival) admission.Response {
+	patch := keptArrival(updated, old)
+	switch {
+	case !h.doors.knows(kind):
+		patch = append(patch, h.doors.keptHome(kind, updated, old, patch)...)
+		return admission.Patched("", append(patch, updated.revisionPatch(old.createdRevision())...)...)
+	case isSaid(updated) || len(patch) == 0:
+		return admission.Allowed("")
+	}
+	return admission.Patched("", patch...).WithWarnings(markKept)
+}
+
+// markKept warns who took the mark off, as a user did who wanted the claim answered afresh.
+const markKept = "metadata.annotations: " + ipamv1.ArrivedAnnotation + " is kept; to have the claim answered at once, set it to the empty string"
 
 // otherController is the reason of the event on a pool whose claims another controller tries to answer, too.
 const otherController = "OtherController"

@@ -25,11 +25,7 @@ func copied(ctx SpecContext) {
 	setMode(ctx, left, t, ipamv1.DrainingMode)
 
 	By("copying")
-	directory := GinkgoT().TempDir()
-	out, err := left.ctl.Run(ctx, "move", "--namespace", t.name, "--to-directory", directory)
-	Expect(err).NotTo(HaveOccurred(), out)
-	out, err = right.ctl.Run(ctx, "move", "--from-directory", directory)
-	Expect(err).NotTo(HaveOccurred(), out)
+	throughDirectory(ctx, t.name)
 	expectArrived(ctx, right, t, had)
 	expectForeign(ctx, right, t.global)
 
@@ -63,6 +59,16 @@ func copied(ctx SpecContext) {
 	awaitAnswers(ctx, right, t.name, len(had)+4*2)
 	awaitAnswers(ctx, left, stays.name, 20)
 	check(ctx)
+}
+
+// throughDirectory copies a namespace from the left to the right.
+func throughDirectory(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	directory := GinkgoT().TempDir()
+	out, err := left.ctl.Run(ctx, "move", "--namespace", namespace, "--to-directory", directory)
+	Expect(err).NotTo(HaveOccurred(), out)
+	out, err = right.ctl.Run(ctx, "move", "--from-directory", directory)
+	Expect(err).NotTo(HaveOccurred(), out)
 }
 
 // setMode sets the mode of all of a tenant's pools.

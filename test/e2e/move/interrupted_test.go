@@ -60,11 +60,7 @@ func floatingIPsCopied(ctx SpecContext) {
 	before := t.cloudBefore(ctx, left, cloud)
 
 	By("copying")
-	directory := GinkgoT().TempDir()
-	out, err := left.ctl.Run(ctx, "move", "--namespace", t.name, "--to-directory", directory)
-	Expect(err).NotTo(HaveOccurred(), out)
-	out, err = right.ctl.Run(ctx, "move", "--from-directory", directory)
-	Expect(err).NotTo(HaveOccurred(), out)
+	throughDirectory(ctx, t.name)
 	t.expectTakenOver(ctx, right, cloud, before)
 
 	By("living on both sides")

@@ -78,6 +78,17 @@ func metal3Stays(ctx SpecContext) {
 	Eventually(func() []string { return metal3Objects(ctx, left, t.name) }, "1m", "500ms").Should(ConsistOf("*v1alpha1.IPPool stays"))
 	Expect(left.Client().Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 
+	By("replacing the claims that have come, as clusterctl does that is called again")
+	for _, list := range []client.ObjectList{&m3v1.IPClaimList{}, &ipamv1beta2.IPAddressClaimList{}} {
+		Expect(right.Client().List(ctx, list, client.InNamespace(t.name))).To(Succeed())
+		came := suite.Items(list)
+		Expect(came).To(HaveLen(number), "%T", list)
+		for _, obj := range came {
+			suite.Change(ctx, right.Client(), obj, func() { obj.SetAnnotations(nil) })
+			Expect(obj.GetAnnotations()).To(HaveKey(ipamv1.ArrivedAnnotation), "%T", obj)
+		}
+	}
+
 	By("claiming where the pool is")
 	t.incorporate(ctx, left)
 	t.askMetal3(ctx, left, "new", "stays", 1)

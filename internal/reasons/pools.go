@@ -51,8 +51,9 @@ var pools = []Condition{
 		},
 		{
 			Name: ipamv1.PoolReadyInvalidSpecReason, Status: metav1.ConditionFalse,
-			Means: "The spec got past the webhooks and cannot be served. The message names the field.",
-			Do:    "Correct the field.",
+			Means: "The spec got past the webhooks and cannot be served; the message names the field. Of a pool of floating IPs also: the feature " +
+				"gate `OpenStack` is closed, or the annotation `ipam.weir.dev/openstack` was changed.",
+			Do: "Correct the field. Of floating IPs: install the set for OpenStack, or put the annotation back.",
 		},
 		{
 			Name: ipamv1.PoolReadyDrainingReason, Status: metav1.ConditionFalse,
@@ -104,8 +105,8 @@ var pools = []Condition{
 		},
 		{
 			Name: ipamv1.PoolReadyNetworkNotFoundReason, Status: metav1.ConditionFalse,
-			Means: "Of a pool of floating IPs: no external network is what `floatingNetwork` says, or several are.",
-			Do:    "Let the project see the network, or make the pool anew with the network's `id`.",
+			Means: "Of a pool of floating IPs: no external network is what `floatingNetwork` says, or several are; or no subnet is what `subnet` says.",
+			Do:    "Let the project see the network, or the subnet that `subnet` names; or make the pool anew with the `id`.",
 			See:   "guides/openstack.md#when-something-is-wrong",
 		},
 		{

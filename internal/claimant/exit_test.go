@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -103,6 +104,7 @@ func TestWhatAReasonDoes(t *testing.T) {
 	child := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child"}}
 	parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
 	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	running := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	type edits = []allocations.Edit
 	for _, test := range []struct {
 		reason   row
@@ -126,6 +128,7 @@ func TestWhatAReasonDoes(t *testing.T) {
 		{reason: claimGone, sentence: "the record moves", record: edits{allocations.Moving}, want: looks[:1], stays: true},
 		{reason: claimGone, sentence: "the record is a hold", record: edits{held}, want: looks[:1], stays: true},
 		{reason: claimGone, sentence: "its Cluster is paused", others: []client.Object{paused}, want: looks, stays: true},
+		{reason: claimGone, sentence: "its Cluster is there, and not paused", others: []client.Object{running}, want: append(looks[:2:2], goes...)},
 		{reason: claimGone, sentence: "others have a finalizer on it", record: edits{withOthers}, cools: true, want: append(looks[:2:2], "cool"), stays: true},
 		{reason: claimGone, sentence: "it is left to others", record: edits{leftToOthers}, want: looks, stays: true},
 		{reason: claimGone, sentence: "a deletion was cut short", record: edits{withoutFinalizers}, want: append(looks[:2:2], goes...), stays: true},
@@ -224,6 +227,32 @@ func TestWhatCannotBeReadStays(t *testing.T) {
 	h = w.shown(t, moves)
 	if gone, err := w.Release(t.Context(), h, reasonsOf[poolGone](w, h)); gone || err != nil || slices.Contains(w.requests, goes[0]) {
 		t.Errorf("of a kind that cannot be made: gone is %t, %v", gone, err)
+	}
+}
+
+// unmapped is a client that cannot learn which kinds the API server has.
+type unmapped struct{ client.Client }
+
+func (unmapped) RESTMapper() meta.RESTMapper { return noKinds{} }
+
+type noKinds struct{ meta.RESTMapper }
+
+func (noKinds) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	return nil, errFailed
+}
+
+// TestWhatHasAKindThatCannotBeLookedUpStays: only if the API server says that it does not have the kind, the claim has gone with it.
+func TestWhatHasAKindThatCannotBeLookedUpStays(t *testing.T) {
+	t.Parallel()
+	for _, row := range []row{cooledDown, holdDeleted} {
+		record := allocations.Named("a", "10.0.0.4/32", allocations.Released)
+		w := newWorld(t, record)
+		w.free(t)
+		w.Client = unmapped{w.Client}
+		h := w.shown(t, record)
+		if gone, err := w.Release(t.Context(), h, reasonsOf[row](w, h)); gone || !errors.Is(err, errFailed) || slices.Contains(w.requests, goes[0]) {
+			t.Errorf("%s: gone is %t, %v", row, gone, err)
+		}
 	}
 }
 

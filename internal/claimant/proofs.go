@@ -310,7 +310,7 @@ func (o *Observation) Surplus(ctx context.Context, told ledger.Holding, answer A
 // keeps reports whether a record that was known before was made here, and holds the address of something
 // outside.
 func (o *Observation) keeps(h ledger.Holding, address netip.Addr) bool {
-	isIts := h.CIDR.IsValid() && h.CIDR.IsSingleIP() && h.CIDR.Addr() == address
+	isIts := h.CIDR.IsSingleIP() && h.CIDR.Addr() == address
 	return isIts && h.Backed && !h.Restored && !h.Terminating && h.ReleasedAt.IsZero() && o.knew(h)
 }
 

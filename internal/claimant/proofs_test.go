@@ -195,6 +195,7 @@ func TestWhatIsProvedOfAPoolThatShrinks(t *testing.T) {
 	record := allocations.Named("block", "10.0.0.0/28", block)
 	known := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "pool child", Generation: 2}}
 	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	running := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	for sentence, test := range map[string]struct {
 		edit   func(*ipamv1.IPPool)
 		there  []client.Object
@@ -208,7 +209,8 @@ func TestWhatIsProvedOfAPoolThatShrinks(t *testing.T) {
 		"it is paused":              {edit: func(p *ipamv1.IPPool) { p.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }},
 		"it notes the block still":  {edit: func(p *ipamv1.IPPool) { p.Annotations = map[string]string{ipamv1.GrantedAnnotation: "x"} }, busy: true},
 		"its Cluster is paused":     {edit: func(p *ipamv1.IPPool) { p.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"} }, there: []client.Object{paused}},
-		"its Cluster is not paused": {edit: func(p *ipamv1.IPPool) { p.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"} }, proved: true},
+		"its Cluster is not there":  {edit: func(p *ipamv1.IPPool) { p.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"} }, proved: true},
+		"its Cluster is not paused": {edit: func(p *ipamv1.IPPool) { p.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"} }, there: []client.Object{running}, proved: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -288,6 +290,36 @@ func TestWhatIsProvedOfARecord(t *testing.T) {
 			}
 			if unwanted := o.Unwanted(h); unwanted.IsProved() != test.unwanted || unwanted.covers(h) != test.unwanted {
 				t.Errorf("unwanted: %t", unwanted.IsProved())
+			}
+		})
+	}
+}
+
+// TestARecordIsEvictedAsTheLedgerKnowsIt: the record that goes on cooling in its place is made by that. If the ledger does not know yet
+// that the record cools, the new one would hold the prefix for a claim that has given it up, or keep it for the next one.
+func TestARecordIsEvictedAsTheLedgerKnowsIt(t *testing.T) {
+	t.Parallel()
+	record := allocations.Named("a", "10.0.0.4/32", allocations.Released, allocations.Terminating, func(a *ipamv1.IPAllocation) {
+		a.Spec.State, a.Spec.PoolRef.Namespace = ipamv1.CoolingState, ""
+	})
+	for sentence, test := range map[string]struct {
+		edit   func(*ledger.Holding)
+		proved bool
+	}{
+		"it cools":           {edit: func(*ledger.Holding) {}, proved: true},
+		"it is not released": {edit: func(h *ledger.Holding) { h.ReleasedAt = time.Time{} }},
+		"it is retained":     {edit: func(h *ledger.Holding) { h.Retained = true }},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, record)
+			h, o := w.shown(t, record), w.Observe(nil)
+			if err := o.Get(t.Context(), h.Record, &ipamv1.IPAllocation{}); err != nil {
+				t.Fatal(err)
+			}
+			test.edit(&h)
+			if got := o.Evicted(h).IsProved(); got != test.proved {
+				t.Errorf("evicted: %t", got)
 			}
 		})
 	}
@@ -471,6 +503,17 @@ func TestWhatIsProvedOfARecordThatAnotherStandsFor(t *testing.T) {
 				t.Error("the other goes, too")
 			}
 		})
+	}
+}
+
+// TestARecordDoesNotStandForItself: a member's block would go with the only record that keeps it.
+func TestARecordDoesNotStandForItself(t *testing.T) {
+	t.Parallel()
+	record := allocations.Named("a", "10.0.0.0/28", block, withMember, allocations.Confirmed)
+	w := newWorld(t, record)
+	h, o := w.shown(t, record), w.Observe(nil)
+	if err := o.Get(t.Context(), h.Record, &ipamv1.IPAllocation{}); err != nil || o.Superseded(h, h).IsProved() {
+		t.Errorf("it stands for itself, %v", err)
 	}
 }
 

@@ -108,13 +108,12 @@ func (c carver) carves(p pools.Own) bool {
 
 // mayCarve errs if the new pool may not be carved from what it names, so that nobody is told anything of that.
 func (c carver) mayCarve(ctx context.Context, created ownPool, shape *pooltree.Pool) error {
-	p, ok := created.(pools.Own)
-	if !ok || hasArrived(p) || !c.carves(p) {
+	if hasArrived(created) || !c.carves(created) {
 		return nil
 	}
-	request, _, err := c.children().Carving(ctx, p)
+	request, _, err := c.children().Carving(ctx, created)
 	if err == nil {
-		err = c.children().CheckDelegated(p, shape)
+		err = c.children().CheckDelegated(created, shape)
 	}
 	if err == nil {
 		return nil
@@ -131,21 +130,20 @@ func (c carver) reserve(ctx context.Context, created ownPool) error {
 	if err != nil {
 		return err
 	}
-	p, ok := created.(pools.Own)
-	if !ok || hasArrived(p) || ptr.Deref(req.DryRun, false) {
+	if hasArrived(created) || ptr.Deref(req.DryRun, false) {
 		return nil
 	}
-	request, _, err := c.children().Carving(ctx, p)
+	request, _, err := c.children().Carving(ctx, created)
 	if err == nil {
-		err = c.refuseStored(ctx, p, request.Ref)
+		err = c.refuseStored(ctx, created, request.Ref)
 	}
 	if err == nil {
 		err = c.dispenser.reserve(ctx, request)
 	}
 	if err != nil {
-		return c.refuse(req, p, carving(p, request), err)
+		return c.refuse(req, created, carving(created, request), err)
 	}
-	c.refusals.Forget(claimOf(req, p))
+	c.refusals.Forget(claimOf(req, created))
 	return nil
 }
 

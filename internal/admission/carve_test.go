@@ -21,6 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -33,14 +34,16 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/memory"
 )
 
-// newCarver carves from IPPool ns/parent, 10.0.0.0/24, for users whose rights these are.
+// newCarver carves from IPPool ns/parent, 10.0.0.0/24 without its last /28 and with a DNS server, for users whose rights these are.
 func newCarver(t *testing.T, rights Rights, stored ...client.Object) (carver, *memory.Site) {
 	t.Helper()
 	s := scheme(t)
 	if err := corev1.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "parent", UID: "pool parent"}, Spec: ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24"}}
+	parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "parent", UID: "pool parent"}, Spec: ipamv1.IPPoolSpec{
+		CIDR: "10.0.0.0/24", ExcludedAddresses: []ipamv1.AddressEntry{"10.0.0.240/28"}, Network: &ipamv1.Network{DNSServers: []ipamv1.DNSServer{"192.0.2.53"}},
+	}}
 	block := allocations.Root("parent", "10.0.0.0/24", allocations.Confirmed)
 	w := memory.New(t, memory.Options{
 		Scheme: s, Clock: clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0)),
@@ -48,6 +51,7 @@ func newCarver(t *testing.T, rights Rights, stored ...client.Object) (carver, *m
 	})
 	registry := &pools.Registry{
 		Client: w, Live: w, Ledger: w.Ledger, Namespace: "weir-system", Rules: &tenancy.Rules{Client: w, Platform: "platform", Namespace: "weir-system"},
+		Federation: true,
 	}
 	registry.Register(parent)
 	return carver{dispenser{w.Ledger, registry, &audit.Refusals{}}, rights}, w
@@ -74,6 +78,14 @@ func ofBlock(cidr string) func(*ipamv1.IPPool) {
 	return func(p *ipamv1.IPPool) { p.Spec.CIDR, p.Spec.PrefixLength = cidr, nil }
 }
 
+func ofParent(kind, name string) func(*ipamv1.IPPool) {
+	return func(p *ipamv1.IPPool) { p.Spec.ParentRef = &ipamv1.ParentReference{Kind: kind, Name: name} }
+}
+
+func hasLabels(labels map[string]string) func(*ipamv1.IPPool) {
+	return func(p *ipamv1.IPPool) { p.Labels = labels }
+}
+
 func hasFinalizer(p *ipamv1.IPPool) { p.Finalizers = []string{ipamv1.PoolFinalizer} }
 
 func isMarked(p *ipamv1.IPPool) {
@@ -82,12 +94,12 @@ func isMarked(p *ipamv1.IPPool) {
 
 // proposed is what a pool has of a proposal.
 type proposed struct {
-	CIDR                              string
+	CIDR, Space                       string
 	IsLabelled, HasArrived, IsGuarded bool
 }
 
 func proposedIn(p *ipamv1.IPPool) proposed {
-	return proposed{p.Spec.CIDR, p.Labels[ipamv1.AllocatedLabel] != "", hasArrived(p), slices.Contains(p.Finalizers, ipamv1.PoolFinalizer)}
+	return proposed{p.Spec.CIDR, p.Spec.AddressSpace, p.Labels[ipamv1.AllocatedLabel] == "true", hasArrived(p), slices.Contains(p.Finalizers, ipamv1.PoolFinalizer)}
 }
 
 // TestTheBlockOfANewPool is proposed for a pool that is made here, and for no other.
@@ -95,6 +107,8 @@ func TestTheBlockOfANewPool(t *testing.T) {
 	t.Parallel()
 	sibling := allocations.Named("sibling-block", "10.0.0.0/25", allocations.FromPool("parent"), allocations.Carved("sibling"), allocations.Confirmed)
 	own := allocations.Named("child-block", "10.0.0.0/28", allocations.FromPool("parent"), allocations.Carved("child"), allocations.Confirmed)
+	lab := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "lab", UID: "pool lab"}, Spec: ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: "other"}}
+	labBlock := allocations.Root("lab", "10.0.0.0/24", allocations.Elsewhere, allocations.Confirmed)
 	for sentence, test := range map[string]struct {
 		pool      *ipamv1.IPPool
 		stored    []client.Object
@@ -102,6 +116,7 @@ func TestTheBlockOfANewPool(t *testing.T) {
 		dry       bool
 		rights    Rights
 		cidr      string
+		space     string
 		code      int32
 		warns     bool
 		// arrived and finalizer are whether the patch leaves these on the pool.
@@ -115,10 +130,16 @@ func TestTheBlockOfANewPool(t *testing.T) {
 		"one that is taken, in a dry run":    {pool: child(ofBlock("10.0.0.32/28")), stored: []client.Object{sibling}, dry: true, cidr: "10.0.0.32/28", warns: true, finalizer: true},
 		"a larger one, in a dry run":         {pool: child(ofLength(25)), stored: []client.Object{sibling, allocations.Named("other", "10.0.0.128/25", allocations.FromPool("parent"), allocations.Carved("other"))}, dry: true, warns: true},
 		"a larger one":                       {pool: child(ofLength(25)), stored: []client.Object{sibling, allocations.Named("other", "10.0.0.128/25", allocations.FromPool("parent"), allocations.Carved("other"))}, code: http.StatusInsufficientStorage},
+		"one that is excluded":               {pool: child(ofBlock("10.0.0.240/28")), code: http.StatusUnprocessableEntity},
+		"one that is excluded, in a dry run": {pool: child(ofBlock("10.0.0.240/28")), dry: true, cidr: "10.0.0.240/28", warns: true, finalizer: true},
+		"beside labels":                      {pool: child(hasLabels(map[string]string{"a": "b"})), cidr: "10.0.0.0/28", finalizer: true},
+		"it says that it has none":           {pool: child(hasLabels(map[string]string{ipamv1.AllocatedLabel: "false"})), cidr: "10.0.0.0/28", finalizer: true},
 		"an update":                          {operation: admissionv1.Update},
 		"without a parent":                   {pool: child(ofBlock("10.1.0.0/24"), func(p *ipamv1.IPPool) { p.Spec.ParentRef = nil })},
 		"of addresses":                       {pool: child(func(p *ipamv1.IPPool) { p.Spec.Addresses, p.Spec.PrefixLength = []ipamv1.AddressEntry{"10.0.0.1"}, nil })},
 		"of no parent that is there":         {pool: child(func(p *ipamv1.IPPool) { p.Spec.ParentRef.Name = "none" }), code: http.StatusNotFound},
+		"of a parent of another space":       {pool: child(ofParent(ipamv1.IPPoolKind, "lab")), stored: []client.Object{lab, labBlock}, cidr: "10.0.0.0/28", space: "other", finalizer: true},
+		"of a parent that is no pool":        {pool: child(ofParent("Pod", "parent"))},
 		"of its own":                         {pool: child(func(p *ipamv1.IPPool) { p.Name = "parent" }), code: http.StatusUnprocessableEntity},
 		"of a name that is none":             {pool: child(func(p *ipamv1.IPPool) { p.Name = "x_" })},
 		"of a name that is there":            {pool: child(), stored: []client.Object{child(), own}, code: http.StatusConflict},
@@ -128,6 +149,7 @@ func TestTheBlockOfANewPool(t *testing.T) {
 		"it came with it, by anybody":        {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer, isMarked), cidr: "10.0.0.32/28", finalizer: true},
 		"it came without, by who may":        {pool: child(hasFinalizer), rights: everybody, cidr: "10.0.0.0/28", finalizer: true},
 		"it came with it, not released":      {pool: child(ofBlock("10.0.0.32/28")), rights: everybody, cidr: "10.0.0.32/28", finalizer: true},
+		"it came with it, rights unknown":    {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer), rights: unknowing{}, code: http.StatusInternalServerError},
 		"it came with one, and it is taken":  {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer), stored: []client.Object{sibling}, rights: everybody, cidr: "10.0.0.32/28", arrived: true, finalizer: true},
 		"it is taken, and anybody made that": {pool: child(ofBlock("10.0.0.32/28"), hasFinalizer), stored: []client.Object{sibling}, code: http.StatusConflict},
 	} {
@@ -154,7 +176,7 @@ func TestTheBlockOfANewPool(t *testing.T) {
 			if err := json.Unmarshal(patched(t, req.Object.Raw, response), stored); err != nil {
 				t.Fatal(err)
 			}
-			wanted := proposed{cmp.Or(test.cidr, created.Spec.CIDR), test.cidr != "" && !test.arrived, test.arrived, test.finalizer}
+			wanted := proposed{cmp.Or(test.cidr, created.Spec.CIDR), test.space, test.cidr != "" && !test.arrived, test.arrived, test.finalizer}
 			if got := proposedIn(stored); got != wanted {
 				t.Errorf("got %+v, want %+v", got, wanted)
 			}
@@ -183,14 +205,19 @@ func TestTheBlockOfANewPoolIsRecorded(t *testing.T) {
 		want   []string
 		err    bool
 	}{
-		"it is made here":               {pool: made(), want: []string{"create IPAllocation"}},
-		"it is made here, in a dry run": {pool: made(), dry: true},
-		"it came with it":               {pool: made(isMarked)},
-		"it has no parent":              {pool: made(ofBlock("10.1.0.0/24"), func(p *ipamv1.IPPool) { p.Spec.ParentRef = nil })},
-		"its parent is not there":       {pool: made(func(p *ipamv1.IPPool) { p.Spec.ParentRef.Name = "none" }), err: true},
-		"others have it":                {pool: made(), stored: []client.Object{sibling}, err: true},
-		"others have it, in a dry run":  {pool: made(), stored: []client.Object{sibling}, dry: true},
-		"it is there already":           {pool: made(), stored: []client.Object{child(), own}, err: true},
+		"it is made here":                          {pool: made(), want: []string{"create IPAllocation"}},
+		"it is made here, in a dry run":            {pool: made(), dry: true},
+		"it came with it":                          {pool: made(isMarked)},
+		"it has no parent":                         {pool: made(ofBlock("10.1.0.0/24"), func(p *ipamv1.IPPool) { p.Spec.ParentRef = nil })},
+		"its parent is not there":                  {pool: made(func(p *ipamv1.IPPool) { p.Spec.ParentRef.Name = "none" }), err: true},
+		"its parent is not there, in a dry run":    {pool: made(func(p *ipamv1.IPPool) { p.Spec.ParentRef.Name = "none" }), dry: true},
+		"it came with it, before its parent":       {pool: made(isMarked, func(p *ipamv1.IPPool) { p.Spec.ParentRef.Name = "none" })},
+		"it is more than its parent":               {pool: made(ofBlock("10.0.0.0/16")), err: true},
+		"it is more than its parent, in a dry run": {pool: made(ofBlock("10.0.0.0/16")), dry: true, err: true},
+		"its member lacks the network above it":    {pool: made(func(p *ipamv1.IPPool) { p.Spec.DelegateTo = "edge" }), err: true},
+		"others have it":                           {pool: made(), stored: []client.Object{sibling}, err: true},
+		"others have it, in a dry run":             {pool: made(), stored: []client.Object{sibling}, dry: true},
+		"it is there already":                      {pool: made(), stored: []client.Object{child(), own}, err: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -207,6 +234,32 @@ func TestTheBlockOfANewPoolIsRecorded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheBlockOfANewPoolIsNotRecordedWithoutAReview, which says whether it is a dry run.
+func TestTheBlockOfANewPoolIsNotRecordedWithoutAReview(t *testing.T) {
+	t.Parallel()
+	c, w := newCarver(t, nobody)
+	v := poolValidator[*ipamv1.IPPool]{Recorded{w.Ledger}, everything, c}
+	w.Requests()
+	_, err := v.ValidateCreate(t.Context(), child(ofBlock("10.0.0.32/28"), hasFinalizer))
+	if writes := memory.Writes(w.Requests()); err == nil || len(writes) > 0 {
+		t.Errorf("written: %v, %v", writes, err)
+	}
+}
+
+// TestAPoolIsToldWhichParentItWaitsFor, also where not even that could be read in time.
+func TestAPoolIsToldWhichParentItWaitsFor(t *testing.T) {
+	t.Parallel()
+	c, w := newCarver(t, nobody)
+	slow := interceptor.NewClient(w, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return context.DeadlineExceeded
+		},
+	})
+	c.registry.Client, c.registry.Live = slow, slow
+	response := poolDefaulter{c, ""}.Handle(t.Context(), requestOf(t, child(), "", false))
+	verdict{code: http.StatusTooManyRequests, parts: []string{"concurrent allocation from IPPool ns/parent; retry"}}.check(t, response)
 }
 
 // requestOf is a review of a pool that jo creates, or updates.

@@ -114,9 +114,13 @@ func TestPoolsThatKeepWhatIsInUseExcludeNoneOfIt(t *testing.T) {
 		excluded = `{addresses: [192.0.2.0-192.0.2.9], network: {prefixLength: 24}, excludedAddresses: [192.0.2.7]}`
 		more     = `{addresses: [192.0.2.0-192.0.2.9], network: {prefixLength: 24}, excludedAddresses: [192.0.2.7, 192.0.2.8]}`
 		gateway  = `{addresses: [192.0.2.0-192.0.2.9], network: {prefixLength: 24, gateway: 192.0.2.7}}`
+		fewer    = `{addresses: [192.0.2.0-192.0.2.6], network: {prefixLength: 24}}`
 	)
 	refusal := verdict{code: 422, parts: []string{"spec: Forbidden: 1 prefix is in use and would be excluded, reserved or the gateway: 192.0.2.7 for "}}
+	onlyLost := verdict{code: 422, parts: []string{"is invalid: spec.addresses: Forbidden: 1 prefix is in use and would fall out of the pool: 192.0.2.7 for "}}
 	inUse := claimed(ofDoor(), "192.0.2.7/32", "c")
+	adopted := inUse
+	adopted.Purpose = ledger.ForAdopted
 	kind := doorKind
 	kind.KeepsInUse, kind.Refused, kind.Doubts = true, nil, nil
 	for name, test := range map[string]struct {
@@ -126,6 +130,8 @@ func TestPoolsThatKeepWhatIsInUseExcludeNoneOfIt(t *testing.T) {
 	}{
 		"newly excluded":                     {old: all, updated: excluded, held: inUse, want: refusal},
 		"the new gateway":                    {old: all, updated: gateway, held: inUse, want: refusal},
+		"newly excluded, of what arrived":    {old: all, updated: excluded, held: adopted, want: refusal},
+		"taken out, which is told once":      {old: all, updated: fewer, held: inUse, want: onlyLost},
 		"excluded before":                    {old: excluded, updated: more, held: inUse},
 		"cooling down":                       {old: all, updated: excluded, held: cooling(inUse)},
 		"held for what moved to elsewhere":   {old: all, updated: excluded, held: moved(inUse, "team", "m")},

@@ -319,6 +319,11 @@ func TestPoolUpdate(t *testing.T) {
 			held: manyClaims(2),
 			old:  `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.2]}`, new: `{cidr: 192.0.2.0/24, excludedAddresses: [192.0.2.2-192.0.2.9]}`,
 		},
+		"an exclusion of an address in use by a spec that becomes valid": {
+			held: manyClaims(2),
+			old:  `{addresses: [192.0.2.0/29, 192.0.2.0]}`, new: `{addresses: [192.0.2.0/29], excludedAddresses: [192.0.2.2]}`,
+			want: verdict{warn: []string{`1 prefix is in use and kept back from now on; the claims keep them until they are deleted: 192.0.2.2 for IPAddressClaim team/claim-1`}},
+		},
 		"an address in use becomes the gateway": {
 			held: manyClaims(1),
 			old:  `{cidr: 192.0.2.0/24}`, new: `{cidr: 192.0.2.0/24, network: {gateway: 192.0.2.1}}`,
@@ -367,6 +372,12 @@ func TestPoolUpdate(t *testing.T) {
 			held: manyClaims(1),
 			old:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}]}`,
 			new:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: b, address: 192.0.2.1}]}`,
+			want: verdict{code: 422, parts: []string{`spec.preAllocations[0].address: `, `192.0.2.1 for IPAddressClaim team/claim-0`}},
+		},
+		"a pool that keeps another address for a claim from now on, which another claim holds": {
+			held: manyClaims(1),
+			old:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.9}]}`,
+			new:  `{cidr: 192.0.2.0/24, preAllocations: [{claimName: a, address: 192.0.2.1}]}`,
 			want: verdict{code: 422, parts: []string{`spec.preAllocations[0].address: `, `192.0.2.1 for IPAddressClaim team/claim-0`}},
 		},
 		"excluding an address that is kept": {

@@ -80,6 +80,32 @@ func TestWhetherAMemberHasHandedABlockBack(t *testing.T) {
 	}
 }
 
+// TestNoMemberHandsBackABlockOfNone: where no member is named, the annotation that is not there names it.
+func TestNoMemberHandsBackABlockOfNone(t *testing.T) {
+	t.Parallel()
+	p := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "child", UID: "pool child", DeletionTimestamp: ptr.To(metav1.Unix(1, 0)), Finalizers: []string{ipamv1.PoolFinalizer},
+	}}
+	w := newWorld(t, p)
+	h := w.shown(t, allocations.Named("a", "10.0.0.0/28", block))
+	o := w.Observe([]ledger.Holding{h})
+	if err := o.Get(t.Context(), client.ObjectKeyFromObject(p), &ipamv1.IPPool{}); err != nil {
+		t.Fatal(err)
+	}
+	proof, _, err := o.Deleted(t.Context(), h.Claim, ipamv1.PoolFinalizer, "")
+	if back, waitsFor := proof.HandedBack(""); !proof.IsProved() || back.IsProved() || waitsFor != "" || err != nil {
+		t.Errorf("deleted: %t, handed back: %t, waits for %q, %v", proof.IsProved(), back.IsProved(), waitsFor, err)
+	}
+}
+
+// TestWhatIsNoPoolIsNotReported, whatever has come to be under a name.
+func TestWhatIsNoPoolIsNotReported(t *testing.T) {
+	t.Parallel()
+	if ok, waitsFor := handedBack(&ipamv1.IPClaim{}, "edge-a"); ok || waitsFor != `cluster "edge-a" has not reported the pool` {
+		t.Errorf("handed back: %t; waits for: %s", ok, waitsFor)
+	}
+}
+
 // TestWhatIsProvedOfABlockThatIsHandedBack: only what the report of its member or an operator says of a
 // pool that is being deleted, as it was shown.
 func TestWhatIsProvedOfABlockThatIsHandedBack(t *testing.T) {

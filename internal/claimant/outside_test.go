@@ -261,8 +261,10 @@ func TestGivingBackAllOfAClaim(t *testing.T) {
 		"of a pool that nothing backs: nothing":                       {outside: &cloud{}, proof: proof, want: []string{"ask pool"}},
 		"of a claim that is deleted: all of its UID, and of no other": {outside: &cloud{backs: true}, proof: proof, want: []string{"ask pool", "give back"}},
 		"in use: Kept, and nothing is proved given back":              {outside: &cloud{backs: true, err: kept}, proof: proof, want: []string{"ask pool", "give back"}, err: kept},
-		"nobody can": {outside: &cloud{backs: true, err: &AbandonedError{"the pool is gone"}}, proof: proof, want: []string{"ask pool", "give back"}, left: "stays there: the pool is gone"},
+		"nobody can": {outside: &cloud{backs: true, err: &AbandonedError{"the pool is gone"}}, proof: proof, want: []string{"ask pool", "give back"}, left: "whatever it has outside of the cluster stays there: the pool is gone"},
 		"of a dead UID, whose answer is discarded: all of its UID, and of no other": {outside: &cloud{backs: true}, proof: Gone{ofClaim{gone, claim}}, want: []string{"ask pool", "give back"}},
+		"of a claim that is deleted while a Cluster is paused: all of its UID":      {outside: &cloud{backs: true}, proof: proof, others: []client.Object{paused}, want: []string{"ask pool", "give back"}},
+		"of a dead UID that may have moved, in a pool that nothing backs: nothing":  {outside: &cloud{}, proof: Gone{ofClaim{gone, claim}}, others: []client.Object{paused}, want: []string{"ask pool"}},
 		"of a dead UID that may have moved: nothing":                                {outside: &cloud{backs: true}, proof: Gone{ofClaim{gone, claim}}, others: []client.Object{paused}, want: []string{"ask pool"}, moving: true},
 		"without a proof":              {outside: &cloud{backs: true}, proof: Deleted{}, refused: true},
 		"with a proof about another":   {outside: &cloud{backs: true}, proof: other, refused: true},
@@ -330,6 +332,7 @@ func TestWhatCannotBeAskedStays(t *testing.T) {
 	pool, claim := allocations.PoolRef("p"), ipamv1.ClaimReference{Kind: "IPAddressClaim", Namespace: "ns", Name: "a", UID: "claim a"}
 	w := newWorld(t)
 	w.Outside = &cloud{world: w, backs: true}
+	h := w.shown(t, allocations.Named("a", "10.0.0.4/32"))
 	for failing := 1; failing <= 2; failing++ {
 		w.requests, w.failAt = nil, failing
 		given, left, err := w.GiveBack(t.Context(), pool, claim, Deleted{ofClaim{w.Observe(nil), claim}})
@@ -337,9 +340,44 @@ func TestWhatCannotBeAskedStays(t *testing.T) {
 			t.Errorf("request %d: given back %t, left %q, %v", failing, given.IsProved(), left, err)
 		}
 	}
+	w.requests, w.failAt = nil, 1
+	if given, _, err := w.GiveBack(t.Context(), pool, claim, Gone{ofClaim{w.Observe([]ledger.Holding{{Claim: claim}}), claim}}); !errors.Is(err, errFailed) || given.IsProved() || len(w.requests) != 1 {
+		t.Errorf("whether anything is outside is not known: given back %t, %v", given.IsProved(), err)
+	}
+	w.requests = nil
+	if err := w.giveBackOne(t.Context(), h, neverCommitted); !errors.Is(err, errFailed) || len(w.requests) != 1 {
+		t.Errorf("whether anything is outside is not known: asked %v, %v", w.requests, err)
+	}
 	w.requests, w.failAt, w.failList = nil, 0, true
 	given, _, err := w.GiveBack(t.Context(), pool, claim, Gone{ofClaim{w.Observe([]ledger.Holding{{Claim: claim}}), claim}})
 	if !errors.Is(err, errFailed) || given.IsProved() || slices.Contains(w.requests, "give back") {
 		t.Errorf("whether it has moved is not known: given back %t, %v", given.IsProved(), err)
+	}
+}
+
+// TestNothingMovesWithoutClusterAPI: what a dead UID has is given back where there are no Clusters that could be paused.
+func TestNothingMovesWithoutClusterAPI(t *testing.T) {
+	t.Parallel()
+	claim := ipamv1.ClaimReference{Kind: "IPAddressClaim", Namespace: "ns", Name: "a", UID: "claim a"}
+	w := newWorld(t)
+	w.Outside = &cloud{world: w, backs: true}
+	w.Live = w.answeringWith(noSuchKind)
+	given, _, err := w.GiveBack(t.Context(), allocations.PoolRef("p"), claim, Gone{ofClaim{w.Observe([]ledger.Holding{{Claim: claim}}), claim}})
+	if err != nil || !given.IsProved() || !slices.Contains(w.requests, "give back") {
+		t.Errorf("given back %t, %v; requests: %v", given.IsProved(), err, w.requests)
+	}
+}
+
+// TestWhatStaysOutsideIsNamed, by its ID where that is recorded: an operator has to delete it.
+func TestWhatStaysOutsideIsNamed(t *testing.T) {
+	t.Parallel()
+	unbacked := allocations.Named("a", "10.0.0.4/32")
+	known := allocations.Named("b", "10.0.0.5/32", backed, claimRef(func(c *ipamv1.ClaimReference) { *c = unbacked.Spec.ClaimRef }))
+	w, e := knowing(t, unbacked, known)
+	e.Outside = &cloud{world: &world{}, err: &AbandonedError{"the pool is gone"}}
+	claim := unbacked.Spec.ClaimRef
+	_, left, err := e.GiveBack(t.Context(), unbacked.Spec.PoolRef, claim, Deleted{ofClaim{e.Observe(w.Ledger.RecordsOf(claim)), claim}})
+	if want := "10.0.0.4, 10.0.0.5 (f1) stays there: the pool is gone"; left != want || err != nil {
+		t.Errorf("left: %q, want %q; %v", left, want, err)
 	}
 }

@@ -95,8 +95,5 @@ func (r Retries) Result(err error) (ctrl.Result, error) {
 
 // After has an object looked at again after this time, and a little more; not at all if it is 0.
 func After(d time.Duration) ctrl.Result {
-	if d == 0 {
-		return ctrl.Result{}
-	}
 	return ctrl.Result{RequeueAfter: wait.Jitter(d, 1)}
 }

@@ -74,6 +74,7 @@ func TestClaimsAreCountedByWhatTheInformerShowsOfThem(t *testing.T) {
 	check("before the first", nil)
 	handler.Create(t.Context(), event.CreateEvent{Object: claimThat()}, nil)
 	handler.Create(t.Context(), event.CreateEvent{Object: other}, nil)
+	handler.Create(t.Context(), event.CreateEvent{Object: &metav1.PartialObjectMetadata{}}, nil) // shows no state
 	check("a claim is there", map[string]float64{"waiting": 1})
 	handler.Update(t.Context(), event.UpdateEvent{ObjectOld: claimThat(), ObjectNew: full}, nil)
 	handler.Create(t.Context(), event.CreateEvent{Object: answered}, nil)

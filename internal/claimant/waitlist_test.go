@@ -160,6 +160,24 @@ func TestNobodyIsWokenForeverForWhatNobodyTakes(t *testing.T) {
 	}
 }
 
+// TestWhatIsFreedOnceMoreBeginsAnew: what all were woken for in vain does not have all of them woken again at once.
+func TestWhatIsFreedOnceMoreBeginsAnew(t *testing.T) {
+	t.Parallel()
+	p := newSimulation(100)
+	for _, r := range p.all {
+		p.unable[r] = true
+	}
+	for range 2 {
+		p.release(1)
+		if p.step(); len(p.last) != p.free {
+			t.Errorf("%d are woken first, want %d", len(p.last), p.free)
+		}
+		for range 20 {
+			p.step()
+		}
+	}
+}
+
 func TestAQueueThatIsNeverEmptyDelaysTheLineAndDoesNotStopIt(t *testing.T) {
 	t.Parallel()
 	l := &waitlist{}

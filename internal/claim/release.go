@@ -149,7 +149,7 @@ func (r *records) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding,
 		return h.Claim.UID == s.ref.UID || (h.CIDR.Addr() == address && h.Purpose != ledger.ForMoved)
 	}
 	own := func() []ledger.Holding {
-		return slices.DeleteFunc(r.observer.about(s).Recorded(), func(h ledger.Holding) bool { return !isOwn(h) || !h.ReleasedAt.IsZero() })
+		return slices.DeleteFunc(r.observer.about(s).Recorded(), func(h ledger.Holding) bool { return !isOwn(h) })
 	}
 	isRecorded := slices.ContainsFunc(own(), func(h ledger.Holding) bool { return h.CIDR.Addr() == address })
 	if !address.IsValid() || isRecorded {

@@ -57,6 +57,7 @@ type Site struct {
 	Raw client.Client
 
 	tb       testing.TB
+	indexes  []Index
 	mu       sync.Mutex
 	requests []string
 	failAt   int
@@ -100,7 +101,7 @@ func New(tb testing.TB, options Options) *Site {
 		b = b.WithObjects(o).WithStatusSubresource(o)
 	}
 	raw := b.Build()
-	site := &Site{tb: tb, Raw: raw}
+	site := &Site{tb: tb, indexes: options.Indexes, Raw: raw}
 	site.WithWatch = interceptor.NewClient(raw, site.noted())
 	watched := make(chan struct{})
 	var once sync.Once
@@ -192,6 +193,9 @@ func (s *Site) patched(ctx context.Context, obj client.Object) error {
 // Behind returns a client whose cache has these objects and no others. What it writes, and reads unstructured, it writes and reads here.
 func (s *Site) Behind(cached ...client.Object) client.Client {
 	b := fake.NewClientBuilder().WithScheme(s.Scheme()).WithReturnManagedFields()
+	for _, index := range s.indexes {
+		b = b.WithIndex(index.Of, index.Field, index.Value)
+	}
 	for _, o := range cached {
 		o, _ = o.DeepCopyObject().(client.Object)
 		o.SetManagedFields(nil)

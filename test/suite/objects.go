@@ -5,6 +5,7 @@ package suite
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // for specs only
 	. "github.com/onsi/gomega"    //nolint:staticcheck // for specs only
@@ -22,6 +23,15 @@ func Namespace(ctx context.Context, c client.Client, labels map[string]string) s
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Labels: labels}}
 	Expect(c.Create(ctx, namespace)).To(Succeed())
 	return namespace.Name
+}
+
+// Settled waits until what is released in a namespace from now on cannot be of an earlier namespace of the name, and may be named: times have
+// whole seconds.
+func Settled(ctx context.Context, c client.Reader, name string) {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{}
+	Expect(c.Get(ctx, client.ObjectKey{Name: name}, namespace)).To(Succeed())
+	Eventually(time.Now, patience, "100ms").Should(BeTemporally(">", namespace.CreationTimestamp.Add(2*time.Second)))
 }
 
 // Change changes an object as it is now: Weir writes to it as well.

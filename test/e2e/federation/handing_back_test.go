@@ -161,6 +161,7 @@ var _ = It("In use: the copy serves nothing new, says of whom it is, and is hand
 	w.a.Ready(ctx, own, capi, carved)
 
 	By("releasing them, one to be retained")
+	suite.Settled(ctx, w.a.Client, w.a.Namespace)
 	w.a.Delete(ctx, own, capi, carved)
 	w.a.NotReady(ctx, at, ipamv1.PoolReadyDeletingReason, "1 allocation is still in use", "held, retained")
 	Expect(handedBack(ctx, w.a)).To(BeEmpty())

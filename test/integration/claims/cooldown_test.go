@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
 // hour is a cooldown that no spec waits for.
@@ -47,14 +48,6 @@ func cooling(ctx context.Context, ns string) *ipamv1.IPAllocation {
 		g.Expect(found[0].Spec.ReleasedAt.IsZero()).To(BeFalse())
 	}, "1m", "100ms").Should(Succeed())
 	return &found[0]
-}
-
-// settled waits until what is released in the namespace from now on cannot be of an earlier namespace of the name: times have whole seconds.
-func settled(ctx context.Context, name string) {
-	GinkgoHelper()
-	namespace := &corev1.Namespace{}
-	Expect(k.Get(ctx, client.ObjectKey{Name: name}, namespace)).To(Succeed())
-	Eventually(time.Now, "1m", "100ms").Should(BeTemporally(">", namespace.CreationTimestamp.Add(2*time.Second)))
 }
 
 // coolingBesideManager waits until a record of the claim of that UID cools down in the manager's namespace, and returns it.
@@ -82,7 +75,7 @@ var _ = Describe("A released address", func() {
 		first := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		answer := answered(ctx, first)
 		Expect(records(ctx, ns)).To(ConsistOf(HaveField("Spec.State", ipamv1.ActiveState)))
-		settled(ctx, ns)
+		suite.Settled(ctx, k, ns)
 		Expect(k.Delete(ctx, first)).To(Succeed())
 		gone(ctx, first)
 		gone(ctx, answer)
@@ -126,7 +119,7 @@ var _ = Describe("A released address", func() {
 		pool := create(ctx, newPool(ns, "p", singleAddress(ns, hour)))
 		claim := create(ctx, newClaim(ns, "a", "IPPool", "p"))
 		answered(ctx, claim)
-		settled(ctx, ns)
+		suite.Settled(ctx, k, ns)
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		record := cooling(ctx, ns)
 		Expect(k.Delete(ctx, record)).To(Succeed())

@@ -309,8 +309,7 @@ func (r *observer) cameTogether(s *scope) bool {
 // here.
 func (r *records) secureOthers(ctx context.Context, s *scope, own *door.Answer) error {
 	for _, answer := range s.answers {
-		isElsewhere := r.observer.isByHand(answer) && answer.Pool != s.claim.Pool
-		if answer == own && !isElsewhere || r.observer.isChosenHere(answer) {
+		if answer == own && !r.observer.isElsewhere(answer, s.claim) || r.observer.isChosenHere(answer) {
 			continue
 		}
 		if err := r.secure(ctx, answer, nil); err != nil {

@@ -136,9 +136,9 @@ func (r *objects) isRestored(s *scope, answer *door.Answer) bool {
 	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool || isUnknown
 }
 
-// restore makes an answer that came back that of the claim that came back. One that is being deleted cannot be kept: the
-// garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read tells
-// which claim of the name lives.
+// restore makes an answer that came back that of the claim that came back, if it is out of the claim's pool. One that is being deleted cannot
+// be kept: the garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read
+// tells which claim of the name lives.
 func (r *executor) restore(ctx context.Context, s *scope, answer *door.Answer) error {
 	live, err := r.observer.getClaim(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
@@ -147,7 +147,10 @@ func (r *executor) restore(ctx context.Context, s *scope, answer *door.Answer) e
 	if live.GetUID() != s.claim.GetUID() {
 		return errWaiting
 	}
-	if answer.GetDeletionTimestamp().IsZero() {
+	switch isStaying := answer.GetDeletionTimestamp().IsZero(); {
+	case isStaying && answer.Pool != s.claim.Pool:
+		return r.objects.reject(s, answer)
+	case isStaying:
 		return r.adopt(ctx, s, answer, ledger.ForAdopted)
 	}
 	address, err := ipspace.ParseAddr(answer.Address)
@@ -312,10 +315,15 @@ func (r *records) trySecure(ctx context.Context, answer *door.Answer, claim *doo
 
 // claimFor returns the claim that an answer may hold its address for, or what stands in for one that is not here.
 func (r *observer) claimFor(answer *door.Answer, claim *door.Claim) *door.Claim {
-	if claim == nil || r.isByHand(answer) && answer.Pool != claim.Pool {
+	if claim == nil || r.isElsewhere(answer, claim) {
 		return r.claim(r.Form.StandIn(answer.Stored))
 	}
 	return claim
+}
+
+// isElsewhere reports whether an answer under the claim's name is not the claim's and out of another pool, so that it holds its address there.
+func (r *observer) isElsewhere(answer *door.Answer, claim *door.Claim) bool {
+	return answer.Pool != claim.Pool && r.relationOf(answer, claim) != its
 }
 
 // mayHold reports whether an answer may hold its address for a claim, or for what stands in for one that is not here: the answer is the

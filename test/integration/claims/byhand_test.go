@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,6 +84,19 @@ var _ = Describe("An IPAddress made by hand", func() {
 		ready(ctx, create(ctx, newClaim(ns, "b", "IPPool", "p")), metav1.ConditionFalse, "AllocationFailed")
 		Eventually(held, "1m", "100ms").WithContext(ctx).Should(ContainElement("Adopted 10.2.0.2/32"))
 		Expect(answered(ctx, create(ctx, newClaim(ns, "web", "IPPool", "q"))).Spec.Address).To(Equal("10.2.0.3"))
+	})
+
+	It("holds its address there likewise if Weir made it, and it comes back from a backup", func(ctx SpecContext) {
+		serve(ctx, "p", "10.1.0.0/24")
+		serve(ctx, "q", "10.2.0.0/24")
+		claim := newClaim(ns, "a", "IPPool", "p")
+		claim.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		create(ctx, claim)
+		restored := made("a", "q", "10.2.0.1")
+		restored.Finalizers, restored.Annotations = []string{ipamv1.AddressFinalizer}, map[string]string{ipamv1.ArrivedAnnotation: "true"}
+		create(ctx, restored)
+		Eventually(held, "1m", "100ms").WithContext(ctx).Should(ConsistOf("Adopted 10.2.0.1/32"))
+		Expect(answered(ctx, create(ctx, newClaim(ns, "web", "IPPool", "q"))).Spec.Address).To(Equal("10.2.0.2"))
 	})
 
 	It("holds nothing that its pool does not hand out", func(ctx SpecContext) {

@@ -278,6 +278,7 @@ var _ = Describe("A released address", func() {
 		answered(ctx, claim)
 		Expect(k.Delete(ctx, claim)).To(Succeed())
 		cooling(ctx, ns)
+		gone(ctx, claim)
 		change(ctx, pool, func() { pool.Spec.PreAllocations = []ipamv1.PreAllocation{{ClaimName: "a", Address: "10.1.0.7"}} })
 		Expect(answered(ctx, create(ctx, newClaim(ns, "a", "IPPool", "p"))).Spec.Address).To(Equal("10.1.0.7"))
 	})

@@ -136,9 +136,9 @@ func (r *objects) isRestored(s *scope, answer *door.Answer) bool {
 	return hasArrived(s.claim) || hasArrived(answer) || isOfOtherPool || isUnknown
 }
 
-// restore makes an answer that came back that of the claim that came back, if it is out of the claim's pool. One that is being deleted cannot
-// be kept: the garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read
-// tells which claim of the name lives.
+// restore makes an answer that came back that of the claim that came back. One that is being deleted cannot be kept: the
+// garbage collector has not found the owners that it had before. The claim gets another one of the same address. A live read tells
+// which claim of the name lives.
 func (r *executor) restore(ctx context.Context, s *scope, answer *door.Answer) error {
 	live, err := r.observer.getClaim(ctx, r.Live, keyOf(s.claim))
 	if err != nil {
@@ -147,10 +147,7 @@ func (r *executor) restore(ctx context.Context, s *scope, answer *door.Answer) e
 	if live.GetUID() != s.claim.GetUID() {
 		return errWaiting
 	}
-	switch isStaying := answer.GetDeletionTimestamp().IsZero(); {
-	case isStaying && answer.Pool != s.claim.Pool:
-		return r.objects.reject(s, answer)
-	case isStaying:
+	if answer.GetDeletionTimestamp().IsZero() {
 		return r.adopt(ctx, s, answer, ledger.ForAdopted)
 	}
 	address, err := ipspace.ParseAddr(answer.Address)

@@ -112,6 +112,8 @@ var actions = []row[facts, action]{
 	{func(f facts) bool { return f.answer == none && f.told }, remakeAnswer},
 	{func(f facts) bool { return f.answer == none && f.arrived }, awaitAnswer},
 	{func(f facts) bool { return f.answer == none }, refuseNew},
+	// It holds its address in its own pool. One that is being deleted is removed, as any other that came back.
+	{func(f facts) bool { return f.answer != its && f.returned && !f.samePool && !f.terminating }, rejectAnswer},
 	{func(f facts) bool { return f.answer != its && f.returned }, restoreAnswer},
 	// The garbage collector has taken its claim off.
 	{func(f facts) bool { return f.answer == unowned && f.terminating }, discardAnswer},

@@ -63,8 +63,8 @@ func TestARefusalNamesTheFieldThatItIsAbout(t *testing.T) {
 	}
 }
 
-// TestWhatAWatchTellsIsNotTriedAgain: an error that none of the times is for is controller-runtime's.
-func TestWhatAWatchTellsIsNotTriedAgain(t *testing.T) {
+// TestAnyOtherErrorIsReturned: controller-runtime then tries again, after ever longer times.
+func TestAnyOtherErrorIsReturned(t *testing.T) {
 	t.Parallel()
 	result, err := Retries{Busy: time.Second, Ending: time.Second}.Result(errFailed)
 	if !errors.Is(err, errFailed) || result.RequeueAfter != 0 {

@@ -5,13 +5,9 @@ package ledger_test
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"testing"
-
-	"github.com/go-logr/logr/funcr"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/audit"
@@ -22,37 +18,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/memory"
 )
 
-// trail has the reasons of all audit lines on releases, by record.
-type trail struct {
-	mu      sync.Mutex
-	reasons map[string][]string
-}
-
-// trailOf is that of all tests of the package: a process has one log.
-var trailOf = sync.OnceValue(func() *trail {
-	t := &trail{reasons: map[string][]string{}}
-	logf.SetLogger(funcr.NewJSON(t.add, funcr.Options{}))
-	return t
-})
-
-func (t *trail) add(text string) {
-	var line struct{ Msg, Allocation, Reason string }
-	if err := json.Unmarshal([]byte(text), &line); err != nil || line.Msg != "Released" {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.reasons[line.Allocation] = append(t.reasons[line.Allocation], line.Reason)
-}
-
-// of takes the reasons told of a record.
-func (t *trail) of(record string) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	reasons := t.reasons[record]
-	delete(t.reasons, record)
-	return reasons
-}
+// trailOf has the reasons of all releases.
+var trailOf = sync.OnceValue(func() *memory.Trail { return memory.NewTrail("Released", "reason") })
 
 // setPoolP registers pool p, which has no cooldown.
 func setPoolP(t *testing.T, w *memory.Site) {
@@ -118,7 +85,7 @@ func TestWhatTheTrailSaysOfARecordThatGoes(t *testing.T) {
 			}
 			w := newSite(t, stored...)
 			setPoolP(t, w)
-			told.of("ns/" + test.record.Name)
+			told.Of("ns/" + test.record.Name)
 			own := &ipamv1.IPAllocation{}
 			if err := w.Raw.Get(t.Context(), allocations.KeyOf(test.record), own); err != nil {
 				t.Fatal(err)
@@ -131,7 +98,7 @@ func TestWhatTheTrailSaysOfARecordThatGoes(t *testing.T) {
 			if err := test.out(w.Ledger.Out(), t.Context(), named(w, test.record.Name)); err != nil {
 				t.Fatal(err)
 			}
-			if got := told.of("ns/" + test.record.Name); !slices.Equal(got, test.want) {
+			if got := told.Of("ns/" + test.record.Name); !slices.Equal(got, test.want) {
 				t.Errorf("told: %v, want %v", got, test.want)
 			}
 		})

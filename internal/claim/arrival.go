@@ -273,7 +273,7 @@ func (r *records) secureOwn(ctx context.Context, claim *door.Claim) error {
 }
 
 // secure records what one of Weir's answers stands for, unless a record of the claim that it answers does, or one of another claim of the
-// name that covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
+// name in the same pool covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
 // second time.
 func (r *records) secure(ctx context.Context, answer *door.Answer, claim *door.Claim) error {
 	_, err := r.trySecure(ctx, answer, claim)
@@ -300,7 +300,9 @@ func (r *records) trySecure(ctx context.Context, answer *door.Answer, claim *doo
 		return nil, nil //nolint:nilnil // nothing was refused
 	}
 	want := r.carried(s, answer, address, ledger.ForAdopted)
-	isCovered := func(h ledger.Holding) bool { return h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address) }
+	isCovered := func(h ledger.Holding) bool {
+		return h.Pool == s.offer.Pool && h.CIDR.Bits() <= want.Bits() && h.CIDR.Contains(address)
+	}
 	if slices.ContainsFunc(r.observer.about(s).Recorded(), isCovered) {
 		return nil, nil //nolint:nilnil // nothing was refused
 	}

@@ -283,6 +283,25 @@ func TestAnIPAddressOutOfAnotherPoolThanItsClaims(t *testing.T) {
 	}
 }
 
+// TestAnIPAddressOutOfAnotherPoolWithTheAddressOfItsClaim holds its address in its own pool: what its claim has in another network is the same
+// number, and not the same address.
+func TestAnIPAddressOutOfAnotherPoolWithTheAddressOfItsClaim(t *testing.T) {
+	t.Parallel()
+	b := claimA(called("b"), withUID("claim b"), atVersion(""))
+	w := newSiteOfTwo(t, "10.0.0.0/24", objects{claimA(ofPoolQ), b})
+	if got := w.given(t, "a"); got != "10.0.0.1" {
+		t.Fatalf("claim a gets %s of pool q", got)
+	}
+	w.vanish(t, answerA())
+	if err := w.Raw.Create(t.Context(), answerA(ownedBy("former"), arrived, atVersion(""), withAddress("10.0.0.1"))); err != nil {
+		t.Fatal(err)
+	}
+	w.given(t, "a")
+	if got := w.given(t, "b"); got != "10.0.0.2" {
+		t.Errorf("claim b gets %s of pool p", got)
+	}
+}
+
 // TestWhatIsHeldForAnIPAddressOutOfAnotherPool goes once a user has deleted that: the claim gets an address of its own pool, and the other one
 // is not lost.
 func TestWhatIsHeldForAnIPAddressOutOfAnotherPool(t *testing.T) {

@@ -68,6 +68,7 @@ func TestWhatAClaimThatMovedTakesAlong(t *testing.T) {
 	t.Parallel()
 	proof, marked, left := []string{"patch IPAllocation"}, recordGoes, together(answerGoes, claimGoes)
 	moved, others := claimA(deleted, moving, leftBy("claim a")), allocations.Named("b", "10.0.0.4/32")
+	elsewhere := recordOf("former", "former", "10.0.0.4/32", allocations.FromPool("q"), allocations.Elsewhere)
 	for sentence, test := range map[string]situation{
 		"record and answer":                    {stored: objects{moved, answerA(), recordA()}, want: together(proof, marked, left)},
 		"an answer without a record":           {stored: objects{moved, answerA()}, want: together(proof, recordMade, marked, left)},
@@ -80,6 +81,7 @@ func TestWhatAClaimThatMovedTakesAlong(t *testing.T) {
 		"an answer, its pool cannot be read":   {stored: objects{moved, answerA()}, prepare: func(w *site) { w.source.err = memory.ErrFailed }, want: proof, fails: true},
 		"a record beside another one's answer": {stored: objects{moved, answerA(ownedBy("former")), recordOf("claim a", "own", "10.0.0.5/32")}, want: together(proof, marked, claimGoes)},
 		"nothing of another one's answer":      {stored: objects{moved, answerA(ownedBy("former")), recordA(formerUID)}, want: together(proof, claimGoes)},
+		"not what another pool holds for it":   {stored: objects{moved, answerA(), recordA(), elsewhere}, want: together(proof, marked, left)},
 		"its record, it is the second of two":  {stored: objects{moved, answerA(), recordA(), recordOf("claim a", "second", "10.0.0.5/32")}, want: together(proof, marked, marked, left)},
 	} {
 		t.Run(sentence, func(t *testing.T) {

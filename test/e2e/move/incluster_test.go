@@ -105,7 +105,7 @@ func (t tenant) expectInCluster(ctx context.Context, from, to *side, had map[str
 			names = append(names, p.Name)
 		}
 		return names
-	}, "1m", "500ms").Should(BeEmpty())
+	}, "3m", "500ms").Should(BeEmpty())
 	pools := &icv1.InClusterIPPoolList{}
 	Expect(to.Client().List(ctx, pools, client.InNamespace(t.name))).To(Succeed())
 	Expect(pools.Items).To(HaveLen(1))

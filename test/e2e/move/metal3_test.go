@@ -42,7 +42,7 @@ func metal3Moves(ctx SpecContext) {
 	Eventually(func() map[string]string { return metal3Book(ctx, right, t.name) }, "3m", "500ms").Should(Equal(had), func() string {
 		return metal3Reasons(ctx, right, t.name)
 	})
-	Eventually(func() []string { return append(metal3Objects(ctx, left, t.name), remaining(ctx, left, t.name)...) }, "1m", "500ms").Should(BeEmpty())
+	t.expectMetal3Gone(ctx, left)
 	t.askMetal3(ctx, right, "new", "hosts", 2)
 	has := t.awaitMetal3(ctx, right, 2*number+4)
 	Expect(changed(had, keep(has, had))).To(BeEmpty())
@@ -54,8 +54,15 @@ func metal3Moves(ctx SpecContext) {
 	Eventually(func() map[string]string { return metal3Book(ctx, left, t.name) }, "3m", "500ms").Should(Equal(has), func() string {
 		return metal3Reasons(ctx, left, t.name)
 	})
-	Eventually(func() []string { return append(metal3Objects(ctx, right, t.name), remaining(ctx, right, t.name)...) }, "1m", "500ms").Should(BeEmpty())
+	t.expectMetal3Gone(ctx, right)
 	check(ctx)
+}
+
+// expectMetal3Gone expects that nothing is left on a side, also not what a manager has recorded while clusterctl deleted: see "Leftovers" in
+// docs/design/known-gaps.md.
+func (t tenant) expectMetal3Gone(ctx context.Context, s *side) {
+	GinkgoHelper()
+	Eventually(func() []string { return append(metal3Objects(ctx, s, t.name), remaining(ctx, s, t.name)...) }, "3m", "500ms").Should(BeEmpty())
 }
 
 // metal3Stays: a pool without a Cluster stays, and holds what its claims have taken along.
@@ -129,7 +136,7 @@ func metal3Carved(ctx SpecContext) {
 	Eventually(func() map[string]string { return metal3Book(ctx, right, t.name) }, "3m", "500ms").Should(Equal(had), func() string {
 		return metal3Reasons(ctx, right, t.name)
 	})
-	Eventually(func() []string { return append(metal3Objects(ctx, left, t.name), remaining(ctx, left, t.name)...) }, "1m", "500ms").Should(BeEmpty())
+	t.expectMetal3Gone(ctx, left)
 	Eventually(func() []string { return heldOf(ctx, left, parent.Name) }, "1m", "500ms").Should(ConsistOf(blocks))
 	t.metal3Ready(ctx, right, pool)
 	Expect(blocksOfMetal3(ctx, right, pool)).To(Equal(blocks))
@@ -163,7 +170,7 @@ func metal3Carved(ctx SpecContext) {
 	Eventually(func() map[string]string { return metal3Book(ctx, left, t.name) }, "3m", "500ms").Should(Equal(has), func() string {
 		return metal3Reasons(ctx, left, t.name)
 	})
-	Eventually(func() []string { return append(metal3Objects(ctx, right, t.name), remaining(ctx, right, t.name)...) }, "1m", "500ms").Should(BeEmpty())
+	t.expectMetal3Gone(ctx, right)
 	t.metal3Ready(ctx, left, pool)
 	Eventually(func() []string { return heldOf(ctx, left, parent.Name) }, "1m", "500ms").Should(BeEmpty(), "it has them again")
 	Expect(blocksOfMetal3(ctx, left, pool)).To(Equal(blocks))

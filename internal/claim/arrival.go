@@ -273,8 +273,8 @@ func (r *records) secureOwn(ctx context.Context, claim *door.Claim) error {
 }
 
 // secure records what one of Weir's answers stands for, unless a record of the claim that it answers does, or one of another claim of the
-// name in the same pool covers all of it: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has come a
-// second time.
+// name covers all of it in the same pool: for the claim, or for nobody yet if there is none. Whoever holds the address is told that it has
+// come a second time.
 func (r *records) secure(ctx context.Context, answer *door.Answer, claim *door.Claim) error {
 	_, err := r.trySecure(ctx, answer, claim)
 	return err

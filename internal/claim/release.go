@@ -145,14 +145,14 @@ func (r *records) recordedLast(ctx context.Context, s *scope) ([]ledger.Holding,
 	if isIts {
 		address, _ = ipspace.ParseAddr(answer.Address) // what is no address was never Weir's answer, and equals none
 	}
-	isAnswers := func(h ledger.Holding) bool { return isIts && r.observer.holdsAnswer(h, answer) }
+	holdsAnswer := func(h ledger.Holding) bool { return isIts && r.observer.holdsAnswer(h, answer) }
 	isOwn := func(h ledger.Holding) bool {
-		return h.Claim.UID == s.ref.UID || isAnswers(h) && h.Purpose != ledger.ForMoved
+		return h.Claim.UID == s.ref.UID || holdsAnswer(h) && h.Purpose != ledger.ForMoved
 	}
 	own := func() []ledger.Holding {
 		return slices.DeleteFunc(r.observer.about(s).Recorded(), func(h ledger.Holding) bool { return !isOwn(h) })
 	}
-	if !address.IsValid() || slices.ContainsFunc(own(), isAnswers) {
+	if !address.IsValid() || slices.ContainsFunc(own(), holdsAnswer) {
 		return own(), nil
 	}
 	if s.offer, err = r.observer.offer(ctx, s.claim); err == nil {

@@ -25,9 +25,10 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/predicates"
 )
 
-// Of a form that commits by the name, a claim has one answer at most. Of one that commits by the status it may have several: two managers may
-// create one each, and only one of them can then have the claim's status name its own. Till the status does so, any of the claim's can
-// become the answer, and nothing of the claim goes. From then on it is that one for the claim's life, and the others are strays:
+// Of a form that commits by the name, managers make one answer at most, named like the claim. Of a shared pool there may be others, which another
+// controller has named: where one of them is not the answer, it holds its address and no more. Of a form that commits by the status a claim may
+// have several: two managers may create one each, and only one of them can then have the claim's status name its own. Till the status does so, any
+// of the claim's can become the answer, and nothing of the claim goes. From then on it is that one for the claim's life, and the others are strays:
 //
 //	IPAddress stored -> status names it, on condition of the claim's version (the commit) -> strays go -> their records go
 //
@@ -37,22 +38,26 @@ import (
 // answersTo reads all answers to claims of that name. The error is the API server's.
 func (r *observer) answersTo(ctx context.Context, c client.Reader, key types.NamespacedName) ([]*door.Answer, error) {
 	stored, err := r.Form.Answers(ctx, c, key)
-	if kinds := r.Form.Kinds(); err == nil && len(stored) == 0 && kinds.Commit == door.ByName && kinds.ClaimField != "" {
-		stored, err = r.namedOtherwise(ctx, c, key)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
 	}
-	answers := make([]*door.Answer, 0, len(stored))
-	for _, answer := range stored {
+	others, err := r.namedOtherwise(ctx, c, key)
+	if err != nil {
+		return nil, fmt.Errorf("getting %s: %w", r.answerKind(), err)
+	}
+	answers := make([]*door.Answer, 0, len(stored)+len(others))
+	for _, answer := range append(stored, others...) {
 		answers = append(answers, r.answerIn(answer))
 	}
 	return answers, nil
 }
 
-// namedOtherwise reads the answer to a claim that another controller of a shared pool has named otherwise. The cache finds it: they are all older
-// than this process.
+// namedOtherwise reads the answers to a claim that another controller of a shared pool has named otherwise. The cache finds them, as the API server
+// selects none by the claim: what is moved or restored wakes the claim once the cache shows it.
 func (r *observer) namedOtherwise(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
+	if kinds := r.Form.Kinds(); kinds.Commit != door.ByName || kinds.ClaimField == "" {
+		return nil, nil
+	}
 	list := r.Form.Kinds().NewAnswerList()
 	selected := client.MatchingFields{r.Form.Kinds().ClaimField: key.Name}
 	if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace), selected, client.UnsafeDisableDeepCopy); err != nil {
@@ -61,7 +66,7 @@ func (r *observer) namedOtherwise(ctx context.Context, c client.Reader, key type
 	var found []client.Object
 	err := meta.EachListItem(list, func(item runtime.Object) error {
 		cached, ok := item.(client.Object)
-		if !ok || !r.Form.Conventions(r.Form.Says(cached).Pool).IsShared {
+		if !ok || cached.GetName() == key.Name || !r.Form.Conventions(r.Form.Says(cached).Pool).IsShared {
 			return nil
 		}
 		stored := r.Form.Kinds().NewAnswer()
@@ -88,7 +93,7 @@ func (r *observer) getAnswer(ctx context.Context, c client.Reader, claim *door.C
 }
 
 // choose returns which of the answers under the claim's name is its answer, or can become it: the one that is committed, and no other where
-// one was; else one that came from elsewhere, one that carries the claim's UID, or any; nil for none.
+// one was; else one that the claim names, one that came from elsewhere, one that carries the claim's UID, or any; nil for none.
 func (r *observer) choose(answers []*door.Answer, claim *door.Claim) *door.Answer {
 	isByStatus := r.Form.Kinds().Commit == door.ByStatus
 	answers = slices.DeleteFunc(slices.Clone(answers), func(a *door.Answer) bool {
@@ -103,10 +108,23 @@ func (r *observer) choose(answers []*door.Answer, claim *door.Claim) *door.Answe
 	return slices.MinFunc(answers, func(a, b *door.Answer) int { return r.distance(a, claim) - r.distance(b, claim) })
 }
 
+// These are nearer to a claim than any relation.
+const (
+	namedByStatus = iota - 3
+	namedAlike
+	fromElsewhere
+)
+
+// distance orders the answers under a claim's name.
 func (r *observer) distance(answer *door.Answer, claim *door.Claim) int {
-	stands := r.relationOf(answer, claim)
-	if stands != anothers && !r.isChosenHere(answer) {
-		return 0
+	stands, isByName := r.relationOf(answer, claim), r.Form.Kinds().Commit == door.ByName
+	switch {
+	case isByName && stands == its && answer.GetName() == claim.AnswerName:
+		return namedByStatus
+	case isByName && answer.GetName() == claim.GetName():
+		return namedAlike
+	case stands != anothers && !r.isChosenHere(answer):
+		return fromElsewhere
 	}
 	return int(stands)
 }
@@ -119,8 +137,9 @@ func (r *observer) isCommitted(answer *door.Answer, claim *door.Claim) bool {
 // split parts the answers under a claim's name into the one that is committed, or one that is nobody's, and all others.
 func (r *observer) split(answers []*door.Answer, claim *door.Claim) (committed *door.Answer, others []*door.Answer) {
 	committed = r.answerIn(r.Form.Kinds().NewAnswer())
+	own := r.choose(answers, claim)
 	for _, answer := range answers {
-		if r.isCommitted(answer, claim) {
+		if answer == own && r.isCommitted(answer, claim) {
 			committed = answer
 		} else {
 			others = append(others, answer)
@@ -298,6 +317,9 @@ func (r *observer) recordOfTold(s *scope) (ledger.Holding, bool) {
 func (r *observer) cameTogether(s *scope) bool {
 	came := 0
 	for _, answer := range s.answers {
+		if r.distance(answer, s.claim) < fromElsewhere {
+			return false
+		}
 		if r.relationOf(answer, s.claim) != anothers && !r.isChosenHere(answer) {
 			came++
 		}

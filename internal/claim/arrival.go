@@ -260,16 +260,22 @@ func (r *executor) rest(ctx context.Context, claim *door.Claim) error {
 			r.Arrivals.notePaused(claim.GetUID())
 		}
 	}
-	return r.records.secureOwn(ctx, claim)
+	return r.records.secureAll(ctx, claim)
 }
 
-// secureOwn records what the claim's answer stands for, if there is one.
-func (r *records) secureOwn(ctx context.Context, claim *door.Claim) error {
-	answer, err := r.observer.getAnswer(ctx, r.Client, claim)
-	if err != nil {
-		return client.IgnoreNotFound(err)
+// secureAll records what the claim's answer stands for, and what stands beside it.
+func (r *records) secureAll(ctx context.Context, claim *door.Claim) (err error) {
+	s := r.observer.newScope(claim)
+	if s.answers, err = r.observer.answersTo(ctx, r.Client, keyOf(claim)); err != nil {
+		return err
 	}
-	return r.secure(ctx, answer, claim)
+	own := r.observer.choose(s.answers, claim)
+	if own != nil {
+		if err = r.secure(ctx, own, claim); err != nil {
+			return err
+		}
+	}
+	return r.secureOthers(ctx, s, own)
 }
 
 // secure records what one of Weir's answers stands for, unless a record of the claim that it answers does, or one of another claim of the

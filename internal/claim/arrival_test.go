@@ -247,9 +247,6 @@ func (w *site) given(t *testing.T, name string) string {
 // not even where its pool has the same address in another network.
 func TestAnIPAddressOutOfAnotherPoolThanItsClaims(t *testing.T) {
 	t.Parallel()
-	another := func(name string) *ipamv1beta2.IPAddressClaim {
-		return claimA(called(name), withUID(types.UID("claim "+name)), atVersion(""))
-	}
 	for sentence, test := range map[string]struct {
 		owner types.UID
 		block string
@@ -326,5 +323,32 @@ func TestADeletedIPAddressOutOfAnotherPool(t *testing.T) {
 	got := &ipamv1beta2.IPAddress{}
 	if err := w.Raw.Get(t.Context(), allocations.At("a"), got); err != nil || got.Spec.PoolRef.Name != "q" || got.Spec.Address != "10.0.0.4" {
 		t.Errorf("gets %s of pool %s, %v", got.Spec.Address, got.Spec.PoolRef.Name, err)
+	}
+}
+
+// TestAnIPAddressOutOfAnotherPoolThanItsDeletedClaims holds its address in its own pool until the grace is over: the claim that is deleted has
+// nothing of that pool.
+func TestAnIPAddressOutOfAnotherPoolThanItsDeletedClaims(t *testing.T) {
+	t.Parallel()
+	for sentence, test := range map[string]struct {
+		claim *ipamv1beta2.IPAddressClaim
+		owner types.UID
+	}{
+		"it is deleted":                      {claimA(ofPoolQ, deleted), "former"},
+		"it is deleted, and had no claim":    {claimA(ofPoolQ, deleted), ""},
+		"clusterctl has moved it":            {claimA(ofPoolQ, deleted, moving, leftBy("claim a")), "former"},
+		"clusterctl has moved it, unclaimed": {claimA(ofPoolQ, deleted, moving, leftBy("claim a")), ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			restored := answerA(ownedBy(test.owner), arrived, withAddress("10.0.0.1"))
+			w := newSiteOfTwo(t, "10.0.0.0/24", objects{test.claim, restored, another("b")})
+			for range 3 {
+				_, _ = w.once(t)
+			}
+			if got := w.given(t, "b"); got != "10.0.0.2" || !w.has(t, restored) || w.has(t, claimA()) {
+				t.Errorf("claim b gets %s", got)
+			}
+		})
 	}
 }

@@ -493,7 +493,7 @@ func TestAnAnswerThatAnotherControllerHasNamed(t *testing.T) {
 		"it is the claim's":                     {stored: objects{claimA(), otherwise}, want: together(recordMade, answerOwned), answer: "x"},
 		"it is another claim's":                 {stored: objects{claimA(), answerA(called("x"), othersName)}, want: together(recordMade, recordMade, answerMade), answer: "a"},
 		"it is out of a pool that is not one":   {stored: objects{claimA(), answerA(called("x"), othersPool)}, want: together(recordMade, answerMade), answer: "a"},
-		"one has the name of the claim as well": {stored: objects{claimA(), answerA(), recordA(), answerA(called("x"), withAddress("10.0.0.9"), withUID("x"))}, want: together(recordOwned, answerOwned), answer: "a"},
+		"one has the name of the claim as well": {stored: objects{claimA(), answerA(), recordA(), answerA(called("x"), withAddress("10.0.0.9"), withUID("x"))}, want: together(recordMade, recordOwned, answerOwned), answer: "a"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

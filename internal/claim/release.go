@@ -34,7 +34,7 @@ func (r *executor) release(ctx context.Context, s *scope) error {
 	case predicates.IsMoving(s.claim):
 		return errWaiting
 	default: // its answer may be another controller's, and its address not recorded yet
-		return cmp.Or(r.records.secureOwn(ctx, s.claim), errWaiting)
+		return cmp.Or(r.records.secureAll(ctx, s.claim), errWaiting)
 	}
 	recorded := r.observer.about(s).Recorded()
 	seen := r.objects.exit().Observe(recorded)
@@ -222,7 +222,7 @@ func (r *observer) hasLeft(claim *door.Claim) bool {
 	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
 
-// removeAnswers removes every answer to the claim. The cache is believed when it shows the only one that there can be, never when it
+// removeAnswers removes every answer to the claim. One out of another pool that is not the claim's holds its address there. The cache is believed when it shows the only one that there can be, never when it
 // shows none or a namesake's.
 func (r *objects) removeAnswers(ctx context.Context, claim *door.Claim) error {
 	answers, err := r.observer.answersTo(ctx, r.Client, keyOf(claim))
@@ -234,7 +234,7 @@ func (r *objects) removeAnswers(ctx context.Context, claim *door.Claim) error {
 		switch {
 		case isIts(answer):
 			err = errors.Join(err, r.removeAnswer(ctx, answer))
-		case r.observer.isOwnerless(answer), r.observer.arrivedFor(claim, answer):
+		case answer.Pool == claim.Pool && r.observer.isOwnerless(answer), r.observer.arrivedFor(claim, answer):
 			err = errors.Join(err, r.removeOwnerless(ctx, claim, answer))
 		}
 	}
@@ -250,9 +250,9 @@ func (r *objects) removeOwnerless(ctx context.Context, claim *door.Claim, answer
 	return r.removeAnswer(ctx, answer)
 }
 
-// arrivedFor says whether an answer is one of Weir's that arrived for the claim and carries its former UID still.
+// arrivedFor says whether an answer is one of Weir's that arrived for the claim, out of its pool, and carries its former UID still.
 func (r *observer) arrivedFor(claim *door.Claim, answer *door.Answer) bool {
-	return (hasArrived(claim) || hasArrived(answer)) && r.isMade(answer) && r.Source.Serves(answer.Pool)
+	return answer.Pool == claim.Pool && (hasArrived(claim) || hasArrived(answer)) && r.isMade(answer) && r.Source.Serves(answer.Pool)
 }
 
 // isOwnerless says whether an answer is one of Weir's that the garbage collector has taken the claim off the owners

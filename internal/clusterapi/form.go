@@ -116,18 +116,30 @@ func (Form) Says(stored client.Object) door.Says {
 	if !ok {
 		return door.Says{}
 	}
-	return door.Says{Pool: poolName(a.Spec.PoolRef), Address: a.Spec.Address, Prefix: a.Spec.Prefix}
+	return door.Says{Pool: poolName(a.Spec.PoolRef), Address: canonical(a.Spec.Address), Prefix: a.Spec.Prefix}
+}
+
+// canonical writes an address as records have it; what is none stays as it is. Cluster API allows every way of writing one.
+func canonical(text string) string {
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.Zone() != "" {
+		return text
+	}
+	return address.Unmap().String()
 }
 
 func poolName(ref ipamv1beta2.IPPoolReference) door.PoolName {
 	return door.PoolName{GroupKind: schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}, Name: ref.Name}
 }
 
-// Answers implements door.Form: the only one is named like the claim.
-func (Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
+// Answers implements door.Form: the only one is named like the claim. Of a shared pool, one of that name may answer another claim.
+func (f Form) Answers(ctx context.Context, c client.Reader, key types.NamespacedName) ([]client.Object, error) {
 	answer := &ipamv1beta2.IPAddress{}
 	if err := c.Get(ctx, key, answer); err != nil {
 		return nil, client.IgnoreNotFound(err)
+	}
+	if f.ClaimOf(answer) != key {
+		return nil, nil
 	}
 	return []client.Object{answer}, nil
 }

@@ -60,7 +60,7 @@ const (
 	WaitingForFinalizersReason = "WaitingForFinalizers"
 	// WaitingForPortReason: the claim's floating IP is bound to the port that the message names.
 	WaitingForPortReason = "WaitingForPort"
-	// WaitingForCloudReason: the cloud cannot be asked, or refuses, to release the claim's floating IP.
+	// WaitingForCloudReason: the cloud cannot be asked, or refuses, to release the claim's floating IP; or it does not have the pool's network.
 	WaitingForCloudReason = "WaitingForCloud"
 	// WaitingForPoolReason: the pool, or its Cluster, is paused or moves, so nothing of the pool's is released in the cloud.
 	WaitingForPoolReason = "WaitingForPool"

@@ -335,7 +335,7 @@ type FloatingSubnet struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.subnet) == has(oldSelf.subnet) && (!has(self.subnet) || self.subnet == oldSelf.subnet)",message="subnet is immutable"
 type OpenStackSource struct {
-	// identityRef names the credentials. They may change, for the same project.
+	// identityRef names the credentials. They may change, for the same project and region.
 	// +required
 	IdentityRef OpenStackIdentityReference `json:"identityRef,omitempty,omitzero"`
 

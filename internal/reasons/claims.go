@@ -121,9 +121,11 @@ var claims = []Condition{
 		},
 		{
 			Name: ipamv1.WaitingForCloudReason, Status: metav1.ConditionTrue,
-			Means: "The cloud does not answer, or refuses to release the claim's floating IP; or the feature gate `OpenStack` is closed.",
-			Do:    "Look at the pool and at the manager's log.",
-			See:   "guides/openstack.md#deleting",
+			Means: "The cloud does not answer, refuses to release the claim's floating IP, or does not have the pool's network; or the feature gate " +
+				"`OpenStack` is closed.",
+			Do: "Look at the pool and at the manager's log. If the message names a network, correct the cloud and the region that `identityRef` and " +
+				"its Secret name.",
+			See: "guides/openstack.md#deleting",
 		},
 		{
 			Name: ipamv1.WaitingForSecretReason, Status: metav1.ConditionTrue,

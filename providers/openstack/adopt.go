@@ -74,6 +74,9 @@ func adopt(ctx context.Context, cloud *neutron.Client, pool external.Pool, adopt
 		return neutron.FloatingIP{}, notAdopted(pool, err.Error())
 	}
 	found, err := cloud.FindByAddresses(ctx, pool.Network, address)
+	if err == nil && len(found) == 0 {
+		err = proveNetwork(ctx, cloud, pool)
+	}
 	switch {
 	case err != nil:
 		return neutron.FloatingIP{}, err

@@ -24,6 +24,7 @@ const (
 	logIn      = "LogIn"
 	extensions = "ListExtensions"
 	list       = "ListFloatingIPs"
+	networks   = "ListNetworks"
 	look       = "GetFloatingIP"
 	create     = "CreateFloatingIP"
 	describing = "DescribeFloatingIP"
@@ -54,7 +55,7 @@ func TestTwoCallsToAllocateAndTwoToRelease(t *testing.T) {
 	if err := b.giveBack(b.ctx(), external.ClaimReleased(first)); err != nil {
 		t.Error(err)
 	}
-	b.expectCalls("the release once more", list)
+	b.expectCalls("the release once more", list, networks)
 	if owned := b.FloatingIPs(); len(owned) != 1 || owned[0].Description != "weir/1/"+poolKey+"/second-uid/infra/second" {
 		t.Errorf("left: %+v", owned)
 	}

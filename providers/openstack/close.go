@@ -64,9 +64,12 @@ type closing struct {
 }
 
 // run deletes what the pool does not need any more: one list, a live read for each floating IP that names a claim, and one deletion for
-// each that is unneeded, if none of those claims is here.
+// each that is unneeded, if none of those claims is here. An empty list takes one of networks.
 func (c *closing) run(ctx context.Context, cloud *neutron.Client) (external.Remains, error) {
 	listed, err := cloud.List(ctx, c.pool.Network)
+	if err == nil && len(listed) == 0 {
+		err = proveNetwork(ctx, cloud, c.pool)
+	}
 	if err != nil {
 		return external.Remains{}, err
 	}

@@ -102,7 +102,8 @@ func (p *Provider) call(ctx context.Context, pool external.Pool, run func(*neutr
 		return err
 	}
 	if project := client.Project(); pool.Project != "" && pool.Project != project {
-		// They would find nothing, and it would look as if the floating IPs had gone.
+		// They would find nothing, and it would look as if the floating IPs had gone. So would those of another region: see
+		// proveNetwork.
 		return &secretError{message: fmt.Sprintf("Secret %s: the credentials are for project %s, and the pool's floating IPs are in project %s",
 			at.secret, project, pool.Project)}
 	}
@@ -112,6 +113,14 @@ func (p *Provider) call(ctx context.Context, pool external.Pool, run func(*neutr
 	}
 	defer func() { c.ended(ctx, client, allowed, err, p.options.Clock.Now()) }()
 	return run(client)
+}
+
+// proveNetwork errs with neutron.NotFound if the cloud does not have the pool's network. A project is in all regions: the list of another one
+// is empty although the pool's floating IPs are there. So an empty list is proved by this before anything counts as released, deleted or
+// missing.
+func proveNetwork(ctx context.Context, cloud *neutron.Client, pool external.Pool) error {
+	_, err := cloud.FindNetwork(ctx, neutron.NetworkFilter{ID: pool.Network})
+	return err
 }
 
 // cloudOf returns the way to the cloud of an account, and drops those that have not been used for

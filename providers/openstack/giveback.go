@@ -46,14 +46,17 @@ func judge(seen neutron.FloatingIP, key string, proof external.Proof) (releasabl
 	return releasable{seen}, released
 }
 
-// giveBack gives back what the proof covers: one list, and one change for each floating IP. While any
-// of them is bound, none is touched. It returns what has become of those that were given back.
+// giveBack gives back what the proof covers: one list, and one change for each floating IP; a list of
+// networks if there is none. While any of them is bound, none is touched. It returns what has become of those that were given back.
 func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) (given []ending, err error) {
 	own, err := describeAll(pool.Key, proof.Claim())
 	if err != nil { // also without a proof
 		return nil, &claimant.KeptError{Reason: ipamv1.WaitingForCloudReason, Message: about(pool, err.Error()), After: retry}
 	}
 	found, err := cloud.FindByDescription(ctx, pool.Network, own...)
+	if err == nil && len(found) == 0 {
+		err = proveNetwork(ctx, cloud, pool)
+	}
 	if err != nil {
 		return nil, err
 	}

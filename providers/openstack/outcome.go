@@ -42,6 +42,9 @@ func (p *Provider) Outcomes(ctx context.Context, pool external.Pool, of []extern
 			}
 			return true
 		})
+		if err == nil && len(there) == 0 {
+			err = proveNetwork(ctx, cloud, pool)
+		}
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ type survey struct {
 }
 
 func (s *survey) compare(ctx context.Context) (external.Survey, error) {
-	listed, err := s.cloud.List(ctx, s.pool.Network)
+	listed, err := s.list(ctx)
 	if err != nil {
 		return external.Survey{}, err
 	}
@@ -82,7 +82,7 @@ func (s *survey) compare(ctx context.Context) (external.Survey, error) {
 	if suspects.IsEmpty() {
 		return external.Survey{Stock: s.stockIn(listed)}, nil
 	}
-	if listed, err = s.cloud.List(ctx, s.pool.Network); err != nil {
+	if listed, err = s.list(ctx); err != nil {
 		return external.Survey{}, err
 	}
 	again := s.differences(listed)
@@ -93,6 +93,15 @@ func (s *survey) compare(ctx context.Context) (external.Survey, error) {
 		Missing: both(suspects.Missing, again.Missing),
 		Taken:   both(suspects.Taken, again.Taken),
 	}, nil
+}
+
+// list returns the floating IPs of the network. Where something is recorded, an empty list is proved.
+func (s *survey) list(ctx context.Context) ([]neutron.FloatingIP, error) {
+	listed, err := s.cloud.List(ctx, s.pool.Network)
+	if err == nil && len(listed) == 0 && len(s.known.Records()) > 0 {
+		err = proveNetwork(ctx, s.cloud, s.pool)
+	}
+	return listed, err
 }
 
 // differences returns what differs, whatever has become of the claims.

@@ -83,6 +83,26 @@ var _ = Describe("The credentials of a pool of floating IPs", onFake(func(s *spe
 		s.allocated(ctx, c)
 	}, SpecTimeout(limit))
 
+	It("of another region than the pool's keep a deleted claim, and a deleted pool, with all that they have", func(ctx SpecContext) {
+		p := s.pool(ctx, "reclaimPolicy: Retain")
+		c, f := s.newAllocated(ctx, "a")
+		region := fake.Start() // with the same project, and other networks
+		DeferCleanup(region.Stop)
+		s.setSecret(ctx, region.CloudsYAML())
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		s.isKept(ctx, c, ipamv1.WaitingForCloudReason, s.public, "identityRef")
+		s.hasAll(ctx, c, f)
+		s.setSecret(ctx, s.CloudsYAML())
+		s.gone(ctx, c)
+
+		s.setSecret(ctx, region.CloudsYAML())
+		Expect(k.Delete(ctx, p)).To(Succeed())
+		hasCondition(ctx, p, ipamv1.ReadyCondition, metav1.ConditionFalse, ipamv1.PoolReadyDeletingReason, s.public, "identityRef")
+		s.setSecret(ctx, s.CloudsYAML())
+		s.ended(ctx, p)
+		s.discard(ctx, f.ID, fmt.Sprintf("weir/1/%s/-", p.GetUID()))
+	}, SpecTimeout(limit))
+
 	It("are read anew for each claim", func(ctx SpecContext) {
 		s.pool(ctx)
 		s.newAllocated(ctx, "a")

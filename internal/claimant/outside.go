@@ -63,12 +63,22 @@ func (e *Exit) GiveBack(ctx context.Context, pool ipamv1.PoolReference, claim ip
 		err = e.proveNotMoving(ctx, claim)
 	}
 	if isBacked && err == nil {
-		left, err = e.abandoned(ctx, recorded, e.Outside.GiveBack(ctx, pool, external.ClaimReleased(claim)))
+		left, err = e.abandoned(ctx, recorded, e.Outside.GiveBack(ctx, pool, external.ClaimReleased(claim, addressesOf(recorded)...)))
 	}
 	if err != nil {
 		return GivenBack{}, "", err
 	}
 	return why.givenBack(recorded), left, nil
+}
+
+// addressesOf returns the addresses of those records that have one each.
+func addressesOf(recorded []ledger.Holding) (all []netip.Addr) {
+	for _, h := range recorded {
+		if h.CIDR.IsSingleIP() {
+			all = append(all, h.CIDR.Addr())
+		}
+	}
+	return all
 }
 
 // GiveBackSurplus gives back what a claim has outside of the cluster, and was not told, beside its own.

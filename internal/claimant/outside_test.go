@@ -374,10 +374,14 @@ func TestWhatStaysOutsideIsNamed(t *testing.T) {
 	unbacked := allocations.Named("a", "10.0.0.4/32")
 	known := allocations.Named("b", "10.0.0.5/32", backed, claimRef(func(c *ipamv1.ClaimReference) { *c = unbacked.Spec.ClaimRef }))
 	w, e := knowing(t, unbacked, known)
-	e.Outside = &cloud{world: &world{}, err: &AbandonedError{"the pool is gone"}}
+	outside := &cloud{world: &world{}, err: &AbandonedError{"the pool is gone"}}
+	e.Outside = outside
 	claim := unbacked.Spec.ClaimRef
 	_, left, err := e.GiveBack(t.Context(), unbacked.Spec.PoolRef, claim, Deleted{ofClaim{e.Observe(w.Ledger.RecordsOf(claim)), claim}})
 	if want := "10.0.0.4, 10.0.0.5 (f1) stays there: the pool is gone"; left != want || err != nil {
 		t.Errorf("left: %q, want %q; %v", left, want, err)
+	}
+	if recorded := fmt.Sprint(outside.proof.Recorded()); recorded != "[10.0.0.4 10.0.0.5]" {
+		t.Errorf("looked for at %s", recorded)
 	}
 }

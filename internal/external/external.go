@@ -153,7 +153,8 @@ type Provider interface {
 	// not move.
 	//
 	// It errs with a *claimant.KeptError if it cannot be given back now: it is in use, in which
-	// case nothing was changed, or the cloud cannot be asked; or with ledger.ErrBusy.
+	// case nothing was changed, or the cloud cannot be asked; with a *claimant.AbandonedError if what
+	// is recorded is the claim's by another key than the pool's; or with ledger.ErrBusy.
 	GiveBack(ctx context.Context, pool Pool, proof Proof) error
 	// Survey compares all that is outside of a pool with what is known here. It changes nothing. It errs with a *FaultError, or with
 	// ledger.ErrBusy. Errors of known are returned as they are.

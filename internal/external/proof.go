@@ -17,21 +17,28 @@ type Proof struct {
 	// isWhole: all of the claim's UID is covered; else the address only.
 	isWhole bool
 	address netip.Addr
+	// recorded are the addresses of the claim's records.
+	recorded []netip.Addr
 }
 
 // ClaimReleased covers all that the claim's UID has. It is proved that the claim is gone; or that
 // it is being deleted, no finalizer of others is on it, neither it nor its Cluster is paused, and
-// it does not move.
-func ClaimReleased(claim ipamv1.ClaimReference) Proof { return Proof{claim: claim, isWhole: true} }
+// it does not move. Recorded are the addresses of its records.
+func ClaimReleased(claim ipamv1.ClaimReference, recorded ...netip.Addr) Proof {
+	return Proof{claim: claim, isWhole: true, recorded: recorded}
+}
 
 // AddressReleased covers one address of the claim's UID. It is proved that the claim is gone, or
 // that it has not been told of this address and will not be.
 func AddressReleased(claim ipamv1.ClaimReference, address netip.Addr) Proof {
-	return Proof{claim: claim, address: address}
+	return Proof{claim: claim, address: address, recorded: []netip.Addr{address}}
 }
 
 // Claim returns the claim that the proof is about.
 func (p Proof) Claim() ipamv1.ClaimReference { return p.claim }
+
+// Recorded returns the addresses at which something of the claim's is expected. There may be more.
+func (p Proof) Recorded() []netip.Addr { return p.recorded }
 
 // Covers reports whether an address may be given back that is a claim's of this UID.
 func (p Proof) Covers(uid string, address netip.Addr) bool {

@@ -5,6 +5,7 @@ package external
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -38,6 +39,29 @@ func TestProofCoversWhatItSays(t *testing.T) {
 		if got := test.proof.Covers(test.uid, test.address); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// TestWhatIsRecordedProvesNothing by itself.
+func TestWhatIsRecordedProvesNothing(t *testing.T) {
+	t.Parallel()
+	claim := ipamv1.ClaimReference{Namespace: "n", Name: "c", UID: "u"}
+	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, test := range map[string]struct {
+		proof Proof
+		want  []netip.Addr
+	}{
+		"a claim with records":    {ClaimReleased(claim, one, other), []netip.Addr{one, other}},
+		"a claim without records": {ClaimReleased(claim), nil},
+		"an address":              {AddressReleased(claim, one), []netip.Addr{one}},
+		"nothing":                 {Proof{}, nil},
+	} {
+		if got := test.proof.Recorded(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if AddressReleased(claim, one).Covers("u", other) || ClaimReleased(claim, one).Covers("v", one) {
+		t.Error("more is covered than was proved")
 	}
 }
 

@@ -88,11 +88,25 @@ func (r *Registry) GiveBack(ctx context.Context, ref ipamv1.PoolReference, proof
 	}
 	backing := r.Outside(p)
 	err = orAbandoned(ref, p, backing.Provider.GiveBack(ctx, backing.Pool, proof))
+	if err == nil {
+		err = r.proveNotElsewhere(p, proof)
+	}
 	var kept *claimant.KeptError
 	if errors.As(err, &kept) {
 		r.Ledger.Notices().PoolChanged(ref) // it finds out why
 	}
 	return err
+}
+
+// proveNotElsewhere errs if what the proof covers is recorded in another address space than the pool's. The network of a pool never changes: it
+// is another pool than the one that had this name before.
+func (r *Registry) proveNotElsewhere(p *Known, proof external.Proof) error {
+	for _, h := range r.Ledger.RecordsOf(proof.Claim()) {
+		if h.Backed && h.Space != p.Says.Space && h.Pool == p.Says.Ref && proof.Covers(h.Claim.UID, h.CIDR.Addr()) {
+			return &claimant.AbandonedError{Message: Sentence(p.Says.Ref, fmt.Sprintf("is another pool now, of %s, and %s was of %s", p.Says.Space, h.CIDR.Addr(), h.Space))}
+		}
+	}
+	return nil
 }
 
 // Close implements claimant.Outside. While this manager is getting an address of the pool for a claim it errs with ledger.ErrBusy, and from

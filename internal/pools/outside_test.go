@@ -6,6 +6,8 @@ package pools
 import (
 	"context"
 	"errors"
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +25,8 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/memory"
 )
 
 // cloud is an external.Provider that notes what it is asked to give back.
@@ -132,6 +136,49 @@ func TestWhenSomethingIsGivenBack(t *testing.T) {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatAnotherNetworkHasIsNamed: the claim's record is of a pool that had the name before, of another network. Nobody sees from here what
+// the claim has there.
+func TestWhatAnotherNetworkHasIsNamed(t *testing.T) {
+	t.Parallel()
+	p := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "pool-p", Annotations: known}, Spec: ipamv1.IPPoolSpec{
+		OpenStack: &ipamv1.OpenStackSource{IdentityRef: ipamv1.OpenStackIdentityReference{Name: "s", CloudName: "c"}, FloatingNetwork: ipamv1.FloatingNetwork{ID: "0b7c"}},
+	}}
+	in := func(space string) allocations.Edit {
+		return func(a *ipamv1.IPAllocation) { a.Spec.AddressSpace = space }
+	}
+	backed := func(a *ipamv1.IPAllocation) { a.Spec.External.ID = "f1" }
+	for sentence, test := range map[string]struct {
+		edits []allocations.Edit
+		err   error
+		// address is the only one that is proved; "" for all.
+		address string
+		isLeft  bool
+	}{
+		"of this network":                     {edits: []allocations.Edit{in("openstack/0b7c"), backed}},
+		"of another one":                      {edits: []allocations.Edit{in("openstack/former"), backed}, isLeft: true},
+		"of another one, this address":        {edits: []allocations.Edit{in("openstack/former"), backed}, address: "192.0.2.4", isLeft: true},
+		"of another one, another address":     {edits: []allocations.Edit{in("openstack/former"), backed}, address: "192.0.2.5"},
+		"of another one, and not backed":      {edits: []allocations.Edit{in("default")}},
+		"of another pool":                     {edits: []allocations.Edit{in("openstack/former"), backed, allocations.FromPool("q")}},
+		"of another one, and the cloud waits": {edits: []allocations.Edit{in("openstack/former"), backed}, err: &claimant.KeptError{Reason: ipamv1.WaitingForCloudReason}},
+	} {
+		record := allocations.Named("a", "192.0.2.4/32", append(test.edits, func(a *ipamv1.IPAllocation) { a.Spec.PoolRef.APIGroup = ipamv1.GroupVersion.Group })...)
+		r, outside := world(t, p.DeepCopy()), &cloud{err: test.err}
+		r.External = outside
+		r.Ledger = memory.New(t, memory.Options{Scheme: r.Client.Scheme(), Clock: clock.RealClock{}, Objects: []client.Object{record}}).Ledger
+		proof := external.ClaimReleased(record.Spec.ClaimRef)
+		if test.address != "" {
+			proof = external.AddressReleased(record.Spec.ClaimRef, netip.MustParseAddr(test.address))
+		}
+		err := r.GiveBack(t.Context(), p.PoolReference(), proof)
+		var left *claimant.AbandonedError
+		isLeft := errors.As(err, &left) && strings.Contains(left.Message, "192.0.2.4 was of openstack/former")
+		if isLeft != test.isLeft || !isLeft && !errors.Is(err, test.err) || len(outside.asked) != 1 {
+			t.Errorf("%s: %v; asked %d times", sentence, err, len(outside.asked))
+		}
 	}
 }
 

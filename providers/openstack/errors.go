@@ -60,7 +60,8 @@ func asRefusal(ctx context.Context, pool external.Pool, err error) error {
 // asKept turns what went wrong for a release into an error that may leave the provider.
 func asKept(ctx context.Context, pool external.Pool, err error) error {
 	var kept *claimant.KeptError
-	if err == nil || errors.As(err, &kept) {
+	var abandoned *claimant.AbandonedError
+	if err == nil || errors.As(err, &kept) || errors.As(err, &abandoned) {
 		return err
 	}
 	words, isKnown := explain(ctx, pool, err)

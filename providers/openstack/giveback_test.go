@@ -4,11 +4,13 @@
 package openstack
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/providers/openstack/neutron"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/openstack/fake"
@@ -181,6 +183,50 @@ func TestOthersStay(t *testing.T) {
 		}
 	}
 	b.expectUntouched(before)
+}
+
+// TestWhatAnotherKeyHasIsNamed: a pool has taken the name of the one that the claim's floating IP is of. It sees nothing of the claim, which is
+// no release where a record tells of the address.
+func TestWhatAnotherKeyHasIsNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	has := b.mustAcquire(ours)
+	former, other := b.pool, netip.MustParseAddr("198.18.0.250")
+	b.strangers()
+	before := b.FloatingIPs()
+	b.pool.Key = "key-of-the-next-pool"
+	next := b.mustAcquire(claim("next", "next-uid"))
+	b.Reset()
+	for name, test := range map[string]struct {
+		proof external.Proof
+		isIts bool
+	}{
+		"the claim, of that address":  {external.ClaimReleased(ours, other, has.Addr), true},
+		"the address":                 {external.AddressReleased(ours, has.Addr), true},
+		"the claim, of another one":   {external.ClaimReleased(ours, other), false},
+		"the claim, without a record": {external.ClaimReleased(ours), false},
+		"another claim's record":      {external.ClaimReleased(claim("other", "other-uid"), has.Addr), false},
+		"another address":             {external.AddressReleased(ours, other), false},
+	} {
+		err := b.GiveBack(b.ctx(), b.pool, test.proof)
+		var abandoned *claimant.AbandonedError
+		if errors.As(err, &abandoned) != test.isIts || !test.isIts && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), has.ID) || !strings.Contains(err.Error(), has.Addr.String()) || !strings.Contains(err.Error(), poolKey)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b.expectUntouched(before)
+	b.Reset()
+	if err := b.giveBack(b.ctx(), external.ClaimReleased(claim("next", "next-uid"), next.Addr, has.Addr)); err != nil {
+		t.Errorf("the next pool's own: %v", err)
+	}
+	b.expectCalls("the next pool's own", list, remove)
+	b.pool = former
+	if err := b.giveBack(b.ctx(), external.ClaimReleased(ours, has.Addr)); err != nil || len(b.owned(claimUID)) != 1 { // one of the strangers
+		t.Errorf("by its own key: %v; left: %+v", err, b.owned(claimUID))
+	}
 }
 
 // strangers makes floating IPs that are not the claims' of the pool.

@@ -110,6 +110,28 @@ var _ = Describe("An IPAddress made by hand", onFake(func(s *spec) {
 	}
 }))
 
+var _ = Describe("A pool with the name of another one", onFake(func(s *spec) {
+	It("releases nothing of the other one: its claim goes, and an event names the floating IP that stays", func(ctx SpecContext) {
+		former := s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		s.deleteSecret(ctx) // else the pool stays as long as it is in use
+		Expect(k.Delete(ctx, former)).To(Succeed())
+		s.strip(ctx, former)
+		suite.Gone(ctx, k, former)
+		s.setSecret(ctx, s.CloudsYAML())
+		next := s.pool(ctx)
+		Expect(next.GetUID()).NotTo(Equal(former.GetUID()))
+
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		s.leaves(ctx, c)
+		Expect(s.records(ctx, c)).To(BeEmpty())
+		Expect(s.outside(ctx)).To(ConsistOf(f))
+		s.strangers = append(s.strangers, f)
+		Eventually(func() []string { return s.notes(ctx, c) }, patience, "100ms").Should(
+			ContainElement(And(ContainSubstring(f.Address.String()), ContainSubstring(f.ID), ContainSubstring(string(former.GetUID())))))
+	}, SpecTimeout(limit))
+}))
+
 // removed deletes an IPAddress, unless it is gone with its claim.
 func removed(ctx context.Context, made *ipamv1beta2.IPAddress) {
 	GinkgoHelper()

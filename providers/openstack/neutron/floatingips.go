@@ -192,8 +192,9 @@ func (c *Client) Create(ctx context.Context, options CreateOptions) (FloatingIP,
 // Describe gives a floating IP another description, if it is still as it was seen, and returns it as it is now. The port is not
 // touched. Changed says that it is not as it was seen; Uncertain, that it may have either description.
 //
-// Where the cloud honours If-Match the condition and the change are one step. Elsewhere the floating IP is read just before, and a
-// change between the two steps is lost.
+// Where the cloud honours If-Match, a change is refused that begins after another one has ended. Of two that run at the same moment both may
+// be made: Neutron checks the condition once, and tries a transaction that has met another one again without it. Elsewhere the floating IP is
+// read just before, and a change between the two steps is lost.
 func (c *Client) Describe(ctx context.Context, seen FloatingIP, description string) (FloatingIP, error) {
 	if len([]rune(description)) > MaxDescription {
 		return FloatingIP{}, &Error{Call: callDescribe, Kind: Invalid, Message: "description: at most 255 characters"}

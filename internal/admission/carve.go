@@ -57,7 +57,7 @@ func (c carver) propose(ctx context.Context, req admission.Request, spec *ipamv1
 	case err != nil:
 		return proposal{}, apierrors.NewInternalError(err)
 	case arrived:
-		return proposal{patch: arrivalPatch(p, true)}, nil
+		return proposal{patch: append(arrivalPatch(p, true), c.unpropagated(p, nil)...)}, nil
 	}
 	return c.proposeBlock(ctx, req, p, spec)
 }
@@ -104,6 +104,25 @@ func (c carver) carves(p pools.Own) bool {
 	}
 	says := c.registry.Says(p)
 	return says.IsCarved()
+}
+
+// unpropagated takes the labels off that select a pool for propagation, if the pool has arrived at its hub with them, or gets them there later: its
+// block is not judged yet. The controller adds them once it is, and names the pool as the template of its copies in the same write. What the pool had
+// before stays: without the label the member's copy goes. It returns the patch that does so.
+func (c carver) unpropagated(p pools.Own, old map[string]string) []jsonpatch.Operation {
+	if p.PoolSpec().DelegateTo == "" || c.registry.Says(p).Place != poolspec.Elsewhere {
+		return nil
+	}
+	var patch []jsonpatch.Operation
+	for _, key := range []string{ipamv1.AllocatedLabel, ipamv1.DelegatedToLabel} {
+		if _, had := old[key]; had {
+			continue
+		}
+		if _, has := p.GetLabels()[key]; has {
+			patch = append(patch, jsonpatch.NewOperation("remove", "/metadata/labels/"+escape(key), nil))
+		}
+	}
+	return patch
 }
 
 // mayCarve errs if the new pool may not be carved from what it names, so that nobody is told anything of that.

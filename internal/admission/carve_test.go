@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -85,6 +86,8 @@ func ofParent(kind, name string) func(*ipamv1.IPPool) {
 func hasLabels(labels map[string]string) func(*ipamv1.IPPool) {
 	return func(p *ipamv1.IPPool) { p.Labels = labels }
 }
+
+func ofMember(p *ipamv1.IPPool) { p.Spec.DelegateTo = "edge" }
 
 func hasFinalizer(p *ipamv1.IPPool) { p.Finalizers = []string{ipamv1.PoolFinalizer} }
 
@@ -185,6 +188,73 @@ func TestTheBlockOfANewPool(t *testing.T) {
 			}
 			if writes := memory.Writes(w.Requests()); len(writes) > 0 {
 				t.Errorf("written: %v", writes)
+			}
+		})
+	}
+}
+
+// TestAPoolThatArrivesIsNotPropagated before its block is confirmed here: another pool may have that.
+func TestAPoolThatArrivesIsNotPropagated(t *testing.T) {
+	t.Parallel()
+	allocated, both := map[string]string{ipamv1.AllocatedLabel: "true"}, map[string]string{ipamv1.AllocatedLabel: "true", ipamv1.DelegatedToLabel: "edge"}
+	tier := map[string]string{"tier": "edge"}
+	with := func(labels map[string]string) map[string]string {
+		all := maps.Clone(labels)
+		all["tier"] = "edge"
+		return all
+	}
+	made := func(labels map[string]string, edits ...func(*ipamv1.IPPool)) *ipamv1.IPPool {
+		return child(append([]func(*ipamv1.IPPool){ofBlock("10.0.0.32/28"), hasFinalizer, hasLabels(labels), ofMember}, edits...)...)
+	}
+	template := func(uid string) func(*ipamv1.IPPool) {
+		return func(p *ipamv1.IPPool) {
+			p.Annotations = map[string]string{ipamv1.ArrivedAnnotation: "true", ipamv1.TemplateAnnotation: uid}
+		}
+	}
+	forHere := func(p *ipamv1.IPPool) { p.Spec.DelegateTo = "" }
+	for sentence, test := range map[string]struct {
+		created, old *ipamv1.IPPool
+		cluster      string
+		rights       Rights
+		want         map[string]string
+	}{
+		"it arrives with labels":                      {created: made(both), want: nil},
+		"it arrives with labels of its own, too":      {created: made(with(both)), want: tier},
+		"it arrives with one of them":                 {created: made(with(allocated)), want: tier},
+		"it arrives without":                          {created: made(tier), want: tier},
+		"it arrives, and is no member's":              {created: made(with(allocated), forHere), want: with(allocated)},
+		"it is a copy, at its member":                 {created: made(with(both)), cluster: "edge", want: with(both)},
+		"it is made here":                             {created: made(tier), rights: nobody, want: with(both)},
+		"it gets them before its block is confirmed":  {old: made(nil, isMarked), created: made(both, isMarked), want: nil},
+		"it gets them, and the mark is left out":      {old: made(tier, isMarked), created: made(with(both)), want: tier},
+		"it gets them, as the copy of another":        {old: made(nil, isMarked), created: made(both, template("another")), want: nil},
+		"it gets them with its name, once it is":      {old: made(nil, isMarked), created: made(both, template("pool child")), want: both},
+		"it gets them back, once its block was":       {old: made(nil, template("pool child")), created: made(both, isMarked), want: both},
+		"it had them before, and they are left out":   {old: made(both, isMarked), created: made(nil, isMarked), want: both},
+		"it had them before, and they are kept":       {old: made(both, isMarked), created: made(with(both), isMarked), want: with(both)},
+		"it gets them, and was made here":             {old: made(nil), created: made(both), want: both},
+		"it gets them, and is no member's":            {old: made(nil, isMarked, forHere), created: made(allocated, isMarked, forHere), want: allocated},
+		"it gets them at its member":                  {old: made(nil, isMarked), created: made(both, isMarked), cluster: "edge", want: both},
+		"it gets them with a change of what it gives": {old: made(nil, isMarked), created: made(both, isMarked, func(p *ipamv1.IPPool) { p.Spec.Mode = ipamv1.DrainingMode }), want: nil},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			if test.rights == nil {
+				test.rights = everybody
+			}
+			c, _ := newCarver(t, test.rights)
+			c.registry.Cluster = test.cluster
+			req := requestOf(t, test.created, admissionv1.Create, false)
+			if test.old != nil {
+				req = requestOf(t, test.created, admissionv1.Update, false)
+				req.OldObject.Raw = requestOf(t, test.old, "", false).Object.Raw
+			}
+			stored := &ipamv1.IPPool{}
+			if err := json.Unmarshal(patched(t, req.Object.Raw, poolDefaulter{c, ""}.Handle(t.Context(), req)), stored); err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(stored.Labels, test.want) {
+				t.Errorf("labels %v, want %v", stored.Labels, test.want)
 			}
 		})
 	}

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -46,7 +47,7 @@ type poolDefaulter struct {
 func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admission.Response {
 	spec, old := specIn(req.Object.Raw), specIn(req.OldObject.Raw)
 	if spec == nil || old != nil && leavesAlone(spec, old) {
-		marks := keptMarks(req)
+		marks := d.keptMarks(req)
 		return admission.Patched("", append(marks, d.homePatch(req, marks)...)...)
 	}
 	proposed, err := d.carver.propose(ctx, req, spec)
@@ -56,7 +57,7 @@ func (d poolDefaulter) Handle(ctx context.Context, req admission.Request) admiss
 	case proposed.warning != "" && len(proposed.patch) == 0:
 		return admission.Allowed("").WithWarnings(proposed.warning)
 	}
-	patch := append(append(proposed.patch, keptMarks(req)...), setOnce(spec, old)...)
+	patch := append(append(proposed.patch, d.keptMarks(req)...), setOnce(spec, old)...)
 	ref := kinds.Pool(kindOf(req), req.Namespace, req.Name)
 	if errs := unreadable(spec, ref); len(errs) > 0 {
 		return refused(invalid(req.Kind.Kind, req.Name, errs))
@@ -95,8 +96,8 @@ func annotationPatch(updated metav1.Object, before []jsonpatch.Operation, key, v
 }
 
 // keptMarks puts back what an update of a pool leaves out although Weir has set it: its label and finalizer, that it arrived, how it is
-// known in its cloud, and which pool of the hub it is a copy of.
-func keptMarks(req admission.Request) []jsonpatch.Operation {
+// known in its cloud, and which pool of the hub it is a copy of. It takes off what propagates a pool before its block is judged.
+func (d poolDefaulter) keptMarks(req admission.Request) []jsonpatch.Operation {
 	updated, known := pools.New(kindOf(req))
 	old, _ := pools.New(kindOf(req))
 	if req.Operation != admissionv1.Update || !known || !read(req.Object.Raw, updated) || !read(req.OldObject.Raw, old) {
@@ -104,6 +105,7 @@ func keptMarks(req admission.Request) []jsonpatch.Operation {
 	}
 	patch := append(keptFinalizer(updated, old, ipamv1.PoolFinalizer), keptArrival(updated, old)...)
 	patch = append(patch, keptLabels(updated.GetLabels(), old.GetLabels())...)
+	patch = append(patch, d.earlyLabels(updated, old)...)
 	for _, key := range []string{ipamv1.OpenStackAnnotation, ipamv1.TemplateAnnotation} {
 		if value := old.GetAnnotations()[key]; value != "" && updated.GetAnnotations()[key] == "" {
 			patch = append(patch, annotationPatch(updated, patch, key, value)...)
@@ -127,6 +129,16 @@ func keptLabels(updated, old map[string]string) []jsonpatch.Operation {
 		return nil
 	}
 	return labelsPatch(updated, labels)
+}
+
+// earlyLabels takes such labels off a pool that has arrived, and whose block has not been confirmed here: clusterctl and GitOps tools write again what
+// the create left out. Once it is confirmed the pool has its own UID as the template of its copies.
+func (d poolDefaulter) earlyLabels(updated, old pools.Own) []jsonpatch.Operation {
+	template := cmp.Or(updated.GetAnnotations()[ipamv1.TemplateAnnotation], old.GetAnnotations()[ipamv1.TemplateAnnotation])
+	if !hasArrived(old) || template == string(old.GetUID()) {
+		return nil
+	}
+	return d.carver.unpropagated(updated, old.GetLabels())
 }
 
 // unreadable returns the mistakes of a spec if some value of it cannot stand.

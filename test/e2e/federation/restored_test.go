@@ -5,6 +5,7 @@ package federation
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -56,6 +57,68 @@ var _ = It("Member rebuilt under its name: it is empty, the copy comes to it and
 	w.comesBack(ctx, p)
 	w.hub.Gone(ctx, record)
 	Expect(handedBack(ctx, w.a)).To(ConsistOf(HaveField("Spec.ClaimRef.UID", string(p.UID))))
+}, SpecTimeout(5*time.Minute))
+
+var _ = It("Pool restored at the hub: it is carried once its block is confirmed, and never while another pool has that", func(ctx SpecContext) {
+	w := newWorld(ctx, "10.0.0.0/24")
+	p := w.local("team", edgeB, 24).Build()
+	w.hub.Create(ctx, p)
+	other := arrived(ctx, w.b, p)
+	changes, err := w.hub.Client.Watch(ctx, &ipamv1.IPPoolList{}, client.InNamespace(w.hub.Namespace))
+	Expect(err).NotTo(HaveOccurred())
+	defer changes.Stop()
+	labels := map[string]string{ipamv1.AllocatedLabel: "true", ipamv1.DelegatedToLabel: edgeA.name, "tier": "edge"}
+	restored := func() *ipamv1.IPPool {
+		back := w.local("back", edgeA, 24).WithCIDR("10.0.0.0/24").WithSpace(w.hub.Namespace).Build()
+		back.Labels, back.Finalizers = maps.Clone(labels), []string{ipamv1.PoolFinalizer}
+		return back
+	}
+	back := restored()
+	w.hub.Create(ctx, back)
+	w.hub.NotReady(ctx, back, ipamv1.PoolReadyOverlapReason, "10.0.0.0/24")
+	By("writing all of it again, as clusterctl does when it goes on with a move")
+	suite.Change(ctx, w.hub.Client, back, func() { back.Labels, back.Annotations = maps.Clone(labels), nil })
+	suite.Change(ctx, w.hub.Client, back, func() { back.Annotations["last"] = "here" })
+	for change := range changes.ResultChan() {
+		version, isPool := change.Object.(*ipamv1.IPPool)
+		if !isPool || version.Name != back.Name {
+			continue
+		}
+		Expect(version.Labels).To(Equal(map[string]string{"tier": "edge"}))
+		if version.Annotations["last"] != "" {
+			break
+		}
+	}
+
+	By("taking the block back from the other member")
+	takeBack(ctx, w, p)
+	handsBack(ctx, w.b, other, string(p.GetUID()))
+	free(ctx, w, p)
+	w.hub.Ready(ctx, back)
+	Expect(back.Labels).To(Equal(labels))
+	at := arrived(ctx, w.a, back)
+	uid := at.GetUID()
+	own, _ := answers(ctx, w.a, "before", at, "10.0.0.0/24")
+	_, capi := claims(w.a, "before", at)
+	record := w.hub.Record(ctx, back)
+
+	By("restoring the pool while its member is out of reach")
+	mend := placement.CutOff(edgeA.name)
+	defer mend()
+	w.vanishes(ctx, back)
+	again := restored()
+	w.hub.Create(ctx, again)
+	w.hub.Ready(ctx, again)
+	Expect(again.Labels).To(Equal(labels))
+	w.hub.Gone(ctx, record)
+	mend()
+	Eventually(func(g Gomega) {
+		g.Expect(w.a.Client.Get(ctx, client.ObjectKeyFromObject(at), at)).To(Succeed())
+		g.Expect(at.GetAnnotations()).To(HaveKeyWithValue(ipamv1.TemplateAnnotation, string(again.UID)))
+	}, patience, "100ms").Should(Succeed())
+	Expect(at).To(And(HaveField("UID", uid), HaveField("DeletionTimestamp", BeNil())))
+	w.a.Ready(ctx, at, own, capi)
+	answers(ctx, w.a, "after", at, "10.0.0.0/24")
 }, SpecTimeout(5*time.Minute))
 
 // withoutWebhooks does something while the API server knows of no webhook of Weir's. Afterwards it asks the same addresses again.

@@ -16,7 +16,7 @@
 //   - failures_test.go: the table of failures, whose rows happen at random; failure_rows_test.go: each row; failure_rest_test.go: how it ends.
 //   - closing_test.go: pools that are deleted at the hub, which waits for their members.
 //   - vanished_test.go: pools that vanish at the hub, and are made again under their names.
-//   - restored_test.go: members that are rebuilt, or restored from a backup.
+//   - restored_test.go: members that are rebuilt, or restored from a backup, and pools that are restored at the hub.
 //   - metal3_test.go: Metal3's claims at a member.
 //   - world_test.go: the pools and claims of a spec.
 //   - checks_test.go: what must hold of all three clusters, at each look.

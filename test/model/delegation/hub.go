@@ -12,19 +12,60 @@ func (w *world) create() bool {
 	if w.pools[name] != nil {
 		return false
 	}
-	isPredecessor := func(h hold) bool { return h.name == name && (h.member == member || !w.has("P3")) }
 	block := w.freeBlock()
-	if i := slices.IndexFunc(w.holds, isPredecessor); i >= 0 {
+	if i := slices.IndexFunc(w.holds, func(h hold) bool { return w.isPredecessor(h, name, member) }); i >= 0 {
 		block = w.holds[i].block
 		w.holds = slices.Delete(w.holds, i, i+1) // the new record stands for it
 	}
 	if block < 0 {
 		return false
 	}
-	p := &pool{uid: w.id(), name: name, block: block, member: member}
+	p := &pool{uid: w.id(), name: name, block: block, member: member, labelled: true}
 	w.pools[name] = p
 	w.holds = append(w.holds, hold{uid: p.uid, name: name, block: block, member: member})
 	return true
+}
+
+func (w *world) isPredecessor(h hold, name, member int) bool {
+	return h.name == name && (h.member == member || !w.has("P3"))
+}
+
+// arrive restores a pool of a name that is free, with a block that another may have: nothing of it is
+// judged before it is stored. It has no labels until then (P12).
+func (w *world) arrive() bool {
+	name := w.rand.IntN(names)
+	if w.pools[name] != nil {
+		return false
+	}
+	w.pools[name] = &pool{uid: w.id(), name: name, block: w.rand.IntN(blocks), member: w.rand.IntN(members), labelled: !w.has("P12")}
+	return true
+}
+
+// bind has the hub's manager record the block of a pool that has arrived, and label it.
+func (w *world) bind() bool {
+	p := w.anyPool()
+	if p == nil || p.deleting || w.holder(p) != nil {
+		return false
+	}
+	i := slices.IndexFunc(w.holds, func(h hold) bool { return h.block == p.block })
+	if i >= 0 && !w.isPredecessor(w.holds[i], p.name, p.member) {
+		return false
+	}
+	if i >= 0 {
+		w.holds = slices.Delete(w.holds, i, i+1)
+	}
+	p.seen, p.labelled = true, true
+	w.holds = append(w.holds, hold{uid: p.uid, name: p.name, block: p.block, member: p.member, seen: true})
+	return true
+}
+
+// holder returns the hold of a pool; nil if it has none.
+func (w *world) holder(p *pool) *hold {
+	i := slices.IndexFunc(w.holds, func(h hold) bool { return h.uid == p.uid })
+	if i < 0 {
+		return nil
+	}
+	return &w.holds[i]
 }
 
 func (w *world) freeBlock() int {
@@ -86,8 +127,12 @@ func (w *world) orderBack() bool {
 // and comes from its member (P6).
 func (w *world) release() bool {
 	p := w.anyPool()
-	if p == nil || !p.deleting || p.reported == nil {
+	if p == nil || !p.deleting || p.reported == nil && w.holder(p) != nil {
 		return false
+	}
+	if w.holder(p) == nil { // it never got its block
+		w.pools[p.name] = nil
+		return true
 	}
 	isOfPool := p.reported.template == p.uid || !w.has("P5")
 	isOfMember := p.reported.member == p.member || !w.has("P6")
@@ -119,7 +164,7 @@ func (w *world) repair() bool {
 // change gives a pool another block, which no delegated pool may have (P9).
 func (w *world) change() bool {
 	p, block := w.anyPool(), w.freeBlock()
-	if w.has("P9") || p == nil || p.deleting || block < 0 {
+	if w.has("P9") || p == nil || p.deleting || block < 0 || w.holder(p) == nil {
 		return false
 	}
 	w.free(p.uid)
@@ -160,7 +205,7 @@ func (w *world) mistake() bool {
 // send puts a pool's manifest on its way, if it is not the one that was sent last, or the copy is gone.
 func (w *world) send() bool {
 	p := w.anyPool()
-	if p == nil {
+	if p == nil || !p.labelled {
 		return false
 	}
 	s := w.sites[p.member]
@@ -180,7 +225,7 @@ func (w *world) send() bool {
 // misplace puts a pool's manifest on its way to a member that it is not for.
 func (w *world) misplace() bool {
 	p := w.anyPool()
-	if p == nil {
+	if p == nil || !p.labelled {
 		return false
 	}
 	s := w.sites[(p.member+1)%members]

@@ -34,6 +34,8 @@ const (
 type pool struct {
 	uid, name, block, member int
 	deleting, closing        bool
+	// labelled: it is carried to its member.
+	labelled bool
 	// seen: a manager of the hub has seen it stored.
 	seen bool
 	// reported is the last report that was written into its status; nil for none.
@@ -130,6 +132,7 @@ type move struct {
 func (w *world) usual() []move {
 	return []move{
 		{"create", w.create},
+		{"bind", w.bind},
 		{"delete", w.delete},
 		{"see", w.see},
 		{"order back", w.orderBack},
@@ -151,6 +154,7 @@ func (w *world) usual() []move {
 func (w *world) disturbances() []move {
 	return []move{
 		{"vanish", w.vanish},
+		{"arrive", w.arrive},
 		{"force", w.force},
 		{"misplace", w.misplace},
 		{"apply again", w.applyAgain},

@@ -6,17 +6,22 @@ package admission
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 )
 
 // TestARecordThatMovesWithoutItsPoolKeepsItsFinalizer looks at clusterctl's last write on the source.
@@ -88,6 +93,36 @@ func TestAClaimThatMovesWithoutItsPoolKeepsItsFinalizer(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAClaimWhosePoolMayMoveKeepsItsFinalizer if the pool stays. One that is gone may have moved.
+func TestAClaimWhosePoolMayMoveKeepsItsFinalizer(t *testing.T) {
+	t.Parallel()
+	odd := schema.GroupKind{Group: "b", Kind: "OddPool"}
+	pool := func(name string, labels map[string]string) client.Object {
+		return &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: labels}}
+	}
+	doors := Doors{
+		Forms: clusterAPI.Forms,
+		Pools: []pools.Kind{{
+			GroupKind: odd, New: func() pools.Object { return &ipamv1.IPPool{} },
+			Moves: func(o client.Object) bool { return o.GetLabels()["moves"] != "" },
+		}},
+		Live: fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(pool("stays", nil), pool("moves", map[string]string{"moves": "yes"})).Build(),
+	}
+	const deleted = `uid: u, deletionTimestamp: "2026-11-22T00:00:00Z", annotations: {clusterctl.cluster.x-k8s.io/delete-for-move: ""}`
+	for name, want := range map[string]bool{"stays": true, "moves": false, "gone": false} {
+		claim := func(finalizers string) []byte {
+			return rawYAML(t, fmt.Sprintf("{metadata: {%s, finalizers: [%s]}, spec: {poolRef: {apiGroup: b, kind: OddPool, name: %s}}}", deleted, finalizers, name))
+		}
+		updated := claim("")
+		req := request(admissionv1.Update, runtime.RawExtension{Raw: updated}, runtime.RawExtension{Raw: claim(ipamv1.ClaimFinalizer)}, "jo")
+		req.Kind, req.Namespace = kindNamed("IPAddressClaim"), "ns"
+		kept := strings.Contains(string(patched(t, updated, departures{doors}.keep(t.Context(), req))), ipamv1.ClaimFinalizer)
+		if kept != want {
+			t.Errorf("a claim of pool %s keeps its finalizer: %t", name, kept)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ const (
 const (
 	// WaitingForFinalizersReason: the message names the finalizers.
 	WaitingForFinalizersReason = "WaitingForFinalizers"
-	// WaitingForPortReason: the claim's floating IP is bound to the port that the message names.
+	// WaitingForPortReason: the claim's floating IP is bound to the port that the message names, or port forwardings use it.
 	WaitingForPortReason = "WaitingForPort"
 	// WaitingForCloudReason: the cloud cannot be asked, or refuses, to release the claim's floating IP; or it does not have the pool's network.
 	WaitingForCloudReason = "WaitingForCloud"

@@ -215,8 +215,8 @@ type Leftover struct {
 type Surplus struct {
 	// Leftover names the claim as its record does.
 	Leftover
-	// Port is the id of the port that has it; "" for none.
-	Port string
+	// Use says what uses it, such as "bound to port x"; "" for nothing.
+	Use string
 	// IsAltered: somebody has added to its description.
 	IsAltered bool
 }
@@ -248,7 +248,7 @@ type Remains struct {
 
 // Stock is how many addresses a pool has outside that are no claim's.
 type Stock struct {
-	// Free ones are handed out. Bound ones have a port, and are not.
+	// Free ones are handed out. Bound ones are in use, and are not.
 	Free, Bound int
 }
 

@@ -67,7 +67,7 @@ func (r *Reconciler) releaseSurplus(
 
 // releaseOne releases one of them, and reports whether the cloud was asked to: then it may be released whatever the error.
 func (r *Reconciler) releaseOne(ctx context.Context, s *scope, one external.Surplus) (isAsked bool, _ error) {
-	if one.Port != "" || one.IsAltered {
+	if one.Use != "" || one.IsAltered {
 		return false, nil
 	}
 	proved, err := r.proveSurplus(ctx, s, one)
@@ -128,8 +128,8 @@ func (r *reporter) surplusNames(ctx context.Context, s *scope) func(external.Sur
 	return func(one external.Surplus) string {
 		why := ""
 		switch {
-		case one.Port != "":
-			why = ", bound to port " + one.Port
+		case one.Use != "":
+			why = ", " + one.Use
 		case one.IsAltered:
 			why = ", with a changed description"
 		}

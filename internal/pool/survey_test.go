@@ -67,7 +67,7 @@ func TestConditionFloatingIPs(t *testing.T) {
 		"not known": {nil, "", nil},
 		"nothing":   {&external.Survey{}, ipamv1.FloatingIPsAsRecordedReason, nil},
 		"left over": {&external.Survey{Unknown: []external.Leftover{left}}, ipamv1.FloatingIPsLeftOverReason, []string{"198.18.0.11 (id, of team/gone)"}},
-		"surplus": {&external.Survey{Surplus: []external.Surplus{{Leftover: left, Port: "port"}, {Leftover: left, IsAltered: true}, {Leftover: left}}},
+		"surplus": {&external.Survey{Surplus: []external.Surplus{{Leftover: left, Use: "bound to port port"}, {Leftover: left, IsAltered: true}, {Leftover: left}}},
 			ipamv1.FloatingIPsSurplusReason, []string{"beside", "198.18.0.11 (id, of team/gone, bound to port port), ", "with a changed description", "(id, of team/gone)"}},
 		"missing":    {&external.Survey{Missing: []external.Record{record("a")}}, ipamv1.FloatingIPsMissingReason, []string{"no floating IP", "team/a (198.18.0.10)"}},
 		"taken":      {&external.Survey{Taken: []external.Record{record("a")}}, ipamv1.FloatingIPsMissingReason, []string{"others'", "team/a"}},

@@ -115,8 +115,8 @@ var claims = []Condition{
 		},
 		{
 			Name: ipamv1.WaitingForPortReason, Status: metav1.ConditionTrue,
-			Means: "The claim's floating IP is bound to the port that the message names.",
-			Do:    "Nothing: it is released when the port is gone, or the floating IP is disassociated.",
+			Means: "The claim's floating IP is bound to the port that the message names, or port forwardings of the named router use it.",
+			Do:    "Nothing: it is released when the port or the port forwardings are gone, or the floating IP is disassociated.",
 			See:   "guides/openstack.md#deleting",
 		},
 		{

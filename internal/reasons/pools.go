@@ -292,9 +292,9 @@ var pools = []Condition{
 		},
 		{
 			Name: ipamv1.FloatingIPsSurplusReason, Status: metav1.ConditionFalse,
-			Means: "The named floating IPs are of claims that live and have another one. Weir releases such a floating IP, unless a port has it or its " +
+			Means: "The named floating IPs are of claims that live and have another one. Weir releases such a floating IP, unless it is in use or its " +
 				"description was changed; and not while the claim waits for its address, is paused or moves, or came from elsewhere.",
-			Do:  "Disassociate it, if a port has it. With a changed description, delete it if it is not needed.",
+			Do:  "Disassociate it, if the message names a port; delete its port forwardings, if it names a router. With a changed description, delete it if it is not needed.",
 			See: "guides/openstack.md#what-differs",
 		},
 	}},

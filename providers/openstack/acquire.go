@@ -64,7 +64,7 @@ func reuse(
 	return tag(ctx, cloud, pool, has)
 }
 
-// proveUnused errs while a port has a floating IP, or may get it without the claim's doing: the address was another claim's before, whose
+// proveUnused errs while a floating IP is in use, or may come into use without the claim's doing: the address was another claim's before, whose
 // consumer binds it as long as that claim's IPAddress is there. That goes before its record does. So the port is looked for
 // after that.
 func proveUnused(ctx context.Context, cloud *neutron.Client, seen neutron.FloatingIP, request external.Request) error {
@@ -77,13 +77,21 @@ func proveUnused(ctx context.Context, cloud *neutron.Client, seen neutron.Floati
 		return fmt.Errorf("floating IP %s is not the claim's any more: %w", seen.Address, ledger.ErrBusy)
 	case err != nil:
 		return err
-	case now.PortID != "":
+	case now.IsInUse():
 		return &claimant.Refusal{
 			Reason: ipamv1.ClaimReadyAllocationFailedReason, After: retry,
-			Message: fmt.Sprintf("floating IP %s is bound to port %s, not by this claim's consumer, which does not know it yet: disassociate it", now.Address, now.PortID),
+			Message: fmt.Sprintf("floating IP %s is %s, not by this claim's consumer, which does not know it yet: %s", now.Address, now.Use(), unuse(now)),
 		}
 	}
 	return nil
+}
+
+// unuse says how to end the use of a floating IP.
+func unuse(f neutron.FloatingIP) string {
+	if f.PortID == "" {
+		return "delete them"
+	}
+	return "disassociate it"
 }
 
 // awaitFormer has a claim wait until no record of another claim holds the address of a floating IP.
@@ -134,13 +142,13 @@ func tag(ctx context.Context, cloud *neutron.Client, pool external.Pool, f neutr
 	return f, err
 }
 
-// choose returns the floating IP that a record holds; else the first that a port has if the claim was told,
-// and that none has if it was not; else that of the lowest id. Managers that see the same choose the
+// choose returns the floating IP that a record holds; else the first that is in use if the claim was told,
+// and the first that is not if it was not; else that of the lowest id. Managers that see the same choose the
 // same. The others are given back with the claim.
 func choose(found []neutron.FloatingIP, request external.Request) neutron.FloatingIP {
 	best := slices.IndexFunc(found, func(f neutron.FloatingIP) bool { return request.Holds(f.Address) })
 	if best < 0 {
-		best = slices.IndexFunc(found, func(f neutron.FloatingIP) bool { return (f.PortID != "") == request.IsTold })
+		best = slices.IndexFunc(found, func(f neutron.FloatingIP) bool { return f.IsInUse() == request.IsTold })
 	}
 	return found[max(best, 0)]
 }

@@ -30,7 +30,7 @@ const (
 	former ownership = "former"
 	// unowned: it is free, or listed by the pool, and nothing uses it.
 	unowned ownership = "unowned"
-	// unownedInUse: it is free, or listed by the pool, and a port has it.
+	// unownedInUse: it is free, or listed by the pool, and in use.
 	unownedInUse ownership = "unowned, in use"
 	// anothers: it is another claim's or pool's, or a person's.
 	anothers ownership = "another's"
@@ -60,9 +60,9 @@ func judgeOwnership(seen neutron.FloatingIP, key string, claim ipamv1.ClaimRefer
 	return available{}, anothers
 }
 
-// isUnowned reports whether a floating IP would be takeable without its port.
+// isUnowned reports whether a floating IP would be takeable if nothing used it.
 func isUnowned(seen neutron.FloatingIP, key string, isListed bool) bool {
-	seen.PortID = ""
+	seen.PortID, seen.RouterID = "", ""
 	_, is := judgeStock(seen, key, isListed)
 	return is == takeable
 }
@@ -94,7 +94,7 @@ func adopt(ctx context.Context, cloud *neutron.Client, pool external.Pool, adopt
 	case !cloud.IsConditional():
 		return neutron.FloatingIP{}, notAdopted(pool, fmt.Sprintf("floating IP %s is not taken over: the cloud has no revision numbers", address))
 	case is == unownedInUse:
-		return neutron.FloatingIP{}, notAdopted(pool, fmt.Sprintf("floating IP %s is no claim's, and bound to port %s: disassociate it", address, found[0].PortID))
+		return neutron.FloatingIP{}, notAdopted(pool, fmt.Sprintf("floating IP %s is no claim's, and %s: %s", address, found[0].Use(), unuse(found[0])))
 	case is == unowned && adoption.IsOthers(address):
 		return neutron.FloatingIP{}, awaitFormer(found[0])
 	}

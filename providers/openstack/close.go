@@ -24,7 +24,7 @@ const (
 	notItsOwn remainder = "not its own"
 	// ofAClaim: it names a claim, which may be here, elsewhere or nowhere.
 	ofAClaim remainder = "of a claim"
-	// staying: it is free in the pool, and stays: a port has it, the pool lists it, the pool retains, or a person has added to its description.
+	// staying: it is free in the pool, and stays: it is in use, the pool lists it, the pool retains, or a person has added to its description.
 	staying remainder = "staying"
 	// unneeded: it may be deleted.
 	unneeded remainder = "unneeded"
@@ -35,7 +35,7 @@ const (
 //   - the proof is about this pool, and its description is to the letter that of what is free in it: it is no person's, no claim's, no other
 //     pool's;
 //   - Weir made it: the pool does not list it;
-//   - no port has it;
+//   - nothing uses it;
 //   - the pool's reclaimPolicy is Delete.
 //
 // The condition of the deletion is the revision that was seen here.
@@ -46,7 +46,7 @@ func judgeEnd(seen neutron.FloatingIP, pool external.Pool, proof external.PoolEn
 		return releasable{}, notItsOwn
 	case id.owner != free:
 		return releasable{}, ofAClaim
-	case seen.Description != describeFree(pool.Key), seen.PortID != "", slices.Contains(listed(pool), seen.Address):
+	case seen.Description != describeFree(pool.Key), seen.IsInUse(), slices.Contains(listed(pool), seen.Address):
 		return releasable{}, staying
 	case !proof.Covers(pool.Ref), pool.Source.ReclaimPolicy == ipamv1.RetainFloatingIPs:
 		return releasable{}, staying

@@ -22,7 +22,7 @@ type standing string
 const (
 	// foreign: it is of another pool or claim, of none, or not covered by the proof.
 	foreign standing = "foreign"
-	// bound: a port has it.
+	// bound: a port has it, or port forwardings use it.
 	bound standing = "bound"
 	// released: it may be given back.
 	released standing = "released"
@@ -33,14 +33,14 @@ const (
 type releasable struct{ seen neutron.FloatingIP }
 
 // judge decides whether a floating IP of the pool with that key may be given back: the proof covers
-// it, it names the key and the claim's UID, and it has no port. The condition of the change is the
+// it, it names the key and the claim's UID, and nothing uses it. The condition of the change is the
 // revision that was seen here.
 func judge(seen neutron.FloatingIP, key string, proof external.Proof) (releasable, standing) {
 	id, isOurs := parse(seen.Description)
 	switch {
 	case !isOurs, id.key != key, id.owner == free, !proof.Covers(id.owner, seen.Address):
 		return releasable{}, foreign
-	case seen.PortID != "":
+	case seen.IsInUse():
 		return releasable{}, bound
 	}
 	return releasable{seen}, released
@@ -65,7 +65,7 @@ func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, pr
 		may, is := judge(f, pool.Key, proof)
 		switch is {
 		case bound:
-			return nil, keptByPort(f)
+			return nil, keptByUse(f)
 		case released:
 			all = append(all, may)
 		case foreign:
@@ -124,11 +124,14 @@ func endingOf(may releasable, pool external.Pool) ending {
 	return deletion
 }
 
-func keptByPort(f neutron.FloatingIP) error {
+func keptByUse(f neutron.FloatingIP) error {
+	until := "it is disassociated, or the port is deleted"
+	if f.PortID == "" {
+		until = "they are deleted"
+	}
 	return &claimant.KeptError{
 		Reason: ipamv1.WaitingForPortReason, After: retry,
-		Message: fmt.Sprintf("floating IP %s is bound to port %s; it is released when it is disassociated, or the port is deleted",
-			f.Address, f.PortID),
+		Message: fmt.Sprintf("floating IP %s is %s; it is released when %s", f.Address, f.Use(), until),
 	}
 }
 

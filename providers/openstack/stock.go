@@ -27,7 +27,7 @@ type suitability string
 const (
 	// takeable: nothing uses it, and it is nobody's.
 	takeable suitability = "takeable"
-	// inUse: a port has it.
+	// inUse: a port has it, or port forwardings use it.
 	inUse suitability = "in use"
 	// others: it is a claim's, or another pool's.
 	others suitability = "others'"
@@ -43,13 +43,13 @@ type available struct {
 	isLent bool
 }
 
-// judgeStock decides whether a claim of the pool with that key may take a floating IP: it has no
-// port, and either says that it is free in this pool, or is listed by the pool and says nothing.
+// judgeStock decides whether a claim of the pool with that key may take a floating IP: nothing uses
+// it, and it either says that it is free in this pool, or is listed by the pool and says nothing.
 func judgeStock(seen neutron.FloatingIP, key string, isListed bool) (available, suitability) {
 	id, isWeirs := parse(seen.Description)
 	isFree := isWeirs && id.key == key && id.owner == free
 	switch {
-	case seen.PortID != "":
+	case seen.IsInUse():
 		return available{}, inUse
 	case isFree, isListed && seen.Description == "":
 		return available{seen, isListed}, takeable
@@ -157,7 +157,7 @@ func startingAt[T any](all []T, uid string) []T {
 }
 
 // doubts says which of the floating IPs that a pool lists it does not hand out, and why: they are not
-// there, or a person, another pool or a port has them.
+// there, a person or another pool has them, or they are in use.
 func doubts(ctx context.Context, cloud *neutron.Client, pool external.Pool) ([]string, error) {
 	addresses := listed(pool)
 	if len(addresses) == 0 {
@@ -198,5 +198,5 @@ func doubtOf(f neutron.FloatingIP, key string) []string {
 	case f.Description != "":
 		return []string{fmt.Sprintf("%s%s is not handed out, as its description is %q: empty it first", path, f.Address, f.Description)}
 	}
-	return []string{fmt.Sprintf("%s%s is bound to port %s, not by a claim of the pool", path, f.Address, f.PortID)}
+	return []string{fmt.Sprintf("%s%s is %s, not by a claim of the pool", path, f.Address, f.Use())}
 }

@@ -148,7 +148,7 @@ func (s *survey) stockIn(found []neutron.FloatingIP) (all external.Stock) {
 	for _, f := range found {
 		switch {
 		case !isUnowned(f, s.pool.Key, slices.Contains(own, f.Address)):
-		case f.PortID != "":
+		case f.IsInUse():
 			all.Bound++
 		default:
 			all.Free++
@@ -172,7 +172,7 @@ func (s *survey) having(records []external.Record, outside map[netip.Addr]neutro
 func (s *survey) surplusOf(claim ipamv1.ClaimReference, f neutron.FloatingIP) external.Surplus {
 	own, err := describeAll(s.pool.Key, claim)
 	return external.Surplus{
-		Leftover: external.Leftover{ID: f.ID, Address: f.Address, Claim: claim}, Port: f.PortID,
+		Leftover: external.Leftover{ID: f.ID, Address: f.Address, Claim: claim}, Use: f.Use(),
 		IsAltered: err != nil || !slices.Contains(own, f.Description),
 	}
 }

@@ -335,7 +335,7 @@ func TestASecondFloatingIPOfAClaimIsTold(t *testing.T) {
 		}
 		slices.SortFunc(want, func(a, b external.Surplus) int { return strings.Compare(a.ID, b.ID) })
 		for n := range found.Surplus {
-			found.Surplus[n].Port = strings.Repeat("bound", min(1, len(found.Surplus[n].Port)))
+			found.Surplus[n].Use = strings.Repeat("bound", min(1, len(found.Surplus[n].Use)))
 		}
 		if isUnknown := len(found.Unknown) > 0; isUnknown != test.isUnknown || !slices.Equal(found.Surplus, want) {
 			t.Errorf("%s: found %+v", name, found)
@@ -348,6 +348,6 @@ func TestASecondFloatingIPOfAClaimIsTold(t *testing.T) {
 func secondsOf(claim ipamv1.ClaimReference, made []neutron.FloatingIP) []external.Surplus {
 	return []external.Surplus{
 		{Leftover: external.Leftover{ID: made[0].ID, Address: made[0].Address, Claim: claim}},
-		{Leftover: external.Leftover{ID: made[1].ID, Address: made[1].Address, Claim: claim}, Port: "bound", IsAltered: true},
+		{Leftover: external.Leftover{ID: made[1].ID, Address: made[1].Address, Claim: claim}, Use: "bound", IsAltered: true},
 	}
 }

@@ -14,10 +14,10 @@ import (
 
 // FloatingIP is a floating IP as it was at one moment, of any project.
 type FloatingIP struct {
-	ID, NetworkID, PortID, Description string
-	Address                            netip.Addr
-	Tags                               []string
-	Revision                           int
+	ID, NetworkID, PortID, RouterID, Description string
+	Address                                      netip.Addr
+	Tags                                         []string
+	Revision                                     int
 	// CreatedAt is the second of its creation. A fake has none.
 	CreatedAt time.Time
 }
@@ -30,6 +30,7 @@ func (c *Cloud) FloatingIPs(ctx context.Context) ([]FloatingIP, error) {
 			ID          string
 			NetworkID   string `json:"floating_network_id"`
 			PortID      string `json:"port_id"`
+			RouterID    string `json:"router_id"`
 			Description string
 			Address     netip.Addr `json:"floating_ip_address"`
 			Tags        []string
@@ -43,8 +44,8 @@ func (c *Cloud) FloatingIPs(ctx context.Context) ([]FloatingIP, error) {
 	all := make([]FloatingIP, 0, len(answer.FloatingIPs))
 	for _, f := range answer.FloatingIPs {
 		all = append(all, FloatingIP{
-			ID: f.ID, NetworkID: f.NetworkID, PortID: f.PortID, Description: f.Description, Address: f.Address, Tags: f.Tags, Revision: f.Revision,
-			CreatedAt: f.CreatedAt,
+			ID: f.ID, NetworkID: f.NetworkID, PortID: f.PortID, RouterID: f.RouterID, Description: f.Description, Address: f.Address, Tags: f.Tags,
+			Revision: f.Revision, CreatedAt: f.CreatedAt,
 		})
 	}
 	slices.SortFunc(all, func(a, b FloatingIP) int { return cmp.Compare(a.ID, b.ID) })

@@ -73,7 +73,34 @@ func (c *Cloud) Bind(ctx context.Context, floatingIP string) (port string, err e
 		object{"floatingip": object{"port_id": port}}, nil)
 }
 
-// Unbind deletes the port that a floating IP is bound to.
+// Disassociate takes a floating IP from its port, which stays.
+func (c *Cloud) Disassociate(ctx context.Context, floatingIP string) error {
+	return c.member.do(ctx, http.MethodPut, c.network("floatingips/%s", floatingIP), object{"floatingip": object{"port_id": nil}}, nil)
+}
+
+// Forward makes a port forwarding of a floating IP of the member and of network Public, to a new port behind a router, and returns the port.
+func (c *Cloud) Forward(ctx context.Context, floatingIP string) (port string, err error) {
+	if err = c.makePrivate(ctx); err != nil {
+		return "", err
+	}
+	var made struct {
+		Port struct {
+			ID       string
+			FixedIPs []struct {
+				Address string `json:"ip_address"`
+			} `json:"fixed_ips"`
+		}
+	}
+	err = c.member.do(ctx, http.MethodPost, c.network("ports"), object{"port": object{"network_id": c.private}}, &made)
+	if err != nil || len(made.Port.FixedIPs) == 0 {
+		return "", fmt.Errorf("making a port with an address: %w", err)
+	}
+	return made.Port.ID, c.member.do(ctx, http.MethodPost, c.network("floatingips/%s/port_forwardings", floatingIP), object{"port_forwarding": object{
+		"internal_port_id": made.Port.ID, "internal_ip_address": made.Port.FixedIPs[0].Address, "protocol": "tcp", "internal_port": 80, "external_port": 80,
+	}}, nil)
+}
+
+// Unbind deletes the port that a floating IP is bound to, or forwarded to.
 func (c *Cloud) Unbind(ctx context.Context, port string) error {
 	return c.member.do(ctx, http.MethodDelete, c.network("ports/%s", port), nil, nil)
 }

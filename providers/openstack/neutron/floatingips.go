@@ -27,7 +27,9 @@ type FloatingIP struct {
 	// NetworkID is the external network that the address is from.
 	NetworkID string
 	// PortID is the port that the floating IP is bound to; empty if it is not bound.
-	PortID      string
+	PortID string
+	// RouterID is the router of that port, or of the ports that its port forwardings lead to: those set no PortID. Empty if nothing uses it.
+	RouterID    string
 	ProjectID   string
 	Description string
 	Tags        []string
@@ -37,6 +39,20 @@ type FloatingIP struct {
 	Status string
 }
 
+// IsInUse reports whether a port has the floating IP, or port forwardings use it.
+func (f FloatingIP) IsInUse() bool { return f.PortID != "" || f.RouterID != "" }
+
+// Use says what uses the floating IP, after "it is"; "" if nothing does.
+func (f FloatingIP) Use() string {
+	switch {
+	case f.PortID != "":
+		return "bound to port " + f.PortID
+	case f.RouterID != "":
+		return "used by port forwardings of router " + f.RouterID
+	}
+	return ""
+}
+
 // read takes over what Neutron has said.
 func read(f floatingips.FloatingIP) (FloatingIP, error) {
 	address, err := netip.ParseAddr(f.FloatingIP)
@@ -44,7 +60,7 @@ func read(f floatingips.FloatingIP) (FloatingIP, error) {
 		return FloatingIP{}, fmt.Errorf("floating IP %q has no address", f.ID)
 	}
 	return FloatingIP{
-		ID: f.ID, Address: address, NetworkID: f.FloatingNetworkID, PortID: f.PortID, ProjectID: f.ProjectID,
+		ID: f.ID, Address: address, NetworkID: f.FloatingNetworkID, PortID: f.PortID, RouterID: f.RouterID, ProjectID: f.ProjectID,
 		Description: f.Description, Tags: f.Tags, Revision: f.RevisionNumber, Status: f.Status,
 	}, nil
 }
@@ -218,12 +234,12 @@ func (c *Client) Describe(ctx context.Context, seen FloatingIP, description stri
 	return described, err
 }
 
-// Delete deletes a floating IP that was seen without a port, if it is still as it was seen. One that was seen with a port is
-// Conflict, without a request: Neutron would delete it. Changed says that it is not as it was seen; NotFound, that it is gone;
+// Delete deletes a floating IP that was seen unused, if it is still as it was seen. One that was seen in use is Conflict, without a
+// request: Neutron would delete one that a port has. Changed says that it is not as it was seen; NotFound, that it is gone;
 // Uncertain, that it may be gone. The condition is as Describe's.
 func (c *Client) Delete(ctx context.Context, seen FloatingIP) error {
-	if seen.PortID != "" {
-		return &Error{Call: callDelete, Kind: Conflict, Message: fmt.Sprintf("floating IP %s is bound to port %s", seen.Address, seen.PortID)}
+	if seen.IsInUse() {
+		return &Error{Call: callDelete, Kind: Conflict, Message: fmt.Sprintf("floating IP %s is %s", seen.Address, seen.Use())}
 	}
 	if err := c.verify(ctx, callDelete, seen); err != nil {
 		return err
@@ -247,7 +263,7 @@ func (c *Client) verify(ctx context.Context, call string, seen FloatingIP) error
 	if err != nil {
 		return err
 	}
-	if now.Revision != seen.Revision || now.Description != seen.Description || now.PortID != seen.PortID || now.Address != seen.Address {
+	if now.Revision != seen.Revision || now.Description != seen.Description || now.Use() != seen.Use() || now.Address != seen.Address {
 		return &Error{Call: call, Kind: Changed, Message: fmt.Sprintf("floating IP %s is not as it was seen", seen.Address)}
 	}
 	return nil

@@ -61,9 +61,47 @@ var _ = Describe("A conditional change", onEvery(func(s *site) {
 		Expect(s.now(ctx, seen.ID)).To(Equal(described))
 
 		Expect(s.Unbind(ctx, port)).To(Succeed())
-		Expect(s.now(ctx, seen.ID)).To(And(HaveField("PortID", ""), HaveField("Description", "new"), HaveField("Tags", ConsistOf("a"))))
+		Expect(s.now(ctx, seen.ID)).To(And(HaveField("PortID", ""), HaveField("RouterID", ""), HaveField("Description", "new"), HaveField("Tags", ConsistOf("a"))))
 		_, err = s.member.Describe(ctx, described, "newer")
 		Expect(err).To(failAs(neutron.Changed), "the port went")
+	})
+
+	It("is refused where port forwardings have come, which set a router and no port; none of them is deleted", func(ctx SpecContext) {
+		seen := s.create(ctx, "old")
+		Expect(seen.IsInUse()).To(BeFalse())
+		port, err := s.Forward(ctx, seen.ID)
+		Expect(err).NotTo(HaveOccurred())
+		used := s.now(ctx, seen.ID)
+		Expect(used).To(And(HaveField("PortID", ""), HaveField("RouterID", Not(BeEmpty())), HaveField("Description", "old")))
+
+		_, err = s.member.Describe(ctx, seen, "new")
+		Expect(err).To(failAs(neutron.Changed))
+		Expect(s.member.Delete(ctx, seen)).To(Or(failAs(neutron.Changed), failAs(neutron.Conflict)), "it was seen unused")
+		Expect(s.member.Delete(ctx, used)).To(And(failAs(neutron.Conflict), MatchError(ContainSubstring("port forwardings of router "+used.RouterID))))
+		described, err := s.member.Describe(ctx, used, "new")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(described).To(And(HaveField("RouterID", used.RouterID), HaveField("Description", "new")))
+
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+		unused := s.now(ctx, seen.ID)
+		Expect(unused.IsInUse()).To(BeFalse())
+		Expect(s.member.Delete(ctx, described)).NotTo(Succeed())
+		Expect(s.member.Delete(ctx, unused)).To(Succeed())
+	})
+
+	It("of one that was disassociated finds neither port nor router", func(ctx SpecContext) {
+		seen := s.create(ctx, "")
+		port, err := s.Bind(ctx, seen.ID)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(s.now(ctx, seen.ID)).To(And(HaveField("PortID", port), HaveField("RouterID", Not(BeEmpty()))))
+		Expect(s.Disassociate(ctx, seen.ID)).To(Succeed())
+		unused := s.now(ctx, seen.ID)
+		Expect(unused.IsInUse()).To(BeFalse())
+		described, err := s.member.Describe(ctx, unused, "described")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(described.IsInUse()).To(BeFalse())
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+		Expect(s.member.Delete(ctx, described)).To(Succeed())
 	})
 
 	It("of one that was created with a description is refused when it has been bound, and when it is free again", func(ctx SpecContext) {

@@ -32,6 +32,8 @@ type cloud interface {
 	SetQuota(ctx context.Context, limit int) error
 	SetPolicy(rules map[string]string) error
 	Bind(ctx context.Context, floatingIP string) (port string, err error)
+	Disassociate(ctx context.Context, floatingIP string) error
+	Forward(ctx context.Context, floatingIP string) (port string, err error)
 	Unbind(ctx context.Context, port string) error
 	Stop() error
 }

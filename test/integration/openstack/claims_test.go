@@ -80,6 +80,19 @@ var _ = Describe("A claim of a pool of floating IPs", onEvery(func(s *spec) {
 		s.gone(ctx, c)
 	}, SpecTimeout(limit))
 
+	It("keeps all that it has while port forwardings use its floating IP, and says so", func(ctx SpecContext) {
+		s.pool(ctx)
+		c, f := s.newAllocated(ctx, "a")
+		port, err := s.Forward(ctx, f.ID)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		s.isKept(ctx, c, ipamv1.WaitingForPortReason, "port forwardings", f.Address.String())
+		s.hasAll(ctx, c, f)
+
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+		s.gone(ctx, c)
+	}, SpecTimeout(limit))
+
 	It("keeps its floating IP while its IPAddress has a finalizer of others", func(ctx SpecContext) {
 		s.pool(ctx)
 		c, f := s.newAllocated(ctx, "a")

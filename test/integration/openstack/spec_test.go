@@ -41,6 +41,7 @@ type cloud interface {
 	CloudsYAML() []byte
 	SetQuota(ctx context.Context, limit int) error
 	Bind(ctx context.Context, floatingIP string) (port string, err error)
+	Forward(ctx context.Context, floatingIP string) (port string, err error)
 	Unbind(ctx context.Context, port string) error
 	Stop() error
 }

@@ -213,6 +213,24 @@ var _ = Describe("A floating IP that existed before", onFake(func(s *spec) {
 	}, SpecTimeout(limit))
 }))
 
+var _ = Describe("A floating IP that port forwardings use", onFake(func(s *spec) {
+	It("is not handed out although the pool lists it, and Ready names it", func(ctx SpecContext) {
+		lent := s.existing(ctx)
+		port, err := s.Forward(ctx, lent.ID)
+		Expect(err).NotTo(HaveOccurred())
+		pool := s.pool(ctx, fmt.Sprintf("preAllocatedFloatingIPs: [%s]", lent.Address))
+		hasCondition(ctx, pool, ipamv1.ReadyCondition, metav1.ConditionTrue, ipamv1.PoolReadyAvailableReason, lent.Address.String(), "port forwardings")
+		_, first := s.newAllocated(ctx, "first")
+		Expect(first.ID).NotTo(Equal(lent.ID))
+
+		Expect(s.Unbind(ctx, port)).To(Succeed())
+		_, second := s.newAllocated(ctx, "second")
+		Expect(second.ID).To(Equal(lent.ID))
+		s.clearClaims(ctx)
+		s.discard(ctx, lent.ID, "")
+	}, SpecTimeout(limit))
+}))
+
 var _ = Describe("The subnet of a pool of floating IPs", onFake(func(s *spec) {
 	It("is used by its id, is immutable, and is told if the project does not see it by its name", func(ctx SpecContext) {
 		second := s.subnet(ctx, "public-b")

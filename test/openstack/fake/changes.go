@@ -31,6 +31,9 @@ func (f *floatingIP) now() FloatingIP {
 	if f.PortID != nil {
 		seen.PortID = *f.PortID
 	}
+	if f.RouterID != nil {
+		seen.RouterID = *f.RouterID
+	}
 	return seen
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"slices"
@@ -27,6 +28,8 @@ type Cloud struct {
 	// credentials are application credentials of the member: id to secret.
 	credentials map[string]string
 	networks    []network
+	// router is the id of the one to every port.
+	router      string
 	floatingIPs map[string]*floatingIP
 	// used are the addresses that somebody has.
 	used map[netip.Addr]bool
@@ -86,7 +89,7 @@ func newCloud() *Cloud {
 	c := &Cloud{
 		tokens: map[string]string{}, credentials: map[string]string{}, floatingIPs: map[string]*floatingIP{},
 		used: map[netip.Addr]bool{}, quotas: map[string]int{}, hasRevisions: true,
-		stopped: make(chan struct{}),
+		stopped: make(chan struct{}), router: newID(),
 	}
 	c.stop = sync.OnceFunc(func() { close(c.stopped) })
 	c.addNetwork(openstack.Public, []string{"public-a", "198.18.0.10", "198.18.15.250"}, []string{"public-b", "198.18.16.10", "198.18.31.250"})
@@ -202,20 +205,54 @@ func (c *Cloud) Bind(_ context.Context, id string) (port string, err error) {
 	}
 	before := f.now()
 	port = newID()
-	f.PortID = &port
+	f.PortID, f.RouterID = &port, &c.router
 	f.Revision++
 	c.changed("Bind", before, f.now())
 	return port, nil
 }
 
-// Unbind deletes the port that a floating IP is bound to.
+// Disassociate takes a floating IP from its port.
+func (c *Cloud) Disassociate(_ context.Context, id string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.floatingIPs[id]
+	if !ok {
+		return missing("FloatingIP", id)
+	}
+	before := f.now()
+	f.PortID, f.RouterID = nil, nil
+	f.Revision++
+	c.changed("Unbind", before, f.now())
+	return nil
+}
+
+// Forward makes a port forwarding of a floating IP to a new port, and returns the port.
+func (c *Cloud) Forward(_ context.Context, id string) (port string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.floatingIPs[id]
+	switch {
+	case !ok:
+		return "", missing("FloatingIP", id)
+	case f.PortID != nil:
+		return "", refuse(http.StatusConflict, "FloatingIPPortAlreadyAssociated", "the floating IP already has a fixed IP")
+	}
+	before := f.now()
+	port = newID()
+	f.ForwardedTo, f.RouterID = port, &c.router
+	f.Revision++
+	c.changed("Bind", before, f.now())
+	return port, nil
+}
+
+// Unbind deletes the port that a floating IP is bound to, or forwarded to.
 func (c *Cloud) Unbind(_ context.Context, port string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.floatingIPs {
-		if f.PortID != nil && *f.PortID == port {
+		if f.ForwardedTo == port || f.PortID != nil && *f.PortID == port {
 			before := f.now()
-			f.PortID = nil
+			f.PortID, f.RouterID, f.ForwardedTo = nil, nil, ""
 			f.Revision++
 			c.changed("Unbind", before, f.now())
 		}

@@ -22,10 +22,12 @@ const maxDescription = 255
 type floatingIP struct {
 	ID, NetworkID, ProjectID string
 	Address                  netip.Addr
-	PortID                   *string
-	Description, Status      string
-	Tags                     []string
-	Revision                 int
+	PortID, RouterID         *string
+	// ForwardedTo is the port that a port forwarding leads to; "" for none.
+	ForwardedTo         string
+	Description, Status string
+	Tags                []string
+	Revision            int
 }
 
 // object is a JSON object.
@@ -60,7 +62,7 @@ func refuse(code int, problem, message string) error {
 func (c *Cloud) shown(f *floatingIP) object {
 	fields := object{
 		"id": f.ID, "floating_ip_address": f.Address, "floating_network_id": f.NetworkID, "project_id": f.ProjectID, "port_id": f.PortID,
-		"description": f.Description, "tags": f.Tags, "status": f.Status,
+		"router_id": f.RouterID, "description": f.Description, "tags": f.Tags, "status": f.Status,
 	}
 	if c.hasRevisions {
 		fields["revision_number"] = f.Revision
@@ -172,16 +174,27 @@ func (c *Cloud) update(project, id, ifMatch string, body map[string]*string) (*f
 	if err := cmp.Or(c.isForbidden("update_floatingip"), c.seen(f, ifMatch)); err != nil {
 		return nil, err
 	}
+	if body["port_id"] != nil && f.ForwardedTo != "" {
+		return nil, f.forwards()
+	}
 	before := f.now()
 	if description := body["description"]; description != nil {
 		f.Description = *description
 	}
 	if port, ok := body["port_id"]; ok {
-		f.PortID = port
+		f.PortID, f.RouterID = port, nil
+		if port != nil {
+			f.RouterID = &c.router
+		}
 	}
 	f.Revision++
 	c.changed("DescribeFloatingIP", before, f.now())
 	return f, nil
+}
+
+// forwards is why a floating IP that port forwardings use is neither bound nor deleted.
+func (f *floatingIP) forwards() error {
+	return refuse(http.StatusConflict, "FipInUseByPortForwarding", "Floating IP "+f.ID+" in use by Port Forwarding resources.")
 }
 
 // remove deletes a floating IP, a bound one too.
@@ -192,6 +205,9 @@ func (c *Cloud) remove(project, id, ifMatch string) error {
 	}
 	if err := cmp.Or(c.isForbidden("delete_floatingip"), c.seen(f, ifMatch)); err != nil {
 		return err
+	}
+	if f.ForwardedTo != "" {
+		return f.forwards()
 	}
 	delete(c.floatingIPs, id)
 	delete(c.used, f.Address)

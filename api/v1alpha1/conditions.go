@@ -179,7 +179,8 @@ const (
 	PoolReadyRefusedByAPIServerReason = "RefusedByAPIServer"
 	// PoolReadyDelegatedReason: the pool's block is recorded, and handed out in the member cluster that spec.delegateTo names.
 	PoolReadyDelegatedReason = "Delegated"
-	// PoolReadyDelegatedElsewhereReason: the pool is a copy that is not for this cluster. Nothing of it is handed out here.
+	// PoolReadyDelegatedElsewhereReason: the pool is a copy that is not for this cluster, or this cluster is its hub and has its member's name. Nothing
+	// of it is handed out here.
 	PoolReadyDelegatedElsewhereReason = "DelegatedElsewhere"
 	// PoolReadyDrainingReason: the pool hands out nothing more, as spec.mode says.
 	PoolReadyDrainingReason = "Draining"

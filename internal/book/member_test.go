@@ -106,6 +106,38 @@ func TestOneOfTwoRecordsStands(t *testing.T) {
 	}
 }
 
+// TestABlockServesWhereItIsHandedOut: what is recorded for a member makes no block of a pool that this
+// cluster takes for its own copy, as a hub does that has the member's name.
+func TestABlockServesWhereItIsHandedOut(t *testing.T) {
+	t.Parallel()
+	for sentence, test := range map[string]struct {
+		record []edit
+		pool   string
+		want   bool
+	}{
+		"at the hub, for its member":                  {record: []edit{carved("child"), delegatedTo("edge-a")}, pool: "edge-a", want: true},
+		"at the hub, for another member":              {record: []edit{carved("child"), delegatedTo("edge-b")}, pool: "edge-a"},
+		"at the hub, recorded for no member":          {record: []edit{carved("child")}, pool: "edge-a"},
+		"at the hub, which has the member's name":     {record: []edit{carved("child"), delegatedTo("edge-a")}},
+		"at the member":                               {record: []edit{carved("child"), fromPool("child")}, want: true},
+		"of a carved pool that is served by this one": {record: []edit{carved("child")}, want: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			b, child := newBook(), poolNamed("child", four)
+			child.DelegatedTo = test.pool
+			b.put(recordNamed("block", "10.0.0.0/30", append(test.record, confirmed)...))
+			b.x.SetPool(child)
+			if got := b.x.IsConfirmed(child, child.Shape.Blocks()[0]); got != test.want {
+				t.Errorf("confirmed: %t", got)
+			}
+			if c, _ := b.x.Capacity(child.Ref); c.Serving != test.want {
+				t.Errorf("serving: %t", c.Serving)
+			}
+		})
+	}
+}
+
 // TestThePoolKnowsWhatMembersMayUse, from when the pool's create is over until it was released.
 func TestThePoolKnowsWhatMembersMayUse(t *testing.T) {
 	t.Parallel()

@@ -110,12 +110,14 @@ func (b *serving) IsConfirmed(p Pool, block netip.Prefix) bool {
 }
 
 // blockRecord returns the record of one block of this very pool (by UID), or nil. Of two, the
-// confirmed one.
+// confirmed one. A block that is recorded for a member is none of a pool that is served here: this
+// may be the hub, with the member's name by mistake.
 func (b *serving) blockRecord(p Pool, block netip.Prefix) *records.Record {
 	var found *records.Record
 	for h := range b.spaces.of(p.Space).taken.At(block) {
 		r := b.records.Get(h)
-		if isBlockOf(r, p.Ref) && !r.Released() && r.Claim.UID == string(p.UID) && (found == nil || r.Confirmed) {
+		isOwn := isBlockOf(r, p.Ref) && r.Claim.UID == string(p.UID) && r.Member == p.DelegatedTo
+		if isOwn && !r.Released() && (found == nil || r.Confirmed) {
 			found = r
 		}
 	}

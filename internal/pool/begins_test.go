@@ -5,6 +5,7 @@ package pool_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -65,6 +66,43 @@ func TestAPoolComesWithoutABlock(t *testing.T) {
 				t.Errorf("told %v, want %s", ready, test.told)
 			}
 			interrupt(t, allocations.At("child"), requests, site)
+		})
+	}
+}
+
+// TestAHubWithItsMembersName serves nothing of the block that the member has, and says what is wrong.
+func TestAHubWithItsMembersName(t *testing.T) {
+	t.Parallel()
+	own := carvedPool(delegated)
+	for name, test := range map[string]struct {
+		cluster, reason string
+		words           []string
+	}{
+		"its own":       {reason: ipamv1.PoolReadyDelegatedReason},
+		"another's":     {cluster: "edge-b", reason: ipamv1.PoolReadyDelegatedReason},
+		"that member's": {cluster: "edge-a", reason: ipamv1.PoolReadyDelegatedElsewhereReason, words: []string{`delegated the block to cluster "edge-a"`, `--cluster-name is "edge-a" here`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record := childOf("parent", allocations.DelegatedTo("edge-a"), allocations.Confirmed)
+			w := newSite(t, objects{own, parentPool(), block(called("parent-block"), allocations.FromPool("parent"), allocations.Carved("parent"), allocations.Confirmed), record}, nil)
+			w.registry.Cluster, w.registry.Federation = test.cluster, true
+			err := w.reconcile(t, allocations.At(own.Name))
+			if writes := written(w.Requests()); err != nil || slices.Contains(writes, "create IPAllocation") {
+				t.Errorf("written: %v, %v", writes, err)
+			}
+			p := &ipamv1.IPPool{}
+			if err := w.Raw.Get(t.Context(), allocations.At(own.Name), p); err != nil {
+				t.Fatal(err)
+			}
+			ready := meta.FindStatusCondition(p.Status.Conditions, ipamv1.ReadyCondition)
+			if ready == nil || ready.Reason != test.reason || slices.ContainsFunc(test.words, func(words string) bool { return !strings.Contains(ready.Message, words) }) {
+				t.Errorf("Ready is %v", ready)
+			}
+			says := w.registry.Says(own)
+			if capacity, _ := w.Ledger.Of(own.PoolReference()).Capacity(); capacity.Serving && says.IsServedHere() {
+				t.Error("it is served here")
+			}
 		})
 	}
 }

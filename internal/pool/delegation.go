@@ -50,6 +50,19 @@ func strayCondition(says poolspec.Pool, cluster string) metav1.Condition {
 	}
 }
 
+// isOwnMembers reports whether this cluster takes a pool for its copy although it has delegated the block itself: it is the hub, and has the member's name.
+func (r *reporter) isOwnMembers(s *scope) bool {
+	return s.says.Place == poolspec.Delegated && memberOf(s.pool, r.Ledger.Of(s.says.Ref).OtherBlocks(s.pool.GetUID(), nil)) != ""
+}
+
+// misnamedCondition is the Ready condition of such a pool.
+func misnamedCondition(says poolspec.Pool) metav1.Condition {
+	return metav1.Condition{
+		Type: ipamv1.ReadyCondition, Status: metav1.ConditionFalse, Reason: ipamv1.PoolReadyDelegatedElsewhereReason,
+		Message: fmt.Sprintf("spec.delegateTo: this cluster has delegated the block to cluster %[1]q, which hands it out, and --cluster-name is %[1]q here: correct the flag", says.DelegateTo),
+	}
+}
+
 // markDelegated gives a pool whose block is recorded the labels that propagation policies select it by: it may have come past the webhooks with its
 // block. It also names the pool by its UID, for copies that no propagator marks: a pool that was made again or restored has another one than its
 // manifest. Metadata is written with the status.

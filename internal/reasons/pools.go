@@ -79,9 +79,10 @@ var pools = []Condition{
 		},
 		{
 			Name: ipamv1.PoolReadyDelegatedElsewhereReason, Status: metav1.ConditionFalse,
-			Means: "The pool is a copy that is not for this cluster. The message says what `--cluster-name` is here.",
-			Do:    "Correct where it is copied to, or the flag.",
-			See:   "guides/federation.md#when-something-is-wrong",
+			Means: "The pool is a copy that is not for this cluster, or this cluster is its hub and has its member's name. The message says what " +
+				"`--cluster-name` is here.",
+			Do:  "Correct where it is copied to, or the flag.",
+			See: "guides/federation.md#when-something-is-wrong",
 		},
 		{
 			Name: ipamv1.PoolReadyClosingReason, Status: metav1.ConditionFalse,

@@ -4,11 +4,14 @@
 package federation
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,6 +81,35 @@ var _ = It("Two members with one name: the one that Karmada calls otherwise serv
 	w.b.Delete(ctx, other)
 	look(ctx)
 }, SpecTimeout(5*time.Minute))
+
+var _ = It("A hub whose manager has a member's name serves nothing of what that member has, and says what is wrong", func(ctx SpecContext) {
+	w := newWorld(ctx, "10.0.0.0/16")
+	p, other := w.local("team", edgeA, 24).Build(), w.local("other", edgeB, 24).Build()
+	w.hub.Create(ctx, p, other)
+	at := arrived(ctx, w.a, p)
+	answers(ctx, w.a, "held", at, "10.0.0.0/24")
+	record := w.hub.Record(ctx, p)
+	DeferCleanup(func(ctx SpecContext) { hub.serve(ctx, hub.flags...) }, NodeTimeout(3*time.Minute))
+	hub.serve(ctx, append(slices.Clone(hub.flags), "--cluster-name=edge-a")...)
+	w.hub.NotReady(ctx, p, ipamv1.PoolReadyDelegatedElsewhereReason, `"edge-a"`, `--cluster-name is "edge-a" here`)
+	w.hub.Ready(ctx, other)
+	own, capi := claims(w.hub, "refused", p)
+	own.Spec.CIDR = "10.0.0.77/32"
+	asking, cancel := context.WithTimeout(ctx, 5*time.Second) // a client tries again what is not ready
+	defer cancel()
+	Expect(w.hub.Client.Create(asking, own)).NotTo(Succeed())
+	w.hub.Create(ctx, capi)
+	w.hub.NotReady(ctx, capi, ipamv1.ClaimReadyPoolNotReadyReason)
+	Expect(w.hub.Records(ctx, capi)).To(BeEmpty())
+	w.hub.Delete(ctx, capi)
+	Expect(w.hub.Client.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Satisfy(apierrors.IsNotFound))
+
+	By("having none again")
+	hub.serve(ctx, hub.flags...)
+	w.hub.Ready(ctx, p)
+	Expect(w.hub.Record(ctx, p).UID).To(Equal(record.UID))
+	answers(ctx, w.a, "later", at, "10.0.0.0/24")
+}, SpecTimeout(8*time.Minute))
 
 var _ = It("A hub whose gate is closed refuses delegated pools and names the gate, and keeps the block of one that is there", func(ctx SpecContext) {
 	w := newWorld(ctx, "10.0.0.0/16")

@@ -38,8 +38,8 @@ func live(ctx context.Context, t *claimledger.Claims, random *rand.Rand, c book.
 }
 
 // liveAll lives all claims at once, a few for each manager at a time, and checks that whoever got no answer was told that the
-// pool is exhausted.
-func liveAll(ctx context.Context, t *claimledger.Claims, claims []book.Claim, all []*manager) (exhausted int) {
+// pool is exhausted. After each claim it calls these functions, once at a time.
+func liveAll(ctx context.Context, t *claimledger.Claims, claims []book.Claim, all []*manager, afterEach ...func()) (exhausted int) {
 	GinkgoHelper()
 	const workersEach = 16
 	next := make(chan book.Claim)
@@ -60,6 +60,9 @@ func liveAll(ctx context.Context, t *claimledger.Claims, claims []book.Claim, al
 					exhausted++
 				} else if err != nil {
 					failed = append(failed, fmt.Errorf("%s: %w", c.Ref.Name, err))
+				}
+				for _, do := range afterEach {
+					do()
 				}
 				mu.Unlock()
 			}
@@ -140,7 +143,7 @@ func since(names ...string) func() map[string]float64 {
 	}
 }
 
-// cutsPerRun bounds how often watches are cut: a watch that never lasts would let nobody be answered.
+// cutsPerRun is about how often watches are cut, each time after so many claims: a watch that never lasts would let nobody be answered.
 var cutsPerRun = size.Of(10, 30, 300)
 
 var _ = Describe("Three ledgers that know nothing of each other", func() {
@@ -181,24 +184,14 @@ var _ = Describe("Three ledgers that know nothing of each other", func() {
 	It("never tell two claims overlapping prefixes while their watches are cut and history is lost", func(ctx SpecContext) {
 		grown := since("lost_judgements_total", "relists_total")
 		claims, t := mixed(pools, claimsPerPool/3), claimledger.New()
-		ended := make(chan struct{})
-		var cutter sync.WaitGroup
-		stop := sync.OnceFunc(func() { close(ended); cutter.Wait() })
-		defer stop()
-		cuts := 0
-		cutter.Go(func() {
-			for cuts < cutsPerRun {
-				select {
-				case <-ended:
-					return
-				case <-time.After(150 * time.Millisecond):
-					all[cuts%len(all)].cut(cuts%2 == 0)
-					cuts++
-				}
+		lived, cuts := 0, 0
+		cutSome := func() {
+			if lived++; lived%max(len(claims)/cutsPerRun, 1) == 0 {
+				all[cuts%len(all)].cut(cuts%2 == 0)
+				cuts++
 			}
-		})
-		exhausted := liveAll(ctx, t, claims, all)
-		stop()
+		}
+		exhausted := liveAll(ctx, t, claims, all, cutSome)
 		check(ctx, t, ns, claims)
 		counts := grown()
 		framework.Account(fmt.Sprint(len(claims), " claims, ", len(t.Held()), " hold, ", exhausted, " exhausted, ", cuts, " cuts, ", counts))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
@@ -146,5 +147,24 @@ func TestAnAddressThatIsWrittenOtherwise(t *testing.T) {
 	w.given(t, "a")
 	if reason, answer := w.status(t); reason != ipamv1.ClaimReadyAllocatedReason || answer != "a" {
 		t.Errorf("the claim is told %s and %s", reason, answer)
+	}
+}
+
+// TestADeadOnesAnswerBesideTheClaimsOwn goes, and the claim keeps the one that another controller has named, with one record.
+func TestADeadOnesAnswerBesideTheClaimsOwn(t *testing.T) {
+	t.Parallel()
+	its := otherwise("10.0.0.9", atVersion("22"))
+	w := newSiteOf(t, shared, objects{claimA(), answerA(ownedBy("dead")), recordOf("dead", "dead", "10.0.0.4/32"), its}, nil)
+	for range 4 {
+		if _, err := w.once(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records := &ipamv1.IPAllocationList{}
+	if err := w.Raw.List(t.Context(), records, client.MatchingFields{"spec.claimRef.name": "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, answer := w.status(t); answer != its.Name || w.has(t, answerA()) || len(records.Items) != 1 || records.Items[0].Spec.CIDR != "10.0.0.9/32" || records.Items[0].Spec.ClaimRef.UID != "claim a" {
+		t.Errorf("the claim has %s, and these records: %+v", answer, records.Items)
 	}
 }

@@ -222,8 +222,8 @@ func (r *observer) hasLeft(claim *door.Claim) bool {
 	return isDone && predicates.IsMoving(claim) && !claim.GetDeletionTimestamp().IsZero()
 }
 
-// removeAnswers removes every answer to the claim. One out of another pool that is not the claim's holds its address there. The cache is believed when it shows the only one that there can be, never when it
-// shows none or a namesake's.
+// removeAnswers removes every answer to the claim. One out of another pool that is not the claim's holds its address there. The cache is
+// believed when it shows the only one that there can be, never when it shows none or a namesake's.
 func (r *objects) removeAnswers(ctx context.Context, claim *door.Claim) error {
 	answers, err := r.observer.answersTo(ctx, r.Client, keyOf(claim))
 	isIts := func(a *door.Answer) bool { return r.observer.claimUID(a) == claim.GetUID() }

@@ -22,6 +22,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/conditions"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 )
@@ -121,11 +122,11 @@ func (Form) Says(stored client.Object) door.Says {
 
 // canonical writes an address as records have it; what is none stays as it is. Cluster API allows every way of writing one.
 func canonical(text string) string {
-	address, err := netip.ParseAddr(text)
-	if err != nil || address.Zone() != "" {
+	address, err := ipspace.ReadAddr(text)
+	if err != nil {
 		return text
 	}
-	return address.Unmap().String()
+	return address.String()
 }
 
 func poolName(ref ipamv1beta2.IPPoolReference) door.PoolName {

@@ -46,6 +46,13 @@ func ParseAddr(text string) (netip.Addr, error) {
 	return a, nil
 }
 
+// ReadAddr returns the address that text writes in whatever way, as others
+// may: without zone, and as IPv4 where it is IPv4-mapped.
+func ReadAddr(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	return canonicalAddr(a), err
+}
+
 // ParseEntry returns the addresses that one entry of a list stands for: a
 // CIDR, a range "first-last" with both ends inclusive, or a single address,
 // each in canonical form. A range keeps to one family, does not run backwards

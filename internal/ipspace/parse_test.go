@@ -111,6 +111,22 @@ func TestParseAddr(t *testing.T) {
 	}
 }
 
+func TestReadAddr(t *testing.T) {
+	for text, want := range map[string]string{
+		"10.0.0.1":        "10.0.0.1",
+		"::ffff:10.0.0.1": "10.0.0.1",
+		"2001:DB8:0::7":   "2001:db8::7",
+		"fe80::1%eth0":    "fe80::1",
+	} {
+		if got, err := ipspace.ReadAddr(text); err != nil || got.String() != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	if got, err := ipspace.ReadAddr("10.0.0"); err == nil || got.IsValid() {
+		t.Errorf("no address: %s", got)
+	}
+}
+
 func TestParseEntry(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

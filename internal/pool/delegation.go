@@ -50,8 +50,9 @@ func strayCondition(says poolspec.Pool, cluster string) metav1.Condition {
 	}
 }
 
-// isOwnMembers reports whether this cluster takes a pool for its copy although it has delegated the block itself: it is the hub, and has the member's name.
-func (r *reporter) isOwnMembers(s *scope) bool {
+// isMisnamedHub reports whether this cluster takes a pool for its copy although it has delegated the block itself: it is the hub, and has the
+// member's name.
+func (r *reporter) isMisnamedHub(s *scope) bool {
 	return s.says.Place == poolspec.Delegated && memberOf(s.pool, r.Ledger.Of(s.says.Ref).OtherBlocks(s.pool.GetUID(), nil)) != ""
 }
 

@@ -148,7 +148,7 @@ func (r *reporter) readyCondition(ctx context.Context, s *scope, c ledger.Capaci
 	switch {
 	case s.says.Place == poolspec.Stray: // its home annotation came from the hub
 		condition = strayCondition(s.says, r.Registry.Cluster)
-	case r.isOwnMembers(s):
+	case r.isMisnamedHub(s):
 		condition = misnamedCondition(s.says)
 	case r.Registry.IsForeign(s.pool):
 		condition.Reason, condition.Message = ipamv1.PoolReadyHomedElsewhereReason,

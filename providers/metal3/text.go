@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipspace"
 )
 
 // readAddress returns the address at path; false if there is none, or no address.
@@ -28,8 +29,7 @@ func (r *reader) readAddress(path *field.Path, text *m3v1.Address) (netip.Addr, 
 
 // ParseAddress returns the address of a text that need not be canonical. An IPv4-mapped one is IPv4, as for Metal3.
 func ParseAddress(text m3v1.Address) (netip.Addr, error) {
-	address, err := netip.ParseAddr(string(text))
-	return address.WithZone("").Unmap(), err
+	return ipspace.ReadAddr(string(text))
 }
 
 // parseSubnet returns the address of a subnet as it is written, with the length. Of the length, a leading zero does not count.

@@ -47,7 +47,8 @@ func judge(seen neutron.FloatingIP, key string, proof external.Proof) (releasabl
 }
 
 // giveBack gives back what the proof covers: one list, and one change for each floating IP; if there is
-// none, a list of networks, and one of what is recorded. While any of them is bound, none is touched. It returns what has become of those that were given back.
+// none, a list of networks, and one of what is recorded. While any of them is bound, none is touched. It
+// returns what has become of those that were given back.
 func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) (given []ending, err error) {
 	own, err := describeAll(pool.Key, proof.Claim())
 	if err != nil { // also without a proof

@@ -47,8 +47,8 @@ func judge(seen neutron.FloatingIP, key string, proof external.Proof) (releasabl
 }
 
 // giveBack gives back what the proof covers: one list, and one change for each floating IP; if there is
-// none, a list of networks, and one of what is recorded. While any of them is bound, none is touched. It
-// returns what has become of those that were given back.
+// none, a list of networks, and one for each address that is recorded. While any of them is bound, none
+// is touched. It returns what has become of those that were given back.
 func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) (given []ending, err error) {
 	own, err := describeAll(pool.Key, proof.Claim())
 	if err != nil { // also without a proof
@@ -85,18 +85,22 @@ func giveBack(ctx context.Context, cloud *neutron.Client, pool external.Pool, pr
 // proveReleased errs if nothing was found of a claim, and that does not prove that it has nothing: the cloud does not have the pool's network;
 // or what its records name is the claim's by the key of another pool, which had this name before. Nobody gives that back any more.
 func proveReleased(ctx context.Context, cloud *neutron.Client, pool external.Pool, proof external.Proof) error {
-	err := proveNetwork(ctx, cloud, pool)
-	if err != nil || len(proof.Recorded()) == 0 {
+	if err := proveNetwork(ctx, cloud, pool); err != nil {
 		return err
 	}
-	found, err := cloud.FindByAddresses(ctx, pool.Network, proof.Recorded()...)
-	for _, f := range found {
-		if id, isOurs := parse(f.Description); isOurs && id.key != pool.Key && proof.Covers(id.owner, f.Address) {
-			return &claimant.AbandonedError{Message: about(pool, fmt.Sprintf("it is another pool now, with the key %s, and floating IP %s (%s) has the key %s: "+
-				"delete it in OpenStack, or empty its description if Weir did not create it", pool.Key, f.Address, f.ID, id.key))}
+	for _, address := range proof.Recorded() { // more than one only where managers worked for the claim at once
+		found, err := cloud.FindByAddresses(ctx, pool.Network, address)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if id, isOurs := parse(f.Description); isOurs && id.key != pool.Key && proof.Covers(id.owner, f.Address) {
+				return &claimant.AbandonedError{Message: about(pool, fmt.Sprintf("it is another pool now, with the key %s, and floating IP %s (%s) has the "+
+					"key %s: delete it in OpenStack, or empty its description if Weir did not create it", pool.Key, f.Address, f.ID, id.key))}
+			}
 		}
 	}
-	return err
+	return nil
 }
 
 // ending is what becomes of a floating IP that is given back.

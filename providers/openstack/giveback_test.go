@@ -217,6 +217,11 @@ func TestWhatAnotherKeyHasIsNamed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	b.Reset()
+	if err := b.GiveBack(b.ctx(), b.pool, external.ClaimReleased(ours, other, has.Addr)); err == nil {
+		t.Error("given back")
+	}
+	b.expectCalls("one address at a time", list, networks, list, list)
 	b.expectUntouched(before)
 	b.Reset()
 	if err := b.giveBack(b.ctx(), external.ClaimReleased(claim("next", "next-uid"), next.Addr, has.Addr)); err != nil {

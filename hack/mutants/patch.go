@@ -18,6 +18,8 @@ type mutant struct {
 	name string
 	// breaks says what the patch takes away, and hazard what may happen then.
 	breaks, hazard string
+	// preconditions are the rows of the hazards in docs/design that the patch takes away, or the names of rules such as "P1".
+	preconditions []string
 	// kill are the arguments of the "go test" that must fail, and make is what has to be built from the broken tree before.
 	kill, make string
 	// equivalent proves that the patch changes nothing, where it does not.
@@ -86,8 +88,11 @@ func parse(name, text string) (mutant, error) {
 		switch target := keys[key]; {
 		case strings.HasPrefix(line, " ") && value != nil:
 			*value += " " + strings.TrimSpace(line)
+		case key == "Row":
+			m.preconditions = append(m.preconditions, strings.TrimSpace(rest))
+			value = &m.preconditions[len(m.preconditions)-1]
 		case !found || target == nil:
-			return m, fmt.Errorf("header %q: one of Breaks, Hazard, Kill, Make and Equivalent is wanted", line)
+			return m, fmt.Errorf("header %q: one of Breaks, Hazard, Row, Kill, Make and Equivalent is wanted", line)
 		default:
 			value = target
 			*value = strings.TrimSpace(rest)

@@ -18,6 +18,9 @@ var errFailed = errors.New("exit status 1")
 const patch = `Breaks: a rule that
   takes two lines
 Hazard: something
+Row: a precondition
+  that wraps
+Row: P1
 Kill: ./some/package -run Test
 
 --- a/file.go
@@ -37,6 +40,9 @@ func TestAPatchIsReadAndApplied(t *testing.T) {
 	}
 	if m.breaks != "a rule that takes two lines" || m.kill != "./some/package -run Test" || len(m.hunks) != 2 {
 		t.Fatalf("read %+v", m)
+	}
+	if diff := cmp.Diff([]string{"a precondition that wraps", "P1"}, m.preconditions); diff != "" {
+		t.Error(diff)
 	}
 	text := "before\n\told\n\n\tkept\n\told\n\tgone\nafter\n"
 	for _, h := range m.hunks {

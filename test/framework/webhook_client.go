@@ -21,7 +21,7 @@ func (cp *ControlPlane) WebhookClientFlags() []string {
 	return []string{"--webhook-client-ca-file=" + cp.ClientCA(), "--webhook-client-name=" + WebhookClient}
 }
 
-// webhookClient returns the files by which the API server shows its certificate, as docs/guides/install.md says.
+// webhookClient returns the files by which the API server shows its certificate, as docs/guides/webhook-clients.md says.
 func (cp *ControlPlane) webhookClient() map[string][]byte {
 	plugin := `- name: %s
   configuration:

@@ -133,6 +133,10 @@ func (b *Book) States(ref ipamv1.PoolReference) map[ipamv1.AllocationState]int {
 	return b.stock.States(ref)
 }
 
+// Elsewhere returns the address spaces other than the pool's in which claims of an earlier pool of its name hold something, ascending. Until there
+// is none the pool does not serve.
+func (b *Book) Elsewhere(ref ipamv1.PoolReference) []string { return b.stock.Elsewhere(ref) }
+
 // Holdings returns, by prefix, what is handed out of the pool.
 func (b *Book) Holdings(ref ipamv1.PoolReference) []Holding { return b.stock.Holdings(ref) }
 

@@ -133,6 +133,7 @@ func (b *Book) refresh(old, r *records.Record) {
 	old.Restored, old.Moving, old.Leaves = old.Restored || r.Restored, r.Moving, r.Leaves
 	b.records.Update(old)
 	b.stock.count(old)
+	b.serving.recheck(old)
 	if confirmed {
 		b.serving.reblock(old)
 	}
@@ -152,6 +153,7 @@ func (b *Book) insert(r *records.Record) {
 	b.spaces.take(r)
 	e.history.hold(r)
 	b.stock.count(r)
+	b.serving.recheck(r)
 	b.marks.suspect(r)
 	if r.Purpose == records.ForChildPool && e.tally.children == 1 && len(e.serving) == 0 {
 		b.serving.serve(e) // it does not, but keeps back from now on, for what is carved from it
@@ -178,6 +180,7 @@ func (b *Book) remove(r *records.Record) {
 	b.pools.of(r.Pool).history.release(r, b.spaces.of(r.Space))
 	b.stock.uncount(r)
 	b.records.Remove(r.Handle)
+	b.serving.recheck(r)
 	if isBlock(r.Purpose) {
 		b.serving.reblock(r)
 		b.on.PoolChanged(r.Claim.Pool())

@@ -69,7 +69,8 @@ func (b *serving) Ready(ref ipamv1.PoolReference) <-chan struct{} {
 // serve lets the pool hand out addresses if all its blocks are confirmed, and tells who waits for
 // room. A pool that has lost one of its blocks to another, or that has not all that its spec says
 // yet, serves nothing, and excludes only what lies in blocks that it has: pools that were carved
-// from those go on handing out.
+// from those go on handing out. Nor does one serve as long as claims of an earlier pool of its name
+// hold something in another address space, which nobody who chooses in this one can see.
 func (b *serving) serve(e *poolEntry) {
 	b.lift(e)
 	e.serving = nil
@@ -77,13 +78,15 @@ func (b *serving) serve(e *poolEntry) {
 		return
 	}
 	blocks := e.pool.Shape.Blocks()
-	for _, block := range blocks {
-		if r := b.blockRecord(*e.pool, block); r == nil || !r.Confirmed {
-			if e.tally.children > 0 {
-				b.excludeIn(e, b.blocksHad(e))
-			}
-			return
+	isMissing := func(block netip.Prefix) bool {
+		r := b.blockRecord(*e.pool, block)
+		return r == nil || !r.Confirmed
+	}
+	if slices.ContainsFunc(blocks, isMissing) || len(b.stock.Elsewhere(e.ref)) > 0 {
+		if e.tally.children > 0 {
+			b.excludeIn(e, b.blocksHad(e))
 		}
+		return
 	}
 	e.serving = blocks
 	b.exclude(e)
@@ -98,6 +101,13 @@ func (b *serving) serve(e *poolEntry) {
 // to have any more counts as long as it does not have all the others.
 func (b *serving) reblock(r *records.Record) {
 	if e, ok := b.pools.find(r.Claim.Pool()); ok && e.pool != nil && (len(e.serving) == 0 || slices.Contains(e.pool.Shape.Blocks(), r.CIDR)) {
+		b.serve(e)
+	}
+}
+
+// recheck looks at a pool again one of whose records, in another address space, has come, changed or gone.
+func (b *serving) recheck(r *records.Record) {
+	if e, ok := b.pools.find(r.Pool); ok && e.pool != nil && e.pool.Space != r.Space && !isOwn(r) {
 		b.serve(e)
 	}
 }

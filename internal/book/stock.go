@@ -6,6 +6,7 @@ package book
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -46,12 +47,28 @@ type tally struct {
 	held int32
 	// states are how many there are in each state.
 	states map[ipamv1.AllocationState]int
+	// spaces are how many there are in each address space, but for what is retained: an earlier pool of the name may have handed out in
+	// another one.
+	spaces map[string]int
 }
 
 func newTally() tally {
 	return tally{
 		released: map[records.Handle]struct{}{}, leaving: map[records.Handle]struct{}{}, states: map[ipamv1.AllocationState]int{},
+		spaces: map[string]int{},
 	}
+}
+
+// elsewhere returns the address spaces other than this one in which something of the pool is held, ascending.
+func (t *tally) elsewhere(space string) []string {
+	var found []string
+	for other, held := range t.spaces {
+		if held > 0 && other != space {
+			found = append(found, other)
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // add takes a record in, drop takes it out again. The sums are the stock's.
@@ -63,6 +80,9 @@ func (t *tally) add(r *records.Record) {
 	}
 	if r.Released() {
 		t.released[r.Handle] = struct{}{}
+	}
+	if stateOf(r) != ipamv1.RetainedState {
+		t.spaces[r.Space]++
 	}
 	if r.Terminating {
 		t.leaving[r.Handle] = struct{}{}
@@ -81,6 +101,9 @@ func (t *tally) drop(r *records.Record) {
 	t.states[stateOf(r)]--
 	if holds(r) {
 		t.held--
+	}
+	if stateOf(r) != ipamv1.RetainedState {
+		t.spaces[r.Space]--
 	}
 	delete(t.released, r.Handle)
 	delete(t.leaving, r.Handle)
@@ -430,4 +453,14 @@ func (b *stock) HandedBackIn(space string, block netip.Prefix) []Holding {
 		}
 	}
 	return SortHoldings(HoldingsOf(found))
+}
+
+// Elsewhere returns the address spaces other than the registered pool's in which claims of an earlier pool of its name hold something, ascending.
+// Of floating IPs there are none: the cloud decides what the pool has.
+func (b *stock) Elsewhere(ref ipamv1.PoolReference) []string {
+	e, ok := b.pools.find(ref)
+	if !ok || e.pool == nil || e.pool.Shape.IsExternal() {
+		return nil
+	}
+	return e.tally.elsewhere(e.pool.Space)
 }

@@ -68,6 +68,10 @@ func (v PoolView) States() map[ipamv1.AllocationState]int {
 	return ask(v.l.feed, (*book.Book).States, v.ref)
 }
 
+// Elsewhere returns the address spaces other than the pool's in which claims of an earlier pool of its
+// name hold something, ascending. Until there is none the pool does not serve.
+func (v PoolView) Elsewhere() []string { return ask(v.l.feed, (*book.Book).Elsewhere, v.ref) }
+
 // Holdings returns what is handed out of the pool, ascending; not its own blocks.
 func (v PoolView) Holdings() []Holding { return ask(v.l.feed, (*book.Book).Holdings, v.ref) }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -268,15 +269,15 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	if s.says.External {
 		return r.serveOutside(ctx, s)
 	}
-	if known.IsUnknown() { // before its parent is
-		if err := r.children().CheckParent(ctx, s.says); err != nil {
-			return err
-		}
-		return ledger.ErrNotReady
+	if err := r.awaitParent(ctx, s, known); err != nil {
+		return err
 	}
 	s.says = known.Says
 	if err := r.checkSpace(s); err != nil {
 		return err
+	}
+	if s.invalid = r.heldElsewhere(s); len(s.invalid) > 0 {
+		return nil
 	}
 	blocks := s.registered.Shape.Blocks()
 	if err := r.redelegate(ctx, s, blocks); err != nil {
@@ -293,6 +294,17 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	markDelegated(s)
 	s.tidying = errors.Join(r.dropHeld(ctx, s), r.shed(ctx, s, blocks), r.expand(ctx, s))
 	return r.letGo(ctx, s)
+}
+
+// awaitParent errs as long as the pool is not known, because its parent is not.
+func (r *Reconciler) awaitParent(ctx context.Context, s *scope, known *pools.Known) error {
+	if !known.IsUnknown() {
+		return nil
+	}
+	if err := r.children().CheckParent(ctx, s.says); err != nil {
+		return err
+	}
+	return ledger.ErrNotReady
 }
 
 // recordBlocks records the blocks that the pool may have.
@@ -331,6 +343,22 @@ func (r *Reconciler) checkSpace(s *scope) error {
 			"the pool has blocks in another address space than %s, which its parent is of now; make the pool anew", s.registered.Space)
 	}
 	return nil
+}
+
+// heldElsewhere refuses a pool whose name an earlier one had in another address space, as long as that one's claims hold something there. Nobody who
+// chooses in this one sees it, and the two spaces may be one network.
+func (r *Reconciler) heldElsewhere(s *scope) field.ErrorList {
+	spaces := r.Ledger.Of(s.says.Ref).Elsewhere()
+	if len(spaces) == 0 {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations")
+	if _, isOwn := s.pool.(pools.Own); isOwn {
+		path = field.NewPath("spec", "addressSpace")
+	}
+	return field.ErrorList{field.Invalid(path, s.registered.Space, fmt.Sprintf(
+		"claims or pools of an earlier pool of this name hold addresses in the address space %s: delete them, or create the pool anew in that address space",
+		strings.Join(spaces, ", ")))}
 }
 
 // join labels a pool with the Cluster that it belongs to. Metadata is written with the status.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	icv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/incluster/v1alpha2"
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
 )
 
@@ -48,6 +49,25 @@ var _ = Describe("An address space that an annotation names", func() {
 		}
 		Eventually(func() error { return k.Create(ctx, pool("q", "in-cluster/a/p"), client.DryRunAll) }, patience, interval).
 			Should(MatchError(ContainSubstring("address-space")))
+	})
+
+	It("keeps a pool from serving whose name another one had, until the claims of that are gone", func(ctx SpecContext) {
+		ns = suite.Namespace(ctx, k, nil) // the webhook would refuse that the pool goes
+		before := create(ctx, pool("p", ""))
+		held := create(ctx, claimOf(ns, "held", icv1.InClusterIPPoolKind, "p"))
+		Expect(told(ctx, held).Spec.Address).To(Equal("10.78.0.1"))
+		Expect(k.Delete(ctx, before)).To(Succeed())
+		Expect(client.IgnoreNotFound(k.Patch(ctx, before, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+		gone(ctx, before)
+
+		anew := create(ctx, pool("p", ns))
+		spec := suite.New(ctx, site)
+		spec.NotReady(ctx, anew, ipamv1.PoolReadyInvalidSpecReason, ns, "hold addresses in the address space in-cluster/"+ns+"/p", "delete them")
+		waiting := create(ctx, claimOf(ns, "waiting", icv1.InClusterIPPoolKind, "p"))
+		spec.NotReady(ctx, waiting, ipamv1.ClaimReadyPoolNotReadyReason)
+		Expect(k.Delete(ctx, held)).To(Succeed())
+		spec.Ready(ctx, anew)
+		Expect(told(ctx, waiting).Spec.Address).To(Equal("10.78.0.1"))
 	})
 
 	It("gives what one pool shrinks by to another one at once", func(ctx SpecContext) {

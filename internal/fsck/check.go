@@ -139,7 +139,7 @@ func (s *Snapshot) holdings() ([]*Holding, error) {
 		if claim == nil || !s.isServed(answer.Pool()) {
 			continue
 		}
-		cidr, err := s.Extent(answer)
+		cidr, err := s.Extent(answer, claim.Metadata.UID)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", answer, err)
 		}
@@ -223,12 +223,19 @@ func (s *Snapshot) isLate(h *Holding) bool {
 	return h.Claim.IsTerminating() && told == "" && !s.IsRecorded(h)
 }
 
-// Extent returns the prefix that an IPAddress stands for: the address, or the
-// block that begins there where the pool hands out blocks.
-func (s *Snapshot) Extent(answer *Item) (netip.Prefix, error) {
+// Extent returns the prefix that an IPAddress stands for: what is recorded there for its claim. Without such
+// a record it is the address, or the block of the length that the pool hands out by default. That length may
+// have changed since the claim was answered, so the record comes first.
+func (s *Snapshot) Extent(answer *Item, claim types.UID) (netip.Prefix, error) {
 	addr, err := netip.ParseAddr(answer.Spec.Address)
 	if err != nil {
 		return netip.Prefix{}, err
+	}
+	for _, record := range s.RecordsOf[claim] {
+		cidr, err := netip.ParsePrefix(record.Spec.CIDR)
+		if err == nil && cidr.Addr() == addr && record.Pool() == answer.Pool() && !record.IsReleased() {
+			return cidr, nil
+		}
 	}
 	bits := addr.BitLen()
 	if pool := s.Pools[answer.Pool()]; pool != nil && pool.Spec.Allocation.DefaultPrefixLength != 0 {

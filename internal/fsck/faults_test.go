@@ -185,6 +185,14 @@ func TestEachFaultIsFound(t *testing.T) {
 			func(s *site) { s.answered("c", "child", "10.0.1.17") }, Overlap,
 			"10.0.1.16/28 in default (IPClaim n/pods for IPClaim n/pods, uid pods) and 10.0.1.17/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
 		},
+		"an address inside a block of a pool that hands out addresses since": {
+			func(s *site) {
+				s.answered("block", "root", "10.0.2.0")
+				s.records[len(s.records)-1].Spec.CIDR = "10.0.2.0/28"
+				s.answered("c", "root", "10.0.2.7")
+			}, Overlap,
+			"10.0.2.0/28 in default (IPAddress n/block for IPAddressClaim n/block, uid block) and 10.0.2.7/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
+		},
 		"a child's block outside its parent": {
 			func(s *site) { s.carve("stray", "10.9.0.0/24", "root") }, OutsideParent,
 			"10.9.0.0/24 of IPPool n/stray does not lie in IPPool n/root, which it is carved from",
@@ -291,6 +299,11 @@ func TestWhatIsRightIsNoFault(t *testing.T) {
 			s.records[len(s.records)-1].Spec.AddressSpace = "openstack/network"
 		},
 		"an in-cluster pool that the in-cluster provider serves": func(s *site) { s.inCluster("p", false) },
+		"addresses of a pool that hands out blocks since": func(s *site) {
+			s.answered("c", "root", "10.0.0.5")
+			s.answered("d", "root", "10.0.0.6")
+			s.own[0].Spec.Allocation.DefaultPrefixLength = 28
+		},
 		"a block of a range": func(s *site) {
 			s.pool("range", "", "").Spec.Addresses = []string{"192.0.2.0-192.0.2.127", "192.0.2.128"}
 			s.carve("lower", "192.0.2.64/26", "range")
@@ -303,6 +316,37 @@ func TestWhatIsRightIsNoFault(t *testing.T) {
 			plant(s)
 			if report := s.check(t); len(report.Findings) > 0 {
 				t.Errorf("found %v", report.Findings)
+			}
+		})
+	}
+}
+
+// TestExtent: only a record of the very claim, of the answer's pool, at its address shows what it stands for.
+func TestExtent(t *testing.T) {
+	t.Parallel()
+	const ofPool = "10.0.0.0/28"
+	tests := map[string]struct {
+		change func(record *Item)
+		want   string
+	}{
+		"of the claim":     {func(*Item) {}, "10.0.0.0/30"},
+		"of another claim": {func(r *Item) { r.Spec.ClaimRef.UID = "another" }, ofPool},
+		"of another pool":  {func(r *Item) { r.Spec.PoolRef.Name = "another" }, ofPool},
+		"of a pool of that name, and of another group": {func(r *Item) { r.Spec.PoolRef.APIGroup = metal3Group }, ofPool},
+		"at another address":                           {func(r *Item) { r.Spec.CIDR = "10.0.0.4/30" }, ofPool},
+		"released":                                     {func(r *Item) { r.Spec.ReleasedAt = metav1.Now() }, ofPool},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &site{}
+			s.pool("p", "10.0.0.0/16", "").Spec.Allocation.DefaultPrefixLength = 28
+			s.answer("a", "a", "p", "10.0.0.0")
+			tc.change(s.record("a", "a", "p", "10.0.0.0/30"))
+			snapshot := &Snapshot{records: s.records}
+			snapshot.index(byUID(s.own))
+			if got, err := snapshot.Extent(s.answers[0], "a"); err != nil || got.String() != tc.want {
+				t.Errorf("got %s, %v; want %s", got, err, tc.want)
 			}
 		})
 	}

@@ -149,7 +149,7 @@ func (i *Item) toldReason() bool {
 // IsPool reports whether the object is one of Weir's pools.
 func (i *Item) IsPool() bool { return slices.Contains(weirPools, i.groupKind()) }
 
-// Pool returns the pool that a claim or an answer names.
+// Pool returns the pool that a claim, an answer or a record names.
 func (i *Item) Pool() PoolKey {
 	ref := i.Spec.PoolRef
 	switch i.Group {
@@ -157,7 +157,7 @@ func (i *Item) Pool() PoolKey {
 		ref = i.Spec.Pool
 		ref.APIGroup, ref.Kind = metal3Group, poolKind
 	case WeirGroup:
-		ref.APIGroup = WeirGroup
+		ref.APIGroup = cmp.Or(ref.APIGroup, WeirGroup) // a record may be of another group's pool
 	}
 	return keyOf(ref, i.Metadata.Namespace)
 }

@@ -339,7 +339,7 @@ func madeByWeir(object *fsck.Item) bool {
 // countLate counts an IPAddress that Weir has made too late.
 func (p *past) countLate(a *answered, answer *fsck.Item) {
 	p.account.Late++
-	cidr, err := p.state.Extent(answer)
+	cidr, err := p.state.Extent(answer, a.claim)
 	if err != nil {
 		p.find("reading %s: %v", answer, err)
 		return
@@ -412,7 +412,7 @@ func (p *past) holdingOf(l *life) (*fsck.Holding, error) {
 		if l.answer == nil {
 			return nil, nil //nolint:nilnil // nothing is no error
 		}
-		cidr, err := p.state.Extent(l.answer)
+		cidr, err := p.state.Extent(l.answer, l.claim.Metadata.UID)
 		return p.state.Holding(l.answer, l.claim, cidr, l.answer.Pool()), err
 	case l.claim.Spec.CIDR == "", l.claim.IsPool() && l.claim.Spec.ParentRef == nil:
 		return nil, nil //nolint:nilnil // nothing is no error

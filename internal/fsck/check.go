@@ -133,7 +133,10 @@ func (h *Holding) String() string {
 
 // holdings returns the prefixes in use by live claims and child pools.
 func (s *Snapshot) holdings() ([]*Holding, error) {
-	var out []*Holding
+	out, err := s.ownHoldings()
+	if err != nil {
+		return nil, err
+	}
 	for _, answer := range s.answers {
 		claim := s.claimOf(answer)
 		if claim == nil || !s.isServed(answer.Pool()) {
@@ -147,6 +150,12 @@ func (s *Snapshot) holdings() ([]*Holding, error) {
 			out = append(out, h)
 		}
 	}
+	return out, nil
+}
+
+// ownHoldings returns what objects of the own kinds hold.
+func (s *Snapshot) ownHoldings() ([]*Holding, error) {
+	var out []*Holding
 	for _, object := range s.own {
 		if object.Spec.CIDR == "" || object.IsPool() && object.Spec.ParentRef == nil {
 			continue
@@ -158,10 +167,20 @@ func (s *Snapshot) holdings() ([]*Holding, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", object, err)
 		}
-		out = append(out, s.OwnHolding(object, cidr))
+		if h := s.OwnHolding(object, cidr); !s.isReleased(h) && !isHandedBack(object) {
+			out = append(out, h)
+		}
 	}
 	return out, nil
 }
+
+// isReleased reports whether a claim is being deleted, and the ledger does not hold the prefix for it any more.
+// Until then the prefix is the claim's: a foreign finalizer may keep a claim for long.
+func (s *Snapshot) isReleased(h *Holding) bool { return h.Claim.IsTerminating() && !s.IsRecorded(h) }
+
+// isHandedBack reports whether an object is the copy of a delegated pool that is being deleted and has handed back
+// its block. Its record stays until it is gone, and the block may be that of a further copy.
+func isHandedBack(object *Item) bool { return object.IsTerminating() && object.Status.Released != nil }
 
 // OwnHolding returns what an object of an own kind holds.
 func (s *Snapshot) OwnHolding(object *Item, cidr netip.Prefix) *Holding {
@@ -310,13 +329,13 @@ func Contains(outer, inner *Holding) bool {
 // mayContain reports whether an overlap is right or not proved: a pool's block
 // around what comes from that pool, two answers of one claim (reported as
 // such), or answers of different kinds, read one after the other, of which one
-// was being released.
-func mayContain(outer, inner *Holding) bool {
+// was released.
+func (s *Snapshot) mayContain(outer, inner *Holding) bool {
 	if IsAround(outer, inner) || outer.Claim == inner.Claim {
 		return true
 	}
 	isOneList := outer.Answer.groupKind() == inner.Answer.groupKind()
-	return !isOneList && (outer.Claim.IsTerminating() || inner.Claim.IsTerminating())
+	return !isOneList && (s.isReleased(outer) || s.isReleased(inner))
 }
 
 // IsAround reports whether one of the two is a pool's block, and the other comes

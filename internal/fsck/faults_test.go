@@ -17,7 +17,9 @@ import (
 // floating IPs.
 type site struct {
 	answers, own, records, claims, inClusterPools []*Item
-	floatingIPs                                   []FloatingIP
+	// gone are pools that went while the lists were read.
+	gone        []*Item
+	floatingIPs []FloatingIP
 }
 
 func newSite() *site {
@@ -148,7 +150,7 @@ func (s *site) check(t *testing.T) *Report {
 	claims := byUID(append(s.claims, s.own...))
 	snapshot := &Snapshot{
 		answers: s.answers, own: s.own, records: slices.DeleteFunc(slices.Clone(s.records), isOfOtherDoor), Claims: claims, still: byUID(s.answers),
-		floatingIPs: s.floatingIPs, InCluster: servedOf(s.inClusterPools),
+		floatingIPs: s.floatingIPs, InCluster: servedOf(s.inClusterPools), parents: parentsOf(byUID(s.gone), nil),
 	}
 	snapshot.index(byUID(s.own))
 	holdings, err := snapshot.holdings()
@@ -192,6 +194,30 @@ func TestEachFaultIsFound(t *testing.T) {
 				s.answered("c", "root", "10.0.2.7")
 			}, Overlap,
 			"10.0.2.0/28 in default (IPAddress n/block for IPAddressClaim n/block, uid block) and 10.0.2.7/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
+		},
+		"an address that an IPClaim has which is being deleted": {
+			func(s *site) {
+				s.prefix("leaves", "root", "10.0.0.96/28")
+				leaving(s.own[len(s.own)-1])
+				s.answered("c", "root", "10.0.0.100")
+			}, Overlap,
+			"10.0.0.96/28 in default (IPClaim n/leaves for IPClaim n/leaves, uid leaves) and 10.0.0.100/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
+		},
+		"an address of a pool that is being deleted": {
+			func(s *site) {
+				s.carve("leaves", "10.0.4.0/24", "root")
+				leaving(s.own[len(s.own)-1])
+				s.answered("c", "root", "10.0.4.7")
+			}, Overlap,
+			"10.0.4.0/24 in default (IPPool n/leaves for IPPool n/leaves, uid leaves) and 10.0.4.7/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
+		},
+		"a prefix with the address of a claim that is being deleted": {
+			func(s *site) {
+				s.answered("leaves", "root", "10.0.0.100")
+				leaving(s.claims[len(s.claims)-1])
+				s.prefix("next", "root", "10.0.0.96/28")
+			}, Overlap,
+			"10.0.0.96/28 in default (IPClaim n/next for IPClaim n/next, uid next) and 10.0.0.100/32 in default (IPAddress n/leaves for IPAddressClaim n/leaves, uid leaves)",
 		},
 		"a child's block outside its parent": {
 			func(s *site) { s.carve("stray", "10.9.0.0/24", "root") }, OutsideParent,
@@ -318,6 +344,86 @@ func TestWhatIsRightIsNoFault(t *testing.T) {
 				t.Errorf("found %v", report.Findings)
 			}
 		})
+	}
+}
+
+// TestWhatIsBeingDeletedIsNoFault: a claim or pool on its way out, at each step, beside what has its prefix next.
+func TestWhatIsBeingDeletedIsNoFault(t *testing.T) {
+	t.Parallel()
+	last := func(items []*Item) *Item { return items[len(items)-1] }
+	tests := map[string]func(*site){
+		"an IPClaim whose record is gone": func(s *site) {
+			s.prefix("leaves", "root", "10.0.0.96/28")
+			leaving(last(s.own))
+			s.records = s.records[:len(s.records)-1]
+			s.answered("c", "root", "10.0.0.100")
+		},
+		"an IPClaim whose record is retained": func(s *site) {
+			s.prefix("leaves", "root", "10.0.0.96/28")
+			leaving(last(s.own))
+			last(s.records).Spec.ReleasedAt = metav1.Now()
+			s.prefix("next", "root", "10.0.0.96/28")
+		},
+		"an IPClaim whose foreign finalizer keeps it": func(s *site) {
+			s.prefix("leaves", "root", "10.0.0.96/28")
+			leaving(last(s.own))
+		},
+		"a claim whose record is gone": func(s *site) {
+			s.answered("leaves", "root", "10.0.0.100")
+			leaving(last(s.claims))
+			s.records = s.records[:len(s.records)-1]
+			s.prefix("next", "root", "10.0.0.96/28")
+		},
+		"a claim whose answer is gone": func(s *site) {
+			s.answered("leaves", "root", "10.0.0.100")
+			leaving(last(s.claims))
+			s.answers = s.answers[:len(s.answers)-1]
+		},
+		"a pool of which something is in use": func(s *site) {
+			s.carve("leaves", "10.0.4.0/24", "root")
+			leaving(last(s.own))
+			s.answered("c", "leaves", "10.0.4.7")
+		},
+		"a claim of a pool that went with it": func(s *site) {
+			s.carve("mid", "10.0.1.128/25", "child")
+			s.gone, s.own = []*Item{last(s.own)}, s.own[:len(s.own)-1]
+			s.records = s.records[:len(s.records)-1]
+			s.answered("leaves", "mid", "10.0.1.200")
+			leaving(last(s.claims))
+		},
+		"a pool whose parent does not have its block any more": func(s *site) {
+			s.carve("leaves", "10.9.0.0/24", "root")
+			leaving(last(s.own))
+		},
+		"a root whose addresses another one has": func(s *site) { leaving(s.pool("leaves", "10.0.0.0/24", "")) },
+		"a copy that has handed back its block, beside the next one": func(s *site) {
+			for _, name := range []string{"leaves", "next"} {
+				s.record(name, types.UID(name), name, "172.16.0.0/24")
+				s.pool(name, "172.16.0.0/24", "hubs").Spec.DelegateTo = "edge"
+			}
+			leaving(s.own[len(s.own)-2]).Status.Released = &struct{}{}
+		},
+	}
+	for name, plant := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite()
+			plant(s)
+			if report := s.check(t); len(report.Findings) > 0 {
+				t.Errorf("found %v", report.Findings)
+			}
+		})
+	}
+}
+
+// TestWhatIsStillThere was there before, and is as it is now.
+func TestWhatIsStillThere(t *testing.T) {
+	t.Parallel()
+	before := byUID([]*Item{item(WeirGroup, "IPClaim", "stays"), item(WeirGroup, "IPClaim", "goes")})
+	stays := leaving(item(WeirGroup, "IPClaim", "stays"))
+	after := byUID([]*Item{stays, item(WeirGroup, "IPClaim", "comes")})
+	if got := stillThere(before, after); !slices.Equal(got, []*Item{stays}) {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // report judges what was read.
 func (s *Snapshot) report(holdings []*Holding) *Report {
 	r := &Report{Answers: len(holdings), Records: len(s.records), FloatingIPs: len(s.floatingIPs)}
-	findOverlaps(r, holdings)
+	s.findOverlaps(r, holdings)
 	answered := map[types.UID][]*Holding{}
 	for _, h := range holdings {
 		uid := h.Claim.Metadata.UID
@@ -84,9 +84,10 @@ func (s *Snapshot) isByHand(record *Item) bool {
 }
 
 // checkParent finds a carved pool whose block is not in its parent. What a pool that came from a hub
-// names as its parent is a pool of the hub: its record is of the pool itself.
+// names as its parent is a pool of the hub: its record is of the pool itself. Pools that are being deleted are
+// left out.
 func (s *Snapshot) checkParent(r *Report, h *Holding) {
-	if h.Block == (PoolKey{}) {
+	if h.Block == (PoolKey{}) || h.Claim.IsTerminating() {
 		return
 	}
 	parent := s.Pools[parentOf(h.Claim)]
@@ -109,7 +110,7 @@ func (s *Snapshot) isCarvedHere(h *Holding) bool {
 func (s *Snapshot) checkRoots(r *Report) {
 	var roots []*Item
 	for _, pool := range s.own {
-		if pool.IsPool() && pool.Spec.ParentRef == nil && pool.isReady() {
+		if pool.IsPool() && pool.Spec.ParentRef == nil && pool.isReady() && !pool.IsTerminating() {
 			roots = append(roots, pool)
 		}
 	}
@@ -144,7 +145,7 @@ func (i *Item) addresses() *netipx.IPSet {
 // findOverlaps finds the pairs that may not overlap and do. Two prefixes overlap
 // only if one contains the other: in the order of addresses, shorter prefixes
 // first, the prefixes that contain the present one are a stack.
-func findOverlaps(r *Report, holdings []*Holding) {
+func (s *Snapshot) findOverlaps(r *Report, holdings []*Holding) {
 	holdings = slices.Clone(holdings)
 	slices.SortFunc(holdings, func(a, b *Holding) int {
 		return cmp.Or(strings.Compare(a.Space, b.Space), a.CIDR.Addr().Compare(b.CIDR.Addr()),
@@ -156,7 +157,7 @@ func findOverlaps(r *Report, holdings []*Holding) {
 			around = around[:len(around)-1]
 		}
 		for _, outer := range around {
-			if !mayContain(outer, h) {
+			if !s.mayContain(outer, h) {
 				r.find(Overlap, slices.Concat(outer.objects(), h.objects()), "%s and %s", outer, h)
 			}
 		}

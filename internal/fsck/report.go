@@ -16,7 +16,8 @@ type Fault string
 // Faults, in the order in which they are reported.
 const (
 	// Overlap: the prefixes of two claims, or of a claim and a pool that it is not from, overlap
-	// within an address space.
+	// within an address space. A claim or pool that is being deleted counts until its record is
+	// released.
 	Overlap Fault = "Overlap"
 	// OutsideParent: the block of a carved pool does not lie in the pool that it is carved from.
 	OutsideParent Fault = "OutsideParent"

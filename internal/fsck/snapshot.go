@@ -242,7 +242,7 @@ type Snapshot struct {
 	// Admitted: no object of an own kind has come past the webhooks.
 	Admitted bool
 	// own are pools and IPClaims that were there before and after the records
-	// were read and are not terminating.
+	// were read, also those that are being deleted.
 	own     []*Item
 	records []*Item
 	// Claims are the claims of all kinds, pools included, by UID.
@@ -254,7 +254,8 @@ type Snapshot struct {
 	// InCluster are the pools of the in-cluster provider's kinds; nil where Weir does
 	// not serve these.
 	InCluster map[PoolKey]*Item
-	// parents are what pools of Metal3's are carved from.
+	// parents are what pools are carved from, of Metal3's, and of Weir's that went while the lists were read:
+	// what was in use of one that went lay in its parent's block.
 	parents map[PoolKey]PoolKey
 	// claimByAnswer are the claims by the IPAddress that their status names.
 	claimByAnswer map[answerKey]*Item
@@ -275,24 +276,42 @@ func takeSnapshot(ctx context.Context, cfg *rest.Config) (*Snapshot, error) {
 	s.records = l.list(ctx, recordResource)
 	s.InCluster = inClusterServed(ctx, l, s.records)
 	s.records = slices.DeleteFunc(s.records, isOfOtherDoor)
+	s.parents = parentsOf(before, l.list(ctx, metal3Pools)) // before the claims, which go before their pools
 	s.Claims = byUID(l.list(ctx, claimResources...))
 	s.still = byUID(l.list(ctx, answerResources...))
 	after := byUID(l.list(ctx, ownResources...))
-	s.parents = map[PoolKey]PoolKey{}
-	for _, pool := range l.list(ctx, metal3Pools) {
-		s.parents[pool.Key()] = parentOf(pool)
-	}
 	if err := l.failure(); err != nil {
 		return nil, err
 	}
-	for uid, object := range after {
-		if before[uid] != nil && !object.IsTerminating() {
-			s.own = append(s.own, object)
-		}
-	}
+	s.own = stillThere(before, after)
 	maps.Copy(s.Claims, after)
 	s.index(after)
 	return s, nil
+}
+
+// stillThere returns the objects that were there before and after, as they were after.
+func stillThere(before, after map[types.UID]*Item) []*Item {
+	var out []*Item
+	for uid, object := range after {
+		if before[uid] != nil {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// parentsOf returns what pools of Weir's and of Metal3's are carved from, by their keys.
+func parentsOf(own map[types.UID]*Item, metal3 []*Item) map[PoolKey]PoolKey {
+	parents := map[PoolKey]PoolKey{}
+	for _, pool := range own {
+		if pool.IsPool() {
+			parents[pool.Key()] = parentOf(pool)
+		}
+	}
+	for _, pool := range metal3 {
+		parents[pool.Key()] = parentOf(pool)
+	}
+	return parents
 }
 
 // inClusterServed returns the pools of the in-cluster provider's kinds, and nil where

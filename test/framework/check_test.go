@@ -161,6 +161,14 @@ func TestCheck(t *testing.T) {
 	w.answer("double", double, "child", "10.0.1.7")
 	prefix := w.create(`{apiVersion: ipam.weir.dev/v1alpha1, kind: IPClaim, metadata: {name: prefix}, spec: {poolRef: {kind: IPPool, name: root}, cidr: 10.0.0.0/28}}`)
 	w.record("prefix", "IPClaim", "prefix", prefix, "root", "10.0.0.0/28")
+	leaves := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "ipam.weir.dev/v1alpha1", "kind": "IPClaim"}}
+	leaves.SetNamespace("default")
+	leaves.SetName("leaves")
+	uid := w.create(`{apiVersion: ipam.weir.dev/v1alpha1, kind: IPClaim, metadata: {name: leaves, finalizers: [example.com/used]}, spec: {poolRef: {kind: IPPool, name: child}, cidr: 10.0.1.24/29}}`)
+	w.record("leaves", "IPClaim", "leaves", uid, "child", "10.0.1.24/29")
+	if err := w.Delete(t.Context(), leaves); err != nil {
+		t.Fatal(err)
+	}
 	unrecorded := w.claim("unrecorded", "root", "")
 	w.answer("unrecorded", unrecorded, "root", "10.0.0.99")
 	w.record("leaked", "IPAddressClaim", "gone", "00000000-0000-0000-0000-000000000000", "root", "10.0.0.100/32")
@@ -169,11 +177,12 @@ func TestCheck(t *testing.T) {
 	report = check(t, cp.Config())
 	expectFinding(t, report.Of(fsck.Overlap), "double", "right-child")
 	expectFinding(t, report.Of(fsck.Overlap), "prefix", "right-root")
+	expectFinding(t, report.Of(fsck.Overlap), "leaves", "own")
 	expectFinding(t, report.Of(fsck.NoRecord), "unrecorded")
 	expectFinding(t, report.Of(fsck.NoClaim), "leaked")
 	expectFinding(t, report.Of(fsck.Silent), "silent")
-	if got := len(report.Findings); got != 5 {
-		t.Errorf("found %d faults of 5: %v", got, report.AtRest())
+	if got := len(report.Findings); got != 6 {
+		t.Errorf("found %d faults of 6: %v", got, report.AtRest())
 	}
 
 	held := []fsck.Held{{Space: "default", CIDR: netip.MustParsePrefix("10.0.1.6/31"), UID: "stranger"}}

@@ -43,8 +43,18 @@ func useColor(when string, out io.Writer) (bool, error) {
 }
 
 func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
+	file, ok := bare(out).(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-func colored(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
+// colored returns a text in a colour, for a bare writer.
+func colored(code, text string) string { return "\x1b[" + code + "m" + visible(text) + "\x1b[0m" }
+
+// printColored prints a line in a colour.
+func (o *options) printColored(code, text string) {
+	if !o.painted {
+		fmt.Fprintln(o.stdout, text)
+		return
+	}
+	fmt.Fprintln(bare(o.stdout), colored(code, text))
+}

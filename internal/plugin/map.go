@@ -61,7 +61,7 @@ func (o *options) writeMap(ctx context.Context, output string) error {
 		err = printObject(o.stdout, output, Map{header("Map"), drawn})
 	case output == standardInput:
 		printGaps(o.stderr, drawn.Gaps)
-		err = atlas.WritePage(o.stdout, drawn)
+		err = atlas.WritePage(bare(o.stdout), drawn)
 	default:
 		printGaps(o.stderr, drawn.Gaps)
 		err = writeFile(output, func(w io.Writer) error { return atlas.WritePage(w, drawn) })

@@ -16,6 +16,7 @@ import (
 
 // options are the flags of all commands.
 type options struct {
+	// stdout and stderr are screens.
 	stdout, stderr io.Writer
 	config         *genericclioptions.ConfigFlags
 	now            func() time.Time

@@ -44,13 +44,17 @@ func isObject(format string) bool { return format == formatJSON || format == for
 // printObject prints the versioned object.
 func printObject(w io.Writer, format string, object any) error {
 	text, err := json.MarshalIndent(object, "", "  ")
-	if err == nil && format == formatYAML {
-		text, err = yaml.JSONToYAML(text)
-	}
 	if err != nil {
 		return fmt.Errorf("encoding the answer: %w", err)
 	}
-	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(text), "\n"))
+	shown := visibleJSON(string(text))
+	if format == formatYAML && shown == string(text) { // else it stays JSON, which is YAML: no YAML encoder escapes all
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return fmt.Errorf("encoding the answer: %w", err)
+		}
+		shown = strings.TrimSuffix(string(text), "\n")
+	}
+	_, err = fmt.Fprintln(bare(w), shown)
 	return err
 }
 
@@ -67,8 +71,9 @@ func printTable(w io.Writer, head []string, rows [][]string, paint func(column i
 	all := append([][]string{head}, rows...)
 	widths := make([]int, len(head))
 	for _, row := range all {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		for i := range row {
+			row[i] = visible(row[i])
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
 	for n, row := range all {
@@ -87,7 +92,7 @@ func printTable(w io.Writer, head []string, rows [][]string, paint func(column i
 			}
 			line = append(line, padded)
 		}
-		fmt.Fprintln(w, strings.TrimRight(strings.Join(line, "  "), " "))
+		fmt.Fprintln(bare(w), strings.TrimRight(strings.Join(line, "  "), " "))
 	}
 }
 

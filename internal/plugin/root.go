@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -39,7 +38,7 @@ func Run(ctx context.Context, config Config, args ...string) int {
 	cmd.SetArgs(args)
 	code, message := codeOf(cmd.ExecuteContext(ctx))
 	if message != nil {
-		fmt.Fprintf(config.Stderr, "error: %v\n", message)
+		printError(screen{config.Stderr}, message)
 	}
 	return code
 }
@@ -47,7 +46,7 @@ func Run(ctx context.Context, config Config, args ...string) int {
 func command(config Config) *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.WrapConfigFn = survey.ReadOnly
-	o := &options{stdout: config.Stdout, stderr: config.Stderr, config: flags, now: config.Now}
+	o := &options{stdout: screen{config.Stdout}, stderr: screen{config.Stderr}, config: flags, now: config.Now}
 	cmd := &cobra.Command{
 		Use:           "kubectl-weir",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl weir"},

@@ -44,7 +44,7 @@ func (o *options) printStatusLines(s *Status) {
 		if isBad && o.painted {
 			padded = colored(red, padded)
 		}
-		fmt.Fprintf(o.stdout, "%s %s\n", padded, fmt.Sprintf(format, args...))
+		fmt.Fprintf(bare(o.stdout), "%s %s\n", padded, visible(fmt.Sprintf(format, args...)))
 	}
 	for i := range s.Managers {
 		m := &s.Managers[i]

@@ -221,10 +221,7 @@ func (o *options) printAttempt(a *WhyAttempt) {
 	if a.Refusal != nil {
 		head, color = strings.TrimSpace(fmt.Sprintf("%s by %s %s", head, refuserTexts[a.Refusal.By], a.Refusal.Name)), red
 	}
-	if o.painted {
-		head = colored(color, head)
-	}
-	fmt.Fprintln(o.stdout, head)
+	o.printColored(color, head)
 	for _, text := range a.Warnings {
 		o.line("warning", text)
 	}

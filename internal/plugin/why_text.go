@@ -57,10 +57,7 @@ func (o *options) printWhyObject(w *WhyObject) {
 		color = green
 	}
 	head := fmt.Sprintf("%s %s: %s%s", w.Object, standing(w, ready), ready.Reason, o.sinceText(ready))
-	if o.painted {
-		head = colored(color, head)
-	}
-	fmt.Fprintln(o.stdout, head)
+	o.printColored(color, head)
 	o.line("message", ready.Message)
 	o.printAdvice(w, ready)
 	o.printDecision(w)

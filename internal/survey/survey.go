@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -169,9 +170,16 @@ func (s *Survey) listIn(ctx context.Context, r resource, in place, q query, read
 	return listed, nil
 }
 
+// canName reports whether an object, or a namespace, can have a name. Tenants write names of owners and pools, and the
+// client joins paths as file names: a name with slashes would have it read another path with the user's rights.
+func canName(name string) bool { return name != "" && len(content.IsPathSegmentName(name)) == 0 }
+
 // get reads one object: listed if it is there, unserved if there is none. Where the user may not see
 // it there is a gap.
 func (s *Survey) get(ctx context.Context, r resource, namespace, name string, into any) (outcome, error) {
+	if !canName(name) || r.namespaced && !canName(namespace) {
+		return unserved, nil
+	}
 	body, err := s.rest.Get().AbsPath(r.path(namespace), name).SetHeader("Accept", "application/json").Stream(ctx)
 	switch {
 	case apierrors.IsForbidden(err):

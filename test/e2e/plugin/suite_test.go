@@ -16,6 +16,7 @@
 //   - history_test.go: the command history, of files and of managers' pods.
 //   - free_test.go: the command free, the only one that writes.
 //   - tutorial_test.go: the commands of docs/tutorial.md.
+//   - names_test.go: names that a terminal, or a client, would act on.
 //   - program_test.go: the binary: exit codes, completion, an API server that is not there.
 //   - many_test.go: what is asked of the API server where there are many records, also by an older CRD.
 //   - world_test.go: the pools and claims of the site.
@@ -87,6 +88,7 @@ var _ = Describe("kubectl weir", Ordered, ContinueOnFailure, func() {
 	Describe("fsck", fsckSpecs)
 	Describe("free", freeSpecs)
 	Describe("in the tutorial", tutorialSpecs)
+	Describe("with names of tenants", namesSpecs)
 	Describe("with many records", Ordered, manySpecs)
 })
 

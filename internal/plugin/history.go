@@ -29,8 +29,9 @@ type History struct {
 	// Gaps are what the user may not see.
 	Gaps   []survey.Gap `json:"gaps"`
 	Prefix string       `json:"prefix"`
-	// LogsBegin is the time of the first line of all logs.
-	LogsBegin time.Time `json:"logsBegin,omitzero"`
+	// LogsBegin is the time of the first line of all logs. Some may begin later, as Logs says.
+	LogsBegin time.Time    `json:"logsBegin,omitzero"`
+	Logs      []HistoryLog `json:"logs,omitempty"`
 	// LogCount is how many logs were read, TornCount how many lines of the audit trail in them cannot be read.
 	LogCount  int `json:"logCount"`
 	TornCount int `json:"tornCount,omitempty"`
@@ -42,6 +43,13 @@ type History struct {
 
 	asked netip.Prefix
 	found *survey.Whereabouts
+}
+
+// HistoryLog is where the logs of a pod, or a file, begin.
+type HistoryLog struct {
+	// Name of the pod or file.
+	Name   string    `json:"name"`
+	Begins time.Time `json:"begins"`
 }
 
 // HistoryEvent is a line of the audit trail.
@@ -125,7 +133,7 @@ func (c *chronicle) readLogs(ctx context.Context, s *survey.Survey) error {
 	if len(c.files) > 0 {
 		return nil
 	}
-	logs, err := s.ManagerLogs(ctx, c.readLog)
+	logs, err := s.ManagerLogs(ctx, func(pod string, log io.Reader) error { return c.readLog(pod, pod, log) })
 	if err != nil {
 		return err
 	}
@@ -135,18 +143,18 @@ func (c *chronicle) readLogs(ctx context.Context, s *survey.Survey) error {
 
 func (c *chronicle) readFile(name string) error {
 	if name == standardInput {
-		return c.readLog("", c.stdin)
+		return c.readLog(name, "", c.stdin)
 	}
 	file, err := os.Open(name) //nolint:gosec // the user names it
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	return c.readLog("", file)
+	return c.readLog(name, "", file)
 }
 
-// readLog keeps the events of a log that are of what is asked for.
-func (c *chronicle) readLog(manager string, log io.Reader) error {
+// readLog keeps the events of a log that are of what is asked for. The log is of a manager, or lines may name theirs.
+func (c *chronicle) readLog(name, manager string, log io.Reader) error {
 	h := c.history
 	extent, err := audit.Read(log, c.now(), func(e audit.Event) {
 		if !concerns(&e.Entry, h.asked) {
@@ -162,10 +170,25 @@ func (c *chronicle) readLog(manager string, log io.Reader) error {
 	}
 	h.LogCount++
 	h.TornCount += extent.Torn
-	if !extent.Begins.IsZero() && (h.LogsBegin.IsZero() || extent.Begins.Before(h.LogsBegin)) {
-		h.LogsBegin = extent.Begins
-	}
+	h.begin(HistoryLog{name, extent.Begins})
 	return nil
+}
+
+// begin notes where a log begins, unless it is empty. A pod has two logs, which follow one another.
+func (h *History) begin(log HistoryLog) {
+	if log.Begins.IsZero() {
+		return
+	}
+	if h.LogsBegin.IsZero() || log.Begins.Before(h.LogsBegin) {
+		h.LogsBegin = log.Begins
+	}
+	i := slices.IndexFunc(h.Logs, func(other HistoryLog) bool { return other.Name == log.Name })
+	switch {
+	case i < 0:
+		h.Logs = append(h.Logs, log)
+	case log.Begins.Before(h.Logs[i].Begins):
+		h.Logs[i] = log
+	}
 }
 
 // concerns reports whether an entry is of a prefix, or of a part or a claim's block around it. The blocks of the

@@ -123,3 +123,27 @@ func TestFilesThatAreNotThere(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestWhereLogsBegin: a log that is written little reaches further back than the others, which then lack what it has the time of.
+func TestWhereLogsBegin(t *testing.T) {
+	t.Parallel()
+	at := func(text string) string { return text + " I0101 00:00:00.000000 1 main.go:1] \"line\"\n" }
+	h := &History{}
+	c := &chronicle{options: &options{now: time.Now}, history: h}
+	for _, log := range []struct{ pod, text string }{
+		{"leader", at("2026-11-20T09:00:00Z")},
+		{"leader", at("2026-11-21T09:00:00Z")}, // after a restart
+		{"new", ""},
+		{"standby", at("2026-10-22T09:00:00Z")},
+	} {
+		if err := c.readLog(log.pod, log.pod, strings.NewReader(log.text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "The logs begin between 2026-10-22 09:00:00 (standby) and 2026-11-20 09:00:00 (leader). They may lack what was before the latter."; beginText(h.Logs) != want {
+		t.Errorf("got %q", beginText(h.Logs))
+	}
+	if len(h.Logs) != 2 || instant(h.LogsBegin) != "2026-10-22 09:00:00" {
+		t.Errorf("logs %v begin at %s", h.Logs, instant(h.LogsBegin))
+	}
+}

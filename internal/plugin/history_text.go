@@ -6,6 +6,7 @@ package plugin
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/survey"
@@ -30,9 +31,21 @@ func (c *chronicle) printStory() {
 	case h.LogsBegin.IsZero():
 		fmt.Fprintln(c.stdout, "The logs are empty.")
 	default:
-		fmt.Fprintf(c.stdout, "The logs begin at %s. They do not have what was before.\n", instant(h.LogsBegin))
+		fmt.Fprintln(c.stdout, beginText(h.Logs))
 	}
 	c.printNow()
+}
+
+// beginText says from when on logs have everything. One that is written little reaches far back, and says nothing of the time
+// before the others begin.
+func beginText(logs []HistoryLog) string {
+	byTime := func(a, b HistoryLog) int { return a.Begins.Compare(b.Begins) }
+	first, last := slices.MinFunc(logs, byTime), slices.MaxFunc(logs, byTime)
+	from, to := instant(first.Begins), instant(last.Begins)
+	if from == to {
+		return fmt.Sprintf("The logs begin at %s. They do not have what was before.", from)
+	}
+	return fmt.Sprintf("The logs begin between %s (%s) and %s (%s). They may lack what was before the latter.", from, first.Name, to, last.Name)
 }
 
 func (c *chronicle) printEvents() {

@@ -23,6 +23,8 @@ type options struct {
 	allNamespaces  bool
 	format, color  string
 	ascii          bool
+	// weirNamespace is where Weir runs; "" if it is to be found.
+	weirNamespace string
 	// painted is whether to colour, once the flags are known.
 	painted bool
 }
@@ -33,6 +35,8 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Look at all namespaces, whatever --namespace is")
 	flags.StringVarP(&o.format, "output", "o", formatTable, "Output: table, wide, json, yaml or name")
 	flags.StringVar(&o.color, "color", colorAuto, "Colour the output: auto, always or never")
+	flags.StringVar(&o.weirNamespace, "weir-namespace", "",
+		"Namespace that Weir runs in; empty takes that of the Service that its webhooks call, or weir-system where you may not read them")
 	flags.BoolVar(&o.ascii, "ascii", false, "Draw with ASCII characters")
 	for name, values := range map[string][]string{"output": formats, "color": colors} {
 		// It errs for flags that do not exist only.
@@ -87,7 +91,12 @@ func (o *options) survey(scope survey.Scope) (*survey.Survey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	return survey.New(config, mapper, scope)
+	s, err := survey.New(config, mapper, scope)
+	if err != nil {
+		return nil, err
+	}
+	s.SetHome(o.weirNamespace)
+	return s, nil
 }
 
 // surveyOfWeir is survey for what asks about Weir's kinds by name. It errs with survey.ErrNoWeir where the API server does not serve them.

@@ -43,6 +43,11 @@ type StatusManagers struct {
 	CertificateUntil time.Time `json:"certificateUntil,omitzero"`
 }
 
+// isBad reports whether some of the managers, or all, are not at work. A Deployment that wants none has none at work.
+func (m *StatusManagers) isBad() bool {
+	return m.ReadyCount == 0 || m.ReadyCount < m.WantedCount || m.LeaseExpired
+}
+
 // StatusClaims counts claims.
 type StatusClaims struct {
 	AnsweredCount int `json:"answeredCount"`
@@ -218,7 +223,6 @@ func (s *Status) countRecord(r *survey.Record) {
 
 // needsAttention reports whether something is not as it should be.
 func (s *Status) needsAttention() bool {
-	isBad := func(m StatusManagers) bool { return m.ReadyCount < m.WantedCount || m.LeaseExpired }
-	return slices.ContainsFunc(s.Managers, isBad) || s.Claims.Oldest != nil || len(s.Conflicts) > 0 ||
+	return slices.ContainsFunc(s.Managers, func(m StatusManagers) bool { return m.isBad() }) || s.Claims.Oldest != nil || len(s.Conflicts) > 0 ||
 		len(s.Pools.Exhausted)+len(s.Pools.NotReady) > 0
 }

@@ -32,14 +32,20 @@ func TestStatusSaysWhatNeedsAttention(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		pools  []*survey.Pool
-		claims []*survey.ListedClaim
-		gaps   []survey.Gap
-		code   int
-		text   string
+		managers []StatusManagers
+		pools    []*survey.Pool
+		claims   []*survey.ListedClaim
+		gaps     []survey.Gap
+		code     int
+		text     string
 	}{
-		"nothing":           {code: ExitOK, text: "pools      0: 0 exhausted, 0 nearly full, 0 not ready, 0 delegated"},
-		"an exhausted pool": {pools: []*survey.Pool{pool("p", survey.ExhaustedState, 100)}, code: ExitBadNews, text: "1 exhausted (IPPool n/p: 5 of 100 free)"},
+		"nothing":          {code: ExitOK, text: "pools      0: 0 exhausted, 0 nearly full, 0 not ready, 0 delegated"},
+		"managers at work": {managers: []StatusManagers{{WantedCount: 2, ReadyCount: 2}}, code: ExitOK, text: "2 of 2 ready"},
+		"a manager that is not ready": {
+			managers: []StatusManagers{{WantedCount: 2, ReadyCount: 1, Leader: "a"}}, code: ExitBadNews, text: "1 of 2 ready, a leads",
+		},
+		"managers that are scaled to none": {managers: []StatusManagers{{}}, code: ExitBadNews, text: "0 of 0 ready, no leader is seen"},
+		"an exhausted pool":                {pools: []*survey.Pool{pool("p", survey.ExhaustedState, 100)}, code: ExitBadNews, text: "1 exhausted (IPPool n/p: 5 of 100 free)"},
 		"a pool that is nearly full": {
 			pools: []*survey.Pool{pool("p", ipamv1.PoolReadyAvailableReason, 95)}, code: ExitOK, text: "1 nearly full (IPPool n/p: 5 of 100 free)",
 		},
@@ -59,7 +65,7 @@ func TestStatusSaysWhatNeedsAttention(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, waiting := &Status{Gaps: tc.gaps}, map[StatusWaiting]int{}
+			s, waiting := &Status{Gaps: tc.gaps, Managers: tc.managers}, map[StatusWaiting]int{}
 			s.countPools(tc.pools)
 			for _, c := range tc.claims {
 				s.countClaim(c, waiting)

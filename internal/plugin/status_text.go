@@ -48,7 +48,7 @@ func (o *options) printStatusLines(s *Status) {
 	}
 	for i := range s.Managers {
 		m := &s.Managers[i]
-		line(m.ReadyCount < m.WantedCount || m.LeaseExpired, "managers", "%s", o.managersText(m))
+		line(m.isBad(), "managers", "%s", o.managersText(m))
 	}
 	if len(s.Managers) == 0 {
 		line(false, "managers", "none are seen")

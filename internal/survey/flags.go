@@ -17,26 +17,30 @@ type Flags struct {
 }
 
 // usual are the flags of managers that nobody has told otherwise.
-var usual = Flags{Namespace: "weir-system", values: map[string]string{"platform-project": "platform"}}
+var usual = map[string]string{"platform-project": "platform"}
 
 // Value returns the value of a flag, which is "" if it was not given and has no default.
 func (f *Flags) Value(name string) string {
 	if value, isGiven := f.values[name]; isGiven {
 		return value
 	}
-	return usual.values[name]
+	return usual[name]
 }
 
-// Flags returns those of the first Deployment of Weir that the user may see, or the usual ones. That they may not be seen is no gap.
+// Flags returns those of the Deployment of Weir in its namespace, or the usual ones. That they may not be seen is no gap.
 func (s *Survey) Flags(ctx context.Context) (*Flags, error) {
+	home, err := s.findHome(ctx)
+	if err != nil {
+		return nil, err
+	}
 	quiet := *s
-	quiet.gaps, quiet.scope = &Gaps{}, Scope{Fallback: usual.Namespace}
+	quiet.gaps, quiet.scope = &Gaps{}, Scope{Only: home}
 	var found []*Flags
-	_, err := quiet.list(ctx, deployments, query{labels: managerLabels}, func(body io.Reader) error {
+	_, err = quiet.list(ctx, deployments, query{labels: managerLabels}, func(body io.Reader) error {
 		return readItems(body, func(d *deploymentFields) { found = append(found, d.flags()) })
 	})
 	if err != nil || len(found) == 0 {
-		return &usual, err
+		return &Flags{Namespace: home}, err
 	}
 	return found[0], nil
 }

@@ -40,22 +40,24 @@ type podFields struct {
 }
 
 // ManagerLogs passes on the logs of the managers' containers, the one before and the present one, each line with
-// its time. What is forbidden is a gap.
+// its time. Managers are in Weir's namespace: a Pod of another one may have any label. What is forbidden is a gap.
 func (s *Survey) ManagerLogs(ctx context.Context, read func(pod string, log io.Reader) error) (*Logs, error) {
+	home, err := s.findHome(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var found []metav1.ObjectMeta
-	_, err := s.in(Scope{Fallback: s.scope.Fallback}).list(ctx, pods, query{labels: managerLabels}, func(body io.Reader) error {
+	_, err = s.in(Scope{Only: home}).list(ctx, pods, query{labels: managerLabels}, func(body io.Reader) error {
 		return readItems(body, func(p *podFields) { found = append(found, p.Metadata) })
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, b metav1.ObjectMeta) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(found, func(a, b metav1.ObjectMeta) int { return cmp.Compare(a.Name, b.Name) })
 	logs := &Logs{}
 	for i := range found {
 		for _, previous := range []string{"true", "false"} {
-			if err = s.readLog(ctx, logs, podLog{found[i].Namespace, found[i].Name, previous}, read); err != nil {
+			if err = s.readLog(ctx, logs, podLog{home, found[i].Name, previous}, read); err != nil {
 				return nil, err
 			}
 		}

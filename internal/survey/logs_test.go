@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestLogsOfManagersAreRead: the one before and the present one; what cannot be shown is a gap or a failure.
+// TestLogsOfManagersAreRead: the one before and the present one; what cannot be shown is a gap or a failure. A tenant's pod with
+// Weir's label is no manager.
 func TestLogsOfManagersAreRead(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(answerLogs))
@@ -46,7 +47,7 @@ func TestLogsOfManagersAreRead(t *testing.T) {
 		t.Errorf("failed %q", logs.Failed)
 	}
 	gaps := s.Gaps().List()
-	if len(gaps) != 1 || gaps[0].Text != "you may not get pods/log of namespace other" {
+	if len(gaps) != 1 || gaps[0].Text != "you may not get pods/log of namespace weir-system" {
 		t.Errorf("gaps %v", gaps)
 	}
 	broken := errors.New("broken")
@@ -55,14 +56,20 @@ func TestLogsOfManagersAreRead(t *testing.T) {
 	}
 }
 
-// answerLogs has three managers' pods and one of another namespace.
+// answerLogs has four managers' pods, and one of a tenant.
 func answerLogs(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	code, answer := refusal(http.StatusForbidden, "Forbidden", "no")
+	const managers = `{"metadata":{"namespace":"weir-system","name":"b"}},{"metadata":{"namespace":"weir-system","name":"a"}},` +
+		`{"metadata":{"namespace":"weir-system","name":"lost"}},{"metadata":{"namespace":"weir-system","name":"secret"}}`
+	isLabelled := query.Get("labelSelector") == managerLabels
 	switch name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/weir-system/pods/"), "/log"); {
-	case r.URL.Path == "/api/v1/pods" && query.Get("labelSelector") == managerLabels:
-		code, answer = http.StatusOK, `{"items":[{"metadata":{"namespace":"weir-system","name":"b"}},{"metadata":{"namespace":"weir-system","name":"a"}},`+
-			`{"metadata":{"namespace":"weir-system","name":"lost"}},{"metadata":{"namespace":"other","name":"c"}}]}`
+	case r.URL.Path == "/api/v1/namespaces/weir-system/pods" && isLabelled:
+		code, answer = http.StatusOK, `{"items":[`+managers+`]}`
+	case r.URL.Path == "/api/v1/pods" && isLabelled:
+		code, answer = http.StatusOK, `{"items":[{"metadata":{"namespace":"tenant","name":"forger"}},`+managers+`]}`
+	case r.URL.Path == "/api/v1/namespaces/tenant/pods/forger/log":
+		code, answer = http.StatusOK, "forged"
 	case name == "lost":
 		code, answer = refusal(http.StatusInternalServerError, "InternalError", "the node is not there")
 	case name == "a" && query.Get("previous") == "true":

@@ -43,9 +43,13 @@ type Managers struct {
 	CertificateUntil time.Time
 }
 
-// Managers returns the Deployments of Weir, and false if no list of them was allowed.
+// Managers returns the Deployments of Weir in its namespace, and false if no list of them was allowed.
 func (s *Survey) Managers(ctx context.Context) (all []*Managers, isAllowed bool, err error) {
-	result, err := s.in(Scope{Fallback: s.scope.Fallback}).list(ctx, deployments, query{labels: managerLabels}, func(body io.Reader) error {
+	home, err := s.findHome(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	result, err := s.in(Scope{Only: home}).list(ctx, deployments, query{labels: managerLabels}, func(body io.Reader) error {
 		return readItems(body, func(d *deploymentFields) { all = append(all, d.managers()) })
 	})
 	for _, m := range all {
@@ -56,7 +60,7 @@ func (s *Survey) Managers(ctx context.Context) (all []*Managers, isAllowed bool,
 			err = s.readCertificates(ctx, m)
 		}
 	}
-	return all, result == listed || result == partly, err
+	return all, result == listed, err
 }
 
 type deploymentFields struct {

@@ -33,6 +33,8 @@ type Survey struct {
 	mapper meta.RESTMapper
 	scope  Scope
 	gaps   *Gaps
+	// home is the namespace that Weir runs in; "" if it is to be found.
+	home string
 	// inCluster is shared by surveys of all scopes.
 	inCluster *inCluster
 }

@@ -66,7 +66,13 @@ type Need struct {
 	Amount
 	// Prefixes is what is needed by claims that say a length themselves, by that length.
 	Prefixes map[int]Amount
+	// Renewed is how many addresses machines shall have of the pool. Each machine that is replaced gives one back and asks for it anew, also
+	// where no more are needed at once.
+	Renewed int
 }
+
+// IsLeft reports whether the machines leave the pool: they have addresses of it, and shall have none.
+func (n *Need) IsLeft() bool { return n.Now > 0 && n.Now+n.ForGood == 0 && len(n.Prefixes) == 0 }
 
 // Amount is how many addresses or prefixes there are now, and how many more are needed for good and at most.
 type Amount struct{ Now, ForGood, AtMost int }
@@ -119,6 +125,9 @@ func needs(sets []Set) []Need {
 				byPool[pool] = need
 			}
 			amount := sets[i].of(pool)
+			if sets[i].Claim == nil {
+				need.Renewed += amount.Now + amount.ForGood
+			}
 			if length := sets[i].Length; length != 0 {
 				need.Prefixes[length] = need.Prefixes[length].plus(amount)
 			} else {

@@ -276,6 +276,40 @@ func TestWhatIsNeeded(t *testing.T) {
 	}
 }
 
+// TestWhatIsRenewed: machines that are replaced ask for their addresses anew, and claims keep theirs.
+func TestWhatIsRenewed(t *testing.T) {
+	t.Parallel()
+	v, other := machineTemplate("VSphereMachineTemplate", "v", vsphere), machineTemplate("VSphereMachineTemplate", "v", proxmox)
+	set := machineDeployment("  replicas: 5\n  rollout: {strategy: {type: OnDelete}}\n", "VSphereMachineTemplate", "v")
+	claim := ipclaim("{name: there}", "{poolRef: {kind: GlobalIPPool, name: fleet}}")
+	for name, tc := range map[string]struct {
+		live, files string
+		replicas    map[string]int
+		// renewed is of GlobalIPPool fleet.
+		renewed int
+		isLeft  bool
+	}{
+		"as many machines":     {live: v + set, files: set, renewed: 5},
+		"fewer machines":       {live: v + set, files: set, replicas: map[string]int{"md": 2}, renewed: 2},
+		"no machines":          {live: v + set, files: set, replicas: map[string]int{"md": 0}, isLeft: true},
+		"machines that leave":  {live: v + set, files: other + set, isLeft: true},
+		"a claim":              {live: claim, files: claim},
+		"a claim and machines": {live: v + set + claim, files: set + claim, renewed: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := demand.Question{Namespace: "ns", Manifests: parse(t, tc.files), Replicas: tc.replicas}
+			answer, err := demand.Reckon(t.Context(), world{objects: parse(t, tc.live)}, q)
+			if err != nil || len(answer.Needs) == 0 || survey.Name(answer.Needs[0].Pool) != "GlobalIPPool fleet" {
+				t.Fatalf("%v, %+v", err, answer)
+			}
+			if need := answer.Needs[0]; need.Renewed != tc.renewed || need.IsLeft() != tc.isLeft {
+				t.Errorf("renewed %d, is left %v", need.Renewed, need.IsLeft())
+			}
+		})
+	}
+}
+
 // Three machines of a control plane and two workers: at most one more of each.
 func TestWhatTheTemplatesNeed(t *testing.T) {
 	t.Parallel()

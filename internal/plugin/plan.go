@@ -254,7 +254,7 @@ func planPool(need demand.Need, pool *survey.UsablePool, room *rehearsal.Room) P
 	}
 	isServing := pool.State == ipamv1.PoolReadyAvailableReason || pool.State == survey.ExhaustedState
 	switch {
-	case !p.needsMore():
+	case !asksMore(&need, pool) && (isServing || need.Renewed == 0):
 		p.Verdict = EnoughVerdict
 	case pool.State == survey.HiddenState:
 		p.Verdict = UnknownVerdict
@@ -266,11 +266,6 @@ func planPool(need demand.Need, pool *survey.UsablePool, room *rehearsal.Room) P
 		p.judgeSums()
 	}
 	return p
-}
-
-// needsMore reports whether anything is needed that is not there.
-func (p *PlanPool) needsMore() bool {
-	return p.AtMost > 0 || slices.ContainsFunc(p.Prefixes, func(prefixes PlanPrefixes) bool { return prefixes.AtMost > 0 })
 }
 
 // judgeRoom judges by what a rehearsal found.

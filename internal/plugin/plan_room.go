@@ -30,7 +30,7 @@ func planAsks(answer *demand.Answer, pools map[ipamv1.PoolReference]*survey.Usab
 	p := &planned{namespace: namespace}
 	for i := range answer.Needs {
 		need := &answer.Needs[i]
-		if !needsMore(need) {
+		if !asksMore(need, pools[need.Pool]) {
 			continue
 		}
 		for _, claim := range pools[need.Pool].Waiters {
@@ -54,7 +54,12 @@ func planAsks(answer *demand.Answer, pools map[ipamv1.PoolReference]*survey.Usab
 	return p
 }
 
-func needsMore(need *demand.Need) bool {
+// asksMore reports whether anything is asked of a pool that it has not handed out: more is needed at once, or claims wait already, and the pool is
+// not left for another one.
+func asksMore(need *demand.Need, pool *survey.UsablePool) bool {
+	if pool.Waiting > 0 && !need.IsLeft() {
+		return true
+	}
 	for _, amount := range need.Prefixes {
 		if amount.AtMost > 0 {
 			return true

@@ -23,27 +23,37 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	const available = ipamv1.PoolReadyAvailableReason
 	for name, tc := range map[string]struct {
+		now, forGood        int
 		atMost, waiting     int
 		state, free, unseen string
 		verdict, missing    string
 		code                int
 	}{
-		"enough":                        {atMost: 3, state: available, free: "3", verdict: EnoughVerdict},
-		"one is missing":                {atMost: 4, state: available, free: "3", verdict: MissingVerdict, missing: "1", code: ExitBadNews},
-		"claims that wait come first":   {atMost: 3, waiting: 2, state: available, free: "3", verdict: MissingVerdict, missing: "2", code: ExitBadNews},
-		"more than an int has":          {atMost: 4, state: available, free: "18446744073709551616", verdict: EnoughVerdict},
-		"exhausted":                     {atMost: 4, state: survey.ExhaustedState, free: "0", verdict: MissingVerdict, missing: "4", code: ExitBadNews},
-		"nothing is needed":             {state: survey.ExhaustedState, free: "0", verdict: EnoughVerdict},
-		"a pool that hands out no more": {atMost: 1, state: "Draining", free: "9", verdict: NotServingVerdict, code: ExitBadNews},
-		"a pool that is not there":      {atMost: 1, state: survey.GoneState, verdict: NotServingVerdict, code: ExitBadNews},
-		"a pool that is not shown":      {atMost: 1, state: survey.HiddenState, verdict: UnknownVerdict, code: ExitForbidden},
-		"a cloud's pool without limit":  {atMost: 1, state: available, verdict: UnknownVerdict, code: ExitForbidden},
-		"a template that is not shown":  {atMost: 1, state: available, free: "3", unseen: "VSphereMachineTemplate v", verdict: EnoughVerdict, code: ExitForbidden},
+		"enough":                                          {atMost: 3, state: available, free: "3", verdict: EnoughVerdict},
+		"one is missing":                                  {atMost: 4, state: available, free: "3", verdict: MissingVerdict, missing: "1", code: ExitBadNews},
+		"claims that wait come first":                     {atMost: 3, waiting: 2, state: available, free: "3", verdict: MissingVerdict, missing: "2", code: ExitBadNews},
+		"more than an int has":                            {atMost: 4, state: available, free: "18446744073709551616", verdict: EnoughVerdict},
+		"exhausted":                                       {atMost: 4, state: survey.ExhaustedState, free: "0", verdict: MissingVerdict, missing: "4", code: ExitBadNews},
+		"nothing is needed":                               {state: survey.ExhaustedState, free: "0", verdict: EnoughVerdict},
+		"a pool that hands out no more":                   {atMost: 1, state: "Draining", free: "9", verdict: NotServingVerdict, code: ExitBadNews},
+		"a pool that is not there":                        {atMost: 1, state: survey.GoneState, verdict: NotServingVerdict, code: ExitBadNews},
+		"a pool that is not shown":                        {atMost: 1, state: survey.HiddenState, verdict: UnknownVerdict, code: ExitForbidden},
+		"a cloud's pool without limit":                    {atMost: 1, state: available, verdict: UnknownVerdict, code: ExitForbidden},
+		"machines are replaced one by one in a full pool": {now: 10, state: survey.ExhaustedState, free: "0", verdict: EnoughVerdict},
+		"they are in a pool that hands out no more":       {now: 10, state: "Draining", free: "9", verdict: NotServingVerdict, code: ExitBadNews},
+		"they are in a pool that is not there":            {now: 10, state: survey.GoneState, verdict: NotServingVerdict, code: ExitBadNews},
+		"they are in a pool that is not shown":            {now: 10, state: survey.HiddenState, verdict: UnknownVerdict, code: ExitForbidden},
+		"they leave a pool that hands out no more":        {now: 10, forGood: -10, state: "Draining", verdict: EnoughVerdict},
+		"their claims wait already":                       {waiting: 12, state: survey.ExhaustedState, free: "0", verdict: MissingVerdict, missing: "12", code: ExitBadNews},
+		"the claims that wait find room":                  {now: 12, waiting: 2, state: available, free: "2", verdict: EnoughVerdict},
+		"there are fewer machines, whose claims wait":     {now: 10, forGood: -8, waiting: 3, state: survey.ExhaustedState, free: "0", verdict: MissingVerdict, missing: "3", code: ExitBadNews},
+		"claims wait for a pool that is left":             {now: 10, forGood: -10, waiting: 12, state: survey.ExhaustedState, free: "0", verdict: EnoughVerdict},
+		"a template that is not shown":                    {atMost: 1, state: available, free: "3", unseen: "VSphereMachineTemplate v", verdict: EnoughVerdict, code: ExitForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ref := ipamv1.PoolReference{Kind: ipamv1.IPPoolKind, Namespace: "ns", Name: "nodes"}
-			answer := &demand.Answer{Needs: []demand.Need{{Pool: ref, Amount: demand.Amount{AtMost: tc.atMost}}}}
+			answer := &demand.Answer{Needs: []demand.Need{{Pool: ref, Amount: demand.Amount{Now: tc.now, ForGood: tc.forGood, AtMost: tc.atMost}, Renewed: tc.now + tc.forGood}}}
 			if tc.unseen != "" {
 				answer.Unseen = []string{tc.unseen}
 			}

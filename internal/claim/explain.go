@@ -227,6 +227,8 @@ func (w *walk) free(ctx context.Context) (string, error) {
 		return w.freeOf(ctx)
 	case w.executor.records.holds(w.scope, w.held.Addr()), w.observer.about(w.scope).Holds(w.held.Addr()):
 		return w.held.String() + " is recorded for it", w.disputed(ctx)
+	case w.offer.Outside != nil:
+		return "", claimant.ErrElsewhere
 	case w.decision == adoptHeld:
 		if err := w.executor.records.mayHave(ctx, w.scope, w.answer); err != nil {
 			return "", w.reporter.adoptError(ctx, w.scope, w.answer, ledger.ForClaim, err)

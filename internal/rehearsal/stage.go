@@ -26,6 +26,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/doors"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/entitlement"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/explanation"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/external"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
@@ -132,11 +133,15 @@ func (s *Stage) formOf(kind schema.GroupKind) (door.Form, *doors.Door) {
 	return nil, nil
 }
 
-// registry returns a registry of all kinds of pools, which has no ledger yet.
+// elsewhere is what backs floating IPs, of which a rehearsal asks nothing: what the cloud would say is claimant.ErrElsewhere, or errOutside.
+type elsewhere struct{ external.Provider }
+
+// registry returns a registry of all kinds of pools, which has no ledger yet. Its feature gates are open: the managers' are not known, and a pool
+// that needs one is there.
 func (s *Stage) registry(reader client.Client) *pools.Registry {
 	rules := &tenancy.Rules{Client: reader, Live: reader, Platform: s.Platform, Namespace: s.Namespace}
 	registry := &pools.Registry{
-		Client: reader, Live: reader, Rules: rules, Namespace: s.Namespace, Cluster: s.Cluster, Federation: s.Cluster != "",
+		Client: reader, Live: reader, Rules: rules, Namespace: s.Namespace, External: elsewhere{}, Cluster: s.Cluster, Federation: true,
 	}
 	for _, d := range doors.With(s.extensions()...) {
 		for _, kind := range d.Pools {

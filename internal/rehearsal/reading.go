@@ -4,13 +4,17 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -31,32 +35,44 @@ type reading struct {
 	unread claimant.Unread
 
 	records map[types.UID]*ipamv1.IPAllocation
+	// beside are the pools of which only the records in their own namespaces could be read, and why.
+	beside map[ipamv1.PoolReference]error
 	// revision is the oldest one that a list showed.
 	revision string
 	// space is the address space of the pools; "" if that is not known.
 	space string
 }
 
+// reading returns what reads for one question, or for several of one moment.
+func (s *Stage) reading(c client.Client, registry *pools.Registry) *reading {
+	return &reading{
+		client: c, registry: registry, open: s.extensions(), records: map[types.UID]*ipamv1.IPAllocation{}, beside: map[ipamv1.PoolReference]error{},
+	}
+}
+
+// listedPool is a pool of which records are read.
+type listedPool struct {
+	ref ipamv1.PoolReference
+	// children is how many pools are carved from it, by its status.
+	children int
+}
+
 // ledger returns a ledger of the records. A claim that names no pool of Weir's has no reference.
 func (r *reading) ledger(ctx context.Context, pool ipamv1.PoolReference, of types.NamespacedName, now time.Time) (*ledger.Ledger, error) {
-	r.records = map[types.UID]*ipamv1.IPAllocation{}
 	line, err := r.line(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
-	for _, ref := range line {
-		if err = r.list(ctx, ref.Namespace, "spec.poolRef.name", ref.Name); err != nil {
+	for _, p := range line {
+		if err = r.listOf(ctx, p.ref); err != nil {
 			return nil, err
 		}
 	}
-	if err = r.list(ctx, of.Namespace, "spec.claimRef.name", of.Name); err != nil {
+	if err = r.list(ctx, of.Namespace, client.MatchingFields{"spec.claimRef.name": of.Name}); missed(&r.unread.Records, err) != nil {
 		return nil, err
 	}
-	all := make([]*ipamv1.IPAllocation, 0, len(r.records))
-	for _, a := range r.records {
-		all = append(all, a)
-	}
-	book, err := ledger.Offline(all, r.revision, now)
+	r.unread.Records = cmp.Or(r.unread.Records, r.lackOf(line))
+	book, err := ledger.Offline(slices.Collect(maps.Values(r.records)), r.revision, now)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +80,13 @@ func (r *reading) ledger(ctx context.Context, pool ipamv1.PoolReference, of type
 }
 
 // line returns a pool and those above it, as far as they are there and may be read.
-func (r *reading) line(ctx context.Context, ref ipamv1.PoolReference) (found []ipamv1.PoolReference, err error) {
+func (r *reading) line(ctx context.Context, ref ipamv1.PoolReference) (found []listedPool, err error) {
 	for range ledger.Deepest + 1 {
 		stored, isPool := r.registry.NewPool(ref.GroupKind()).(pools.Object)
 		if !isPool || ref.Name == "" {
 			return found, nil
 		}
-		found = append(found, ref)
+		found = append(found, listedPool{ref: ref})
 		err = r.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, stored)
 		switch {
 		case err == nil:
@@ -78,6 +94,9 @@ func (r *reading) line(ctx context.Context, ref ipamv1.PoolReference) (found []i
 			return found, nil
 		default:
 			return nil, fmt.Errorf("reading %s %s: %w", ref.Kind, ref.Name, err)
+		}
+		if own, isOwn := stored.(pools.Own); isOwn {
+			found[len(found)-1].children = int(ptr.Deref(own.PoolStatus().Children, 0))
 		}
 		if err = r.readHome(ctx, stored); err != nil {
 			return nil, err
@@ -103,13 +122,46 @@ func (r *reading) readHome(ctx context.Context, pool client.Object) (err error) 
 	return nil
 }
 
-// list reads records, in one namespace or ("") all.
-func (r *reading) list(ctx context.Context, namespace, field, value string) error {
-	list := &ipamv1.IPAllocationList{}
-	if err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{field: value}); err != nil {
-		if missed(&r.unread.Records, err) == nil {
-			return nil
+// listOf reads the records of a pool in all namespaces: the block of a pool that is carved from it is recorded beside that one. Where the user may
+// not, it reads the records beside the pool, its own block's among them.
+func (r *reading) listOf(ctx context.Context, pool ipamv1.PoolReference) error {
+	itsRecords := client.MatchingFields{"spec.poolRef.name": pool.Name, "spec.poolRef.namespace": pool.Namespace}
+	err := r.list(ctx, "", itsRecords)
+	if apierrors.IsForbidden(err) && pool.Namespace != "" {
+		r.beside[pool] = err
+		err = r.list(ctx, pool.Namespace, itsRecords)
+		if err == nil {
+			err = r.list(ctx, pool.Namespace, client.MatchingFields{"spec.claimRef.name": pool.Name})
 		}
+	}
+	return missed(&r.unread.Records, err)
+}
+
+// lackOf returns why records of pools were not read: only those beside a pool could be, and its status counts more pools that are carved from it.
+// It is asked once all lists are read.
+func (r *reading) lackOf(line []listedPool) error {
+	for _, p := range line {
+		blocks := map[string]struct{}{}
+		for _, a := range r.records {
+			if a.Spec.Purpose == ipamv1.PoolBlockPurpose && !a.Spec.IsRootBlock() && a.Spec.PoolRef.Canonical() == p.ref {
+				blocks[a.Spec.CIDR] = struct{}{}
+			}
+		}
+		if len(blocks) < p.children && r.beside[p.ref] != nil {
+			return r.beside[p.ref]
+		}
+	}
+	return nil
+}
+
+// list reads records, in one namespace or ("") all. That this is forbidden is returned in the API server's words.
+func (r *reading) list(ctx context.Context, namespace string, matching client.MatchingFields) error {
+	list := &ipamv1.IPAllocationList{}
+	err := r.client.List(ctx, list, client.InNamespace(namespace), matching)
+	switch {
+	case apierrors.IsForbidden(err):
+		return err
+	case err != nil:
 		return fmt.Errorf("listing IPAllocations: %w", err)
 	}
 	for i := range list.Items {

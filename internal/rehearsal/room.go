@@ -8,10 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
@@ -54,7 +55,7 @@ func (s *Stage) Room(ctx context.Context, asks []Ask) (map[ipamv1.PoolReference]
 	once := memory{Client: s.Client, read: map[string]remembered{}}
 	reader := &direct.Client{Client: once, Indices: map[string]client.IndexerFunc{}}
 	registry := s.registry(reader)
-	read := &reading{client: once, registry: registry, open: s.extensions()}
+	read := s.reading(once, registry)
 	byPool := map[ipamv1.PoolReference][]Ask{}
 	var refs []ipamv1.PoolReference
 	for _, a := range asks {
@@ -108,7 +109,7 @@ func (d *desk) fill(ctx context.Context, room *Room, asks []Ask) error {
 		switch {
 		case errors.As(err, &refusal):
 			room.Refused = append(room.Refused, asks[i].text()+": "+refusal.Error())
-		case errors.Is(err, errOutside):
+		case errors.Is(err, errOutside), apierrors.IsForbidden(err):
 			room.Unknown = err
 			return nil
 		case err != nil:
@@ -205,24 +206,22 @@ func (a *Ask) text() string {
 
 // ledgerOf returns a ledger of the records of pools, and for each pool why not all of them could be read.
 func (r *reading) ledgerOf(ctx context.Context, refs []ipamv1.PoolReference, now time.Time) (*ledger.Ledger, map[ipamv1.PoolReference]error, error) {
-	r.records = map[types.UID]*ipamv1.IPAllocation{}
-	unread := map[ipamv1.PoolReference]error{}
+	unread, listed := map[ipamv1.PoolReference]error{}, map[ipamv1.PoolReference]error{}
+	lines := map[ipamv1.PoolReference][]listedPool{}
 	var shared []ipamv1.PoolReference
-	listed := map[ipamv1.PoolReference]error{}
 	for _, ref := range refs {
 		var err error
-		if unread[ref], err = r.listLine(ctx, ref, listed); err != nil {
+		if lines[ref], unread[ref], err = r.listLine(ctx, ref, listed); err != nil {
 			return nil, nil, err
 		}
 		if r.isShared() {
 			shared = append(shared, ref)
 		}
 	}
-	all := make([]*ipamv1.IPAllocation, 0, len(r.records))
-	for _, a := range r.records {
-		all = append(all, a)
+	for ref, line := range lines {
+		unread[ref] = cmp.Or(unread[ref], r.lackOf(line))
 	}
-	book, err := ledger.Offline(all, r.revision, now)
+	book, err := ledger.Offline(slices.Collect(maps.Values(r.records)), r.revision, now)
 	if err != nil || len(shared) == 0 {
 		return book, unread, err
 	}
@@ -234,23 +233,24 @@ func (r *reading) ledgerOf(ctx context.Context, refs []ipamv1.PoolReference, now
 	return book, unread, err
 }
 
-// listLine lists the records of a pool and those above it that are not listed yet, and returns why not all could be read.
-func (r *reading) listLine(ctx context.Context, ref ipamv1.PoolReference, listed map[ipamv1.PoolReference]error) (unread, err error) {
+// listLine lists the records of a pool and those above it that are not listed yet. It returns these pools, and why not all could be read.
+func (r *reading) listLine(
+	ctx context.Context, ref ipamv1.PoolReference, listed map[ipamv1.PoolReference]error,
+) (line []listedPool, unread, err error) {
 	r.unread.Records, r.space = nil, ""
-	line, err := r.line(ctx, ref)
-	if err != nil {
-		return nil, err
+	if line, err = r.line(ctx, ref); err != nil {
+		return nil, nil, err
 	}
 	unread = r.unread.Records
-	for _, above := range line {
-		if _, isListed := listed[above]; !isListed {
+	for _, p := range line {
+		if _, isListed := listed[p.ref]; !isListed {
 			r.unread.Records = nil
-			if err = r.list(ctx, above.Namespace, "spec.poolRef.name", above.Name); err != nil {
-				return nil, err
+			if err = r.listOf(ctx, p.ref); err != nil {
+				return nil, nil, err
 			}
-			listed[above] = r.unread.Records
+			listed[p.ref] = r.unread.Records
 		}
-		unread = cmp.Or(unread, listed[above])
+		unread = cmp.Or(unread, listed[p.ref])
 	}
-	return unread, nil
+	return line, unread, nil
 }

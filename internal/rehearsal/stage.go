@@ -62,7 +62,7 @@ var ErrNoDoor = errors.New("no front door has such claims")
 func (s *Stage) Explain(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (*explanation.Explanation, error) {
 	reader := &direct.Client{Client: s.Client, Indices: map[string]client.IndexerFunc{}}
 	registry := s.registry(reader)
-	read := &reading{client: s.Client, registry: registry, open: s.extensions()}
+	read := s.reading(s.Client, registry)
 	if kind == kinds.IPClaim {
 		return s.explainIPClaim(ctx, reader, read, key)
 	}

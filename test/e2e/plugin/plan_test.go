@@ -6,7 +6,11 @@ package plugin
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/plugin"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/suite"
@@ -50,5 +54,61 @@ func planSpecs() {
 		code, stdout, stderr := run(ctx, "", "plan", "-n", blue, "-f", "testdata/plan-order.yaml")
 		Expect(code).To(Equal(plugin.ExitBadNews), "%s%s", stdout, stderr)
 		shows("plan-order.txt", stdout+stderr)
+	})
+	Describe("of a pool that another namespace carves", Ordered, carvedSpecs)
+}
+
+// carvedSpecs plan, and ask why, where records of a pool are in another namespace than the pool.
+func carvedSpecs() {
+	const halves, ones = "--filename=testdata/plan-carved-parent.yaml", "--filename=testdata/plan-carved-child.yaml"
+	made := func(ctx SpecContext, obj client.Object, isWanted func() bool) {
+		GinkgoHelper()
+		Expect(k.Create(ctx, obj)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { suite.Gone(ctx, k, deleted(ctx, obj)) })
+		await(ctx, obj, isWanted)
+	}
+	planned := func(ctx SpecContext, user, name string, code int, args ...string) {
+		GinkgoHelper()
+		got, stdout, stderr := run(ctx, user, append([]string{"plan"}, args...)...)
+		Expect(got).To(Equal(code), "%s%s", stdout, stderr)
+		shows(name, stdout+stderr)
+	}
+	BeforeAll(func(ctx SpecContext) {
+		parent := builder.IPPool(red, "halves").WithCIDR("10.0.0.0/24").WithSpace("halves").WithLengths(25, 32, 32).
+			WithVisibility(ipamv1.SharedVisibility).Build()
+		made(ctx, parent, func() bool { return isReady(parent) })
+	})
+
+	It("shows a viewer of the pool's namespace that it has room", func(ctx SpecContext) {
+		planned(ctx, vera, "plan-carved-before.txt", plugin.ExitOK, "-n", red, halves)
+	})
+
+	Describe("once it has", Ordered, func() {
+		BeforeAll(func(ctx SpecContext) {
+			child := builder.IPPool(blue, "half").WithParent(ipamv1.IPPoolKind, red, "halves").WithBits(25).Build()
+			made(ctx, child, func() bool { return isReady(child) })
+			parent := &ipamv1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: red, Name: "halves"}}
+			await(ctx, parent, func() bool { return ptr.Deref(parent.Status.Children, 0) == 1 })
+		})
+
+		DescribeTable("shows what is needed", planned,
+			Entry("of the pool", "", "plan-carved-parent.txt", plugin.ExitBadNews, "-n", red, halves),
+			Entry("of the pool, to a viewer who may not read what is carved elsewhere", vera, "plan-carved-viewer.txt", plugin.ExitForbidden, "-n", red, halves),
+			Entry("of what is carved from it", "", "plan-carved-child.txt", plugin.ExitOK, "-n", blue, ones),
+		)
+
+		It("decides about claims as the manager does", func(ctx SpecContext) {
+			rest := builder.IPClaim(red, "rest").From(ipamv1.IPPoolKind, "halves").WithBits(25).Build()
+			made(ctx, rest, func() bool { return isReady(rest) })
+			waits := builder.IPAddressClaim(red, "waits", ipamv1.IPPoolKind, "halves").Build()
+			made(ctx, waits, func() bool { return len(waits.Status.Conditions) > 0 })
+			served := builder.IPAddressClaim(blue, "served", ipamv1.IPPoolKind, "half").Build()
+			made(ctx, served, func() bool { return isReady(served) })
+			for claim, want := range map[client.Object]int{waits: plugin.ExitBadNews, served: plugin.ExitOK} {
+				code, stdout, stderr := run(ctx, "", "why", "-n", claim.GetNamespace(), "claim/"+claim.GetName())
+				Expect(code).To(Equal(want), "%s%s", stdout, stderr)
+				Expect(stdout).To(ContainSubstring("decided anew, with the same result"))
+			}
+		})
 	})
 }

@@ -194,8 +194,8 @@ func (r *executor) receive(ctx context.Context, s *scope) error {
 	return r.allocateAfresh(ctx, s)
 }
 
-// former returns the record that says what an arrived claim has had: its own, or the only one of its former UID. What is held since it
-// moved away is not enough: it comes back with its answer.
+// former returns the record of what a restored claim has had: its own, or one of a former UID, if all of those are of the same prefix: it may have
+// been moved or restored before, too. What is held since it moved away is not enough: it comes back with its answer.
 func (r *records) former(s *scope) (ledger.Holding, bool) {
 	var found []ledger.Holding
 	for _, h := range r.observer.about(s).Recorded() {
@@ -207,7 +207,8 @@ func (r *records) former(s *scope) (ledger.Holding, bool) {
 			found = append(found, h)
 		}
 	}
-	if len(found) != 1 {
+	isOther := func(h ledger.Holding) bool { return h.CIDR != found[0].CIDR }
+	if len(found) == 0 || slices.ContainsFunc(found, isOther) {
 		return ledger.Holding{}, false
 	}
 	return found[0], true

@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err != nil:
 		return ctrl.Result{}, err
 	case why != nil:
-		return settle(r.tell(ctx, s, why))
+		return r.halt(ctx, s, why)
 	case !claim.DeletionTimestamp.IsZero():
 		return settle(errors.Join(r.tell(ctx, s, errOpen), r.reportRelease(ctx, claim, r.release(ctx, claim))))
 	}
@@ -146,16 +146,9 @@ func (r *Reconciler) isSettled(claim *ipamv1.IPClaim) bool {
 
 // answer brings the claim's record to belong to it. A claim that came without a prefix past the webhooks gets one.
 func (r *Reconciler) answer(ctx context.Context, s *scope) error {
-	request, err := r.request(ctx, s)
+	request, err := r.requestOwned(ctx, s)
 	if err != nil {
 		return err
-	}
-	request.Labels, request.Revision = labelsOf(s.claim), s.claim.ResourceVersion
-	request.Owners = []metav1.OwnerReference{{
-		APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPClaimKind, Name: s.claim.Name, UID: s.claim.UID, Controller: ptr.To(true),
-	}}
-	if s.pool != nil {
-		request.Owners = append(request.Owners, r.Entitled.Registry.OwnerReference(s.pool))
 	}
 	if s.claim.Spec.CIDR == "" {
 		return r.fill(ctx, s, request)
@@ -180,6 +173,22 @@ func (r *Reconciler) settleNamesakes(ctx context.Context, s *scope) error {
 		return nil
 	}
 	return r.Settle(ctx, client.ObjectKeyFromObject(s.claim))
+}
+
+// requestOwned returns what to ask the ledger for, for a record that belongs to the stored claim.
+func (r *Reconciler) requestOwned(ctx context.Context, s *scope) (ledger.Claim, error) {
+	request, err := r.request(ctx, s)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	request.Labels, request.Revision = labelsOf(s.claim), s.claim.ResourceVersion
+	request.Owners = []metav1.OwnerReference{{
+		APIVersion: ipamv1.GroupVersion.String(), Kind: ipamv1.IPClaimKind, Name: s.claim.Name, UID: s.claim.UID, Controller: ptr.To(true),
+	}}
+	if s.pool != nil {
+		request.Owners = append(request.Owners, r.Entitled.Registry.OwnerReference(s.pool))
+	}
+	return request, nil
 }
 
 // request returns what to ask the ledger for. What has its record is not judged by its pool any more.

@@ -84,7 +84,7 @@ func TestAHubWithItsMembersName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record := childOf("parent", allocations.DelegatedTo("edge-a"), allocations.Confirmed)
+			record := childOf(allocations.DelegatedTo("edge-a"), allocations.Confirmed)
 			w := newSite(t, objects{own, parentPool(), block(called("parent-block"), allocations.FromPool("parent"), allocations.Carved("parent"), allocations.Confirmed), record}, nil)
 			w.registry.Cluster, w.registry.Federation = test.cluster, true
 			err := w.reconcile(t, allocations.At(own.Name))

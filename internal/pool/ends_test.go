@@ -293,7 +293,7 @@ func TestAPoolIsDeleted(t *testing.T) {
 	all := slices.Concat(proof, goes, poolGoes)
 	stray := strayBlock()
 	handedBack := block(allocations.HandedBack("template"))
-	member := objects{parentPool(), block(called("parent-block"), func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "parent" }), childOf("parent", allocations.DelegatedTo("edge-a"))}
+	member := objects{parentPool(), block(called("parent-block"), func(a *ipamv1.IPAllocation) { a.Spec.ClaimRef.Name = "parent" }), childOf(allocations.DelegatedTo("edge-a"))}
 	for sentence, test := range map[string]struct {
 		pool           string
 		stored, cached objects
@@ -375,8 +375,8 @@ func carvedPool(edits ...edit) *ipamv1.IPPool {
 	}}, edits...)...)
 }
 
-func childOf(parent string, edits ...allocations.Edit) *ipamv1.IPAllocation {
-	return childBlock(append([]allocations.Edit{allocations.FromPool(parent)}, edits...)...)
+func childOf(edits ...allocations.Edit) *ipamv1.IPAllocation {
+	return childBlock(append([]allocations.Edit{allocations.FromPool("parent")}, edits...)...)
 }
 
 // TestWhatLeavesAPoolThatStays is held, or goes, by what a live read of the record shows.

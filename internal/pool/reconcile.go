@@ -153,8 +153,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	known := r.Registry.Register(p) // also a pool that is paused: its claims are released, by what it says now
-	if halted, result, err := r.halt(ctx, known); halted || err != nil {
-		return result, err
+	if halted, result, err := r.halt(ctx, known); halted {
+		return r.rest(ctx, known, result, err)
 	}
 	if added, err := finalizer.Ensure(ctx, r.Client, p, r.Kind.Finalizer); added || err != nil {
 		return r.result(client.IgnoreNotFound(err))

@@ -12,7 +12,9 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ipclaim"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/ledger"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/builder"
 )
 
 // startLedger runs a ledger of the spec's own, which knows all records when this returns.
@@ -47,10 +50,8 @@ func startLedgerWith(ctx context.Context, c client.WithWatch) *ledger.Ledger {
 var _ = Describe("A claim that arrives with a record of its former UID", func() {
 	It("loses that record to repair only when it does not need it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
-		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
-		claim := newClaim(ns, "c", "root")
+		claim := newClaim(ns, "c", "root") // nothing can be recorded for it before its pool is there
 		claim.Finalizers, claim.Spec.CIDR = []string{ipamv1.ClaimFinalizer}, "10.0.0.9/32"
-		claim.Labels = map[string]string{clusterv1.ClusterNameLabel: "not-here-yet"} // nothing is done for it until its Cluster is
 		create(ctx, claim)
 		Expect(claim.Annotations).To(HaveKey(ipamv1.ArrivedAnnotation))
 		record := create(ctx, &ipamv1.IPAllocation{
@@ -74,9 +75,93 @@ var _ = Describe("A claim that arrives with a record of its former UID", func() 
 		Expect(record.DeletionTimestamp).To(BeNil())
 		Expect(record.Spec.ReleasedAt.IsZero()).To(BeTrue())
 
-		patch(ctx, claim, `{"metadata":{"labels":null}}`)
+		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
 		gone(ctx, record) // the claim has a record of its own now, and this one has gone
 		Expect(records(ctx, ns)).To(Equal([]string{"c 10.0.0.9/32"}))
+	})
+})
+
+var _ = Describe("What is restored without its record, and must not be touched because of its Cluster", func() {
+	var ns string
+
+	BeforeEach(func(ctx SpecContext) {
+		ns = newNamespace(ctx)
+		serving(ctx, newPool(ns, "root", ipamv1.IPPoolSpec{CIDR: "10.0.0.0/24", AddressSpace: ns}))
+	})
+
+	// refused tries to get what is restored, until the API server refuses it because that is recorded.
+	refused := func(ctx context.Context, obj client.Object) {
+		GinkgoHelper()
+		Expect(k.Create(ctx, obj)).To(MatchError(ContainSubstring("spec.cidr")))
+	}
+	halts := func(ctx context.Context, obj conditional, reason string) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) {
+			g.Expect(k.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+			g.Expect(conditions.GetReason(obj, ipamv1.ReadyCondition)).To(Equal(reason))
+		}, patience, "100ms").Should(Succeed())
+	}
+
+	DescribeTable("is recorded: an IPClaim, which no other claim can have the address of", func(ctx SpecContext, isPaused bool) {
+		if isPaused {
+			create(ctx, builder.Cluster(ns, "web").WithPaused(true).Build())
+		}
+		claim := newClaim(ns, "c", "root")
+		claim.Finalizers, claim.Spec.CIDR = []string{ipamv1.ClaimFinalizer}, "10.0.0.9/32"
+		claim.Labels = map[string]string{clusterv1.ClusterNameLabel: "web"}
+		create(ctx, claim)
+		Eventually(func() []string { return records(ctx, ns) }, patience, "100ms").Should(Equal([]string{"c 10.0.0.9/32"}))
+		other := newClaim(ns, "d", "root")
+		other.Spec.CIDR = claim.Spec.CIDR
+		refused(ctx, other)
+		if isPaused {
+			becomes(ctx, claim, ipamv1.PausedCondition)
+			Expect(conditions.Has(claim, ipamv1.ReadyCondition)).To(BeFalse())
+			patch(ctx, builder.Cluster(ns, "web").Build(), `{"spec":{"paused":false}}`)
+		} else {
+			halts(ctx, claim, ipamv1.ClaimReadyClusterNotFoundReason)
+			create(ctx, builder.Cluster(ns, "web").Build())
+		}
+		becomes(ctx, claim, ipamv1.ReadyCondition)
+		Expect(records(ctx, ns)).To(Equal([]string{"c 10.0.0.9/32"}))
+	},
+		Entry("while its Cluster is missing", false),
+		Entry("while its Cluster is paused", true),
+	)
+
+	It("is recorded: a carved pool, and an IPAddress out of it", func(ctx SpecContext) {
+		address := &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "host", Finalizers: []string{ipamv1.AddressFinalizer}},
+			Spec: ipamv1beta2.IPAddressSpec{
+				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "host"},
+				PoolRef:  ipamv1beta2.IPPoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Name: "child"},
+				Address:  "10.0.0.70", Prefix: ptr.To[int32](26),
+			},
+		}
+		create(ctx, address)
+		child := newPool(ns, "child", carved(26))
+		child.Finalizers, child.Spec.CIDR, child.Spec.AddressSpace, child.Spec.ClusterName = []string{ipamv1.PoolFinalizer}, "10.0.0.64/26", ns, "web"
+		create(ctx, child)
+		Eventually(func() []string { return records(ctx, ns) }, patience, "100ms").Should(ConsistOf("child 10.0.0.64/26", "host 10.0.0.70/32"))
+		halts(ctx, child, ipamv1.PoolReadyClusterNotFoundReason)
+		other, claim := newPool(ns, "other", carved(26)), newClaim(ns, "d", "root")
+		other.Spec.CIDR, claim.Spec.CIDR = child.Spec.CIDR, "10.0.0.70/32"
+		refused(ctx, other)
+		refused(ctx, claim)
+		create(ctx, builder.Cluster(ns, "web").Build())
+		becomes(ctx, child, ipamv1.ReadyCondition)
+	})
+
+	It("is recorded: a root pool, and a claim out of it", func(ctx SpecContext) {
+		claim := newClaim(ns, "c", "halted")
+		claim.Finalizers, claim.Spec.CIDR = []string{ipamv1.ClaimFinalizer}, "10.1.0.9/32"
+		claim.Labels = map[string]string{clusterv1.ClusterNameLabel: "web"}
+		create(ctx, claim)
+		halted := newPool(ns, "halted", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns, ClusterName: "web"})
+		halted.Finalizers = []string{ipamv1.PoolFinalizer}
+		create(ctx, halted)
+		Eventually(func() []string { return records(ctx, ns) }, patience, "100ms").Should(Equal([]string{"c 10.1.0.9/32"}))
+		halts(ctx, halted, ipamv1.PoolReadyClusterNotFoundReason)
 	})
 })
 

@@ -19,7 +19,6 @@ var without = map[string]string{
 	"The grace is longer than any request":                                       "an option of the user; test/model has it",
 	"Before its status names another, nothing of a living claim goes":            "test/model: StraysGoAfterCommit",
 	"A stray is read before the claim":                                           "test/model: StrayIsReadFirst",
-	"A record that has won stays when the name of its answer is taken":           "test/model: NameClashDropsNothing",
 	"A restored claim is answered after a live list of the answers that name it": "test/model: ArrivedIsListed",
 }
 

@@ -38,9 +38,6 @@ func (b *Book) Has(id records.Identity) bool { return b.watched.Has(id) }
 // HasSeen reports whether the watch has shown the record, which may have gone since.
 func (b *Book) HasSeen(a *ipamv1.IPAllocation) bool { return b.watched.HasSeen(a) }
 
-// Current returns the record at exactly that version, if the watch shows it.
-func (b *Book) Current(id records.Identity) (Holding, bool) { return b.watched.Current(id) }
-
 // AppendSome appends records from this handle on, and returns where to go on; 0 at the end.
 func (b *Book) AppendSome(holdings []Holding, from records.Handle) ([]Holding, records.Handle) {
 	return b.watched.AppendSome(holdings, from)

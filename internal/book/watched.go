@@ -90,15 +90,6 @@ func (b *watched) Has(id records.Identity) bool {
 	return b.at(id) != nil
 }
 
-// Current returns the record at exactly that version, if the watch shows it.
-func (b *watched) Current(id records.Identity) (Holding, bool) {
-	r := b.at(id)
-	if r == nil || r.Version != id.Version {
-		return Holding{}, false
-	}
-	return HoldingOf(r), true
-}
-
 // HasSeen says whether the watch has shown the record, which may have gone since.
 func (b *watched) HasSeen(a *ipamv1.IPAllocation) bool {
 	if b.Has(records.IdentityOf(a)) {

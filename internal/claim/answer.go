@@ -346,14 +346,12 @@ func (r *executor) commit(ctx context.Context, s *scope, a ledger.Allocation) er
 	case !apierrors.IsAlreadyExists(err):
 		return ledger.WriteError(fmt.Sprintf("address %s is recorded; the %s could not be created", a.CIDR.Addr(), r.observer.answerKind()), err)
 	}
-	record := a.Holding()
-	seen := r.objects.exit().Observe([]ledger.Holding{record})
-	stored, err := r.observer.namedLike(ctx, seen, answer)
+	stored, err := r.observer.namedLike(ctx, r.Live, answer)
 	if err != nil {
 		return err
 	}
 	if r.observer.isAnothersName(stored, s.claim) {
-		return r.yield(ctx, record, stored, seen.NameTaken(s.ref, stored.Stored))
+		return r.observer.yield(stored)
 	}
 	return r.act(ctx, s, r.records.observe(s, stored).decide(), stored, nil)
 }
@@ -373,16 +371,14 @@ func (r *observer) isAnothersName(stored *door.Answer, claim *door.Claim) bool {
 	return r.Form.ClaimOf(stored.Stored) != keyOf(claim) || r.Form.Kinds().Commit == door.ByStatus && stored.Pool != claim.Pool
 }
 
-// yield gives way where the claim's answer would have the name of somebody else's object. A form that commits by the status chooses another
-// address, and its record stays till the claim has that: another manager may be about to answer with it, once the object has gone.
-func (r *executor) yield(ctx context.Context, record ledger.Holding, other *door.Answer, taken claimant.NameTaken) error {
+// yield returns why the claim is not answered while another object has the name of its answer. The claim's record stays: another manager may
+// know that it has won, and store the answer once that object has gone. A form that commits by the status chooses another address meanwhile;
+// any other answers with this one when the name is free.
+func (r *observer) yield(other *door.Answer) error {
 	if r.Form.Kinds().Commit == door.ByStatus {
-		return fmt.Errorf("%s %s is another claim's: %w", r.observer.answerKind(), other.GetName(), ledger.ErrBusy)
+		return fmt.Errorf("%s %s is another claim's: %w", r.answerKind(), other.GetName(), ledger.ErrBusy)
 	}
-	if _, err := r.objects.exit().Release(ctx, record, claimant.AnswerNameTaken(taken)); err != nil {
-		return err
-	}
-	why := refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s is in the way: it does not answer this claim; remove it, or rename the claim", r.observer.answerKind(), other.GetName())
+	why := refuse(ipamv1.ClaimReadyAllocationFailedReason, "%s %s is in the way: it does not answer this claim; remove it, or rename the claim", r.answerKind(), other.GetName())
 	return errors.Join(why, ledger.ErrTaken)
 }
 

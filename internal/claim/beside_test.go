@@ -4,6 +4,7 @@
 package claim_test
 
 import (
+	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -92,6 +93,9 @@ func TestAClaimNamedLikeAnothersAnswer(t *testing.T) {
 			for range 2 {
 				_, _ = w.Reconcile(t.Context(), ctrl.Request{NamespacedName: allocations.At(its.Name)})
 			}
+			if got := w.recordsOf(t, its.Name); !slices.Equal(got, []string{"10.0.0.1/32"}) {
+				t.Errorf("recorded for the claim of that name: %v", got)
+			}
 			odd := &ipamv1beta2.IPAddressClaim{}
 			if err := w.Raw.Get(t.Context(), allocations.At(its.Name), odd); err != nil || odd.Status.AddressRef.Name != "" {
 				t.Errorf("the claim of that name is told %s, %v", odd.Status.AddressRef.Name, err)
@@ -107,6 +111,44 @@ func TestAClaimNamedLikeAnothersAnswer(t *testing.T) {
 				t.Errorf("claim a has %s", answer)
 			}
 		})
+	}
+}
+
+// recordsOf are the prefixes that are recorded for claims of that name.
+func (w *site) recordsOf(t *testing.T, name string) []string {
+	t.Helper()
+	list := &ipamv1.IPAllocationList{}
+	if err := w.Raw.List(t.Context(), list, client.MatchingFields{"spec.claimRef.name": name}); err != nil {
+		t.Fatal(err)
+	}
+	prefixes := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		prefixes = append(prefixes, list.Items[i].Spec.CIDR)
+	}
+	slices.Sort(prefixes)
+	return prefixes
+}
+
+// TestWhatHasWonStaysWhileTheNameOfItsAnswerIsTaken: a manager hangs before it stores the answer. Another one finds the name taken meanwhile, a
+// user removes what has it, and claim e comes. The two claims have an address each.
+func TestWhatHasWonStaysWhileTheNameOfItsAnswerIsTaken(t *testing.T) {
+	t.Parallel()
+	inTheWay := otherwise("10.0.0.9", atVersion("22"))
+	w := newSiteOf(t, shared, objects{claimA(ready(inTheWay.Name)), inTheWay, recordOf("claim a", "a", "10.0.0.9/32"), another(inTheWay.Name), another("e")}, nil)
+	hangs, others := false, ""
+	w.Before = func(request string) {
+		if !hangs || request != "create IPAddress" {
+			return
+		}
+		hangs = false
+		_, _ = w.Reconcile(t.Context(), ctrl.Request{NamespacedName: allocations.At(inTheWay.Name)})
+		w.vanish(t, inTheWay)
+		others = w.given(t, "e")
+	}
+	_, _ = w.Reconcile(t.Context(), ctrl.Request{NamespacedName: allocations.At(inTheWay.Name)})
+	hangs = true
+	if own := w.given(t, inTheWay.Name); own != "10.0.0.1" || others != "10.0.0.2" {
+		t.Errorf("the claim has %s, claim e %s", own, others)
 	}
 }
 

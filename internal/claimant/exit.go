@@ -144,7 +144,6 @@ var rules = map[row]rule{
 	answerDiscarded:   {then: release},
 	answeredOtherwise: {reads: true, keeps: []keeper{moves, isHold, isPaused}, waits: true, givesBack: true, then: release},
 	neverCommitted:    {reads: true, keeps: []keeper{moves, isHold, isPaused}, waits: true, givesBack: true, then: deleteRecord},
-	nameTaken:         {then: deleteVoid},
 	repeated:          {then: takeOver},
 	claimMoved:        {then: markMoved},
 	recordLeaves:      {endsDelegation: true, then: hold},
@@ -263,10 +262,6 @@ func retain(ctx context.Context, e *Exit, h ledger.Holding, _ Reason) error {
 
 func deleteRecord(ctx context.Context, e *Exit, h ledger.Holding, _ Reason) error {
 	return e.Ledger.Out().Drop(ctx, h)
-}
-
-func deleteVoid(ctx context.Context, e *Exit, h ledger.Holding, _ Reason) error {
-	return e.Ledger.Out().Void(ctx, h)
 }
 
 // endHandBack: the record stays, and holds nothing: a copy of its template is never served again.

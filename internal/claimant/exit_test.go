@@ -65,7 +65,6 @@ var reasonsOf = map[row]func(*world, ledger.Holding) Reason{
 	},
 	answeredOtherwise: func(w *world, h ledger.Holding) Reason { return AnsweredOtherwise(Answered{w.proved(h)}) },
 	neverCommitted:    func(w *world, h ledger.Holding) Reason { return NeverCommitted(Answered{w.proved(h)}) },
-	nameTaken:         func(w *world, h ledger.Holding) Reason { return AnswerNameTaken(NameTaken{w.proved(h)}) },
 	repeated:          func(*world, ledger.Holding) Reason { return Repeated() },
 	claimMoved:        func(w *world, h ledger.Holding) Reason { return ClaimMoved(MovedAway{w.proved(h)}) },
 	recordLeaves:      func(_ *world, h ledger.Holding) Reason { return RecordLeaves(Leaving{about(h)}, "weir") },
@@ -143,7 +142,6 @@ func TestWhatAReasonDoes(t *testing.T) {
 		{reason: answeredOtherwise, sentence: "its Cluster is paused", others: []client.Object{paused}, want: looks, stays: true},
 		{reason: neverCommitted, cools: true, want: append(looks[:2:2], goes...)},
 		{reason: neverCommitted, sentence: "it is left to others", record: edits{leftToOthers}, want: looks, stays: true},
-		{reason: nameTaken, cools: true, want: goes},
 		{reason: repeated, err: ledger.ErrBusy},
 		{reason: claimMoved, want: []string{"mark as moved", "delete IPAllocation"}},
 		{reason: recordLeaves, err: ledger.ErrBusy},
@@ -262,7 +260,7 @@ func TestAProofIsAboutOneClaim(t *testing.T) {
 	record := allocations.Named("a", "10.0.0.4/32")
 	w := newWorld(t, record)
 	h := w.shown(t, record)
-	ofRecords := []row{repeated, recordLeaves, recordEvicted, holdEnded, holdDeleted, cooledDown, handBackEnded, nameTaken}
+	ofRecords := []row{repeated, recordLeaves, recordEvicted, holdEnded, holdDeleted, cooledDown, handBackEnded}
 	for row, reason := range reasonsOf {
 		if slices.Contains(ofRecords, row) {
 			continue
@@ -280,7 +278,7 @@ func TestAProofIsAboutOneClaim(t *testing.T) {
 	}
 	for name, zero := range map[string]proof{
 		"Deleted": Deleted{}, "Gone": Gone{}, "MovedAway": MovedAway{}, "Stored": Stored{}, "Answered": Answered{}, "GivenBack": GivenBack{}, "Shrunk": Shrunk{},
-		"Leaving": Leaving{}, "Expired": Expired{}, "HandedBack": HandedBack{}, "Redelegated": Redelegated{}, "NameTaken": NameTaken{},
+		"Leaving": Leaving{}, "Expired": Expired{}, "HandedBack": HandedBack{}, "Redelegated": Redelegated{},
 	} {
 		if zero.covers(ledger.Holding{}) {
 			t.Errorf("the zero value of %s is about the zero value of a record", name)
@@ -349,7 +347,7 @@ func TestNothingGoesWithoutAProof(t *testing.T) {
 	h := w.shown(t, record)
 	unproved := map[string]Reason{
 		"none": {}, "deleted": ClaimDeleted(GivenBack{}), "retains": ClaimRetains(Deleted{}), "gone": ClaimGone(Gone{}), "discarded": AnswerDiscarded(GivenBack{}),
-		"answered": AnsweredOtherwise(Answered{}), "never committed": NeverCommitted(Answered{}), "name taken": AnswerNameTaken(NameTaken{}),
+		"answered": AnsweredOtherwise(Answered{}), "never committed": NeverCommitted(Answered{}),
 		"moved": ClaimMoved(MovedAway{}), "leaves": RecordLeaves(Leaving{}, "weir"), "evicted": RecordEvicted(Evicted{}, "weir"), "hold ended": HoldEnded(Returned{}), "hold deleted": HoldDeleted(Unwanted{}),
 		"handed back": BlockHandedBack(HandedBack{}), "redelegated": HandBackEnded(Redelegated{}),
 		"retention ended": RetentionEnded(Stored{}), "cooled down": CooledDown(Expired{}), "pool gone": PoolGone(Gone{}), "pool shrunk": PoolShrunk(Shrunk{}),

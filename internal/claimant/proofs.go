@@ -320,21 +320,6 @@ func staysHere(obj client.Object) bool {
 	return obj.GetDeletionTimestamp().IsZero() && !predicates.IsMoving(obj) && obj.GetAnnotations()[ipamv1.ArrivedAnnotation] == ""
 }
 
-// NameTaken proves that the name which a claim's answer would have is another object's. It is about
-// the record that was known then.
-type NameTaken struct{ ofClaim }
-
-func (p NameTaken) covers(h ledger.Holding) bool { return p.IsProved() && p.by.knew(h) }
-
-// NameTaken proves it of an object that was shown. That it is not the claim's answer only the
-// claim's form knows.
-func (o *Observation) NameTaken(claim ipamv1.ClaimReference, other client.Object) NameTaken {
-	if o.copyOf(other) == nil {
-		return NameTaken{}
-	}
-	return NameTaken{ofClaim{o, claim}}
-}
-
 // Shrunk proves that a pool lives and is as the caller knows it, and that neither it nor its
 // Cluster is paused or moves. It is about the blocks that were known then.
 type Shrunk struct{ ofClaim }

@@ -23,7 +23,6 @@ const (
 	answerDiscarded   row = "answer discarded"
 	answeredOtherwise row = "answered otherwise"
 	neverCommitted    row = "never committed"
-	nameTaken         row = "name taken"
 	repeated          row = "repeated"
 	claimMoved        row = "claim moved"
 	recordLeaves      row = "record leaves"
@@ -62,9 +61,6 @@ func AnsweredOtherwise(p Answered) Reason { return Reason{row: answeredOtherwise
 // NeverCommitted is for what a claim has beside its answer, and what was never its answer; and for
 // what is recorded for an earlier claim of the name, and now for this one as well.
 func NeverCommitted(p Answered) Reason { return Reason{row: neverCommitted, proof: p} }
-
-// AnswerNameTaken is for what cannot become a claim's answer, because that cannot be stored.
-func AnswerNameTaken(p NameTaken) Reason { return Reason{row: nameTaken, proof: p} }
 
 // Repeated is for a record beside which an older one of the claim holds the same. No live read
 // proves it: the ledger takes the record over, and judges it once more.

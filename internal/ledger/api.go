@@ -118,8 +118,3 @@ type Allocation struct {
 
 // Name returns the name of the record.
 func (a Allocation) Name() string { return a.record.Key.Name }
-
-// Holding returns the record as far as the allocation knows it: which one it is, at which version.
-func (a Allocation) Holding() Holding {
-	return Holding{CIDR: a.CIDR, Record: a.record.Key, Version: a.record}
-}

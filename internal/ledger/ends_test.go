@@ -56,7 +56,7 @@ func stored(t *testing.T, w *memory.Site) *ipamv1.IPAllocation {
 
 // waysOut are the ways that end with a record, or mark it.
 var waysOut = map[string]func(ledger.Out, context.Context, ledger.Holding) error{
-	"Void": ledger.Out.Void, "Drop": ledger.Out.Drop, "DropBlock": ledger.Out.DropBlock, "Release": ledger.Out.Release, "Retain": ledger.Out.Retain,
+	"Drop": ledger.Out.Drop, "DropBlock": ledger.Out.DropBlock, "Release": ledger.Out.Release, "Retain": ledger.Out.Retain,
 	"TakeAlong": ledger.Out.TakeAlong, "EndHandBack": ledger.Out.EndHandBack,
 }
 

@@ -25,15 +25,6 @@ type Out struct{ l *Ledger }
 // Out returns the way out.
 func (l *Ledger) Out() Out { return Out{l} }
 
-// Void deletes the record of an allocation that its claim was not told of, and cannot be. What it
-// holds is read from the book.
-func (o Out) Void(ctx context.Context, h Holding) error {
-	if current, ok := ask2(o.l.feed, (*book.Book).Current, h.Version); ok {
-		return o.deleteAndReport(ctx, current, audit.Void)
-	}
-	return o.l.delete(ctx, h.Version)
-}
-
 // Drop drops one record, if it has not changed since it was read. The caller has proved that nobody
 // was told of it, or that its claim is gone and its cooldown over.
 func (o Out) Drop(ctx context.Context, h Holding) error {

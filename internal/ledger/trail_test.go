@@ -62,7 +62,6 @@ func TestWhatTheTrailSaysOfARecordThatGoes(t *testing.T) {
 		byOthers bool
 		want     []string
 	}{
-		"its claim was not told":                   {record: record(), out: ledger.Out.Void, want: []string{audit.Void}},
 		"nobody was told":                          {record: record(), out: ledger.Out.Drop, want: []string{audit.Void}},
 		"a pool's own block":                       {record: root, out: ledger.Out.Drop, want: []string{audit.Gone}},
 		"a carved pool's block":                    {record: record(), out: ledger.Out.DropBlock, want: []string{audit.Gone}},

@@ -81,7 +81,7 @@ func (t *Claims) Answer(ctx context.Context, c book.Claim, ledgers []*book.Ledge
 				return
 			}
 			if t.Commit(c.Ref.UID, a.CIDR) != a.CIDR {
-				_ = l.Out().Void(ctx, a.Holding())
+				dropVoid(ctx, l, c, a)
 			}
 		})
 	}
@@ -90,6 +90,15 @@ func (t *Claims) Answer(ctx context.Context, c book.Claim, ledgers []*book.Ledge
 		return nil
 	}
 	return errors.Join(outcomes...)
+}
+
+// dropVoid drops the record of an allocation that the claim is not answered with.
+func dropVoid(ctx context.Context, l *book.Ledger, c book.Claim, a book.Allocation) {
+	for _, h := range l.RecordsOf(c.Ref) {
+		if h.Record.Name == a.Name() && h.CIDR == a.CIDR {
+			_ = l.Out().Drop(ctx, h)
+		}
+	}
 }
 
 // Stay drops the records of an answered claim that are not its answer's.

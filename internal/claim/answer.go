@@ -64,7 +64,8 @@ func (r *records) observe(s *scope, answer *door.Answer) facts {
 	}
 	f.answer = r.observer.relationOf(answer, s.claim)
 	f.terminating, f.samePool = !answer.GetDeletionTimestamp().IsZero(), answer.Pool == s.claim.Pool
-	f.made, f.held = r.observer.isOurs(answer), f.samePool && r.isHeld(answer)
+	f.made = r.observer.isMade(answer) || f.samePool && r.observer.isOurs(answer)
+	f.held = f.samePool && r.isHeld(answer)
 	f.recorded = f.offer >= hidden && r.isAnswered(s, answer)
 	f.returned = f.offer < halted && r.objects.isRestored(s, answer)
 	return f
@@ -97,7 +98,7 @@ func (r *executor) act(ctx context.Context, s *scope, what action, answer *door.
 	case remakeAnswer:
 		return r.remake(ctx, s)
 	case refuseSeveral:
-		return cmp.Or(r.records.secureOthers(ctx, s, nil), r.objects.refuseSeveral(s.answers))
+		return cmp.Or(r.records.secureOthers(ctx, s, nil), r.objects.refuseSeveral(s))
 	case restoreAnswer:
 		return r.restore(ctx, s, answer)
 	case discardAnswer:
@@ -171,7 +172,7 @@ func (r *objects) proveUnanswered(ctx context.Context, s *scope) error {
 		return nil
 	}
 	answers, err := r.observer.answersTo(ctx, r.Live, keyOf(s.claim))
-	if err == nil && len(answers) > 0 {
+	if err == nil && len(r.observer.candidates(answers, s.claim)) > 0 {
 		return fmt.Errorf("the cache does not show the %s yet: %w", r.observer.answerKind(), ledger.ErrBusy)
 	}
 	return err

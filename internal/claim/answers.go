@@ -96,7 +96,7 @@ func (r *observer) getAnswer(ctx context.Context, c client.Reader, claim *door.C
 // one was; else one that the claim names, one that came from elsewhere, one that carries the claim's UID, or any; nil for none.
 func (r *observer) choose(answers []*door.Answer, claim *door.Claim) *door.Answer {
 	isByStatus := r.Form.Kinds().Commit == door.ByStatus
-	answers = slices.DeleteFunc(slices.Clone(answers), func(a *door.Answer) bool {
+	answers = slices.DeleteFunc(r.candidates(answers, claim), func(a *door.Answer) bool {
 		return isByStatus && claim.AnswerName != "" && a.GetName() != claim.AnswerName
 	})
 	switch len(answers) {
@@ -106,6 +106,20 @@ func (r *observer) choose(answers []*door.Answer, claim *door.Claim) *door.Answe
 		return answers[0]
 	}
 	return slices.MinFunc(answers, func(a, b *door.Answer) int { return r.distance(a, claim) - r.distance(b, claim) })
+}
+
+// candidates returns those of the answers under the claim's name that are its answer, or can become it.
+func (r *observer) candidates(answers []*door.Answer, claim *door.Claim) []*door.Answer {
+	return slices.DeleteFunc(slices.Clone(answers), func(a *door.Answer) bool { return r.standsAside(a, claim) })
+}
+
+// standsAside reports whether an answer under the claim's name only holds its address in another pool, so that the claim goes on without it. One
+// that was chosen here is an earlier claim's; one that is being deleted waits for Weir's finalizer; and one that has the name which the claim's
+// answer must have is in the way.
+func (r *observer) standsAside(answer *door.Answer, claim *door.Claim) bool {
+	isNamedAlike := r.Form.Kinds().Commit == door.ByName && answer.GetName() == claim.GetName()
+	isEnding := !answer.GetDeletionTimestamp().IsZero() && r.isMade(answer)
+	return r.isElsewhere(answer, claim) && !isNamedAlike && !isEnding && !r.isChosenHere(answer)
 }
 
 // These are nearer to a claim than any relation.
@@ -316,7 +330,7 @@ func (r *observer) recordOfTold(s *scope) (ledger.Holding, bool) {
 // cameTogether says whether several answers came from elsewhere to a claim that does not say which one it had: its status was lost in a move.
 func (r *observer) cameTogether(s *scope) bool {
 	came := 0
-	for _, answer := range s.answers {
+	for _, answer := range r.candidates(s.answers, s.claim) {
 		if r.distance(answer, s.claim) < fromElsewhere {
 			return false
 		}
@@ -342,7 +356,8 @@ func (r *records) secureOthers(ctx context.Context, s *scope, own *door.Answer) 
 }
 
 // refuseSeveral has a user say which of several answers stays.
-func (r *objects) refuseSeveral(answers []*door.Answer) error {
+func (r *objects) refuseSeveral(s *scope) error {
+	answers := r.observer.candidates(s.answers, s.claim)
 	names := make([]string, 0, len(answers))
 	for _, answer := range answers {
 		names = append(names, answer.GetName())

@@ -18,6 +18,7 @@ import (
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/clusterapi"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/test/allocations"
 )
@@ -141,13 +142,17 @@ func TestWhichOfSeveralAnswersAClaimIsTold(t *testing.T) {
 // TestAnAnswerOfAnotherPoolThanTheClaims goes if Weir made it, and its address is not recorded; what was made by hand stays, and keeps its address.
 func TestAnAnswerOfAnotherPoolThanTheClaims(t *testing.T) {
 	t.Parallel()
-	for sentence, test := range map[string]situation{
-		"Weir made it":        {stored: objects{claimA(), answerA(ownedBy(""), ofPoolQ)}, want: together(recordMade, answerGoes)},
-		"it was made by hand": {stored: objects{claimA(), answerA(ownedBy(""), ofPoolQ, withoutFinalizers)}, want: recordMade, told: ipamv1.ClaimReadyAllocationFailedReason},
+	for sentence, test := range map[string]struct {
+		form door.Form
+		situation
+	}{
+		"Weir made it":                          {clusterapi.Form{}, situation{stored: objects{claimA(), answerA(ownedBy(""), ofPoolQ)}, want: together(recordMade, answerGoes)}},
+		"it was made by hand":                   {clusterapi.Form{}, situation{stored: objects{claimA(), handMade(ofPoolQ)}, want: recordMade, told: ipamv1.ClaimReadyAllocationFailedReason}},
+		"it was made by hand, of a shared pool": {shared, situation{stored: objects{claimA(), handMade(ofPoolQ)}, want: recordMade, told: ipamv1.ClaimReadyAllocationFailedReason}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			test.run(t, clusterapi.Form{})
+			test.run(t, test.form)
 		})
 	}
 }

@@ -215,7 +215,13 @@ func (s byName) Offer(ctx context.Context, namespace string, pool door.PoolName)
 // newSiteOfTwo has pool q beside pool p, in an address space of its own.
 func newSiteOfTwo(t *testing.T, block string, stored objects) *site {
 	t.Helper()
-	w := newSite(t, append(stored, allocations.Root("q", block, allocations.Confirmed, allocations.Elsewhere)), nil)
+	return newSiteOfTwoOf(t, clusterapi.Form{}, block, stored)
+}
+
+// newSiteOfTwoOf has claims of that form.
+func newSiteOfTwoOf(t *testing.T, form door.Form, block string, stored objects) *site {
+	t.Helper()
+	w := newSiteOf(t, form, append(stored, allocations.Root("q", block, allocations.Confirmed, allocations.Elsewhere)), nil)
 	w.Ledger.SetPool(ledger.Pool{
 		Ref: allocations.PoolRef("q"), UID: "pool q", Space: "other", Namespace: "ns",
 		Shape: pooltree.New(pooltree.Config{Areas: []pooltree.Area{{

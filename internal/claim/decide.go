@@ -10,8 +10,8 @@ type facts struct {
 	offer offered
 	// answer is what the answer under the claim's name is to the claim.
 	answer relation
-	// made: the answer has Weir's finalizer. held: a record holds it since before the claim came. terminating: it is being deleted. samePool: it
-	// is of the pool that the claim names.
+	// made: the answer has Weir's finalizer, or is of the claim's pool and counts as much. held: a record holds it since before the claim came.
+	// terminating: it is being deleted. samePool: it is of the pool that the claim names.
 	made, held, terminating, samePool bool
 	// recorded: the answer is the claim's, and a record of the claim holds it beyond doubt.
 	recorded bool
@@ -132,7 +132,8 @@ var actions = []row[facts, action]{
 type underName struct {
 	// its: the record is of the claim's UID; reserved: it stands for what has moved away.
 	its, reserved bool
-	// answer is what the answer under the name is to the claim; made: it has Weir's finalizer; carried: it carries what the record holds.
+	// answer is what the answer under the name is to the claim; made: it has Weir's finalizer, or the record is held for it;
+	// carried: it carries what the record holds.
 	answer        relation
 	made, carried bool
 	// won: the claim's own record that begins with the same address has won; precedes: it was certainly made before this one.

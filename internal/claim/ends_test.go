@@ -314,6 +314,7 @@ func TestWhatADeletedClaimGivesBack(t *testing.T) {
 		"it arrived, the answer is by hand":        {stored: objects{claimA(deleted, arrived), answerA(ownedBy("former"), withoutFinalizers), recordA()}, want: together(recordGoes, claimGoes)},
 		"it arrived, the pool is not Weir's":       {stored: objects{claimA(deleted, arrived), answerA(ownedBy("former"), othersPool), recordA()}, want: together(recordGoes, claimGoes)},
 		"it arrived, as did its record":            {stored: objects{claimA(deleted, arrived), recordA(formerUID, cameWith)}, want: together(recordGoes, claimGoes)},
+		"as did a record of what is by hand":       {stored: objects{claimA(deleted, arrived), handMade(ofPoolQ), recordA(formerUID, cameWith, allocations.FromPool("q"))}, want: claimGoes},
 		"a record of an earlier one is there":      {stored: objects{claimA(deleted), recordA(formerUID)}, want: claimGoes},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -181,7 +181,7 @@ func (w *walk) decided(ctx context.Context) (string, error) {
 	case rejectAnswer:
 		outcome = w.executor.objects.reject(w.scope, answer)
 	case refuseSeveral:
-		outcome = w.executor.objects.refuseSeveral(w.answers)
+		outcome = w.executor.objects.refuseSeveral(w.scope)
 	case withhold:
 		outcome = withheldBy(w.offer)
 		if w.offer.Hidden == nil && hasAnswer(w.claim) {

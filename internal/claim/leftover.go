@@ -45,7 +45,7 @@ func (r *executor) reconcileGone(ctx context.Context, key types.NamespacedName) 
 		if h.Arriving || r.observer.isCarried(h, standing) {
 			continue
 		}
-		_, err := r.objects.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim)))
+		_, err := r.releaseGone(ctx, h, seen.Gone(h.Claim))
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -146,7 +146,7 @@ func (r *records) underName(s *scope, h ledger.Holding, answer *door.Answer) und
 		its:      h.Claim.UID == s.ref.UID,
 		reserved: h.Purpose == ledger.ForMoved,
 		answer:   r.observer.relationOf(answer, s.claim),
-		made:     r.observer.isMade(answer),
+		made:     r.observer.isMade(answer) || h.Claim.UID == string(answer.GetUID()),
 		carried:  r.observer.holdsAnswer(h, answer),
 		won:      known.HasWon(h.CIDR.Addr()),
 		precedes: known.Precedes(h),
@@ -159,11 +159,15 @@ func (r *records) underName(s *scope, h ledger.Holding, answer *door.Answer) und
 func (r *executor) end(
 	ctx context.Context, h ledger.Holding, what fate, gone claimant.Gone, answered claimant.Answered,
 ) (bool, error) {
-	why, isEnd := reasonFor(what, h, gone, answered)
-	if !isEnd {
-		return false, nil
+	why, isEnd := reasonFor(what, h, answered)
+	var hasGone bool
+	var err error
+	switch {
+	case what == releaseRecord:
+		hasGone, err = r.releaseGone(ctx, h, gone)
+	case isEnd:
+		hasGone, err = r.objects.exit().Release(ctx, h, why)
 	}
-	hasGone, err := r.objects.exit().Release(ctx, h, why)
 	var kept *claimant.KeptError
 	if errors.As(err, &kept) { // no claim that lives waits for that: repair has it looked at again
 		return false, nil
@@ -171,8 +175,35 @@ func (r *executor) end(
 	return hasGone, err
 }
 
-// reasonFor returns the reason to release a record; false if it stays.
-func reasonFor(what fate, h ledger.Holding, gone claimant.Gone, answered claimant.Answered) (claimant.Reason, bool) {
+// releaseGone releases the record of a claim that is gone, unless an answer stands that carries what it holds.
+func (r *executor) releaseGone(ctx context.Context, h ledger.Holding, gone claimant.Gone) (bool, error) {
+	if stands, err := r.observer.isStanding(ctx, h); stands || err != nil {
+		return false, err
+	}
+	return r.objects.exit().Release(ctx, h, claimant.ClaimGone(gone))
+}
+
+// isStanding reports whether a live list shows an answer under the record's claim that carries what the record holds. Where answers may have any
+// name and the API server selects none by the claim, only the cache has shown those, and it may be behind the record.
+func (r *observer) isStanding(ctx context.Context, h ledger.Holding) (stands bool, err error) {
+	pool := door.PoolName{GroupKind: h.Pool.GroupKind(), Name: h.Pool.Name}
+	if r.Form.Kinds().Commit != door.ByName || !r.Form.Conventions(pool).IsShared {
+		return false, nil
+	}
+	list, key := r.Form.Kinds().NewAnswerList(), types.NamespacedName{Namespace: h.Claim.Namespace, Name: h.Claim.Name}
+	if err = r.Live.List(ctx, list, client.InNamespace(key.Namespace)); err != nil {
+		return false, fmt.Errorf("listing %ss: %w", r.answerKind(), err)
+	}
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		stored, ok := item.(client.Object)
+		stands = stands || ok && r.Form.ClaimOf(stored) == key && r.holdsAnswer(h, r.answerIn(stored))
+		return nil
+	})
+	return stands, err
+}
+
+// reasonFor returns the reason to release a record of a claim that is answered; false if it stays.
+func reasonFor(what fate, h ledger.Holding, answered claimant.Answered) (claimant.Reason, bool) {
 	switch what {
 	case endReservation:
 		return claimant.HoldEnded(answered.Returned(h)), true
@@ -180,8 +211,6 @@ func reasonFor(what fate, h ledger.Holding, gone claimant.Gone, answered claiman
 		return claimant.NeverCommitted(answered), true
 	case releaseOther:
 		return claimant.AnsweredOtherwise(answered), true
-	case releaseRecord:
-		return claimant.ClaimGone(gone), true
 	default:
 		return claimant.Reason{}, false
 	}

@@ -202,14 +202,22 @@ func (r *observer) lastAnswer(ctx context.Context, claim *door.Claim) (answer *d
 }
 
 // releaseFormer releases what a claim that arrived had under its former UID, and nobody waits for
-// any more. The records were read before the claim.
+// any more: no answer that stands without the claim. The records were read before the claim.
 func (r *executor) releaseFormer(ctx context.Context, claim *door.Claim, recorded []ledger.Holding, seen *claimant.Observation) error {
 	r.Arrivals.forget(claim.GetUID())
-	for _, h := range recorded {
-		if h.Claim.UID == string(claim.GetUID()) || !h.Arriving {
+	former := slices.DeleteFunc(slices.Clone(recorded), func(h ledger.Holding) bool { return h.Claim.UID == string(claim.GetUID()) || !h.Arriving })
+	if len(former) == 0 {
+		return nil
+	}
+	standing, err := r.observer.answersTo(ctx, r.Live, keyOf(claim))
+	if err != nil {
+		return err
+	}
+	for _, h := range former {
+		if r.observer.isCarried(h, standing) {
 			continue
 		}
-		if _, err := r.objects.exit().Release(ctx, h, claimant.ClaimGone(seen.Gone(h.Claim))); err != nil {
+		if _, err := r.releaseGone(ctx, h, seen.Gone(h.Claim)); err != nil {
 			return err
 		}
 	}

@@ -511,6 +511,38 @@ var _ = Describe("An IPAddress that somebody else made", func() {
 		Eventually(func() []string { return records(ctx, ns) }, patience).Should(BeEmpty())
 	})
 
+	It("keeps its address where a claim of its name comes for another pool, which gets one of its own", func(ctx SpecContext) {
+		poolNamed(ctx, ns, "q", `{prefix: 24, pools: [{start: 10.2.0.1, end: 10.2.0.9}]}`)
+		ofQ := made(ns, "by-hand", "c", "10.2.0.7")
+		ofQ.Spec.Pool.Name = "q"
+		Expect(k.Create(ctx, ofQ)).To(Succeed())
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.2.0.7/32"))
+		c := claimOf(ns, "c")
+		Expect(string(answer(ctx, c).Spec.Address)).To(Equal("10.0.0.1"))
+		other := asking(claimOf(ns, "other"), "10.2.0.7")
+		other.Spec.Pool.Name = "q"
+		Expect(k.Create(ctx, other)).To(Succeed())
+		refused(ctx, other, m3v1.NotAvailableMessage)
+		Expect(addresses(ctx, ns)).To(ContainElement(HaveField("UID", ofQ.UID)))
+		Expect(records(ctx, ns)).To(ConsistOf("10.0.0.1/32", "10.2.0.7/32"))
+		Expect(k.Delete(ctx, c)).To(Succeed())
+		gone(ctx, c)
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.2.0.7/32"))
+		Expect(k.Delete(ctx, ofQ)).To(Succeed())
+		Expect(string(answered(ctx, other).Spec.Address)).To(Equal("10.2.0.7"))
+	})
+
+	It("is its claim's beside one of the same claim's name and another pool", func(ctx SpecContext) {
+		poolNamed(ctx, ns, "q", `{prefix: 24, pools: [{start: 10.2.0.1, end: 10.2.0.9}]}`)
+		ofQ := made(ns, "of-q", "c", "10.2.0.7")
+		ofQ.Spec.Pool.Name = "q"
+		Expect(k.Create(ctx, ofQ)).To(Succeed())
+		Expect(k.Create(ctx, made(ns, "of-p", "c", "10.0.0.7"))).To(Succeed())
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.0.0.7/32", "10.2.0.7/32"))
+		Expect(answer(ctx, claimOf(ns, "c")).Name).To(Equal("of-p"))
+		Expect(records(ctx, ns)).To(ContainElement("10.2.0.7/32"))
+	})
+
 	It("keeps the gateway, which nobody else gets", func(ctx SpecContext) {
 		Expect(k.Create(ctx, made(ns, "by-hand", "c", "10.0.0.3"))).To(Succeed())
 		Expect(string(answer(ctx, claimOf(ns, "c")).Spec.Address)).To(Equal("10.0.0.3"))

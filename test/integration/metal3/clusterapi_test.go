@@ -100,6 +100,31 @@ var _ = Describe("An IPAddressClaim of a Metal3 pool", func() {
 		Expect(told(ctx, c).Spec.Address).To(Equal("10.0.0.7"))
 	})
 
+	It("leaves an IPAddress alone that a user has made for its name in another pool", func(ctx SpecContext) {
+		pool(ctx, ns, nine)
+		poolNamed(ctx, ns, "q", `{prefix: 24, pools: [{start: 10.2.0.1, end: 10.2.0.9}]}`)
+		byHand := func(name, claim, address string) {
+			GinkgoHelper()
+			a := &ipamv1beta2.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: ipamv1beta2.IPAddressSpec{
+				ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: claim}, PoolRef: poolRef, Address: address, Prefix: ptr.To[int32](24),
+			}}
+			a.Spec.PoolRef.Name = "q"
+			Expect(k.Create(ctx, a)).To(Succeed())
+		}
+		byHand("reserved", "c", "10.2.0.7")
+		byHand("alike", "alike", "10.2.0.8")
+		Eventually(func() []string { return records(ctx, ns) }, patience).Should(ConsistOf("10.2.0.7/32", "10.2.0.8/32"))
+		c, alike := addressClaim(ns, "c"), addressClaim(ns, "alike")
+		Expect(k.Create(ctx, c)).To(Succeed())
+		Expect(told(ctx, c).Spec.Address).To(Equal("10.0.0.1"))
+		Expect(k.Create(ctx, alike)).To(Succeed())
+		Eventually(func() string {
+			Expect(k.Get(ctx, client.ObjectKeyFromObject(alike), alike)).To(Succeed())
+			return conditions.GetMessage(alike, ipamv1.ReadyCondition)
+		}, patience).Should(Equal("IPAddress alike: spec.poolRef: names IPPool q, the claim names IPPool p"))
+		Expect(records(ctx, ns)).To(ConsistOf("10.0.0.1/32", "10.2.0.7/32", "10.2.0.8/32"))
+	})
+
 	It("waits for its pool", func(ctx SpecContext) {
 		c := addressClaim(ns, "c")
 		Expect(k.Create(ctx, c)).To(Succeed())

@@ -62,6 +62,27 @@ patches:
 	})
 })
 
+var _ = Describe("Every set of components", func() {
+	It("has CRDs that clusterctl move looks at, whatever installs them", func() {
+		release, err := framework.ReleaseDir()
+		Expect(err).NotTo(HaveOccurred())
+		files, err := filepath.Glob(filepath.Join(release, "*.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		sets := map[string]int{}
+		for _, file := range files {
+			objects, err := framework.ReadManifests(file)
+			Expect(err).NotTo(HaveOccurred())
+			for _, o := range objects {
+				if o.GetKind() == "CustomResourceDefinition" {
+					sets[filepath.Base(file)]++
+					Expect(o.GetLabels()).To(HaveKeyWithValue("clusterctl.cluster.x-k8s.io", ""), "%s: %s", file, o.GetName())
+				}
+			}
+		}
+		Expect(sets).To(HaveLen(7))
+	})
+})
+
 // kustomized renders an overlay, which names folders of the repository by ../.
 func kustomized(ctx context.Context, overlay string) []byte {
 	GinkgoHelper()

@@ -28,6 +28,7 @@ type Door struct {
 	// Client reads from the cache.
 	Client client.Reader
 	Source door.Source
+	Form   Form
 }
 
 var _ pools.Door = &Door{}
@@ -35,13 +36,22 @@ var _ pools.Door = &Door{}
 // NewClaim implements pools.Door.
 func (d *Door) NewClaim() client.Object { return &ipamv1beta2.IPAddressClaim{} }
 
+// NewAnswer implements pools.Door.
+func (d *Door) NewAnswer() client.Object { return &ipamv1beta2.IPAddress{} }
+
 // Left implements pools.Door.
 func (d *Door) Left(obj client.Object) preflight.Remain {
-	c, ok := obj.(*ipamv1beta2.IPAddressClaim)
-	if !ok || !d.Source.Serves(poolName(c.Spec.PoolRef)) {
-		return preflight.Remain{}
+	switch o := obj.(type) {
+	case *ipamv1beta2.IPAddressClaim:
+		if pool := poolName(o.Spec.PoolRef); d.Source.Serves(pool) {
+			return preflight.LeftClaim(kinds.IPAddressClaim.Kind, o, d.Source.Reference(pool, o.Namespace))
+		}
+	case *ipamv1beta2.IPAddress:
+		if pool := poolName(o.Spec.PoolRef); d.Source.Serves(pool) && door.IsByHand(d.Form, pool, o) {
+			return preflight.LeftAnswer(kinds.IPAddress.Kind, o, d.Source.Reference(pool, o.Namespace))
+		}
 	}
-	return preflight.LeftClaim(kinds.IPAddressClaim.Kind, c, d.Source.Reference(poolName(c.Spec.PoolRef), c.Namespace))
+	return preflight.Remain{}
 }
 
 // Outdated implements pools.Door.

@@ -4,6 +4,7 @@
 package door
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 )
 
 // PoolName is how a claim, or an answer, names a pool: the namespace follows from the kind.
@@ -67,4 +69,11 @@ type Answer struct {
 
 	// Stored is the object.
 	Stored client.Object
+}
+
+// IsByHand reports whether an answer out of this pool was made by hand, and no claim has it.
+func IsByHand(form Form, pool PoolName, answer client.Object) bool {
+	isClaim := func(owner metav1.OwnerReference) bool { return kinds.OfOwner(owner) == form.Kinds().Claim.GroupKind() }
+	return !slices.Contains(answer.GetFinalizers(), form.Conventions(pool).AnswerFinalizer) &&
+		!slices.ContainsFunc(answer.GetOwnerReferences(), isClaim)
 }

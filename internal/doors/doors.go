@@ -117,7 +117,7 @@ func clusterAPI(form clusterapi.Form, source func(*pools.Registry) door.Source) 
 		Forms:  map[string]door.Form{"ipaddressclaim": form},
 		Source: source,
 		Follows: func(c client.Reader, source door.Source) pools.Door {
-			return &clusterapi.Door{Client: c, Source: source}
+			return &clusterapi.Door{Client: c, Source: source, Form: form}
 		},
 	}
 }

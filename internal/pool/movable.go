@@ -41,7 +41,7 @@ const blockedByWeir = "ipam.weir.dev/DependentsNotMoved"
 // queue is the controller's.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// followRemains keeps what a move would leave behind up to date by the claims and pools that the cache shows. Pools are looked at
+// followRemains keeps what a move would leave behind up to date by the claims, answers and pools that the cache shows. Pools are looked at
 // some time after it changed, as after a change of the ledger; at once if nothing would have stayed before, for then clusterctl must
 // be stopped; and all of them once everything has been seen: until then nothing is said, so that a restart changes no condition.
 func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
@@ -57,7 +57,7 @@ func (r *Reconciler) followRemains(mgr ctrl.Manager) source.Source {
 		}
 		err := errors.Join(follow(&ipamv1.IPClaim{}, preflight.Left), follow(&ipamv1.IPPool{}, r.leftPool))
 		for _, door := range r.doors {
-			err = errors.Join(err, follow(door.NewClaim(), door.Left))
+			err = errors.Join(err, follow(door.NewClaim(), door.Left), follow(door.NewAnswer(), door.Left))
 		}
 		if err != nil {
 			return err

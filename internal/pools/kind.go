@@ -39,9 +39,11 @@ type Own interface {
 
 // Door is what the controllers of pools are told of a front door's claims and answers, which are not of Weir's kinds.
 type Door interface {
-	// NewClaim returns an empty claim, and Left what a move would leave behind of one.
+	// NewClaim returns an empty claim, NewAnswer an empty answer, and Left what a move would leave behind of either: of an answer that a claim
+	// has nothing, because it goes where the claim goes.
 	NewClaim() client.Object
-	Left(claim client.Object) preflight.Remain
+	NewAnswer() client.Object
+	Left(obj client.Object) preflight.Remain
 	// Outdated counts the answers out of a pool that carry other network settings than its shape says.
 	Outdated(ctx context.Context, pool ipamv1.PoolReference, shape *pooltree.Pool) (int, error)
 	// ByHand returns the answers out of a pool that were made by hand and that no claim has.

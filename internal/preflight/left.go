@@ -18,7 +18,7 @@ import (
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/poolspec"
 )
 
-// Object names a claim or a pool.
+// Object names a claim, an answer or a pool.
 type Object struct{ Kind, Namespace, Name string }
 
 // String returns kind, namespace and name.
@@ -52,6 +52,19 @@ func LeftClaim(kind string, claim client.Object, pool ipamv1.PoolReference) Rema
 		return Remain{}
 	}
 	return Remain{Pool: pool, Object: Object{kind, claim.GetNamespace(), claim.GetName()}, Why: why}
+}
+
+// LeftAnswer returns what a move would leave behind of an answer out of the pool that was made by hand and that no claim has: itself, or its
+// record, which no owner takes along. The record is made anew where the answer and the pool arrive. Where the pool stays it is still needed.
+func LeftAnswer(kind string, answer client.Object, pool ipamv1.PoolReference) Remain {
+	why := cmp.Or(Owner(answer), unowned(answer, ipamv1.PoolReference{Namespace: answer.GetNamespace()}))
+	if why == "" && pool.Namespace == "" {
+		why = "it moves without its record"
+	}
+	if why == "" || pool.Name == "" {
+		return Remain{}
+	}
+	return Remain{Pool: pool, Object: Object{kind, answer.GetNamespace(), answer.GetName()}, Why: why}
 }
 
 // Left returns what a move would leave behind: an IPClaim, or a pool that is carved from another one. Of any

@@ -118,6 +118,38 @@ func TestLeft(t *testing.T) {
 	}
 }
 
+func TestLeftAnswer(t *testing.T) {
+	t.Parallel()
+	namespaced, global := kinds.Pool(kinds.IPPool, "team", "p"), kinds.Pool(kinds.GlobalIPPool, "", "g")
+	moving := map[string]string{moveLabel: ""}
+	for name, c := range map[string]struct {
+		pool   ipamv1.PoolReference
+		answer metav1.ObjectMeta
+		want   string
+	}{
+		"without a label and owners stays":                     {namespaced, meta(nil), "it has no owner that moves"},
+		"labelled moves":                                       {namespaced, meta(moving), ""},
+		"labelled with all of it moves":                        {namespaced, meta(map[string]string{hierarchyLabel: ""}), ""},
+		"of a Cluster moves":                                   {namespaced, meta(nil, cluster), ""},
+		"of its pool moves":                                    {namespaced, meta(nil, ownPool), ""},
+		"labelled, of something else stays":                    {namespaced, meta(moving, configMap), "its owner ConfigMap cm is not moved"},
+		"of a global pool, without a label stays":              {global, meta(nil), "it has no owner that moves"},
+		"of a global pool, labelled goes, its record does not": {global, meta(moving), "it moves without its record"},
+		"of no pool is of none":                                {ipamv1.PoolReference{}, meta(nil), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := Remain{Pool: c.pool, Object: Object{"IPAddress", "team", "o"}, Why: c.want}
+			if c.want == "" {
+				want = Remain{}
+			}
+			if got := LeftAnswer("IPAddress", &metav1.PartialObjectMetadata{ObjectMeta: c.answer}, c.pool); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -15,6 +15,8 @@ import (
 	m3v1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/metal3/v1alpha1"
 	ipamv1 "github.com/weir-ipam/cluster-api-ipam-provider-weir/api/v1alpha1"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/claimant"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/door"
+	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/kinds"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pools"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/pooltree"
 	"github.com/weir-ipam/cluster-api-ipam-provider-weir/internal/preflight"
@@ -31,15 +33,20 @@ var _ pools.Door = &Door{}
 // NewClaim implements pools.Door.
 func (d *Door) NewClaim() client.Object { return &m3v1.IPClaim{} }
 
-// Left implements pools.Door.
+// NewAnswer implements pools.Door.
+func (d *Door) NewAnswer() client.Object { return &m3v1.IPAddress{} }
+
+// Left implements pools.Door. Cluster API's IPAddresses may have the names of Metal3's, and be of the same pool.
 func (d *Door) Left(obj client.Object) preflight.Remain {
-	c, ok := obj.(*m3v1.IPClaim)
-	if !ok {
-		return preflight.Remain{}
+	switch o := obj.(type) {
+	case *m3v1.IPClaim:
+		return preflight.LeftClaim(m3v1.IPClaimKind, o, kinds.Pool(PoolKind, o.Namespace, o.Spec.Pool.Name))
+	case *m3v1.IPAddress:
+		if pool := poolName(o.Spec.Pool); door.IsByHand(Form{}, pool, o) {
+			return preflight.LeftAnswer(m3v1.IPAddressKind+"."+m3v1.GroupVersion.Group, o, kinds.Pool(PoolKind, o.Namespace, pool.Name))
+		}
 	}
-	return preflight.LeftClaim(m3v1.IPClaimKind, c, ipamv1.PoolReference{
-		APIGroup: PoolKind.Group, Kind: PoolKind.Kind, Namespace: c.Namespace, Name: c.Spec.Pool.Name,
-	})
+	return preflight.Remain{}
 }
 
 // Outdated implements pools.Door.

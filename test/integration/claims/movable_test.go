@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -131,6 +132,31 @@ var _ = Describe("A pool's condition Movable", func() {
 		expectMovable(ctx, pool, metav1.ConditionFalse, "clusterctl move would leave 1 behind")
 		Expect(k.Delete(ctx, foreign)).To(Succeed())
 		expectMovable(ctx, pool, metav1.ConditionTrue, "")
+	}, SpecTimeout(5*time.Minute))
+
+	It("names IPAddresses made by hand, whose addresses the pool would hand out again", func(ctx SpecContext) {
+		pool := create(ctx, newPool(ns, "p", ipamv1.IPPoolSpec{CIDR: "10.1.0.0/24", AddressSpace: ns}))
+		expectMovable(ctx, pool, metav1.ConditionTrue, "")
+		made := create(ctx, &ipamv1beta2.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "jumphost"},
+			Spec: ipamv1beta2.IPAddressSpec{
+				Address: "10.1.0.9", Prefix: ptr.To(int32(24)), ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "jumphost"},
+				PoolRef: ipamv1beta2.IPPoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Name: "p"},
+			},
+		})
+		stays := fmt.Sprintf("clusterctl move would leave 1 behind: IPAddress %s/jumphost (it has no owner that moves)", ns)
+		expectMovable(ctx, pool, metav1.ConditionFalse, stays)
+		expectBlock(ctx, pool, blocked)
+		change(ctx, made, func() { made.Labels = map[string]string{clusterctlv1.ClusterctlMoveLabel: ""} })
+		expectMovable(ctx, pool, metav1.ConditionTrue, "")
+		expectBlock(ctx, pool, "")
+		change(ctx, made, func() { made.Labels = nil })
+		expectMovable(ctx, pool, metav1.ConditionFalse, stays)
+
+		By("and not once a claim has them that moves, for they move with it")
+		answered(ctx, create(ctx, owned(newClaim(ns, "jumphost", "IPPool", "p"), cluster(ctx, ns))))
+		expectMovable(ctx, pool, metav1.ConditionTrue, "")
+		expectBlock(ctx, pool, "")
 	}, SpecTimeout(5*time.Minute))
 
 	It("is false for a pool that stays itself, and for one of which something is held", func(ctx SpecContext) {

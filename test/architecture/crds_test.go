@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -43,6 +43,35 @@ func TestClusterctlKnowsAllKinds(t *testing.T) {
 	}
 }
 
+// TestNamespacedPoolsTakeAlong checks that clusterctl moves what a pool of a namespace owns with it, as package preflight has it: the IPAddress of a
+// claim that is only labelled to move. A pool without namespace stays, and does not.
+func TestNamespacedPoolsTakeAlong(t *testing.T) {
+	t.Parallel()
+	const moves, takesAlong = "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy"
+	for file, want := range map[string]string{
+		"crd/bases/ipam.weir.dev_ippools.yaml": takesAlong, "incluster/crd/bases/ipam.cluster.x-k8s.io_inclusterippools.yaml": takesAlong,
+		"crd/bases/ipam.weir.dev_globalippools.yaml": moves, "incluster/crd/bases/ipam.cluster.x-k8s.io_globalinclusterippools.yaml": moves,
+	} {
+		path := filepath.Join("..", "..", "config", filepath.FromSlash(file))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		definition := &metav1.PartialObjectMetadata{}
+		if err := yaml.Unmarshal(text, definition); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		labels := labelsOf(t, filepath.Dir(filepath.Dir(path)), filepath.Join("bases", filepath.Base(path)))
+		for key, value := range definition.Labels {
+			labels = append(labels, key+"="+value)
+		}
+		isOther := func(label string) bool { return label != moves+"=" && label != takesAlong+"=" }
+		if found := slices.DeleteFunc(labels, isOther); !slices.Equal(found, []string{want + "="}) {
+			t.Errorf("%s has %v, want %s", file, found, want)
+		}
+	}
+}
+
 // labelsOf returns the labels that a folder's kustomization gives to a file; none if it does not have the file.
 func labelsOf(t *testing.T, folder, file string) (labels []string) {
 	t.Helper()
@@ -62,7 +91,7 @@ func labelsOf(t *testing.T, folder, file string) (labels []string) {
 	}
 	for _, given := range kustomization.Labels {
 		for key, value := range given.Pairs {
-			labels = append(labels, strings.Join([]string{key, value}, "="))
+			labels = append(labels, key+"="+value)
 		}
 	}
 	return labels

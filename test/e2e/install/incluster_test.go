@@ -86,15 +86,19 @@ var _ = Describe("The component set with the in-cluster provider's pools", Order
 		Expect(strings.ToLower(string(usual))).NotTo(Or(ContainSubstring("inclusterippool"), ContainSubstring("incluster=true")))
 	})
 
-	It("has CRDs that clusterctl knows: it moves the pools, and not what they own", func(ctx SpecContext) {
+	It("has CRDs that clusterctl knows: it moves the pools, and what those of a namespace own", func(ctx SpecContext) {
 		for _, kind := range inClusterKinds {
 			crd := &metav1.PartialObjectMetadata{}
 			crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 			Expect(k.Get(ctx, client.ObjectKey{Name: kind + "." + icv1.GroupVersion.Group}, crd)).To(Succeed())
 			Expect(crd.Labels).To(And(
 				HaveKeyWithValue("cluster.x-k8s.io/provider", "ipam-weir"), HaveKeyWithValue("cluster.x-k8s.io/v1beta2", "v1alpha2"),
-				HaveKey("clusterctl.cluster.x-k8s.io/move"), Not(HaveKey("clusterctl.cluster.x-k8s.io/move-hierarchy")),
+				HaveKey("clusterctl.cluster.x-k8s.io"),
 			))
+			isGlobal := strings.HasPrefix(kind, "global")
+			_, moves := crd.Labels["clusterctl.cluster.x-k8s.io/move"]
+			_, takesAlong := crd.Labels["clusterctl.cluster.x-k8s.io/move-hierarchy"]
+			Expect([]bool{moves, takesAlong}).To(Equal([]bool{isGlobal, !isGlobal}), kind)
 		}
 	})
 

@@ -189,6 +189,28 @@ func TestWhatOthersHaveOnARecordStays(t *testing.T) {
 	}
 }
 
+// TestAHeldRecordGoesByAnUpdate, which names its UID and says where its prefix is held: after a patch the API server removes whatever has the name.
+// What others have on it stays.
+func TestAHeldRecordGoesByAnUpdate(t *testing.T) {
+	t.Parallel()
+	for sentence, edits := range map[string][]allocations.Edit{
+		"marked for deletion": {allocations.Terminating}, "with a finalizer of others": {allocations.Terminating, withOthers},
+	} {
+		w := newSite(t, allocations.Named("a", "10.0.0.4/32", edits...))
+		if err := w.Ledger.Out().Hold(t.Context(), known(w), allocations.At("a").Namespace); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"create IPAllocation", "get IPAllocation", "update IPAllocation"}, w.Requests()); diff != "" {
+			t.Errorf("%s: requests (-want +got):\n%s", sentence, diff)
+		}
+		a := stored(t, w)
+		isKept := a != nil && slices.Equal(a.Finalizers, []string{"example.com/others"}) && strings.HasPrefix(a.Annotations[ipamv1.HeldAnnotation], "a-moved-")
+		if hasOthers := len(edits) > 1; hasOthers != isKept || !hasOthers && a != nil {
+			t.Errorf("%s: stored: %v", sentence, a)
+		}
+	}
+}
+
 // TestAdmissionKeepsWhatMoves: it has put Weir's finalizer back on a record that moves. That stays.
 func TestAdmissionKeepsWhatMoves(t *testing.T) {
 	t.Parallel()

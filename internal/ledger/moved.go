@@ -85,17 +85,16 @@ func (o Out) Hold(ctx context.Context, h Holding, namespace string) error {
 	return errors.Join(err, o.l.delete(ctx, id))
 }
 
-// letMove takes the ledger's finalizer off the record in whose place the hold is.
+// letMove takes the ledger's finalizer off the record in whose place the hold is. It is being
+// deleted, and goes with its last finalizer: as with letGo, that must be an update.
 func (o Out) letMove(ctx context.Context, h Holding, hold *ipamv1.IPAllocation) error {
-	finalizers, err := o.l.kept(ctx, h.Version)
+	a, err := o.l.stored(ctx, h.Version)
 	if err != nil {
 		return err
 	}
-	_, err = o.l.patch(ctx, h.Version, map[string]any{"metadata": map[string]any{
-		"uid": h.Version.UID, "resourceVersion": h.Version.Version, "finalizers": finalizers,
-		"annotations": map[string]string{ipamv1.HeldAnnotation: hold.Name},
-	}})
-	return err
+	a.Finalizers = records.ForeignFinalizers(a)
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, ipamv1.HeldAnnotation, hold.Name)
+	return changeError(h.Version, o.l.client.Update(ctx, a, fieldOwner))
 }
 
 // holdName is made of the whole UID of the record: holds of all namespaces are in one.

@@ -161,14 +161,21 @@ func (l *writer) patch(ctx context.Context, id records.Identity, p any) (records
 		return records.Identity{}, fmt.Errorf("encoding a patch: %w", err)
 	}
 	a := &ipamv1.IPAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: id.Key.Namespace, Name: id.Key.Name}}
-	err = l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)
-	switch {
-	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return records.Identity{}, fmt.Errorf("record %s has changed: %w", id.Key, ErrBusy)
-	case err != nil:
-		return records.Identity{}, WriteError(fmt.Sprintf("IPAllocation %s could not be changed", id.Key), err)
+	if err := changeError(id, l.client.Patch(ctx, a, client.RawPatch(types.MergePatchType, body), fieldOwner)); err != nil {
+		return records.Identity{}, err
 	}
 	return records.IdentityOf(a), nil
+}
+
+// changeError translates the error of a write that was on condition of the record's version.
+func changeError(id records.Identity, err error) error {
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		return fmt.Errorf("record %s has changed: %w", id.Key, ErrBusy)
+	case err != nil:
+		return WriteError(fmt.Sprintf("IPAllocation %s could not be changed", id.Key), err)
+	}
+	return nil
 }
 
 // delete deletes one version of a record: first its finalizer, then the record, each on condition

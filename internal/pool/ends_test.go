@@ -382,7 +382,7 @@ func childOf(edits ...allocations.Edit) *ipamv1.IPAllocation {
 // TestWhatLeavesAPoolThatStays is held, or goes, by what a live read of the record shows.
 func TestWhatLeavesAPoolThatStays(t *testing.T) {
 	t.Parallel()
-	heldNow := []string{"create IPAllocation", "patch IPAllocation"}
+	heldNow := []string{"create IPAllocation", "update IPAllocation"}
 	for sentence, test := range map[string]struct {
 		record *ipamv1.IPAllocation
 		others objects

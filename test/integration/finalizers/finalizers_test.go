@@ -73,7 +73,10 @@ var _ = DescribeTable("An object that is made again while two managers take the 
 },
 	Entry("by the version that they have read", by(finalizer.Remove)),
 	Entry("whatever its version is", by(finalizer.RemoveLast)),
-	Entry("as records of the ledger", ledgers),
+	Entry("as records of the ledger", ledgers(func(ctx context.Context, out ledger.Out, h ledger.Holding) error { return out.Drop(ctx, h) })),
+	Entry("as records of the ledger that have moved, and are held", ledgers(func(ctx context.Context, out ledger.Out, h ledger.Holding) error {
+		return out.Hold(ctx, h, h.Claim.Namespace)
+	})),
 )
 
 // by takes finalizers off with this function.
@@ -87,28 +90,37 @@ func by(remove func(context.Context, client.Client, client.Object, string) error
 	}
 }
 
-// ledgers drop the record that they have seen.
-func ledgers(ctx context.Context, dying *ipamv1.IPAllocation) (managers []func(context.Context) error) {
-	GinkgoHelper()
-	for _, name := range []string{"late", "other"} {
-		direct, err := site.ClientFor(site.Config())
-		Expect(err).NotTo(HaveOccurred())
-		lists, err := ledger.ListClient(site.Config())
-		Expect(err).NotTo(HaveOccurred())
-		l := ledger.New(ledger.Options{Client: direct, REST: lists, Instance: name, Clock: clock.RealClock{}})
-		run, stop := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- l.Start(run) }()
-		DeferCleanup(func() {
-			stop()
-			Eventually(ended, "1m").Should(Receive(Succeed()))
-		})
-		Expect(l.WaitForSync(ctx)).To(Succeed())
-		seen := l.RecordsOf(dying.Spec.ClaimRef)
-		Expect(seen).To(ConsistOf(HaveField("Version.Version", dying.ResourceVersion)))
-		managers = append(managers, func(ctx context.Context) error { return l.Out().Drop(ctx, seen[0]) })
+// ledgers end with the record that they have seen.
+func ledgers(end func(context.Context, ledger.Out, ledger.Holding) error) func(context.Context, *ipamv1.IPAllocation) []func(context.Context) error {
+	return func(ctx context.Context, dying *ipamv1.IPAllocation) (managers []func(context.Context) error) {
+		GinkgoHelper()
+		for _, name := range []string{"late", "other"} {
+			l := startLedger(ctx, name)
+			seen := l.RecordsOf(dying.Spec.ClaimRef)
+			Expect(seen).To(ConsistOf(HaveField("Version.Version", dying.ResourceVersion)))
+			managers = append(managers, func(ctx context.Context) error { return end(ctx, l.Out(), seen[0]) })
+		}
+		return managers
 	}
-	return managers
+}
+
+// startLedger starts a manager's ledger, which knows what is recorded.
+func startLedger(ctx context.Context, name string) *ledger.Ledger {
+	GinkgoHelper()
+	direct, err := site.ClientFor(site.Config())
+	Expect(err).NotTo(HaveOccurred())
+	lists, err := ledger.ListClient(site.Config())
+	Expect(err).NotTo(HaveOccurred())
+	l := ledger.New(ledger.Options{Client: direct, REST: lists, Instance: name, Clock: clock.RealClock{}})
+	run, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Start(run) }()
+	DeferCleanup(func() {
+		stop()
+		Eventually(ended, "1m").Should(Receive(Succeed()))
+	})
+	Expect(l.WaitForSync(ctx)).To(Succeed())
+	return l
 }
 
 func newRecord(ns string) *ipamv1.IPAllocation {

@@ -84,14 +84,15 @@ func preflight(ctx SpecContext) {
 	}
 	Eventually(func() []string { return present(ctx, left, t.name, foreign) }, "1m", "200ms").Should(ConsistOf(stays))
 	Expect(present(ctx, right, t.name, foreign)).To(ConsistOf(moved))
-	Expect(addresses(ctx, right, t.name)).To(ConsistOf("moves", "labelled", "whole", "g-moves", "g-whole"))
+	Expect(addresses(ctx, right, t.name)).To(ConsistOf("moves", "labelled", "whole", "g-moves", "g-whole", "jumphost"))
+	Eventually(func() []string { return adopted(ctx, right, t.name) }, "1m", "200ms").Should(ContainElement("10.30.15.1/32"), "its record is made anew")
 	Eventually(func() []string { return blockingPools(ctx, right, t.name) }, "1m", "200ms").Should(BeEmpty())
 	Eventually(func() []string { return heldFrom(ctx, left, t.global) }, "1m", "200ms").Should(ConsistOf(
 		HavePrefix("IPAddressClaim g-moves "), HavePrefix("IPAddressClaim g-whole "), HavePrefix("IPAddressClaim g-labelled "),
 	), "what lives on elsewhere is held, the address included that did not go with its claim")
 
 	By("clearing up") // what was split is in use on one side and free on the other
-	for _, list := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}} {
+	for _, list := range []client.Object{&ipamv1beta2.IPAddressClaim{}, &ipamv1beta2.IPAddress{}, &ipamv1.IPClaim{}, &ipamv1.IPPool{}} {
 		for _, namespace := range []string{t.name, foreign} {
 			Eventually(func() error { // what moved out of "stuck" is given up by repair, once a minute
 				return left.Client().DeleteAllOf(ctx, list, client.InNamespace(namespace))
@@ -146,9 +147,31 @@ func (t tenant) scatter(ctx context.Context, s *side) {
 		Eventually(func() error { return s.Client().Create(ctx, claim) }, "1m", "200ms").Should(Succeed())
 	}
 	awaitAnswers(ctx, s, t.name, 10+2+3)
+	made := &ipamv1beta2.IPAddress{ // by hand
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "jumphost", Labels: label(clusterctlv1.ClusterctlMoveLabel)},
+		Spec: ipamv1beta2.IPAddressSpec{
+			Address: "10.30.15.1", Prefix: ptr.To[int32](20), ClaimRef: ipamv1beta2.IPAddressClaimReference{Name: "jumphost"},
+			PoolRef: ipamv1beta2.IPPoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: ipamv1.IPPoolKind, Name: "v4"},
+		},
+	}
+	Expect(s.Client().Create(ctx, made)).To(Succeed())
+	Eventually(func() []string { return adopted(ctx, s, t.name) }, "1m", "200ms").Should(ConsistOf("10.30.15.1/32"))
 }
 
-var objectInMessage = regexp.MustCompile(`(IPAddressClaim|IPClaim|IPPool) [a-z0-9-]+/[a-z0-9-]+`)
+// adopted returns what IPAddresses made by hand hold in a namespace.
+func adopted(ctx context.Context, s *side, namespace string) (prefixes []string) {
+	GinkgoHelper()
+	list := &ipamv1.IPAllocationList{}
+	Expect(s.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	for _, record := range list.Items {
+		if record.Spec.Origin == ipamv1.AdoptedOrigin {
+			prefixes = append(prefixes, record.Spec.CIDR)
+		}
+	}
+	return prefixes
+}
+
+var objectInMessage = regexp.MustCompile(`(IPAddressClaim|IPAddress|IPClaim|IPPool) [a-z0-9-]+/[a-z0-9-]+`)
 
 // namedBy returns what the conditions of a namespace's pools name, each once, if they name all that they count.
 func namedBy(ctx context.Context, s *side, namespace string) []string {

@@ -71,8 +71,8 @@ type Need struct {
 	Renewed int
 }
 
-// IsLeft reports whether the machines leave the pool: they have addresses of it, and shall have none.
-func (n *Need) IsLeft() bool { return n.Now > 0 && n.Now+n.ForGood == 0 && len(n.Prefixes) == 0 }
+// IsLeft reports whether the machines shall have nothing of the pool.
+func (n *Need) IsLeft() bool { return n.Now+n.ForGood == 0 && len(n.Prefixes) == 0 }
 
 // Amount is how many addresses or prefixes there are now, and how many more are needed for good and at most.
 type Amount struct{ Now, ForGood, AtMost int }

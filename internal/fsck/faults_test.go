@@ -105,7 +105,7 @@ func (s *site) answered(name, pool, address string) {
 // bound adds a claim that has a floating IP of the pool "public".
 func (s *site) bound(name, address string) {
 	s.answered(name, "public", address)
-	s.records[len(s.records)-1].Spec.AddressSpace = "openstack/network"
+	last(s.records).Spec.AddressSpace = "openstack/network"
 }
 
 // prefix adds an IPClaim with its record.
@@ -131,7 +131,7 @@ func (s *site) inCluster(name string, isWeirs bool, records ...string) {
 	for i, address := range []string{"10.0.0.7", "10.0.0.8"} {
 		claim := name + string(rune('a'+i))
 		s.claim(claim, "").Spec.PoolRef = ref
-		s.claims[len(s.claims)-1].Status.AddressRef.Name = claim
+		last(s.claims).Status.AddressRef.Name = claim
 		s.answer(claim, types.UID(claim), "", address)
 		s.answers[len(s.answers)-1].Spec.PoolRef = ref
 	}
@@ -143,6 +143,9 @@ func (s *site) inCluster(name string, isWeirs bool, records ...string) {
 		record.Spec.PoolRef, record.Spec.AddressSpace = ref, "in-cluster/n/"+name
 	}
 }
+
+// last returns what was added last.
+func last(items []*Item) *Item { return items[len(items)-1] }
 
 // check is what the checker says of the site.
 func (s *site) check(t *testing.T) *Report {
@@ -190,7 +193,7 @@ func TestEachFaultIsFound(t *testing.T) {
 		"an address inside a block of a pool that hands out addresses since": {
 			func(s *site) {
 				s.answered("block", "root", "10.0.2.0")
-				s.records[len(s.records)-1].Spec.CIDR = "10.0.2.0/28"
+				last(s.records).Spec.CIDR = "10.0.2.0/28"
 				s.answered("c", "root", "10.0.2.7")
 			}, Overlap,
 			"10.0.2.0/28 in default (IPAddress n/block for IPAddressClaim n/block, uid block) and 10.0.2.7/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
@@ -198,7 +201,7 @@ func TestEachFaultIsFound(t *testing.T) {
 		"an address that an IPClaim has which is being deleted": {
 			func(s *site) {
 				s.prefix("leaves", "root", "10.0.0.96/28")
-				leaving(s.own[len(s.own)-1])
+				leaving(last(s.own))
 				s.answered("c", "root", "10.0.0.100")
 			}, Overlap,
 			"10.0.0.96/28 in default (IPClaim n/leaves for IPClaim n/leaves, uid leaves) and 10.0.0.100/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
@@ -206,7 +209,7 @@ func TestEachFaultIsFound(t *testing.T) {
 		"an address of a pool that is being deleted": {
 			func(s *site) {
 				s.carve("leaves", "10.0.4.0/24", "root")
-				leaving(s.own[len(s.own)-1])
+				leaving(last(s.own))
 				s.answered("c", "root", "10.0.4.7")
 			}, Overlap,
 			"10.0.4.0/24 in default (IPPool n/leaves for IPPool n/leaves, uid leaves) and 10.0.4.7/32 in default (IPAddress n/c for IPAddressClaim n/c, uid c)",
@@ -214,7 +217,7 @@ func TestEachFaultIsFound(t *testing.T) {
 		"a prefix with the address of a claim that is being deleted": {
 			func(s *site) {
 				s.answered("leaves", "root", "10.0.0.100")
-				leaving(s.claims[len(s.claims)-1])
+				leaving(last(s.claims))
 				s.prefix("next", "root", "10.0.0.96/28")
 			}, Overlap,
 			"10.0.0.96/28 in default (IPClaim n/next for IPClaim n/next, uid next) and 10.0.0.100/32 in default (IPAddress n/leaves for IPAddressClaim n/leaves, uid leaves)",
@@ -273,7 +276,7 @@ func TestEachFaultIsFound(t *testing.T) {
 		"a floating IP whose record is of another network": {
 			func(s *site) {
 				s.bound("second", "203.0.113.9")
-				s.records[len(s.records)-1].Spec.AddressSpace = "openstack/another"
+				last(s.records).Spec.AddressSpace = "openstack/another"
 			}, NoRecord, "203.0.113.9/32 in openstack/network (IPAddress n/second for IPAddressClaim n/second, uid second)",
 		},
 		"an address of a pool whose network is not known, without a record": {
@@ -322,7 +325,7 @@ func TestWhatIsRightIsNoFault(t *testing.T) {
 		"a floating IP that came before the pool's network was known": func(s *site) {
 			s.pool("early", "", "").Spec.OpenStack = map[string]any{}
 			s.answered("c", "early", "10.0.0.7")
-			s.records[len(s.records)-1].Spec.AddressSpace = "openstack/network"
+			last(s.records).Spec.AddressSpace = "openstack/network"
 		},
 		"an in-cluster pool that the in-cluster provider serves": func(s *site) { s.inCluster("p", false) },
 		"addresses of a pool that hands out blocks since": func(s *site) {
@@ -350,7 +353,6 @@ func TestWhatIsRightIsNoFault(t *testing.T) {
 // TestWhatIsBeingDeletedIsNoFault: a claim or pool on its way out, at each step, beside what has its prefix next.
 func TestWhatIsBeingDeletedIsNoFault(t *testing.T) {
 	t.Parallel()
-	last := func(items []*Item) *Item { return items[len(items)-1] }
 	tests := map[string]func(*site){
 		"an IPClaim whose record is gone": func(s *site) {
 			s.prefix("leaves", "root", "10.0.0.96/28")

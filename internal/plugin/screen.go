@@ -73,10 +73,11 @@ func escaped(text string, escape func(string) string) string {
 	return shown.String()
 }
 
-// printError prints an error. Further lines of it are indented, so that none looks like an answer.
+// printError prints an error. Further lines of it are indented, so that none looks like an answer; cobra's have tabs.
 func printError(w io.Writer, err error) {
 	lead := "error: "
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\t", "  ")
+	for line := range strings.SplitSeq(text, "\n") {
 		fmt.Fprintf(w, "%s%s\n", lead, line)
 		lead = "       "
 	}

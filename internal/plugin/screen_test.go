@@ -125,8 +125,9 @@ func TestObjectsAreWhatTheyWere(t *testing.T) {
 func TestLinesOfAnErrorStandBelowIt(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	printError(screen{&out}, errors.New("reading \x1b[2J\nmanagers well"))
-	if want := "error: reading \\x1b[2J\n       managers well\n"; out.String() != want {
+	lines := "reading \x1b[2J\nmanagers well\n\tstatus\n"
+	printError(screen{&out}, errors.New(lines))
+	if want := "error: reading \\x1b[2J\n       managers well\n         status\n"; out.String() != want {
 		t.Errorf("got %q", out.String())
 	}
 }

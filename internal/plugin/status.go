@@ -20,12 +20,15 @@ import (
 type Status struct {
 	Header `json:",inline"`
 	// Gaps are what the user may not see.
-	Gaps      []survey.Gap     `json:"gaps"`
-	Managers  []StatusManagers `json:"managers"`
-	Claims    StatusClaims     `json:"claims"`
-	Pools     StatusPools      `json:"pools"`
-	Conflicts []survey.Object  `json:"conflicts"`
-	Records   StatusRecords    `json:"records"`
+	Gaps []survey.Gap `json:"gaps"`
+	// WeirNamespace is where managers are looked for, IsWeirMissing whether they should be there and none is.
+	WeirNamespace string           `json:"weirNamespace"`
+	IsWeirMissing bool             `json:"isWeirMissing"`
+	Managers      []StatusManagers `json:"managers"`
+	Claims        StatusClaims     `json:"claims"`
+	Pools         StatusPools      `json:"pools"`
+	Conflicts     []survey.Object  `json:"conflicts"`
+	Records       StatusRecords    `json:"records"`
 }
 
 // StatusManagers are the managers of one Deployment.
@@ -135,11 +138,12 @@ func (o *options) readStatus(ctx context.Context, s *survey.Survey) (*Status, er
 	if _, err = s.Records(ctx, "", func(r survey.Record) { status.countRecord(&r) }); err != nil {
 		return nil, err
 	}
-	managers, _, err := s.Managers(ctx)
+	installed, err := s.Installation(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range managers {
+	status.WeirNamespace, status.IsWeirMissing = installed.Namespace, installed.IsMissing
+	for _, m := range installed.Managers {
 		status.Managers = append(status.Managers, StatusManagers{
 			Namespace: m.Namespace, Name: m.Name, Version: m.Version, WantedCount: m.Wanted, ReadyCount: m.Ready, Leader: m.Leader,
 			LeaderSince: m.LeaderSince, LeaseRenewed: m.Renewed, CertificateUntil: m.CertificateUntil,
@@ -223,6 +227,6 @@ func (s *Status) countRecord(r *survey.Record) {
 
 // needsAttention reports whether something is not as it should be.
 func (s *Status) needsAttention() bool {
-	return slices.ContainsFunc(s.Managers, func(m StatusManagers) bool { return m.isBad() }) || s.Claims.Oldest != nil || len(s.Conflicts) > 0 ||
+	return s.IsWeirMissing || slices.ContainsFunc(s.Managers, func(m StatusManagers) bool { return m.isBad() }) || s.Claims.Oldest != nil || len(s.Conflicts) > 0 ||
 		len(s.Pools.Exhausted)+len(s.Pools.NotReady) > 0
 }

@@ -33,6 +33,7 @@ func TestStatusSaysWhatNeedsAttention(t *testing.T) {
 	}
 	tests := map[string]struct {
 		managers []StatusManagers
+		missing  bool
 		pools    []*survey.Pool
 		claims   []*survey.ListedClaim
 		gaps     []survey.Gap
@@ -44,8 +45,9 @@ func TestStatusSaysWhatNeedsAttention(t *testing.T) {
 		"a manager that is not ready": {
 			managers: []StatusManagers{{WantedCount: 2, ReadyCount: 1, Leader: "a"}}, code: ExitBadNews, text: "1 of 2 ready, a leads",
 		},
-		"managers that are scaled to none": {managers: []StatusManagers{{}}, code: ExitBadNews, text: "0 of 0 ready, no leader is seen"},
-		"an exhausted pool":                {pools: []*survey.Pool{pool("p", survey.ExhaustedState, 100)}, code: ExitBadNews, text: "1 exhausted (IPPool n/p: 5 of 100 free)"},
+		"no managers where webhooks call them": {missing: true, code: ExitBadNews, text: "none are seen in namespace weir-system; --weir-namespace names another"},
+		"managers that are scaled to none":     {managers: []StatusManagers{{}}, code: ExitBadNews, text: "0 of 0 ready, no leader is seen"},
+		"an exhausted pool":                    {pools: []*survey.Pool{pool("p", survey.ExhaustedState, 100)}, code: ExitBadNews, text: "1 exhausted (IPPool n/p: 5 of 100 free)"},
 		"a pool that is nearly full": {
 			pools: []*survey.Pool{pool("p", ipamv1.PoolReadyAvailableReason, 95)}, code: ExitOK, text: "1 nearly full (IPPool n/p: 5 of 100 free)",
 		},
@@ -65,7 +67,7 @@ func TestStatusSaysWhatNeedsAttention(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, waiting := &Status{Gaps: tc.gaps, Managers: tc.managers}, map[StatusWaiting]int{}
+			s, waiting := &Status{Gaps: tc.gaps, WeirNamespace: "weir-system", IsWeirMissing: tc.missing, Managers: tc.managers}, map[StatusWaiting]int{}
 			s.countPools(tc.pools)
 			for _, c := range tc.claims {
 				s.countClaim(c, waiting)

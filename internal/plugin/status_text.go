@@ -51,7 +51,7 @@ func (o *options) printStatusLines(s *Status) {
 		line(m.isBad(), "managers", "%s", o.managersText(m))
 	}
 	if len(s.Managers) == 0 {
-		line(false, "managers", "none are seen")
+		line(s.IsWeirMissing, "managers", "none are seen in namespace %s; --weir-namespace names another", s.WeirNamespace)
 	}
 	line(s.Claims.Oldest != nil, "claims", "%s", o.claimsText(&s.Claims))
 	line(len(s.Pools.Exhausted)+len(s.Pools.NotReady) > 0, "pools", "%d: %s, %s, %s, %d delegated", s.Pools.Count,

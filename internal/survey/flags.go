@@ -34,13 +34,13 @@ func (s *Survey) Flags(ctx context.Context) (*Flags, error) {
 		return nil, err
 	}
 	quiet := *s
-	quiet.gaps, quiet.scope = &Gaps{}, Scope{Only: home}
+	quiet.gaps, quiet.scope = &Gaps{}, Scope{Only: home.namespace}
 	var found []*Flags
 	_, err = quiet.list(ctx, deployments, query{labels: managerLabels}, func(body io.Reader) error {
 		return readItems(body, func(d *deploymentFields) { found = append(found, d.flags()) })
 	})
 	if err != nil || len(found) == 0 {
-		return &Flags{Namespace: home}, err
+		return &Flags{Namespace: home.namespace}, err
 	}
 	return found[0], nil
 }

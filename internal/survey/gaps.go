@@ -42,6 +42,13 @@ func (g *Gaps) List() []Gap {
 	return list
 }
 
+// addAll adds the gaps of another survey.
+func (g *Gaps) addAll(others *Gaps) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all = append(g.all, others.List()...)
+}
+
 // Misses reports whether a resource could not be listed everywhere.
 func (g *Gaps) Misses(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(g.List(), func(gap Gap) bool {

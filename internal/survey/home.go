@@ -28,27 +28,34 @@ func admission(resource string) schema.GroupVersionResource {
 // SetHome names the namespace that Weir runs in; "" has the survey find it.
 func (s *Survey) SetHome(namespace string) { s.home = namespace }
 
+// home is the namespace that Weir runs in. It is known if the user or Weir's webhooks name it; else it is the usual one, and
+// unread has the webhooks that the user may not read.
+type home struct {
+	namespace string
+	isKnown   bool
+	unread    *Gaps
+}
+
 // findHome returns the namespace that Weir runs in: that of the Service which its webhooks call. Only administrators write
-// webhook configurations, while every tenant can put Weir's label on a Pod. Where the user may not read them, which is no
-// gap, or they call a URL, it is the usual one.
-func (s *Survey) findHome(ctx context.Context) (string, error) {
+// webhook configurations, while every tenant can put Weir's label on a Pod.
+func (s *Survey) findHome(ctx context.Context) (home, error) {
 	if s.home != "" {
-		return s.home, nil
+		return home{namespace: s.home, isKnown: true}, nil
 	}
 	quiet := *s
 	quiet.gaps = &Gaps{}
 	for _, configuration := range webhooks {
 		var found webhookFields
 		if _, err := quiet.get(ctx, configuration.resource, "", configuration.name, &found); err != nil {
-			return "", err
+			return home{}, err
 		}
 		for _, webhook := range found.Webhooks {
 			if namespace := webhook.ClientConfig.Service.Namespace; namespace != "" {
-				return namespace, nil
+				return home{namespace: namespace, isKnown: true}, nil
 			}
 		}
 	}
-	return usualHome, nil
+	return home{namespace: usualHome, unread: quiet.gaps}, nil
 }
 
 // webhookFields is what of a webhook configuration is looked at.

@@ -29,9 +29,9 @@ func byService(namespace string) string {
 func TestWeirIsWhereItsWebhooksAre(t *testing.T) {
 	t.Parallel()
 	const (
-		usual    = "managers [weir-system], flags of weir-system: project of weir-system"
-		another  = "managers [ipam], flags of ipam: project of ipam"
-		nobodies = "managers [], flags of empty: platform"
+		usual   = "managers [weir-system], missing: false, flags of weir-system: project of weir-system"
+		another = "managers [ipam], missing: false, flags of ipam: project of ipam"
+		empty   = "managers [], missing: true, flags of empty: platform"
 	)
 	for name, tc := range map[string]struct {
 		named    string
@@ -43,7 +43,7 @@ func TestWeirIsWhereItsWebhooksAre(t *testing.T) {
 		"where webhooks call a Service":           {webhooks: map[string]string{validatingPath: byService("ipam")}, want: another},
 		"where only the mutating one can be read": {webhooks: map[string]string{mutatingPath: byService("ipam")}, want: another},
 		"where the user says so":                  {named: "ipam", webhooks: map[string]string{validatingPath: byService("weir-system")}, want: another},
-		"where the user names another":            {named: "empty", want: nobodies},
+		"where the user names another":            {named: "empty", want: empty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,19 +57,19 @@ func TestWeirIsWhereItsWebhooksAre(t *testing.T) {
 			mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
 			s.mapper = mapper
 			s.SetHome(tc.named)
-			managers, isAllowed, err := s.Managers(t.Context())
-			if err != nil || !isAllowed {
-				t.Fatal(isAllowed, err)
+			installed, err := s.Installation(t.Context())
+			if err != nil {
+				t.Fatal(err)
 			}
-			found := make([]string, 0, len(managers))
-			for _, m := range managers {
+			found := make([]string, 0, len(installed.Managers))
+			for _, m := range installed.Managers {
 				found = append(found, m.Namespace)
 			}
 			flags, err := s.Flags(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprintf("managers %v, flags of %s: %s", found, flags.Namespace, flags.Value("platform-project"))
+			got := fmt.Sprintf("managers %v, missing: %t, flags of %s: %s", found, installed.IsMissing, flags.Namespace, flags.Value("platform-project"))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -92,4 +92,38 @@ func deploymentsOf(r *http.Request, namespaces ...string) (string, bool) {
 		}
 	}
 	return `{"items":[` + strings.Join(items, ",") + `]}`, true
+}
+
+// TestWeirThatIsNotInTheUsualNamespace: without the right to read where it is, it cannot be called missing.
+func TestWeirThatIsNotInTheUsualNamespace(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		webhooks map[string]string
+		missing  bool
+		gaps     int
+	}{
+		"webhooks may not be read":      {gaps: len(webhooks)},
+		"webhooks call a URL":           {webhooks: map[string]string{validatingPath: byURL, mutatingPath: byURL}},
+		"webhooks call a Service of it": {webhooks: map[string]string{validatingPath: byService("weir-system")}, missing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := servedBy(t, func(r *http.Request) (string, bool) {
+				if answer, isWebhook := tc.webhooks[r.URL.Path]; isWebhook {
+					return answer, true
+				}
+				return deploymentsOf(r, "ipam")
+			})
+			mapper := meta.NewDefaultRESTMapper(nil)
+			mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
+			s.mapper = mapper
+			installed, err := s.Installation(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if installed.IsMissing != tc.missing || len(s.Gaps().List()) != tc.gaps {
+				t.Errorf("missing: %t, gaps %v", installed.IsMissing, s.Gaps().List())
+			}
+		})
+	}
 }

@@ -47,7 +47,7 @@ func (s *Survey) ManagerLogs(ctx context.Context, read func(pod string, log io.R
 		return nil, err
 	}
 	var found []metav1.ObjectMeta
-	_, err = s.in(Scope{Only: home}).list(ctx, pods, query{labels: managerLabels}, func(body io.Reader) error {
+	_, err = s.in(Scope{Only: home.namespace}).list(ctx, pods, query{labels: managerLabels}, func(body io.Reader) error {
 		return readItems(body, func(p *podFields) { found = append(found, p.Metadata) })
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Survey) ManagerLogs(ctx context.Context, read func(pod string, log io.R
 	logs := &Logs{}
 	for i := range found {
 		for _, previous := range []string{"true", "false"} {
-			if err = s.readLog(ctx, logs, podLog{home, found[i].Name, previous}, read); err != nil {
+			if err = s.readLog(ctx, logs, podLog{home.namespace, found[i].Name, previous}, read); err != nil {
 				return nil, err
 			}
 		}

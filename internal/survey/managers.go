@@ -43,16 +43,32 @@ type Managers struct {
 	CertificateUntil time.Time
 }
 
-// Managers returns the Deployments of Weir in its namespace, and false if no list of them was allowed.
-func (s *Survey) Managers(ctx context.Context) (all []*Managers, isAllowed bool, err error) {
+// Installation is what there is of Weir in its namespace.
+type Installation struct {
+	Namespace string
+	// Managers are the Deployments that the user may see.
+	Managers []*Managers
+	// IsMissing: the user or the webhooks name the namespace, and no Deployment of Weir is in it.
+	IsMissing bool
+}
+
+// Installation returns the Deployments of Weir. Where none is in the usual namespace, it is a gap that the webhooks, which
+// name the right one, may not be read.
+func (s *Survey) Installation(ctx context.Context) (*Installation, error) {
 	home, err := s.findHome(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	result, err := s.in(Scope{Only: home}).list(ctx, deployments, query{labels: managerLabels}, func(body io.Reader) error {
-		return readItems(body, func(d *deploymentFields) { all = append(all, d.managers()) })
+	found := &Installation{Namespace: home.namespace}
+	result, err := s.in(Scope{Only: home.namespace}).list(ctx, deployments, query{labels: managerLabels}, func(body io.Reader) error {
+		return readItems(body, func(d *deploymentFields) { found.Managers = append(found.Managers, d.managers()) })
 	})
-	for _, m := range all {
+	isNone := result == listed && len(found.Managers) == 0
+	found.IsMissing = isNone && home.isKnown
+	if isNone && !home.isKnown {
+		s.gaps.addAll(home.unread)
+	}
+	for _, m := range found.Managers {
 		if err == nil {
 			err = s.readLease(ctx, m)
 		}
@@ -60,7 +76,7 @@ func (s *Survey) Managers(ctx context.Context) (all []*Managers, isAllowed bool,
 			err = s.readCertificates(ctx, m)
 		}
 	}
-	return all, result == listed, err
+	return found, err
 }
 
 type deploymentFields struct {

@@ -23,6 +23,8 @@ func TestAPoolWhoseNameIsHeldElsewhereDoesNotServe(t *testing.T) {
 	}{
 		"a claim's address":              {record: recordNamed("a", "10.0.0.1/32", ofLab), held: []string{"lab"}},
 		"what cools down":                {record: recordNamed("a", "10.0.0.1/32", ofLab, released), held: []string{"lab"}},
+		"what is held for what moved":    {record: recordNamed("a", "10.0.0.1/32", ofLab, func(a *ipamv1.IPAllocation) { a.Spec.State = ipamv1.MovedState }), held: []string{"lab"}},
+		"the block of a carved pool":     {record: recordNamed("a", "10.0.0.0/30", ofLab, carved("child")), held: []string{"lab"}},
 		"what is retained":               {record: recordNamed("a", "10.0.0.1/32", ofLab, retainedRecord)},
 		"an address of this space":       {record: recordNamed("a", "10.0.0.1/32")},
 		"an address of another pool":     {record: recordNamed("a", "10.0.0.1/32", ofLab, fromPool("q"))},

@@ -345,6 +345,9 @@ func (r *Reconciler) checkSpace(s *scope) error {
 	return nil
 }
 
+// spaceField is where a pool of another API names its address space.
+const spaceField = "metadata.annotations[ipam.weir.dev/address-space]"
+
 // heldElsewhere refuses a pool whose name an earlier one had in another address space, as long as that one's claims hold something there. Nobody who
 // chooses in this one sees it, and the two spaces may be one network.
 func (r *Reconciler) heldElsewhere(s *scope) field.ErrorList {
@@ -352,12 +355,16 @@ func (r *Reconciler) heldElsewhere(s *scope) field.ErrorList {
 	if len(spaces) == 0 {
 		return nil
 	}
-	path := field.NewPath("metadata", "annotations")
-	if _, isOwn := s.pool.(pools.Own); isOwn {
-		path = field.NewPath("spec", "addressSpace")
+	named := spaceField
+	_, isOwn := s.pool.(pools.Own)
+	switch {
+	case s.says.IsCarved():
+		named = entitlement.FieldOf(s.says, "spec.parentRef")
+	case isOwn:
+		named = "spec.addressSpace"
 	}
-	return field.ErrorList{field.Invalid(path, s.registered.Space, fmt.Sprintf(
-		"claims or pools of an earlier pool of this name hold addresses in the address space %s: delete them, or create the pool anew in that address space",
+	return field.ErrorList{field.Invalid(field.NewPath(named), s.registered.Space, fmt.Sprintf("an earlier pool of this name has IPAllocations in the address space %s: "+
+		"delete their claims and pools, and IPAllocations of state Moved, and wait for the cooldown; or create the pool anew in that address space",
 		strings.Join(spaces, ", ")))}
 }
 

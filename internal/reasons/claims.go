@@ -124,8 +124,8 @@ var claims = []Condition{
 			Means: "The cloud does not answer, refuses to release the claim's floating IP, or does not have the pool's network; or the feature gate " +
 				"`OpenStack` is closed.",
 			Do: "Look at the pool and at the manager's log. If the message names a network, correct the cloud and the region that `identityRef` and " +
-				"its Secret name.",
-			See: "guides/openstack.md#deleting",
+				"its Secret name; if the network was deleted, abandon the floating IPs.",
+			See: "guides/openstack.md#without-the-cloud",
 		},
 		{
 			Name: ipamv1.WaitingForSecretReason, Status: metav1.ConditionTrue,

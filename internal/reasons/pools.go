@@ -52,8 +52,9 @@ var pools = []Condition{
 		{
 			Name: ipamv1.PoolReadyInvalidSpecReason, Status: metav1.ConditionFalse,
 			Means: "The spec got past the webhooks and cannot be served; the message names the field. Of a pool of floating IPs also: the feature " +
-				"gate `OpenStack` is closed, or the annotation `ipam.weir.dev/openstack` was changed.",
-			Do: "Correct the field. Of floating IPs: install the set for OpenStack, or put the annotation back.",
+				"gate `OpenStack` is closed, or the annotation `ipam.weir.dev/openstack` was changed. Or an earlier pool of the name still has " +
+				"addresses in another address space.",
+			Do: "Correct the field, or do what the message says. Of floating IPs: install the set for OpenStack, or put the annotation back.",
 		},
 		{
 			Name: ipamv1.PoolReadyDrainingReason, Status: metav1.ConditionFalse,

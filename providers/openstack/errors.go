@@ -70,7 +70,7 @@ func asKept(ctx context.Context, pool external.Pool, err error) error {
 	}
 	if neutron.KindOf(err) == neutron.NotFound { // by proveNetwork: what has gone itself is no error of a release
 		words = fmt.Sprintf("the cloud has no external network %s, where the pool's floating IPs are: correct the cloud and the region that "+
-			"spec.openStack.identityRef and its Secret name", pool.Network)
+			"spec.openStack.identityRef and its Secret name; if the network was deleted, delete the Secret and then the pool", pool.Network)
 	}
 	reason := ipamv1.WaitingForCloudReason
 	var secret *secretError

@@ -62,7 +62,7 @@ var _ = Describe("An address space that an annotation names", func() {
 
 		anew := create(ctx, pool("p", ns))
 		spec := suite.New(ctx, site)
-		spec.NotReady(ctx, anew, ipamv1.PoolReadyInvalidSpecReason, ns, "hold addresses in the address space in-cluster/"+ns+"/p", "delete them")
+		spec.NotReady(ctx, anew, ipamv1.PoolReadyInvalidSpecReason, ns, "has IPAllocations in the address space in-cluster/"+ns+"/p", "delete their claims")
 		waiting := create(ctx, claimOf(ns, "waiting", icv1.InClusterIPPoolKind, "p"))
 		spec.NotReady(ctx, waiting, ipamv1.ClaimReadyPoolNotReadyReason)
 		Expect(k.Delete(ctx, held)).To(Succeed())
